@@ -1,0 +1,103 @@
+"""Everything that can go wrong for a user, as one tree.
+
+PlannerError                 one clear sentence, no traceback; carries its exit code
+├── InputError         (2)   one or more findings in files or options, each with its place
+├── InfeasibleError    (3)   proved: no plan exists; carries the reasons
+├── LimitError         (4)   a limit was hit before any plan was found
+└── CheckError         (5)   the answer failed the independent check; nothing is printed as a plan
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+__all__ = [
+    "CheckError",
+    "ExitCode",
+    "Finding",
+    "InfeasibleError",
+    "InputError",
+    "LimitError",
+    "PlannerError",
+]
+
+
+class ExitCode(IntEnum):
+    """What the process tells its caller."""
+
+    PROVED = 0
+    INPUT = 2
+    INFEASIBLE = 3
+    LIMIT = 4
+    UNVERIFIED = 5
+    INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One mistake, where it is, and what would mend it."""
+
+    message: str
+    """What was found and what is allowed, without a full stop."""
+    file: str | None = None
+    line: int | None = None
+    """1-based."""
+    column: int | None = None
+    """1-based."""
+    path: str | None = None
+    """Dotted path in the file, as `jobs.chat.tune.method`."""
+    source_line: str | None = None
+    """The line as written, for the caret."""
+    hint: str | None = None
+
+    def headline(self) -> str:
+        """`file:line:column: path: message`, leaving out what is unknown."""
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+        return ": ".join(part for part in (place, self.path, self.message) if part)
+
+
+class PlannerError(Exception):
+    """Base of all errors a user can cause; `str()` is what they read."""
+
+    exit_code: ExitCode = ExitCode.INPUT
+
+
+class InputError(PlannerError):
+    """The inputs are refused; all mistakes of a phase at once."""
+
+    exit_code = ExitCode.INPUT
+
+    def __init__(self, *findings: Finding) -> None:
+        super().__init__("\n".join(finding.headline() for finding in findings))
+        self.findings = findings
+
+
+class InfeasibleError(PlannerError):
+    """No plan exists: which job, on which limit, by how much, and what would mend it."""
+
+    exit_code = ExitCode.INFEASIBLE
+
+    def __init__(
+        self, headline: str, reasons: tuple[str, ...], remedies: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__("\n".join((headline, *reasons, *remedies)))
+        self.headline = headline
+        self.reasons = reasons
+        self.remedies = remedies
+
+
+class LimitError(PlannerError):
+    """A limit was hit and there is no plan to show: neither found nor proved infeasible."""
+
+    exit_code = ExitCode.LIMIT
+
+
+class CheckError(PlannerError):
+    """The independent check disagrees with the answer: every disagreement, in words."""
+
+    exit_code = ExitCode.UNVERIFIED
+
+    def __init__(self, violations: tuple[str, ...]) -> None:
+        super().__init__("the plan failed its independent check\n" + "\n".join(violations))
+        self.violations = violations

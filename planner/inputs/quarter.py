@@ -1,0 +1,76 @@
+"""Calendar quarters: parsing, dates and order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from functools import total_ordering
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import core_schema
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+
+__all__ = ["Quarter"]
+
+_WRITTEN = re.compile(r"(?P<year>\d{4})-?Q(?P<number>[1-4])")
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Quarter:
+    """One calendar quarter, written `2027Q1`."""
+
+    year: int
+    number: int
+    """1 to 4."""
+
+    @classmethod
+    def parse(cls, text: str) -> Quarter:
+        """Read `2027Q1` or `2027-Q1`; raises ValueError in the user's words."""
+        match = _WRITTEN.fullmatch(text.strip())
+        if not match:
+            raise ValueError(f"{text!r} is not a calendar quarter, write it as 2027Q1 (Q1 to Q4)")
+        return cls(int(match["year"]), int(match["number"]))
+
+    @property
+    def start(self) -> date:
+        """The first day."""
+        return date(self.year, 3 * self.number - 2, 1)
+
+    @property
+    def ordinal(self) -> int:
+        """Quarters since year 0, so that differences count quarters."""
+        return 4 * self.year + self.number - 1
+
+    def __add__(self, quarters: int) -> Quarter:
+        year, number = divmod(self.ordinal + quarters, 4)
+        return Quarter(year, number + 1)
+
+    def __sub__(self, other: Quarter) -> int:
+        return self.ordinal - other.ordinal
+
+    def __lt__(self, other: Quarter) -> bool:
+        return self.ordinal < other.ordinal
+
+    def __str__(self) -> str:
+        return f"{self.year}Q{self.number}"
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, _source: Any, _handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:  # noqa: ANN401
+        def read(value: object) -> Quarter:
+            if isinstance(value, Quarter):
+                return value
+            if isinstance(value, str):
+                return cls.parse(value)
+            raise ValueError(f"{value!r} is not a calendar quarter, write it as 2027Q1")
+
+        return core_schema.no_info_plain_validator_function(
+            read,
+            serialization=core_schema.to_string_ser_schema(),
+            json_schema_input_schema=core_schema.str_schema(pattern=r"^\d{4}-?Q[1-4]$"),
+        )

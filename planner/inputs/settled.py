@@ -1,0 +1,81 @@
+"""Inputs with every figure settled: what the scenario says, else what a policy rule or price book says.
+
+Each settled figure remembers where it came from, so that nothing is guessed silently.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Literal
+
+from planner.inputs.base import Frozen
+from planner.inputs.catalog import Catalog
+from planner.inputs.rules import RuleBook
+from planner.inputs.scenario import Scenario
+
+__all__ = ["InputFile", "Inputs", "Setting", "Settings", "SettledOffer"]
+
+
+class Setting(Frozen):
+    """One parameter with its origin."""
+
+    value: Decimal
+    unit: str
+    origin: str
+    """`scenario` or `rule <id>`."""
+    assumed: bool
+    """True where the scenario is silent and a policy rule spoke."""
+
+
+class Settings(Frozen):
+    """Every parameter of cost and policy."""
+
+    headroom: Setting
+    """Share of GPU memory."""
+    discount_rate_per_year: Setting
+    useful_life_years: Setting
+    support_share_per_year: Setting
+    energy_usd_per_kwh: Setting
+    pue: Setting
+    hours_per_quarter: Setting
+
+
+class SettledOffer(Frozen):
+    """An offer with its price settled."""
+
+    name: str
+    node_type: str
+    site: str
+    kind: Literal["buy", "rent"]
+    unit_price_usd: Decimal
+    """Buy: one node. Rent: one node for one quarter."""
+    price_text: str
+    """The price as offered: `$325,000 per node`, `$4.14 per GPU-hour`."""
+    price_origin: str
+    """Quote reference, or price book id and its source."""
+    price_date: str | None
+    """ISO date."""
+    illustrative: bool
+    lead_time_weeks: int
+    maximum: int | None
+
+
+class InputFile(Frozen):
+    """A file that shaped the plan."""
+
+    role: Literal["scenario", "catalog", "rules"]
+    path: str
+    """As named on the command line or in the scenario; shipped files by their name alone."""
+    sha256: str
+
+
+class Inputs(Frozen):
+    """All that planning needs, nothing else is read afterwards."""
+
+    scenario: Scenario
+    catalog: Catalog
+    rules: RuleBook
+    settings: Settings
+    offers: tuple[SettledOffer, ...]
+    """In the scenario's order of names, sorted."""
+    files: tuple[InputFile, ...]

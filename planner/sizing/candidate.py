@@ -1,0 +1,95 @@
+"""What sizing hands to packing and to the report."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from planner.inputs.base import Frozen
+
+__all__ = ["Candidate", "Quantity", "Rejection", "SizedJob", "Sizing", "Step"]
+
+
+class Quantity(Frozen):
+    """A named number with its unit."""
+
+    name: str
+    value: float | str | bool
+    unit: str
+    origin: str
+    """`job`, `catalog <id>`, `rule <id>`, `setting`, or `assumed`."""
+
+
+class Step(Frozen):
+    """One line of a sum: which rule, what went in, what came out, who says so."""
+
+    rule: str
+    title: str
+    formula: str
+    """As the rule states it."""
+    worked: str
+    """The same with figures in: `((10 GB·2) + 2 × 0.125 GB) × 1.5`."""
+    inputs: tuple[Quantity, ...]
+    result: Quantity
+    sources: tuple[str, ...]
+
+
+class Candidate(Frozen):
+    """A feasible way to run one unit of a job: GPU type × count, with its needs."""
+
+    gpu_type: str
+    gpus: int
+    gpu_memory_mb: int
+    """Need over all its GPUs, MB of 10^6 bytes, rounded up."""
+    gpu_capacity_mb: int
+    """What its GPUs offer after headroom, MB, rounded down."""
+    cpus: int
+    memory_mb: int
+    """Host memory, MB, rounded up."""
+    storage_mb: int
+    """For the tuned asset; 0 for other jobs."""
+    hours: float | None
+    """Run time of one tuning run; None where the job names no dataset."""
+    decided_by: str
+    """`memory`, `baseline`, `floor`, `deadline`, `parallelism` or `stated`: what set the GPU count."""
+    trace: tuple[Step, ...]
+
+
+class Rejection(Frozen):
+    """A GPU type that a job may not or cannot use, and what says so."""
+
+    gpu_type: str
+    rule: str
+    """Rule id, or `policies.excluded_gpu_types` and the like for the scenario's own."""
+    message: str
+    sources: tuple[str, ...] = ()
+
+
+class Sizing(Frozen):
+    """The sizing of one specification; jobs that are specified alike share it."""
+
+    id: str
+    """Short hash of the specification."""
+    summary: str
+    """`LoRA tuning of llama-3.1-8b, sequence 4,096, batch 8`."""
+    candidates: tuple[Candidate, ...]
+    """By GPU type, sorted."""
+    rejections: tuple[Rejection, ...]
+    """By GPU type, sorted; several where several rules speak."""
+    assumptions: tuple[str, ...]
+    """What the job leaves open and a rule filled in."""
+    warnings: tuple[str, ...]
+
+
+class SizedJob(Frozen):
+    """A job of the scenario, or one derived from it, with its demand and sizing."""
+
+    name: str
+    kind: Literal["tune", "serve", "fixed"]
+    derived_from: str | None
+    """Tuning job whose deployment this is."""
+    derived_by: str | None
+    """Rule that derived it."""
+    team: str | None
+    units: tuple[int, ...]
+    """Units to place in each quarter: count × replicas."""
+    sizing: Sizing
