@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -16,50 +17,61 @@ __all__ = [
     "Frozen",
     "Name",
     "Number",
+    "ParametersB",
     "PositiveCount",
     "PositiveNumber",
     "Share",
+    "share",
+    "whole",
 ]
 
 
+LARGEST = 10**15
+"""No figure is larger: what is, is a slip of the hand that no sum here was made for."""
+LARGEST_COUNT = 10**9
+
+_WRITTEN_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_WRITTEN_PERCENT = re.compile(r"([-+]?[0-9]{1,9}(?:\.[0-9]{1,20})?)\s*%")
+
+
 class Frozen(BaseModel):
-    """Immutable, strict, and closed: an unknown key is an error; docstrings become the schema."""
+    """Immutable, strict, and closed: an unknown key is an error."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True, allow_inf_nan=False
-    )
+    # Docstrings become the schema's descriptions in `schema.py`: reading them here would cost
+    # every start of the program a second parse of its own source.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
-def _day(value: Any) -> Any:  # noqa: ANN401 - pydantic hands over whatever the file holds
+def _day(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        return date.fromisoformat(value)
+        return date.fromisoformat(value if _WRITTEN_DAY.fullmatch(value) else "")
     except ValueError:
         raise ValueError(f"{value!r} is not a date, write it as YYYY-MM-DD") from None
 
 
-def _number(value: Any) -> Any:  # noqa: ANN401
+def _number(value: object) -> object:
     """Numbers stay exact: `0.1` is one tenth, not the nearest binary fraction."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Decimal(str(value))
     return value
 
 
-def _whole(value: Any) -> Any:  # noqa: ANN401
+def whole(value: object) -> object:
     """A count may be written `8.0`; `8.5` and `true` may not."""
     if isinstance(value, Decimal | float) and value == int(value):
         return int(value)
     return value
 
 
-def _share(value: Any) -> Any:  # noqa: ANN401
+def share(value: object) -> object:
     """Accept `0.15` or `15%`, as an exact decimal; a bare `15` stays 15 and fails its bound."""
-    if isinstance(value, str) and value.endswith("%"):
-        try:
-            return Decimal(value[:-1].strip()) / 100
-        except ArithmeticError:
-            raise ValueError(f"{value!r} is not a share, write 0.15 or 15%") from None
+    if isinstance(value, str) and "%" in value:
+        match = _WRITTEN_PERCENT.fullmatch(value.strip())
+        if not match:
+            raise ValueError(f"{value!r} is not a share, write 0.15 or 15%")
+        return Decimal(match[1]).scaleb(-2)
     return _number(value)
 
 
@@ -77,13 +89,15 @@ Name = Annotated[str, AfterValidator(_clean), Field(min_length=1, max_length=120
 Day = Annotated[date, BeforeValidator(_day)]
 """A date written YYYY-MM-DD."""
 
-Share = Annotated[Decimal, BeforeValidator(_share)]
+Share = Annotated[Decimal, BeforeValidator(share)]
 """A fraction written `0.15` or `15%`, kept exact."""
 
-Number = Annotated[Decimal, BeforeValidator(_number)]
-PositiveNumber = Annotated[Decimal, BeforeValidator(_number), Field(gt=0)]
-Count = Annotated[int, BeforeValidator(_whole), Field(ge=0)]
-PositiveCount = Annotated[int, BeforeValidator(_whole), Field(gt=0)]
+Number = Annotated[Decimal, BeforeValidator(_number), Field(ge=-LARGEST, le=LARGEST)]
+PositiveNumber = Annotated[Decimal, BeforeValidator(_number), Field(gt=0, le=LARGEST)]
+ParametersB = Annotated[PositiveNumber, Field(le=100_000)]
+"""Parameters of a model in billions (10^9); a bare count of them is out of bounds."""
+Count = Annotated[int, BeforeValidator(whole), Field(ge=0, le=LARGEST_COUNT)]
+PositiveCount = Annotated[int, BeforeValidator(whole), Field(gt=0, le=LARGEST_COUNT)]
 
 Basis = Literal["measured", "published", "derived", "estimate", "assumption"]
 """How far a figure can be trusted; `estimate` and `assumption` are listed in every output."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -13,6 +13,7 @@ from planner.inputs.base import (
     Figure,
     Frozen,
     Number,
+    ParametersB,
     PositiveCount,
     PositiveNumber,
 )
@@ -30,6 +31,12 @@ __all__ = [
     "RentPrice",
     "Source",
 ]
+
+
+# Wide bounds that catch a slip of unit: MiB for GB, watts for kilowatts.
+GpuMemory = Annotated[PositiveNumber, Field(ge=1, le=4096)]
+Power = Annotated[PositiveNumber, Field(le=500)]
+NodeGpus = Annotated[PositiveCount, Field(le=256)]
 
 
 class Source(Frozen):
@@ -69,7 +76,7 @@ class GpuType(Frozen):
     family: str
     """Name that rules and vendors' support lists use: `h100`, `l40s`, `gaudi3`."""
     form_factor: str
-    memory_gb: Figure[PositiveNumber]
+    memory_gb: Figure[GpuMemory]
     """Marketing memory, GB of 10^9 bytes; what published rules of thumb count."""
     driver_memory_mib: Figure[PositiveCount] | None = None
     """Memory that the driver reports, MiB."""
@@ -92,16 +99,16 @@ class NodeType(Frozen):
     vendor: str
     product: str
     gpu_type: str
-    gpus: Figure[PositiveCount]
+    gpus: Figure[NodeGpus]
     cpu_cores: Figure[PositiveCount]
     """Physical cores of all sockets in the stated configuration."""
     host_memory_gb: Figure[PositiveNumber]
     """As sold, GB."""
     rack_units: Figure[PositiveCount] | None = None
     cooling: Figure[str] | None = None
-    max_power_kw: Figure[PositiveNumber] | None = None
+    max_power_kw: Figure[Power] | None = None
     """Nameplate, for the rack."""
-    mean_power_kw: Figure[PositiveNumber] | None = None
+    mean_power_kw: Figure[Power] | None = None
     """Mean draw under load at the AC side, for energy."""
     scale_out_fabric: Figure[str] | None = None
     """Network that lets a job span nodes; empty where the configuration has none."""
@@ -113,9 +120,9 @@ class Model(Frozen):
 
     name: str
     """As published, such as `meta-llama/Llama-3.1-70B`."""
-    parameters_b: PositiveNumber
+    parameters_b: ParametersB
     """Total parameters, billions (10^9)."""
-    active_parameters_b: PositiveNumber | None = None
+    active_parameters_b: ParametersB | None = None
     """Parameters used per token, billions; only for mixtures of experts."""
     layers: PositiveCount
     hidden: PositiveCount

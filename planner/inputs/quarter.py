@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import date
 from functools import total_ordering
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic_core import core_schema
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Quarter"]
 
-_WRITTEN = re.compile(r"(?P<year>\d{4})-?Q(?P<number>[1-4])")
+_WRITTEN = re.compile(r"(?P<year>[0-9]{4})-?Q(?P<number>[1-4])")
+_FIRST_YEAR, _LAST_YEAR = 2000, 2100
 
 
 @total_ordering
@@ -33,6 +34,8 @@ class Quarter:
         match = _WRITTEN.fullmatch(text.strip())
         if not match:
             raise ValueError(f"{text!r} is not a calendar quarter, write it as 2027Q1 (Q1 to Q4)")
+        if not _FIRST_YEAR <= int(match["year"]) <= _LAST_YEAR:
+            raise ValueError(f"{text!r} lies outside the years {_FIRST_YEAR} to {_LAST_YEAR}")
         return cls(int(match["year"]), int(match["number"]))
 
     @property
@@ -60,8 +63,8 @@ class Quarter:
 
     @classmethod
     def __get_pydantic_core_schema__(
-        cls, _source: Any, _handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:  # noqa: ANN401
+        cls, _source: object, _handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
         def read(value: object) -> Quarter:
             if isinstance(value, Quarter):
                 return value

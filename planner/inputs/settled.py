@@ -1,4 +1,4 @@
-"""Inputs with every figure settled: what the scenario says, else what a policy rule or price book says.
+"""Inputs with every figure settled: by the scenario, else by a policy rule or the price book.
 
 Each settled figure remembers where it came from, so that nothing is guessed silently.
 """

@@ -55,12 +55,12 @@ class Pool:
         return f"{self.node_type}@{self.site}"
 
     def nodes_taken(self, shape: Shape) -> int | None:
-        """Whole nodes that a unit takes: 0 if it shares one node, None if it cannot run here."""
-        if shape.gpus <= self.node.gpus:
+        """Whole nodes that a unit takes: 0 if it may share one, None if it cannot run here."""
+        nodes, rest = divmod(shape.gpus, self.node.gpus)
+        if nodes == 0:
             fits = shape.cpus <= self.node.cpus and shape.memory_mb <= self.node.memory_mb
             return 0 if fits else None
-        nodes, rest = divmod(shape.gpus, self.node.gpus)
-        if rest or not self.fabric:
+        if rest or (nodes > 1 and not self.fabric):
             return None
         fits = (
             shape.cpus <= nodes * self.node.cpus and shape.memory_mb <= nodes * self.node.memory_mb
@@ -132,7 +132,7 @@ class Layout:
     count: int
     """How many times this layout is used."""
     span: int = 1
-    """Whole nodes that one use takes; more than 1 only for a unit that spans nodes."""
+    """Whole nodes that one use takes; more than 1 only for a single unit that spans nodes."""
 
 
 @dataclass(frozen=True, slots=True)

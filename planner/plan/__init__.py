@@ -1,0 +1,1 @@
+"""The answer: made concrete, costed, checked from the inputs alone, and explained."""

@@ -46,7 +46,7 @@ class Proof(Frozen):
     checks: tuple[str, ...]
     """What the independent check confirmed, a sentence each."""
     bound_terms: tuple[tuple[str, int], ...]
-    """The bound, term by term, cents: job tags in sum, owned nodes, limited offers, whole nodes, fixed cost."""
+    """The bound, term by term, cents, adding up exactly: `job price tags` first, then the rest."""
 
 
 class Acquisition(Frozen):
@@ -117,7 +117,7 @@ class Alternative(Frozen):
 
     gpu_type: str
     extra_cents: int | None
-    """None: no owned node and no offer has this GPU type, or none that the job fits."""
+    """None: no node of this GPU type that is owned or offered holds a unit."""
     reason: str
 
 
@@ -138,7 +138,7 @@ class PlannedJob(Frozen):
     tag_cents: int
     """What this job adds to the bound over the horizon: the price tag from the duals."""
     alternatives: tuple[Alternative, ...]
-    """Every candidate GPU type, the chosen one with 0."""
+    """Candidate GPU types that are owned or offered, the chosen one with 0."""
 
 
 class PoolUse(Frozen):
@@ -156,7 +156,7 @@ class PoolUse(Frozen):
     """In service."""
     gpus_used: tuple[int, ...]
     gpus_stranded: tuple[int, ...]
-    """Free GPUs on nodes in use that no unit of this plan could take for want of cores or host memory."""
+    """Free GPUs on nodes in use that no unit could take for want of cores or host memory."""
     cpus: tuple[int, ...]
     cpus_used: tuple[int, ...]
     memory_mb: tuple[int, ...]

@@ -1,0 +1,1 @@
+"""The report room: it formats plans, sizings and facts, and computes nothing."""

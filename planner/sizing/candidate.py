@@ -50,7 +50,7 @@ class Candidate(Frozen):
     hours: float | None
     """Run time of one tuning run; None where the job names no dataset."""
     decided_by: str
-    """`memory`, `baseline`, `floor`, `deadline`, `parallelism` or `stated`: what set the GPU count."""
+    """What set the count: `memory`, `baseline`, `floor`, `deadline`, `parallelism` or `stated`."""
     trace: tuple[Step, ...]
 
 

@@ -1,0 +1,181 @@
+"""Seeded portfolios: realistic packing problems of any size, the same on every machine.
+
+Needs, node shapes and prices are synthetic and stand for no product's price: they only have to be
+as varied, and as awkward to pack, as real portfolios are.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from math import ceil
+
+from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Supply
+
+__all__ = ["catalogue", "quarterly", "unique"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A node type with what it can do."""
+
+    name: str
+    gpu_type: str
+    memory_gb: int
+    node: Shape
+    cost_cents: int
+    eight_bit: bool
+    tunes: bool
+
+
+_KINDS = (
+    _Kind("xe9680-a100", "a100-80gb", 80, Shape(8, 112, 2_000_000), 20_500_000, False, True),
+    _Kind("xe9680-h100", "h100-80gb", 80, Shape(8, 112, 2_000_000), 28_500_000, True, True),
+    _Kind("xe9680-h200", "h200-141gb", 141, Shape(8, 112, 3_000_000), 33_500_000, True, True),
+    _Kind("r760xa-l40s", "l40s-48gb", 48, Shape(4, 64, 1_000_000), 7_800_000, True, False),
+)
+_SIZES_B = (3, 7, 8, 13, 20, 34, 70, 123, 405)
+_WORK = (
+    ("full", 16.0, 12, 220, False),
+    ("full-offload", 8.0, 14, 450, False),
+    ("lora", 2.6, 8, 110, False),
+    ("qlora", 0.9, 8, 90, False),
+    ("serve-16", 2.4, 6, 60, False),
+    ("serve-8", 1.3, 6, 50, True),
+)
+"""Name, GB of GPU memory per billion parameters, cores per GPU, host GB per GPU, needs 8-bit."""
+
+_GPU_COUNTS = (1, 2, 4, 8, 16)
+
+
+@dataclass(frozen=True, slots=True)
+class _Archetype:
+    memory_gb: float
+    cpus_per_gpu: int
+    host_gb_per_gpu: int
+    eight_bit: bool
+    tuning: bool
+
+
+def _archetypes() -> list[_Archetype]:
+    return [
+        _Archetype(
+            size_b * per_b * (1.0 if small else 1.6),
+            cpus if small else cpus + 4,
+            host_gb if small else round(host_gb * 1.35),
+            eight_bit,
+            name.startswith(("full", "lora", "qlora")),
+        )
+        for size_b in _SIZES_B
+        for name, per_b, cpus, host_gb, eight_bit in _WORK
+        for small in (True, False)
+    ]
+
+
+def _choices(job: _Archetype, extra_cpus: int = 0, extra_host_gb: int = 0) -> tuple[Choice, ...]:
+    """The smallest GPU count that fits, and its double, on every kind that may run it."""
+    found = []
+    for kind in _KINDS:
+        if (job.eight_bit and not kind.eight_bit) or (job.tuning and not kind.tunes):
+            continue
+        least = ceil(job.memory_gb / kind.memory_gb)
+        fitting = [count for count in _GPU_COUNTS if count >= least][:2]
+        for gpus in fitting:
+            shape = Shape(
+                gpus,
+                min(gpus * job.cpus_per_gpu + extra_cpus, max(1, gpus // 8) * kind.node.cpus),
+                gpus * job.host_gb_per_gpu * 1000 + extra_host_gb * 1000,
+            )
+            if _runs(kind, shape):
+                found.append(Choice(kind.gpu_type, shape))
+    return tuple(sorted(found, key=lambda choice: (choice.gpu_type, choice.shape)))
+
+
+def _runs(kind: _Kind, shape: Shape) -> bool:
+    nodes = ceil(shape.gpus / kind.node.gpus)
+    whole = nodes == 1 or shape.gpus % kind.node.gpus == 0
+    return (
+        whole
+        and shape.cpus <= nodes * kind.node.cpus
+        and shape.memory_mb <= nodes * kind.node.memory_mb
+    )
+
+
+def _pools() -> tuple[Pool, ...]:
+    return tuple(Pool(kind.name, "main", kind.gpu_type, kind.node, 0, 0, True) for kind in _KINDS)
+
+
+def _draw(jobs: int, rng: random.Random) -> list[_Archetype]:
+    """Archetypes by a Zipf law, as portfolios have a few common jobs and a long tail."""
+    known = [job for job in _archetypes() if _choices(job)]
+    rng.shuffle(known)
+    weights = [1 / (rank + 1) for rank in range(len(known))]
+    return rng.choices(known, weights, k=jobs)
+
+
+def _merged(units: list[tuple[tuple[Choice, ...], tuple[int, ...]]]) -> tuple[Demand, ...]:
+    counts: dict[tuple[tuple[Choice, ...], tuple[int, ...]], int] = {}
+    for key in units:
+        counts[key] = counts.get(key, 0) + 1
+    ordered = sorted(counts, key=lambda key: (tuple((c.gpu_type, c.shape) for c in key[0]), key[1]))
+    return tuple(
+        Demand(choices, quarters, counts[choices, quarters]) for choices, quarters in ordered
+    )
+
+
+def _one_quarter(units: list[tuple[Choice, ...]]) -> Problem:
+    supplies = tuple(
+        Supply(f"buy-{kind.name}", "buy", number, None, (kind.cost_cents,))
+        for number, kind in enumerate(_KINDS)
+    )
+    return Problem(1, _pools(), supplies, _merged([(unit, (0,)) for unit in units]), 0)
+
+
+def catalogue(jobs: int, seed: int) -> Problem:
+    """Jobs drawn from a catalogue of archetypes: many alike, one quarter, buy only."""
+    rng = random.Random(f"catalogue-{jobs}-{seed}")
+    return _one_quarter([_choices(job) for job in _draw(jobs, rng)])
+
+
+def unique(jobs: int, seed: int) -> Problem:
+    """Every job unique in cores and host memory, and host memory binds: the hard regime."""
+    rng = random.Random(f"unique-{jobs}-{seed}")
+    units = []
+    for job in _draw(jobs, rng):
+        choices: tuple[Choice, ...] = ()
+        while not choices:
+            choices = _choices(job, rng.randrange(0, 4), rng.randrange(0, 32))
+        units.append(choices)
+    return _one_quarter(units)
+
+
+def quarterly(jobs: int, seed: int, quarters: int = 4) -> Problem:
+    """Growing demand over quarters, nodes owned, bought and rented."""
+    rng = random.Random(f"quarterly-{jobs}-{seed}")
+    units = []
+    for position, job in enumerate(_draw(round(jobs * 1.18 ** (quarters - 1)), rng)):
+        begins = next(q for q in range(quarters) if position < round(jobs * 1.18**q))
+        units.append((_choices(job), tuple(range(begins, quarters))))
+    supplies = []
+    for number, kind in enumerate(_KINDS):
+        net = [
+            round(kind.cost_cents * (1.02**-q - (1 - (quarters - q) / 20) * 1.02**-quarters))
+            + round(kind.cost_cents * 0.012 * (quarters - q))
+            for q in range(quarters)
+        ]
+        supplies.append(Supply(f"buy-{kind.name}", "buy", number, None, tuple(net)))
+        rent = [round(kind.cost_cents * 0.12 * 1.02**-q) for q in range(quarters)]
+        supplies.append(Supply(f"rent-{kind.name}", "rent", number, None, tuple(rent)))
+    pools = tuple(
+        Pool(
+            pool.node_type,
+            pool.site,
+            pool.gpu_type,
+            pool.node,
+            max(0, jobs // 60 - number),
+            0,
+            True,
+        )
+        for number, pool in enumerate(_pools())
+    )
+    return Problem(quarters, pools, tuple(supplies), _merged(units), 0)

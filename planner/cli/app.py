@@ -1,0 +1,73 @@
+"""The `planner` command and its subcommands, each loaded when it is called."""
+
+from __future__ import annotations
+
+import importlib
+from difflib import get_close_matches
+from typing import Any
+
+import click
+
+from planner import __version__
+from planner.cli.guard import guarded
+
+__all__ = ["COMMANDS", "main", "planner"]
+
+COMMANDS = {
+    "plan": "planner.cli.plan",
+    "size": "planner.cli.size",
+    "explain": "planner.cli.plan",
+    "check": "planner.cli.check",
+    "rules": "planner.cli.knowledge",
+    "catalog": "planner.cli.knowledge",
+    "schema": "planner.cli.check",
+}
+"""Command and the module that has a function of its name, in the order in which users meet them."""
+
+
+class _Planner(click.Group):
+    """A group that loads a command's module only when the command is called for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """All commands, for `--help` and completion."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command, its module loaded; None if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, but naming what an unknown command may have meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            near = get_close_matches(name, COMMANDS, n=1)
+            hint = f", did you mean {near[0]!r}?" if near else f"; there are {', '.join(COMMANDS)}"
+            ctx.fail(f"no command {name!r}{hint}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever a command returns
+        """Run; whatever a user can cause becomes a sentence and an exit code."""
+        return guarded(ctx, super().invoke)
+
+
+@click.group(
+    cls=_Planner,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=(
+        "Exit codes: 0 done (a plan is proved), 2 input or usage error, 3 proved infeasible, "
+        "4 not proved, 5 failed the independent check, 130 interrupted."
+    ),
+)
+@click.version_option(__version__, prog_name="planner", message="%(prog)s %(version)s")
+def planner() -> None:
+    """Decide which GPU servers to buy or rent for language models, and prove why."""
+
+
+def main() -> None:
+    """Entry point of the `planner` script."""
+    planner(prog_name="planner")

@@ -1,0 +1,130 @@
+"""The catalog, merged from files and checked as a whole."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from planner.errors import Finding, InputError
+from planner.inputs.catalog import Catalog, CatalogFile, PriceBook
+from planner.inputs.diagnostics import validate
+from planner.inputs.locate import Located, open_documents
+from planner.inputs.words import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.inputs.catalog import PriceBookHeader
+    from planner.inputs.document import Document, Path
+    from planner.inputs.settled import InputFile
+
+    _Origin = dict[tuple[str, str], Document]
+    """By section and id: the file that has the last word."""
+
+__all__ = ["merged_catalog"]
+
+_SECTIONS = ("sources", "gpus", "nodes", "models", "purchase", "rent")
+
+
+class _Part(NamedTuple):
+    group: str
+    document: Document
+    content: CatalogFile
+
+
+def merged_catalog(files: Sequence[Located]) -> tuple[Catalog, tuple[InputFile, ...]]:
+    """Read and merge catalog files; an entry of a later file replaces one of the same id.
+
+    A file or folder with a `price_book` of its own starts the prices anew: a figure from an
+    illustrative book never comes to stand under the name of another.
+    Raises InputError with the mistakes of all files.
+    """
+    documents, records = open_documents(files, "catalog")
+    parts = _validated(files, documents)
+    catalog, origin = _merged(parts)
+    findings = [*_loose_ends(catalog, origin), *_unknown_sources(catalog, documents)]
+    if findings:
+        raise InputError(*findings)
+    return catalog, tuple(records)
+
+
+def _validated(files: Sequence[Located], documents: Sequence[Document]) -> list[_Part]:
+    parts: list[_Part] = []
+    findings: list[Finding] = []
+    books: dict[str, Document] = {}
+    for file, document in zip(files, documents, strict=True):
+        try:
+            part = _Part(file.group, document, validate(document, CatalogFile))
+        except InputError as error:
+            findings += error.findings
+            continue
+        if part.content.price_book and books.setdefault(file.group, document) is not document:
+            message = f"{books[file.group].shown_as} has a price book as well"
+            findings.append(document.finding(("price_book",), message, "keep one of them"))
+        parts.append(part)
+    if findings:
+        raise InputError(*findings)
+    return parts
+
+
+def _merged(parts: Sequence[_Part]) -> tuple[Catalog, _Origin]:
+    merged: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
+    origin: _Origin = {}
+    header: PriceBookHeader | None = None
+    for _, group in groupby(parts, key=lambda part: part.group):
+        together = list(group)
+        if books := [part.content.price_book for part in together if part.content.price_book]:
+            header = books[0]
+            merged["purchase"], merged["rent"] = {}, {}
+        for part in together:
+            for section in _SECTIONS:
+                entries = getattr(part.content, section)
+                merged[section].update(entries)
+                origin.update({(section, key): part.document for key in entries})
+    if header is None:
+        raise InputError(Finding("no catalog file has a `price_book`"))
+    facts = {section: merged[section] for section in ("sources", "gpus", "nodes", "models")}
+    prices = PriceBook(header=header, purchase=merged["purchase"], rent=merged["rent"])
+    return Catalog(**facts, prices=prices), origin
+
+
+def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:
+    """Nodes of unknown GPUs and prices of unknown nodes."""
+    for key, node in catalog.nodes.items():
+        if node.gpu_type not in catalog.gpus:
+            yield origin["nodes", key].finding(
+                ("nodes", key, "gpu_type"),
+                f"unknown GPU type {node.gpu_type!r}",
+                did_you_mean(node.gpu_type, catalog.gpus, 3),
+            )
+    for section, prices in (("purchase", catalog.prices.purchase), ("rent", catalog.prices.rent)):
+        for key in prices:
+            if key not in catalog.nodes:
+                yield origin[section, key].finding(
+                    (section, key),
+                    f"unknown node type {key!r}",
+                    did_you_mean(key, catalog.nodes, 3),
+                    at_key=True,
+                )
+
+
+def _unknown_sources(catalog: Catalog, documents: Sequence[Document]) -> Iterator[Finding]:
+    """A figure whose source nobody can look up is a bare figure."""
+    for document in documents:
+        for path, source in _cited(document.data, ()):
+            if source not in catalog.sources and "/" not in source:
+                yield document.finding(
+                    path,
+                    f"{source!r} is neither a key of `sources` nor an address",
+                    did_you_mean(source, catalog.sources),
+                )
+
+
+def _cited(value: object, path: Path) -> Iterator[tuple[Path, str]]:
+    if not isinstance(value, dict):
+        return
+    for key, inner in value.items():
+        if key in ("source", "mig_source") and isinstance(inner, str):
+            yield (*path, key), inner
+        else:
+            yield from _cited(inner, (*path, key))

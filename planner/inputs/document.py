@@ -1,0 +1,149 @@
+"""A YAML file as plain data that still knows the place of every key and value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+from planner.errors import Finding
+
+__all__ = ["Branch", "Document", "Entry", "Path", "Place", "dotted", "shown_line"]
+
+Path = tuple[str | int, ...]
+"""Keys and list positions from the top of a file to one value."""
+
+_PLAIN_KEY = re.compile(r"[\w-]+")
+_LONGEST_KEY_SHOWN = 60
+_LONGEST_LINE_SHOWN = 400
+
+
+class Place(NamedTuple):
+    """Where something begins, both 1-based."""
+
+    line: int
+    column: int
+
+
+class Mark(Protocol):
+    """A place as PyYAML gives it; all figures are 0-based."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def column(self) -> int: ...
+
+
+class Entry(NamedTuple):
+    """The places of one entry of a mapping or list."""
+
+    key: Mark
+    """For an item of a list, its value's place."""
+    value: Mark
+    branch: Mapping[str | int, Entry] | None
+    """The entries within, where the value is a mapping or list."""
+
+
+Branch = Mapping[str | int, Entry]
+
+
+def dotted(path: Path) -> str:
+    """Write a path as `jobs.chat-tune.gpu_types[0]`; unusual keys stand in quotes."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+            continue
+        if len(part) > _LONGEST_KEY_SHOWN:
+            part = part[:_LONGEST_KEY_SHOWN] + "…"  # noqa: PLW2901 - shown, not used
+        shown = part if _PLAIN_KEY.fullmatch(part) else repr(part)
+        text += f".{shown}" if text else shown
+    return text
+
+
+def shown_line(line: str) -> str | None:
+    """Give a line to show under a finding, or None if it would fill the screen."""
+    return line if len(line) <= _LONGEST_LINE_SHOWN else None
+
+
+@dataclass(frozen=True)
+class Document:
+    """One file, read: data, places and text.
+
+    Mappings are dicts, lists are tuples, numbers are int or exact Decimal.
+    """
+
+    shown_as: str
+    """The file's name as the user wrote it."""
+    sha256: str
+    """Of the bytes, with line ends as LF."""
+    data: dict[str, Any]
+    text: str
+    branch: Branch
+    """Places, in the shape of the data."""
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    def source_line(self, line: int) -> str | None:
+        """Give the line as written, 1-based; None past the end and where it is too long to show."""
+        if not 1 <= line <= len(self._lines):
+            return None
+        return shown_line(self._lines[line - 1])
+
+    def empty_values(self) -> list[Path]:
+        """Paths of all keys and items that have no value."""
+        found: list[Path] = []
+        open_values: list[tuple[Path, Any]] = [((), self.data)]
+        while open_values:
+            path, value = open_values.pop()
+            inner = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, item in inner:
+                if item is None:
+                    found.append((*path, key))
+                elif isinstance(item, dict | tuple):
+                    open_values.append(((*path, key), item))
+        return found
+
+    def _entry(self, path: Path) -> tuple[Entry | None, int]:
+        """The entry of the longest part of the path that exists, and that part's length."""
+        branch: Branch | None = self.branch
+        found: Entry | None = None
+        for depth, part in enumerate(path):
+            if branch is None or part not in branch:
+                return found, depth
+            found = branch[part]
+            branch = found.branch
+        return found, len(path)
+
+    def key_place(self, path: Path) -> Place:
+        """Where the key begins; of the nearest existing parent if there is no such key."""
+        entry, _ = self._entry(path)
+        return Place(entry.key.line + 1, entry.key.column + 1) if entry else Place(1, 1)
+
+    def value_place(self, path: Path) -> Place:
+        """Where a plain value begins, and for mappings and missing values their key's place."""
+        entry, depth = self._entry(path)
+        if entry is None or depth < len(path) or entry.branch is not None:
+            return self.key_place(path)
+        return Place(entry.value.line + 1, entry.value.column + 1)
+
+    def finding(
+        self, path: Path, message: str, hint: str | None = None, *, at_key: bool = False
+    ) -> Finding:
+        """One mistake at a path of this file; at the value unless told otherwise."""
+        place = self.key_place(path) if at_key else self.value_place(path)
+        return Finding(
+            message=message,
+            file=self.shown_as,
+            line=place.line,
+            column=place.column,
+            path=dotted(path) or None,
+            source_line=self.source_line(place.line),
+            hint=hint,
+        )

@@ -1,0 +1,111 @@
+"""The vocabulary of rules: every fact that a rule may ask for, with its unit and meaning.
+
+A fact is known from the job, the model, the GPU type or a setting before any rule has spoken.
+What rules compute carries a name of its own (`result`) and may stand in for a fact that is unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+__all__ = ["FACTS", "SETTINGS", "Fact", "Kind"]
+
+Kind = Literal["number", "text", "truth"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One named fact: where it comes from, its unit and what it means."""
+
+    name: str
+    origin: Literal["job", "model", "gpu", "setting"]
+    unit: str
+    meaning: str
+    kind: Kind = "number"
+    choices: tuple[str, ...] = ()
+    """Values that a text fact can take; empty where any text can stand."""
+
+
+def _text(
+    name: str,
+    origin: Literal["job", "model", "gpu"],
+    meaning: str,
+    choices: tuple[str, ...] = (),
+) -> Fact:
+    return Fact(name, origin, "text", meaning, "text", choices)
+
+
+_FACTS = (
+    _text("kind", "job", "what the job does", ("tune", "serve", "fixed")),
+    _text("method", "job", "how a model is tuned", ("full", "lora", "qlora", "p-tuning")),
+    _text("precision", "job", "data type that is trained", ("bf16", "fp16", "fp32")),
+    _text("optimizer", "job", "optimizer of the tuning run", ("adamw", "sgd")),
+    Fact("weight_bits", "job", "bit", "width of the weights as loaded, if the job states it"),
+    Fact("batch", "job", "sequences", "sequences per optimizer step, over all GPUs"),
+    Fact("sequence", "job", "tokens", "maximum sequence length"),
+    Fact(
+        "batch_and_sequence_stated",
+        "job",
+        "true/false",
+        "whether a tuning job states both batch and sequence",
+        "truth",
+    ),
+    Fact("dataset_tokens", "job", "tokens", "size of the data set"),
+    Fact("epochs", "job", "passes", "passes over the data set"),
+    Fact("hours_allowed", "job", "h", "what one tuning run may take, if the job states a deadline"),
+    Fact("adapter_rank", "job", "rank", "rank of the LoRA matrices"),
+    Fact("adapters", "job", "adapters", "adapters served beside one base model"),
+    Fact("adapter_gb", "job", "GB", "size of one served adapter"),
+    Fact("has_adapters", "job", "true/false", "whether adapters are served", "truth"),
+    Fact("gpu_partitioned", "job", "true/false", "whether a GPU partition is asked for", "truth"),
+    _text("gpu_partition", "job", "the GPU partition (MIG profile) that is asked for"),
+    Fact("memory_gb", "job", "GB", "GPU memory over all GPUs, if a fixed job states it"),
+    Fact("gpus", "job", "GPUs", "number of GPUs, if a fixed job states it"),
+    Fact("stated_gpus", "job", "GPUs", "the same, for rules that leave stated figures alone"),
+    Fact("cpus", "job", "cores", "host CPU cores, if a fixed job states them"),
+    Fact("host_memory_gb", "job", "GB", "host memory, if a fixed job states it"),
+    _text("model", "model", "model id of the catalog"),
+    Fact("parameters_b", "model", "10^9 parameters", "all parameters of the model"),
+    Fact(
+        "active_parameters_b",
+        "model",
+        "10^9 parameters",
+        "parameters used per token; fewer than all in a mixture of experts",
+    ),
+    Fact("layers", "model", "layers", "transformer layers"),
+    Fact("hidden", "model", "elements", "width of the residual stream"),
+    Fact("intermediate", "model", "elements", "width of the feed-forward block"),
+    Fact("heads", "model", "heads", "attention heads"),
+    Fact("kv_heads", "model", "heads", "key and value heads"),
+    Fact("head_dim", "model", "elements", "width of one head"),
+    Fact("vocab", "model", "tokens", "vocabulary size"),
+    Fact("max_context", "model", "tokens", "longest sequence that the model is built for"),
+    _text("attention", "model", "kind of attention", ("gqa", "mla", "hybrid")),
+    _text("gpu_type", "gpu", "GPU type id of the catalog"),
+    _text("gpu_family", "gpu", "family that support lists name, such as h100"),
+    _text("gpu_vendor", "gpu", "maker of the GPU", ("nvidia", "amd", "intel")),
+    Fact("gpu_memory_gb", "gpu", "GB", "memory of one GPU as marketed, GB of 10^9 bytes"),
+    Fact("gpu_driver_memory_mib", "gpu", "MiB", "memory of one GPU as its driver reports it"),
+    Fact("gpu_bf16_tflops", "gpu", "TFLOPS", "peak dense bf16 throughput of one GPU"),
+    Fact("gpu_bandwidth_gb_per_s", "gpu", "GB/s", "memory bandwidth of one GPU"),
+    Fact("gpu_nvlink", "gpu", "true/false", "whether a switched fabric joins the GPUs", "truth"),
+    Fact("gpus_per_node", "gpu", "GPUs", "GPUs in the largest catalogued node of this GPU type"),
+    Fact("headroom", "setting", "share", "share of each GPU's memory kept free"),
+    Fact("discount_rate_per_year", "setting", "share", "rate at which later money counts less"),
+    Fact("useful_life_years", "setting", "years", "straight-line life of a node"),
+    Fact("support_share_per_year", "setting", "share", "support as a share of the purchase price"),
+    Fact("energy_usd_per_kwh", "setting", "USD/kWh", "price of electricity"),
+    Fact("pue", "setting", "ratio", "facility power over computer power"),
+    Fact("hours_per_quarter", "setting", "h", "hours in a quarter"),
+    Fact("deployed_bits", "setting", "bit", "weight width of a deployed full fine-tune"),
+    Fact("deployment_delay_quarters", "setting", "quarters", "quarters from tuning to serving"),
+)
+
+FACTS: Final[dict[str, Fact]] = {fact.name: fact for fact in _FACTS}
+"""Every fact by name, in the order in which the documentation lists them."""
+
+SETTINGS: Final[dict[str, Fact]] = {
+    name: fact for name, fact in FACTS.items() if fact.origin == "setting"
+}
+"""What a policy rule may set."""

@@ -1,0 +1,92 @@
+"""The rule book: all rules by id, checked against each other, and which of them speak."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from planner.errors import InputError
+from planner.inputs.base import Frozen
+from planner.inputs.rule import Rule, Value, by_result, needs
+from planner.inputs.rulecheck import mistakes, unplaced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from planner.errors import Finding
+
+__all__ = ["Rule", "RuleBook"]
+
+
+class RuleBook(Frozen):
+    """All rules by id, checked against each other."""
+
+    rules: dict[str, Rule]
+
+    @classmethod
+    def of(
+        cls,
+        rules: Iterable[Rule],
+        place: Callable[[str, tuple[str, ...], str, str | None], Finding] | None = None,
+    ) -> RuleBook:
+        """Gather rules, later ones replacing earlier ones of the same id, and check them together.
+
+        `place(rule id, path in its file, message, hint)` may point a finding at its file and line.
+        Raises InputError with every mistake: unknown names, units that differ, circles.
+        """
+        by_id = {rule.id: rule for rule in rules}
+        by_id = {rule_id: by_id[rule_id] for rule_id in sorted(by_id)}
+        found = [(place or unplaced)(*mistake) for mistake in mistakes(by_id)]
+        if found:
+            raise InputError(*found)
+        return cls(rules=by_id)
+
+    @cached_property
+    def by_result(self) -> dict[str, tuple[Rule, ...]]:
+        """Rules by the result or setting that they give."""
+        return by_result(self.rules.values())
+
+    @cached_property
+    def exclusions(self) -> tuple[Rule, ...]:
+        """Rules that keep jobs off GPU types."""
+        return tuple(rule for rule in self.rules.values() if rule.kind == "exclusion")
+
+    @cached_property
+    def warnings(self) -> tuple[Rule, ...]:
+        """Rules that say where the planner's own figures are weak."""
+        return tuple(rule for rule in self.rules.values() if rule.kind == "warning")
+
+    def applicable(self, name: str, facts: Callable[[str], Value | None]) -> tuple[Rule, ...]:
+        """Rules that give `name` and speak here; a fallback only where it is alone."""
+        speaking = [rule for rule in self.by_result.get(name, ()) if rule.speaks(facts)]
+        firm = tuple(rule for rule in speaking if not rule.fallback)
+        return firm or tuple(speaking)
+
+    def setting(self, name: str) -> Rule:
+        """The policy rule that gives a setting: its `value`, `unit` and `id`; KeyError if none."""
+        for rule in self.by_result.get(name, ()):
+            if rule.kind == "policy":
+                return rule
+        raise KeyError(name)
+
+    def depending_on(self, facts: frozenset[str]) -> frozenset[str]:
+        """Names of results that change with any of these facts, directly or through other rules."""
+        if facts not in self._dependents:
+            self._dependents[facts] = _closure(self, facts)
+        return self._dependents[facts]
+
+    @cached_property
+    def _dependents(self) -> dict[frozenset[str], frozenset[str]]:
+        return {}
+
+
+def _closure(book: RuleBook, facts: Iterable[str]) -> frozenset[str]:
+    found = set(facts)
+    grown = True
+    while grown:
+        grown = False
+        for name, rules in book.by_result.items():
+            if name not in found and any(found & needs(rule) for rule in rules):
+                found.add(name)
+                grown = True
+    return frozenset(found)

@@ -1,0 +1,57 @@
+"""What an unquoted word in a file means: the YAML 1.2 core types and no surprises.
+
+Only `true` and `false` are booleans, only decimal digits are numbers, and numbers stay exact;
+`010`, `0x1F`, `12:30`, `1_000`, `no`, `on` and dates stay text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from decimal import Decimal
+
+__all__ = ["ILLEGAL_CHARACTER", "PLACEHOLDER", "ScalarError", "character_name", "plain_value"]
+
+ILLEGAL_CHARACTER = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Control, bidirectional and zero-width characters: what is shown would not be what is read."""
+
+PLACEHOLDER = re.compile(r"\$\{[^}]*\}?|\{\{.*?(\}\}|$)")
+"""What a template leaves behind when nobody filled it in."""
+
+_LONGEST_NUMBER = 30
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_DECIMAL = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]{1,2})?")
+_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_NUMERIC_START = frozenset("0123456789+-.")
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+
+class ScalarError(ValueError):
+    """A number that no field could take; `str()` is the message."""
+
+
+def plain_value(text: str) -> str | int | bool | Decimal | None:
+    """Read an unquoted word; raises ScalarError for `.nan`, `.inf` and endless digits."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in _NUMERIC_START:
+        return text
+    if _NOT_FINITE.fullmatch(text):
+        raise ScalarError(f"{text} is not a finite number")
+    is_integer = _INTEGER.fullmatch(text)
+    if not is_integer and not _DECIMAL.fullmatch(text):
+        return text
+    if len(text) > _LONGEST_NUMBER:
+        raise ScalarError(
+            f"a number of {len(text):,} characters is too long, at most {_LONGEST_NUMBER}"
+        )
+    return int(text) if is_integer else Decimal(text)
+
+
+def character_name(character: str) -> str:
+    """Name a character so that it can be searched for: `U+200B ZERO WIDTH SPACE`."""
+    name = unicodedata.name(character, "control character")
+    return f"U+{ord(character):04X} {name}"

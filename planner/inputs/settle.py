@@ -1,0 +1,116 @@
+"""Settles parameters and prices: the scenario's word, else a policy rule's or the price book's."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import TYPE_CHECKING
+
+from planner.errors import Finding, InputError
+from planner.inputs.facts import SETTINGS
+from planner.inputs.scenario import Finance, Policies
+from planner.inputs.settled import Setting, Settings, SettledOffer
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from planner.inputs.catalog import Catalog, PurchasePrice, RentPrice
+    from planner.inputs.rules import RuleBook
+    from planner.inputs.scenario import Offer, Scenario
+
+__all__ = ["settled_offers", "settled_settings"]
+
+_CENT = Decimal("0.01")
+_EXACT = Context(prec=100)
+
+
+def settled_settings(
+    rules: RuleBook, policies: Policies | None = None, finance: Finance | None = None
+) -> Settings:
+    """Take each setting from the scenario, else from the policy rule that gives it.
+
+    Raises InputError naming every setting that neither gives.
+    """
+    stated: dict[str, Decimal | None] = {**dict(finance or Finance())}
+    stated["headroom"] = (policies or Policies()).headroom
+    settings: dict[str, Setting] = {}
+    findings: list[Finding] = []
+    for name in Settings.model_fields:
+        try:
+            settings[name] = _setting(rules, name, stated.get(name))
+        except KeyError:
+            findings.append(
+                Finding(f"no policy rule sets {name}", hint=f"write one: `sets: {name}`")
+            )
+    if findings:
+        raise InputError(*findings)
+    return Settings(**settings)
+
+
+def _setting(rules: RuleBook, name: str, stated: Decimal | None) -> Setting:
+    unit = SETTINGS[name].unit
+    if stated is not None:
+        return Setting(value=stated, unit=unit, origin="scenario", assumed=False)
+    rule = rules.setting(name)
+    if rule.value is None:
+        raise KeyError(name)
+    return Setting(value=rule.value, unit=unit, origin=f"rule {rule.id}", assumed=True)
+
+
+def settled_offers(
+    scenario: Scenario, catalog: Catalog, settings: Settings
+) -> tuple[SettledOffer, ...]:
+    """Give each offer its price, sorted by name; an offer without any is a KeyError here."""
+    hours = settings.hours_per_quarter.value
+    return tuple(
+        _settled_offer(name, scenario.offers[name], catalog, hours)
+        for name in sorted(scenario.offers)
+    )
+
+
+def _settled_offer(name: str, offer: Offer, catalog: Catalog, hours: Decimal) -> SettledOffer:
+    own = offer.price_usd if offer.kind == "buy" else offer.price_usd_per_gpu_hour
+    if own is None:
+        price, origin, priced_on, illustrative = _listed_price(offer, catalog)
+    else:
+        price, priced_on, illustrative = own, offer.price_date, offer.quote is None
+        origin = f"quote {offer.quote}" if offer.quote else "scenario, without a quote"
+    if offer.kind == "buy":
+        unit, text = price, f"${_money(price)} per node"
+    else:
+        gpus = catalog.nodes[offer.node_type].gpus.value
+        unit = _EXACT.multiply(_EXACT.multiply(price, gpus), hours)
+        text = f"${_money(price)} per GPU-hour"
+    return SettledOffer(
+        name=name,
+        node_type=offer.node_type,
+        site=offer.site,
+        kind=offer.kind,
+        unit_price_usd=unit.quantize(_CENT, ROUND_HALF_EVEN, _EXACT),
+        price_text=text,
+        price_origin=origin,
+        price_date=priced_on.isoformat() if priced_on else None,
+        illustrative=illustrative,
+        lead_time_weeks=offer.lead_time_weeks,
+        maximum=offer.maximum,
+    )
+
+
+def _listed_price(offer: Offer, catalog: Catalog) -> tuple[Decimal, str, date | None, bool]:
+    """Price, origin, date and whether it is illustrative, by the price book."""
+    book = catalog.prices
+    listed: PurchasePrice | RentPrice
+    if offer.kind == "buy":
+        listed = book.purchase[offer.node_type]
+        price = listed.price_usd
+    else:
+        listed = book.rent[offer.node_type]
+        price = listed.usd_per_gpu_hour
+    origin = f"price book {book.header.id}: {catalog.source_text(listed.source)}"
+    return price, origin, listed.date, book.header.illustrative
+
+
+def _money(price: Decimal) -> str:
+    """`325,000`, `4.14`, `2.267`: as offered, never rounded."""
+    text = f"{price.normalize(_EXACT):,f}"
+    whole, _, fraction = text.partition(".")
+    return f"{whole}.{fraction:0<2}" if fraction else whole

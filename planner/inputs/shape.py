@@ -1,0 +1,102 @@
+"""What the models allow at a path: which keys, which choices, and where a stray key belongs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+
+from planner.inputs.document import Path, dotted
+from planner.inputs.words import did_you_mean
+
+__all__ = ["Shape"]
+
+
+def _alternatives(annotation: object) -> list[Any]:
+    """Every type that a value may have, without `Annotated` and unions around it."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        return [annotation]
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _alternatives(get_args(annotation)[0])
+    if origin in (dict, tuple, list, Literal):
+        return [annotation]
+    return [one for part in get_args(annotation) for one in _alternatives(part)]
+
+
+def _model(annotation: object) -> type[BaseModel] | None:
+    for one in _alternatives(annotation):
+        if isinstance(one, type) and issubclass(one, BaseModel):
+            return one
+    return None
+
+
+class Shape:
+    """The tree of one model's fields."""
+
+    def __init__(self, root: type[BaseModel]) -> None:
+        self.root = root
+
+    def _annotation(self, path: Path) -> object | None:
+        annotation: object = self.root
+        for part in path:
+            found = [_within(one, part) for one in _alternatives(annotation)]
+            annotation = next((one for one in found if one is not None), None)
+            if annotation is None:
+                return None
+        return annotation
+
+    def model(self, path: Path) -> type[BaseModel] | None:
+        """Give the model at a path, None where there is none."""
+        return _model(self._annotation(path))
+
+    def keys(self, path: Path) -> list[str]:
+        """Give the keys that may stand at a path, in the model's order; none if any may."""
+        model = self.model(path)
+        return list(model.model_fields) if model else []
+
+    def choices(self, path: Path) -> list[str]:
+        """Give the words of which one must stand at a path; none if any may."""
+        for one in _alternatives(self._annotation(path)):
+            if get_origin(one) is Literal:
+                return [str(choice) for choice in get_args(one)]
+        return []
+
+    def hint_for_unknown(self, path: Path) -> str | None:
+        """Say where a key belongs or what it may have been meant to be."""
+        container, key = path[:-1], str(path[-1])
+        known = self.keys(container)
+        place = self._place_of(key, container)
+        if place is not None:
+            return place
+        return did_you_mean(key, known) or f"known here: {', '.join(known)}"
+
+    def _place_of(self, key: str, container: Path) -> str | None:
+        """The nearest place whose model has the key: below, then outwards."""
+        for depth in range(len(container), -1, -1):
+            outer = container[:depth]
+            model = self.model(outer)
+            if model is None:
+                continue
+            if depth < len(container) and key in model.model_fields:
+                where = f"under `{dotted(outer)}`" if outer else "at the top of the file"
+                return f"`{key}` belongs {where}"
+            for name, field in model.model_fields.items():
+                inner = (*outer, name)
+                child = _model(field.annotation)
+                if child and key in child.model_fields and container[: depth + 1] != inner:
+                    return f"`{key}` belongs under `{dotted(inner)}`"
+        return None
+
+
+def _within(annotation: object, part: str | int) -> object | None:
+    """What stands at one key of a type, or at any position of a list."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        field = annotation.model_fields.get(str(part))
+        return field.annotation if field else None
+    arguments = get_args(annotation)
+    if get_origin(annotation) is dict:
+        return arguments[1]  # type: ignore[no-any-return]
+    if get_origin(annotation) in (tuple, list) and isinstance(part, int):
+        return arguments[0]  # type: ignore[no-any-return]
+    return None

@@ -1,0 +1,93 @@
+"""How scenarios spell quarters, counts, weight widths and their own format."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
+
+from planner.inputs.base import Count, whole
+from planner.inputs.quarter import Quarter
+
+__all__ = [
+    "LARGEST_COUNT_PER_QUARTER",
+    "LARGEST_FLEET",
+    "Bits",
+    "CountByNodeType",
+    "CountByQuarter",
+    "Format",
+    "Quarters",
+    "canonical_quarter",
+    "quarters",
+]
+
+KNOWN_FORMAT = 1
+
+
+def known_format(value: object) -> object:
+    """Refuse what a later planner wrote, in words that say so."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > KNOWN_FORMAT:
+        raise ValueError(
+            f"format {value} is newer than this planner knows ({KNOWN_FORMAT}), upgrade it"
+        )
+    return value
+
+
+def canonical_quarter(key: str) -> str:
+    """Pass `2027Q1`; raises ValueError for anything else, also for `2027-Q1`, its second name."""
+    if str(Quarter.parse(key)) != key:
+        raise ValueError(f"{key!r} is written {Quarter.parse(key)} here")
+    return key
+
+
+def _shape(value: object) -> str:
+    return "by key" if isinstance(value, dict) else "one figure"
+
+
+def quarters(value: object) -> object:
+    """`2027Q1`, `2027Q1..2027Q3` or a list of such, as a sorted tuple without repeats."""
+    if value is None or value == "all":
+        return None
+    items = value if isinstance(value, tuple | list) else (value,)
+    found: set[Quarter] = set()
+    for item in items:
+        if isinstance(item, Quarter):
+            found.add(item)
+            continue
+        if not isinstance(item, str):
+            raise ValueError(f"{item!r} is not a calendar quarter, write it as 2027Q1")
+        first, dots, last = item.partition("..")
+        start = Quarter.parse(first)
+        end = Quarter.parse(last) if dots else start
+        if end < start:
+            raise ValueError(f"{item!r} ends before it starts")
+        found.update(start + step for step in range(end - start + 1))
+    if not found:
+        raise ValueError("names no quarter, leave it out to mean all of them")
+    return tuple(sorted(found))
+
+
+Format = Annotated[Literal[1], BeforeValidator(known_format)]
+"""The format that this planner reads."""
+
+Bits = Annotated[Literal[4, 8, 16], BeforeValidator(whole)]
+"""Width of a weight."""
+
+Quarters = Annotated[tuple[Quarter, ...] | None, BeforeValidator(quarters)]
+"""`all` (or left out), `2027Q1`, `2027Q1..2027Q3`, or a list of these."""
+
+LARGEST_COUNT_PER_QUARTER = 1_000_000
+Units = Annotated[Count, Field(le=LARGEST_COUNT_PER_QUARTER)]
+CountByQuarter = Annotated[
+    Annotated[Units, Tag("one figure")]
+    | Annotated[dict[Annotated[str, AfterValidator(canonical_quarter)], Units], Tag("by key")],
+    Discriminator(_shape),
+]
+"""One figure for every quarter, or figures by quarter."""
+
+LARGEST_FLEET = 100_000
+CountByNodeType = Annotated[
+    Annotated[Count, Tag("one figure")] | Annotated[dict[str, Count], Tag("by key")],
+    Discriminator(_shape),
+]
+"""One figure for every node type, or figures by node type."""

@@ -1,0 +1,72 @@
+"""Nearest names, look-alike letters and values as a person would call them."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from planner.inputs.scalars import character_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["described", "did_you_mean", "foreign_letter", "nearest", "one_of"]
+
+_LONGEST_SHOWN = 60
+_MOST_COMPARED = 2000
+
+
+def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
+    """Give the choices that a person may have meant, best first; case does not count."""
+    by_fold: dict[str, str] = {}
+    for choice in choices:
+        by_fold.setdefault(choice.casefold(), choice)
+        if len(by_fold) == _MOST_COMPARED:
+            break
+    found = difflib.get_close_matches(word[:_LONGEST_SHOWN].casefold(), by_fold, most, 0.6)
+    return [by_fold[fold] for fold in found]
+
+
+def did_you_mean(word: str, choices: Iterable[str], most: int = 1) -> str | None:
+    """`did you mean 'qlora'?`, or None where nothing is near."""
+    found = nearest(word, choices, most)
+    if not found:
+        return None
+    return f"did you mean {one_of([repr(name) for name in found])}?"
+
+
+def one_of(names: Sequence[str]) -> str:
+    """`a, b or c`."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def foreign_letter(word: str) -> str | None:
+    """Name the first non-Latin letter of a word that also has Latin ones or digits, if any."""
+    for character in word:
+        if not character.isascii() and character.isalpha():
+            name = unicodedata.name(character, "")
+            if not name.startswith("LATIN"):
+                return character_name(character)
+    return None
+
+
+def described(value: object) -> str:
+    """A value from a file as its writer would recognise it: `'abc'`, `8.5`, `true`, `a list`."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        shown = value if len(value) <= _LONGEST_SHOWN else value[:_LONGEST_SHOWN] + "…"
+        return repr(shown)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, tuple | list):
+        return "a list"
+    return str(value)

@@ -1,0 +1,183 @@
+"""From what the search found to the solution that leaves this room: layouts, prices, bound."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planner.packing.counts import CENTS_PER_UNIT
+from planner.packing.problem import Layout, PriceTag, Solution, Status
+from planner.packing.program import Program
+from planner.packing.solver import solve_linear
+
+if TYPE_CHECKING:
+    from planner.packing.counts import Counts
+    from planner.packing.problem import Problem, Shape
+    from planner.packing.program import Variable
+    from planner.packing.search import Found
+    from planner.packing.solver import Duals
+
+__all__ = ["answer"]
+
+Part = tuple[int, int]
+"""(demand, choice)."""
+
+
+def answer(problem: Problem, found: Found, asked_gap: float) -> Solution:
+    """State a finished search as a solution; its cost is recomputed in whole cents."""
+    assert found.cost_cents is not None
+    tags, terms = _prices(found)
+    return Solution(
+        status=Status.PROVED if found.closed(asked_gap) else Status.NOT_PROVED,
+        cost_cents=found.cost_cents,
+        bound_cents=found.bound_cents,
+        bought=_acquired(problem, found, "buy"),
+        rented=_acquired(problem, found, "rent"),
+        assigned=tuple(
+            tuple(
+                round(found.values[found.counts.choice[number, position]])
+                if (number, position) in found.counts.choice
+                else 0
+                for position in range(len(demand.choices))
+            )
+            for number, demand in enumerate(problem.demands)
+        ),
+        layouts=tuple(
+            tuple(_layouts(found, pool, quarter) for pool in range(len(problem.pools)))
+            for quarter in range(problem.quarters)
+        ),
+        tags=tags,
+        bound_terms=terms,
+        method=_method(found),
+    )
+
+
+def _acquired(problem: Problem, found: Found, kind: str) -> tuple[tuple[int, ...], ...]:
+    return tuple(
+        tuple(
+            round(found.values[found.counts.acquire[number, quarter]])
+            if supply.kind == kind and (number, quarter) in found.counts.acquire
+            else 0
+            for quarter in range(problem.quarters)
+        )
+        for number, supply in enumerate(problem.supplies)
+    )
+
+
+def _method(found: Found) -> str:
+    rounds = "1 round" if found.rounds == 1 else f"{found.rounds} rounds"
+    cuts = "1 cut" if found.cuts == 1 else f"{found.cuts} cuts"
+    return f"counting program with cutting-stock layouts, {rounds}, {cuts}"
+
+
+def _layouts(found: Found, pool: int, quarter: int) -> tuple[Layout, ...]:
+    """Layouts of a pool's nodes in use: units that take whole nodes first, then shared nodes."""
+    if (pool, quarter) not in found.counts.usages:
+        return ()
+    waiting = _waiting(found, pool, quarter)
+    kind = found.counts.problem.pools[pool]
+    layouts = [
+        Layout(((*part, 1),), units, span)
+        for shape, queue in waiting.items()
+        if (span := kind.nodes_taken(shape))
+        for part, units in queue.items()
+    ]
+    packed: Counter[tuple[tuple[int, int, int], ...]] = Counter()
+    for pattern, times in found.packings[pool, quarter].patterns:
+        for _ in range(times):
+            held: Counter[Part] = Counter()
+            for index, units in pattern:
+                held.update(_take(waiting[found.shapes[pool][index]], units))
+            packed[tuple((*part, units) for part, units in sorted(held.items()))] += 1
+    shared = [Layout(parts, count) for parts, count in sorted(packed.items())]
+    return (*layouts, *shared)
+
+
+def _take(queue: Counter[Part], units: int) -> Counter[Part]:
+    """Take units from the front of a queue."""
+    taken: Counter[Part] = Counter()
+    while units:
+        part = next(iter(queue))
+        used = min(units, queue[part])
+        taken[part] += used
+        queue[part] -= used
+        if not queue[part]:
+            del queue[part]
+        units -= used
+    return taken
+
+
+def _waiting(found: Found, pool: int, quarter: int) -> dict[Shape, Counter[Part]]:
+    """Units that run on a pool in a quarter, by shape and in the demands' order.
+
+    Where several pools have the GPU type, the first takes the first demands, so that a unit tends
+    to stay where it is from quarter to quarter.
+    """
+    counts = found.counts
+    gpu_type = counts.problem.pools[pool].gpu_type
+    queues: dict[Shape, Counter[Part]] = defaultdict(Counter)
+    for (number, position), index in sorted(counts.choice.items()):
+        demand = counts.problem.demands[number]
+        choice = demand.choices[position]
+        units = round(found.values[index])
+        if choice.gpu_type == gpu_type and quarter in demand.quarters and units:
+            queues[choice.shape][number, position] += units
+    for other in range(pool):
+        if counts.problem.pools[other].gpu_type == gpu_type:
+            for usage in counts.usages.get((other, quarter), ()):
+                _take(queues[usage.shape], round(usage.units(found.values)))
+    return {
+        usage.shape: _take(queues[usage.shape], round(usage.units(found.values)))
+        for usage in counts.usages[pool, quarter]
+    }
+
+
+def _prices(found: Found) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float], ...]]:
+    """Price tags from the duals of the linear relaxation, and what else the bound consists of."""
+    counts = found.counts
+    free = Program(_without_caps(counts), counts.program.rows)
+    duals = solve_linear(free)
+    if duals is None:
+        raise ValueError("a program with a whole solution has a fractional one")
+    tags = tuple(_tag(counts, duals, number) for number in range(len(counts.problem.demands)))
+    tagged = sum(
+        tag.cents * demand.count for tag, demand in zip(tags, counts.problem.demands, strict=True)
+    )
+    owned = _owned(counts, duals)
+    relaxed = duals.objective * CENTS_PER_UNIT
+    fixed = counts.problem.fixed_cost_cents
+    return tags, (
+        ("owned nodes", owned),
+        ("limited offers", relaxed - tagged - owned),
+        ("running cost of owned nodes", float(fixed)),
+        ("whole nodes", found.bound_cents - fixed - relaxed),
+    )
+
+
+def _without_caps(counts: Counts) -> list[Variable]:
+    """Variables with the caps that rows imply taken off, so that they carry no price of their own."""
+    variables = list(counts.program.variables)
+    for index in counts.choice.values():
+        variables[index] = replace(variables[index], upper=None)
+    return variables
+
+
+def _tag(counts: Counts, duals: Duals, number: int) -> PriceTag:
+    extra = tuple(
+        max(0.0, duals.reduced_costs[counts.choice[number, position]]) * CENTS_PER_UNIT
+        if (number, position) in counts.choice
+        else None
+        for position in range(len(counts.problem.demands[number].choices))
+    )
+    return PriceTag(duals.rows[counts.demand_rows[number]] * CENTS_PER_UNIT, extra)
+
+
+def _owned(counts: Counts, duals: Duals) -> float:
+    """What the owned nodes take off the bound: their number times the price of capacity."""
+    others = {*counts.demand_rows, *(row for rows in counts.supply_rows.values() for row in rows)}
+    return sum(
+        price * row.right * CENTS_PER_UNIT
+        for number, (row, price) in enumerate(zip(counts.program.rows, duals.rows, strict=True))
+        if number not in others
+    )

@@ -1,0 +1,378 @@
+"""The program that counts nodes: units by choice and pool, nodes bought and rented by quarter.
+
+Units of the same shape on the same pool are counted together, so the program's size follows the
+variety of the portfolio. It is a relaxation of the real packing: resources are summed over a pool's
+nodes, tightened by dual feasible functions and by cuts from the cutting stock. `docs/model.md` has it
+in mathematics; row names follow that page.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from planner.packing.program import Program, Row, Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from planner.packing.cutting import Cut
+    from planner.packing.greedy import Pattern
+    from planner.packing.problem import Pool, Problem, Shape
+
+__all__ = ["Counts", "Usage", "build_counts"]
+
+_DUAL_FEASIBLE_ORDERS = range(1, 8)
+"""Orders q of the dual feasible functions u_q: beyond 7 they cut nothing on 8-GPU nodes."""
+
+CENTS_PER_UNIT = 100_000
+"""The objective is stated in thousands of dollars, so that its coefficients stay near 1."""
+
+Terms = dict[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Where units of one shape on one pool are counted in one quarter: a sum of variables."""
+
+    pool: int
+    quarter: int
+    shape: Shape
+    terms: tuple[tuple[int, float], ...]
+
+    def units(self, values: Mapping[int, float] | tuple[float, ...]) -> float:
+        """Units in a solution."""
+        return sum(values[index] * factor for index, factor in self.terms)
+
+
+@dataclass
+class Counts:
+    """The program with the meaning of its variables."""
+
+    problem: Problem
+    program: Program
+    choice: dict[tuple[int, int], int]
+    """(demand, choice) -> variable: units that take the choice."""
+    acquire: dict[tuple[int, int], int]
+    """(supply, quarter) -> variable: nodes bought or rented."""
+    usages: dict[tuple[int, int], list[Usage]]
+    """(pool, quarter) -> usages, by shape."""
+    in_service: dict[tuple[int, int], Terms]
+    """(pool, quarter) -> nodes acquired and in service; the pool's owned nodes come on top."""
+    usable: dict[tuple[int, int], int]
+    """(pool, quarter) -> variable: nodes that may run units, where spare nodes are asked for."""
+    splits: set[int]
+    """Variables that split units of a GPU type over its pools."""
+    host_rows: dict[int, tuple[int, int]]
+    """Row of cores or memory summed over a pool -> (pool, quarter)."""
+    demand_rows: list[int]
+    supply_rows: dict[int, list[int]]
+
+    @cached_property
+    def unit_variables(self) -> frozenset[int]:
+        """Variables that count units; relaxing them leaves the node counts integer."""
+        return frozenset(self.choice.values()) | self.splits
+
+    def nodes(self, pool: int, quarter: int, values: tuple[float, ...]) -> float:
+        """Nodes that may run units in a solution."""
+        if (pool, quarter) in self.usable:
+            return values[self.usable[pool, quarter]]
+        acquired = self.in_service[pool, quarter]
+        return self.problem.pools[pool].owned + sum(
+            values[index] * factor for index, factor in acquired.items()
+        )
+
+    def shared_nodes(self, pool: int, quarter: int, values: tuple[float, ...]) -> float:
+        """Nodes left in a solution for units that may share one."""
+        kind = self.problem.pools[pool]
+        taken = (
+            (kind.nodes_taken(usage.shape) or 0) * usage.units(values)
+            for usage in self.usages[pool, quarter]
+        )
+        return self.nodes(pool, quarter, values) - sum(taken)
+
+    def capacity_row(self, name: str, pool: int, quarter: int, load: Terms) -> int:
+        """`load <= usable nodes` of a pool in a quarter."""
+        terms: Terms = defaultdict(float, load)
+        if (pool, quarter) in self.usable:
+            terms[self.usable[pool, quarter]] -= 1.0
+            right = 0.0
+        else:
+            for index, factor in self.in_service[pool, quarter].items():
+                terms[index] -= factor
+            right = self.problem.pools[pool].owned
+        return self.program.row(f"{name}[{pool},{quarter}]", terms, "<=", right)
+
+    def with_room(self, values: tuple[float, ...]) -> Program:
+        """A copy, for node counts held at these values, that leaves as much room as it can.
+
+        One share of every pool's cores and memory is kept free, and made as large as possible: the
+        more even the room, the easier the units are to lay out. GPUs need none, they divide evenly.
+        """
+        free = Variable("room", 0.0, 1.0, -1.0, integer=False)
+        variables = [*(replace(variable, cost=0.0) for variable in self.program.variables), free]
+        rows = list(self.program.rows)
+        for row, (pool, quarter) in self.host_rows.items():
+            kept = (len(variables) - 1, max(0.0, self.shared_nodes(pool, quarter, values)))
+            rows[row] = replace(rows[row], terms=(*rows[row].terms, kept))
+        return Program(variables, rows)
+
+    def with_reserve(self, share: float) -> Program:
+        """A copy in which a share of every pool's cores and memory must stay free."""
+        service = {index for terms in self.in_service.values() for index in terms}
+        service |= set(self.usable.values())
+        rows = list(self.program.rows)
+        for number in self.host_rows:
+            row = rows[number]
+            terms = tuple(
+                (index, factor * (1 - share) if index in service else factor)
+                for index, factor in row.terms
+            )
+            rows[number] = replace(row, terms=terms, right=row.right * (1 - share))
+        return Program(self.program.variables, rows)
+
+    def with_patterns(
+        self, known: Mapping[tuple[int, int], tuple[tuple[Shape, ...], Sequence[Pattern]]]
+    ) -> tuple[Program, dict[tuple[int, int], dict[Pattern, int]]]:
+        """A copy in which some pools lay their units out by known patterns.
+
+        `known` gives, by (pool, quarter), the shapes that patterns index and the patterns. A plan of
+        this copy has its layouts; it says nothing of the bound, since other patterns may exist.
+        Returns the program and the variables that count how often a pattern is used.
+        """
+        copy = replace(self, program=Program(list(self.program.variables), list(self.program.rows)))
+        columns: dict[tuple[int, int], dict[Pattern, int]] = {}
+        for (pool, quarter), (shapes, patterns) in known.items():
+            used = {pattern: copy.program.variable("pattern", integer=True) for pattern in patterns}
+            columns[pool, quarter] = used
+            load: Terms = dict.fromkeys(used.values(), 1.0)
+            for usage in self.usages[pool, quarter]:
+                span = self.problem.pools[pool].nodes_taken(usage.shape)
+                if span:
+                    for index, factor in usage.terms:
+                        load[index] = load.get(index, 0.0) + span * factor
+                    continue
+                position = shapes.index(usage.shape)
+                held: Terms = dict(usage.terms)
+                for pattern, index in used.items():
+                    held[index] = -float(dict(pattern).get(position, 0))
+                copy.program.row("held", held, "<=", 0.0)
+            copy.capacity_row("patterns", pool, quarter, load)
+        return copy.program, columns
+
+    def with_at_least(self, nodes: Mapping[tuple[int, int], int]) -> Program:
+        """A copy of the program in which some pools have at least so many usable nodes."""
+        extra = []
+        for (pool, quarter), wanted in sorted(nodes.items()):
+            if (pool, quarter) in self.usable:
+                terms: Terms = {self.usable[pool, quarter]: 1.0}
+                right = wanted
+            else:
+                terms = self.in_service[pool, quarter]
+                right = wanted - self.problem.pools[pool].owned
+            extra.append(Row(f"at-least[{pool},{quarter}]", tuple(terms.items()), ">=", right))
+        return Program(self.program.variables, [*self.program.rows, *extra])
+
+    def add_cut(self, pool: Pool, cut: Cut, shapes: tuple[Shape, ...]) -> None:
+        """State a cut for every pool of the same kind of node, in every quarter."""
+        weight = dict(zip(shapes, cut.weights, strict=True))
+        for (number, quarter), usages in self.usages.items():
+            other = self.problem.pools[number]
+            if (other.gpu_type, other.node) != (pool.gpu_type, pool.node):
+                continue
+            load: Terms = defaultdict(float)
+            for usage in usages:
+                span = other.nodes_taken(usage.shape) or 0
+                for index, factor in usage.terms:
+                    load[index] += factor * (span or weight.get(usage.shape, 0.0))
+            if any(load.values()):
+                self.capacity_row("cutting", number, quarter, load)
+
+
+def build_counts(problem: Problem) -> Counts:
+    """State the counting program of a problem."""
+    program = Program()
+    counts = Counts(problem, program, {}, {}, {}, {}, {}, set(), {}, [], {})
+    _choices(counts)
+    _acquisitions(counts)
+    _usages(counts)
+    _spares(counts)
+    for (pool, quarter), usages in counts.usages.items():
+        _capacity(counts, pool, quarter, usages)
+    return counts
+
+
+def _choices(counts: Counts) -> None:
+    """Every unit takes exactly one choice and keeps it: row `demand[d]`."""
+    problem, program = counts.problem, counts.program
+    for number, demand in enumerate(problem.demands):
+        terms: Terms = {}
+        for position, choice in enumerate(demand.choices):
+            if any(_runs(pool, choice.gpu_type, choice.shape) for pool in problem.pools):
+                index = program.variable(
+                    f"units[{number},{position}]", upper=demand.count, integer=True
+                )
+                counts.choice[number, position] = index
+                terms[index] = 1.0
+        counts.demand_rows.append(program.row(f"demand[{number}]", terms, "==", demand.count))
+
+
+def _runs(pool: Pool, gpu_type: str, shape: Shape) -> bool:
+    return pool.gpu_type == gpu_type and pool.nodes_taken(shape) is not None
+
+
+def _acquisitions(counts: Counts) -> None:
+    """Bought nodes stay, rent lasts a quarter, and offers end at their maximum: rows `maximum[s]`."""
+    problem, program = counts.problem, counts.program
+    counts.in_service = {
+        (pool, quarter): {}
+        for pool in range(len(problem.pools))
+        for quarter in range(problem.quarters)
+    }
+    for number, supply in enumerate(problem.supplies):
+        for quarter, cents in enumerate(supply.unit_cost_cents):
+            if cents is None or supply.maximum == 0:
+                continue
+            index = program.variable(
+                f"{supply.kind}[{number},{quarter}]",
+                cost=cents / CENTS_PER_UNIT,
+                upper=supply.maximum,
+                integer=True,
+            )
+            counts.acquire[number, quarter] = index
+            until = problem.quarters if supply.kind == "buy" else quarter + 1
+            for served in range(quarter, until):
+                counts.in_service[supply.pool, served][index] = 1.0
+        _maximum(counts, number)
+
+
+def _maximum(counts: Counts, number: int) -> None:
+    supply = counts.problem.supplies[number]
+    variables = [index for (owner, _), index in counts.acquire.items() if owner == number]
+    if supply.maximum is None or not variables:
+        return
+    groups = [variables] if supply.kind == "buy" else [[index] for index in variables]
+    counts.supply_rows[number] = [
+        counts.program.row(f"maximum[{number}]", dict.fromkeys(group, 1.0), "<=", supply.maximum)
+        for group in groups
+    ]
+
+
+def _usages(counts: Counts) -> None:
+    """Count units by shape; where several pools have the GPU type, split them: rows `split`."""
+    shaped: dict[tuple[str, int, Shape], Terms] = defaultdict(lambda: defaultdict(float))
+    for (number, position), index in counts.choice.items():
+        demand = counts.problem.demands[number]
+        choice = demand.choices[position]
+        for quarter in demand.quarters:
+            shaped[choice.gpu_type, quarter, choice.shape][index] += 1.0
+    for (gpu_type, quarter, shape), terms in sorted(shaped.items(), key=lambda item: item[0]):
+        pools = [
+            number
+            for number, pool in enumerate(counts.problem.pools)
+            if _runs(pool, gpu_type, shape)
+        ]
+        for pool, share in _split(counts, pools, quarter, terms):
+            usage = Usage(pool, quarter, shape, tuple(sorted(share.items())))
+            counts.usages.setdefault((pool, quarter), []).append(usage)
+
+
+def _split(
+    counts: Counts, pools: list[int], quarter: int, terms: Terms
+) -> Iterator[tuple[int, Terms]]:
+    if len(pools) == 1:
+        yield pools[0], terms
+        return
+    balance: Terms = defaultdict(float, {index: -factor for index, factor in terms.items()})
+    for pool in pools:
+        index = counts.program.variable(f"split[{pool},{quarter}]", integer=True)
+        counts.splits.add(index)
+        balance[index] = 1.0
+        yield pool, {index: 1.0}
+    counts.program.row(f"split[{quarter}]", balance, "==", 0.0)
+
+
+def _spares(counts: Counts) -> None:
+    """A pool that runs a unit keeps its spare nodes empty: rows `spare` and `running`."""
+    problem, program = counts.problem, counts.program
+    for (pool, quarter), usages in counts.usages.items():
+        spare = problem.pools[pool].spare
+        if not spare:
+            continue
+        most = _most_nodes(counts, pool, usages)
+        usable = program.variable(f"usable[{pool},{quarter}]", upper=most, integer=True)
+        running = program.variable(f"running[{pool},{quarter}]", upper=1, integer=True)
+        service = {index: -factor for index, factor in counts.in_service[pool, quarter].items()}
+        owned = problem.pools[pool].owned
+        program.row(
+            f"spare[{pool},{quarter}]", {usable: 1.0, running: spare, **service}, "<=", owned
+        )
+        program.row(f"running[{pool},{quarter}]", {usable: 1.0, running: -most}, "<=", 0.0)
+        counts.usable[pool, quarter] = usable
+
+
+def _most_nodes(counts: Counts, pool: int, usages: list[Usage]) -> int:
+    """Nodes that could ever be of use: one for every unit, or the span of each that spans."""
+    variables = counts.program.variables
+    kind = counts.problem.pools[pool]
+    ceiling = sum(demand.count for demand in counts.problem.demands)
+    return sum(
+        int(sum(variables[index].upper or ceiling for index, _ in usage.terms))
+        * max(1, kind.nodes_taken(usage.shape) or 0)
+        for usage in usages
+    )
+
+
+def _capacity(counts: Counts, pool: int, quarter: int, usages: list[Usage]) -> None:
+    """GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings `dual`."""
+    kind = counts.problem.pools[pool]
+    node = kind.node
+    for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
+        sizes = {usage.shape: _size(usage.shape, resource) for usage in usages}
+        spans = {usage.shape: kind.nodes_taken(usage.shape) or 0 for usage in usages}
+        shares = {
+            shape: Fraction(spans[shape]) if spans[shape] else Fraction(size, max(offered, 1))
+            for shape, size in sizes.items()
+        }
+        seen: list[tuple[Fraction, ...]] = []
+        for order in (0, *_DUAL_FEASIBLE_ORDERS):
+            weights = tuple(
+                shares[usage.shape]
+                if spans[usage.shape]
+                else _dual_feasible(shares[usage.shape], order)
+                for usage in usages
+            )
+            if _adds_nothing(weights, seen):
+                continue
+            seen.append(weights)
+            load: Terms = defaultdict(float)
+            for usage, weight in zip(usages, weights, strict=True):
+                for index, factor in usage.terms:
+                    load[index] += factor * float(weight)
+            name = resource if order == 0 else f"dual-{resource}-{order}"
+            row = counts.capacity_row(name, pool, quarter, load)
+            if order == 0 and resource != "gpus":
+                counts.host_rows[row] = (pool, quarter)
+
+
+def _adds_nothing(weights: tuple[Fraction, ...], seen: list[tuple[Fraction, ...]]) -> bool:
+    """A row is implied where an earlier one weighs every shape at least as much."""
+    return any(
+        all(ours <= theirs for ours, theirs in zip(weights, earlier, strict=True))
+        for earlier in seen
+    )
+
+
+def _size(shape: Shape, resource: str) -> int:
+    return {"gpus": shape.gpus, "cpus": shape.cpus, "memory": shape.memory_mb}[resource]
+
+
+def _dual_feasible(share: Fraction, order: int) -> Fraction:
+    """u_q(x) of Fekete and Schepers: x where (q+1)x is whole, else floor((q+1)x) / q; order 0: x."""
+    scaled = (order + 1) * share
+    if order == 0 or scaled.denominator == 1:
+        return share
+    return Fraction(scaled.numerator // scaled.denominator, order)

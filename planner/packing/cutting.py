@@ -1,0 +1,269 @@
+"""Cutting stock per pool: lays units out on a given number of nodes, or proves that they do not fit.
+
+Column generation over node patterns, on the knapsack's grid. Its prices, divided by the worth of
+the best pattern, are a dual feasible function: a linear cut that every real packing obeys, which
+goes back into the program that counts nodes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from math import ceil, floor
+from typing import TYPE_CHECKING
+
+from planner.packing.greedy import Pattern, fill, fullest_first_fit, nodes_in
+from planner.packing.knapsack import GridPattern, Knapsack
+from planner.packing.solver import LinearMaster
+from planner.packing.tight import least_slack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from planner.packing.problem import Shape
+
+__all__ = ["Cut", "CuttingStock", "Packed"]
+
+_TOLERANCE = 1e-6
+_COLUMN_ROUNDS = 150
+_SAFETY = 1 - 1e-7
+"""Taken off every cut's weights against rounding in the linear programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Node patterns with their multiplicity; together they hold exactly the units asked for."""
+
+    patterns: tuple[tuple[Pattern, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """`sum(weight × units of the shape) <= nodes` holds for every packing on these nodes."""
+
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Relaxation:
+    """The fractional packing, as far as it was solved."""
+
+    prices: dict[int, float]
+    """By kind, scaled so that no pattern is worth more than 1."""
+    bound: float
+    """Proved: no packing, even fractional, takes fewer nodes."""
+    columns: tuple[tuple[GridPattern, float], ...]
+
+
+class _View:
+    """The shapes that are in use, and the kinds that a knapsack tells apart among them."""
+
+    def __init__(self, node: Shape, shapes: Sequence[Shape], usage: Sequence[float]) -> None:
+        self.active = [index for index, units in enumerate(usage) if units > _TOLERANCE]
+        self.knapsack = Knapsack(node, [shapes[index] for index in self.active])
+        self.kind = dict(zip(self.active, self.knapsack.kind_of, strict=True))
+        self.members: dict[int, list[int]] = defaultdict(list)
+        for index in sorted(self.active, key=lambda index: shapes[index], reverse=True):
+            self.members[self.kind[index]].append(index)
+
+    def demands(self, usage: Sequence[float]) -> dict[int, float]:
+        """Units by kind."""
+        units: dict[int, float] = defaultdict(float)
+        for index in self.active:
+            if usage[index] > _TOLERANCE:
+                units[self.kind[index]] += usage[index]
+        return dict(sorted(units.items()))
+
+    def column(self, pattern: Pattern) -> GridPattern | None:
+        """A real pattern by kinds, or None where it holds a shape that is not in use."""
+        units: dict[int, int] = defaultdict(int)
+        for index, count in pattern:
+            if index not in self.kind:
+                return None
+            units[self.kind[index]] += count
+        return tuple(sorted(units.items()))
+
+
+class CuttingStock:
+    """Packings of one kind of node for a fixed list of shapes; keeps the patterns it has found."""
+
+    def __init__(self, node: Shape, shapes: Sequence[Shape]) -> None:
+        self._node = node
+        self.shapes = tuple(shapes)
+        """What the indices of patterns mean."""
+        self._by_size = sorted(
+            range(len(shapes)), key=lambda index: self.shapes[index], reverse=True
+        )
+        self._patterns: dict[Pattern, None] = {}
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Every real pattern met so far."""
+        return tuple(self._patterns)
+
+    def pack(self, counts: Sequence[int], nodes: int) -> Packed | Cut | None:
+        """A packing on at most `nodes` nodes, a cut that the counts violate, or None for neither."""
+        packed = fullest_first_fit(self._node, self.shapes, counts)
+        self._remember(packed)
+        if nodes_in(packed) <= nodes:
+            return Packed(tuple(packed))
+        tight, left = least_slack(self._node, self.shapes, counts, nodes)
+        self._remember(tight)
+        if not any(left):
+            return Packed(tuple(tight))
+        view = _View(self._node, self.shapes, counts)
+        relaxation = self._relax(view, view.demands(counts), nodes)
+        if ceil(relaxation.bound - _TOLERANCE) > nodes:
+            return self._cut(view, relaxation)
+        dived = self._dive(view, list(counts), nodes, relaxation)
+        return None if dived is None else Packed(tuple(dived))
+
+    def separate(self, usage: Sequence[float], nodes: float) -> Cut | None:
+        """A cut that a fractional usage of a fractional number of nodes violates, if there is one."""
+        view = _View(self._node, self.shapes, usage)
+        relaxation = self._relax(view, view.demands(usage), nodes)
+        violated = relaxation.bound > nodes * (1 + _TOLERANCE) + _TOLERANCE
+        return self._cut(view, relaxation) if violated else None
+
+    def most(self, counts: Sequence[int], nodes: int) -> tuple[Packed, list[int]]:
+        """A packing of most units on these nodes, and the units by shape that found no room."""
+        packed, left = least_slack(self._node, self.shapes, counts, nodes)
+        return Packed(tuple(packed)), left
+
+    def exactly(self, chosen: Iterable[tuple[Pattern, int]], counts: Sequence[int]) -> Packed:
+        """Patterns used so often, less the units that nobody asked for."""
+        left = list(counts)
+        packed: dict[Pattern, int] = defaultdict(int)
+        for pattern, times in chosen:
+            for _ in range(times):
+                kept = tuple((index, min(units, left[index])) for index, units in pattern)
+                kept = tuple((index, units) for index, units in kept if units)
+                for index, units in kept:
+                    left[index] -= units
+                if kept:
+                    packed[kept] += 1
+        return Packed(tuple(packed.items()))
+
+    def _remember(self, packed: Iterable[tuple[Pattern, int]]) -> None:
+        for pattern, _ in packed:
+            self._patterns[pattern] = None
+
+    def _relax(self, view: _View, demands: dict[int, float], nodes: float) -> _Relaxation:
+        """Solve the fractional packing until it is known whether it takes more than `nodes`."""
+        master = _Master(demands)
+        for kind in demands:
+            master.add(((kind, self._most_of(view.members[kind][-1])),))
+        for pattern in self._patterns:
+            column = view.column(pattern)
+            if column and all(kind in demands for kind, _ in column):
+                master.add(column)
+        best = _Relaxation({}, 0.0, ())
+        for _ in range(_COLUMN_ROUNDS if demands else 0):
+            objective, prices = master.solve()
+            if objective <= nodes * (1 + _TOLERANCE):
+                break
+            ceiling, found = view.knapsack.best(prices)
+            worth = max(1.0, ceiling)
+            if objective / worth > best.bound:
+                scaled = {kind: price / worth for kind, price in prices.items()}
+                best = _Relaxation(scaled, objective / worth, ())
+            improving = [column for value, column in found if value > 1 + _TOLERANCE]
+            if not improving or best.bound > nodes + 0.5:
+                break
+            for column in improving:
+                master.add(column)
+                if view.knapsack.exact:
+                    self._patterns[tuple((view.active[kind], units) for kind, units in column)] = (
+                        None
+                    )
+        return _Relaxation(best.prices, best.bound, master.columns())
+
+    def _most_of(self, index: int) -> int:
+        """How many units of a shape one node holds, alone."""
+        shape = self.shapes[index]
+        limits = [self._node.gpus // shape.gpus]
+        if shape.cpus:
+            limits.append(self._node.cpus // shape.cpus)
+        if shape.memory_mb:
+            limits.append(self._node.memory_mb // shape.memory_mb)
+        return min(limits)
+
+    def _cut(self, view: _View, relaxation: _Relaxation) -> Cut:
+        weigh = view.knapsack.weigh
+        return Cut(tuple(weigh(relaxation.prices, shape) * _SAFETY for shape in self.shapes))
+
+    def _dive(
+        self, view: _View, left: list[int], nodes: int, relaxation: _Relaxation
+    ) -> list[tuple[Pattern, int]] | None:
+        """Fix patterns from the relaxation step by step; greedy finishes what is left."""
+        fixed: list[tuple[Pattern, int]] = []
+        while True:
+            step = self._fix(view, relaxation.columns, left)
+            fixed += step
+            rest = fullest_first_fit(self._node, self.shapes, left)
+            self._remember((*step, *rest))
+            used = nodes_in(fixed)
+            if used + nodes_in(rest) <= nodes:
+                return [*fixed, *rest]
+            if not step or used >= nodes:
+                return None
+            relaxation = self._relax(view, view.demands(left), nodes - used)
+            if used + ceil(relaxation.bound - _TOLERANCE) > nodes:
+                return None
+
+    def _fix(
+        self, view: _View, columns: tuple[tuple[GridPattern, float], ...], left: list[int]
+    ) -> list[tuple[Pattern, int]]:
+        """Real patterns for the whole parts of the columns, or one for the largest; takes from left."""
+        whole = [
+            (column, floor(value + _TOLERANCE))
+            for column, value in columns
+            if value >= 1 - _TOLERANCE
+        ]
+        if not whole and columns:
+            whole = [(max(columns, key=lambda entry: (entry[1], entry[0]))[0], 1)]
+        fixed: list[tuple[Pattern, int]] = []
+        for column, wanted in whole:
+            while wanted > 0:
+                pattern = self._realize(view, column, left)
+                if not pattern:
+                    break
+                times = min([wanted, *(left[index] // units for index, units in pattern)])
+                for index, units in pattern:
+                    left[index] -= units * times
+                fixed.append((pattern, times))
+                wanted -= times
+        return fixed
+
+    def _realize(self, view: _View, column: GridPattern, left: Sequence[int]) -> Pattern:
+        """A real pattern for one of the grid: its kinds' largest units first, then whatever fits."""
+        first = [0] * len(left)
+        for kind, units in column:
+            for index in view.members[kind]:
+                first[index] = min(left[index], units)
+                units -= first[index]
+        return fill(self._node, self.shapes, (first, left), self._by_size)
+
+
+class _Master:
+    """The covering program over the columns known so far."""
+
+    def __init__(self, demands: dict[int, float]) -> None:
+        self._row = {kind: row for row, kind in enumerate(demands)}
+        self._master = LinearMaster(list(demands.values()))
+        self._known: dict[GridPattern, None] = {}
+        self._values: list[float] = []
+
+    def add(self, column: GridPattern) -> None:
+        if column not in self._known:
+            self._known[column] = None
+            self._master.add([(self._row[kind], units) for kind, units in column])
+
+    def solve(self) -> tuple[float, dict[int, float]]:
+        """Objective, and the price of each kind."""
+        objective, self._values, prices = self._master.solve()
+        return objective, {kind: max(prices[row], 0.0) for kind, row in self._row.items()}
+
+    def columns(self) -> tuple[tuple[GridPattern, float], ...]:
+        """Columns in use with their values."""
+        pairs = zip(self._known, self._values, strict=False)
+        return tuple((column, value) for column, value in pairs if value > _TOLERANCE)

@@ -1,0 +1,103 @@
+"""First-fit decreasing by pattern: fills one node greedily, then repeats it while units last.
+
+The work grows with the variety of shapes, not with the number of units.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from planner.packing.problem import Shape
+
+__all__ = ["Pattern", "fill", "first_fit", "fullest_first_fit", "nodes_in"]
+
+Pattern = tuple[tuple[int, int], ...]
+"""What one node holds: (index of the shape, units)."""
+
+
+def first_fit(
+    node: Shape, shapes: Sequence[Shape], counts: Sequence[int], order: Sequence[int]
+) -> list[tuple[Pattern, int]]:
+    """Patterns with their multiplicity, filling nodes in the given order of shapes."""
+    left = list(counts)
+    remaining = [index for index in order if left[index]]
+    packed: list[tuple[Pattern, int]] = []
+    while remaining:
+        pattern = fill(node, shapes, (left,), remaining)
+        times = min(left[index] // units for index, units in pattern)
+        for index, units in pattern:
+            left[index] -= units * times
+        packed.append((pattern, times))
+        remaining = [index for index in remaining if left[index]]
+    return packed
+
+
+def fill(
+    node: Shape, shapes: Sequence[Shape], passes: Sequence[Sequence[int]], order: Sequence[int]
+) -> Pattern:
+    """One node filled in the given order; each pass says how many units of a shape it may hold."""
+    gpus, cpus, memory_mb = node.gpus, node.cpus, node.memory_mb
+    held: dict[int, int] = {}
+    for allowed in passes:
+        for index in order:
+            shape = shapes[index]
+            units = min(allowed[index] - held.get(index, 0), gpus // shape.gpus)
+            if units > 0 and shape.cpus:
+                units = min(units, cpus // shape.cpus)
+            if units > 0 and shape.memory_mb:
+                units = min(units, memory_mb // shape.memory_mb)
+            if units > 0:
+                gpus -= units * shape.gpus
+                cpus -= units * shape.cpus
+                memory_mb -= units * shape.memory_mb
+                held[index] = held.get(index, 0) + units
+                if not gpus:
+                    return tuple(sorted(held.items()))
+    return tuple(sorted(held.items()))
+
+
+def fullest_first_fit(
+    node: Shape, shapes: Sequence[Shape], counts: Sequence[int]
+) -> list[tuple[Pattern, int]]:
+    """The best of several orders: by GPUs, by the tightest resource, by memory, by cores."""
+    best: list[tuple[Pattern, int]] | None = None
+    for key in _ORDERS:
+        order = sorted(range(len(shapes)), key=lambda index: (*key(shapes[index], node), index))
+        packed = first_fit(node, shapes, counts, order)
+        if best is None or nodes_in(packed) < nodes_in(best):
+            best = packed
+    return best or []
+
+
+def nodes_in(packed: Sequence[tuple[Pattern, int]]) -> int:
+    """Nodes that the patterns take."""
+    return sum(times for _, times in packed)
+
+
+_Key = tuple[float, ...]
+_ORDERS: tuple[Callable[[Shape, Shape], _Key], ...] = (
+    lambda shape, _: (-shape.gpus, -shape.memory_mb, -shape.cpus),
+    lambda shape, node: (-_share(shape, node), -shape.gpus),
+    lambda shape, node: (-_sum(shape, node), -shape.gpus),
+    lambda shape, _: (-shape.memory_mb, -shape.gpus),
+    lambda shape, _: (-shape.cpus, -shape.gpus),
+)
+
+
+def _shares(shape: Shape, node: Shape) -> tuple[float, float, float]:
+    return (
+        shape.gpus / node.gpus,
+        shape.cpus / max(node.cpus, 1),
+        shape.memory_mb / max(node.memory_mb, 1),
+    )
+
+
+def _share(shape: Shape, node: Shape) -> float:
+    return max(_shares(shape, node))
+
+
+def _sum(shape: Shape, node: Shape) -> float:
+    return sum(_shares(shape, node))

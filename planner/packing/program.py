@@ -1,0 +1,72 @@
+"""A linear or integer program as plain numbers, so that only `solver` knows a solver's API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+__all__ = ["Program", "Row", "Sense", "Variable"]
+
+Sense = Literal["<=", ">=", "=="]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One column: bounds (no upper bound: None), cost and integrality."""
+
+    name: str
+    lower: float
+    upper: float | None
+    cost: float
+    integer: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One constraint: `sum(coefficient × variable) sense right`."""
+
+    name: str
+    terms: tuple[tuple[int, float], ...]
+    sense: Sense
+    right: float
+
+
+@dataclass(slots=True)
+class Program:
+    """Minimize the cost of the variables subject to the rows."""
+
+    variables: list[Variable] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+
+    def variable(
+        self,
+        name: str,
+        *,
+        cost: float = 0.0,
+        upper: float | None = None,
+        integer: bool = False,
+    ) -> int:
+        """Add a column that starts at 0 and return its index."""
+        self.variables.append(Variable(name, 0.0, upper, cost, integer))
+        return len(self.variables) - 1
+
+    def row(self, name: str, terms: dict[int, float], sense: Sense, right: float) -> int:
+        """Add a constraint and return its index; zero coefficients are left out."""
+        kept = tuple((index, value) for index, value in sorted(terms.items()) if value)
+        self.rows.append(Row(name, kept, sense, right))
+        return len(self.rows) - 1
+
+    def fixed(self, values: dict[int, float]) -> Program:
+        """A copy with some variables held at a value."""
+        variables = list(self.variables)
+        for index, value in values.items():
+            variables[index] = replace(variables[index], lower=value, upper=value)
+        return Program(variables, self.rows)
+
+    def priced(self, costs: dict[int, float]) -> Program:
+        """A copy with another objective; variables that are not named cost nothing."""
+        variables = [
+            replace(variable, cost=costs.get(index, 0.0))
+            for index, variable in enumerate(self.variables)
+        ]
+        return Program(variables, self.rows)

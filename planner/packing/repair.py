@@ -1,0 +1,156 @@
+"""Ejection chains: places the units that were left over by moving others out of their way.
+
+Works on one quarter's plan, where a unit may still change its choice: a unit that fits nowhere takes
+the place of another that fits elsewhere, possibly after a third has moved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.packing.problem import Problem, Shape
+
+__all__ = ["Bench", "Seat", "seat_everyone"]
+
+_CHAIN = 3
+"""Units that may move to seat one."""
+_STEPS = 3_000
+"""Trials for one unit before it is given up."""
+
+
+@dataclass(slots=True)
+class Seat:
+    """One node while units are moved about."""
+
+    pool: int
+    gpus: int
+    """Free; likewise `cpus` and `memory_mb`."""
+    cpus: int
+    memory_mb: int
+    units: list[tuple[int, int]] = field(default_factory=list)
+    """(demand, choice)."""
+
+    def fits(self, shape: Shape) -> bool:
+        """Whether the unit fits into what is free."""
+        return (
+            shape.gpus <= self.gpus
+            and shape.cpus <= self.cpus
+            and shape.memory_mb <= self.memory_mb
+        )
+
+    def put(self, unit: tuple[int, int], shape: Shape) -> None:
+        """Seat a unit."""
+        self.units.append(unit)
+        self.gpus -= shape.gpus
+        self.cpus -= shape.cpus
+        self.memory_mb -= shape.memory_mb
+
+    def take(self, unit: tuple[int, int], shape: Shape) -> None:
+        """Let a unit go."""
+        self.units.remove(unit)
+        self.gpus += shape.gpus
+        self.cpus += shape.cpus
+        self.memory_mb += shape.memory_mb
+
+
+class Bench:
+    """All nodes of one quarter and the ways to seat a unit on them."""
+
+    def __init__(self, problem: Problem, seats: Sequence[Seat]) -> None:
+        self._problem = problem
+        self._seats = list(seats)
+        self._by_pool: dict[int, list[Seat]] = {}
+        for seat in self._seats:
+            self._by_pool.setdefault(seat.pool, []).append(seat)
+        self._ways: dict[int, tuple[tuple[int, Shape, int], ...]] = {}
+        self._steps = 0
+
+    def add(self, seat: Seat) -> None:
+        """One node more."""
+        self._seats.append(seat)
+        self._by_pool.setdefault(seat.pool, []).append(seat)
+        self._ways.clear()
+
+    @property
+    def seats(self) -> list[Seat]:
+        """The nodes as they are now."""
+        return self._seats
+
+    def seat_all(self, left_over: Sequence[int], chain: int = _CHAIN) -> list[int]:
+        """Seat units of these demands, largest first; returns the demands that found no seat.
+
+        Up to `chain - 1` others may move for each.
+        """
+        ordered = sorted(left_over, key=lambda demand: (self._size(demand), demand), reverse=True)
+        unseated = []
+        for demand in ordered:
+            self._steps = 0
+            if not self._seat(demand, chain, frozenset()):
+                unseated.append(demand)
+        return unseated
+
+    def _size(self, demand: int) -> tuple[int, int]:
+        shapes = [choice.shape for choice in self._problem.demands[demand].choices]
+        return min(shape.gpus for shape in shapes), min(shape.memory_mb for shape in shapes)
+
+    def _options(self, demand: int) -> tuple[tuple[int, Shape, int], ...]:
+        """(choice, shape, pool) for every way to run a unit within one node."""
+        if demand not in self._ways:
+            self._ways[demand] = tuple(
+                (position, choice.shape, pool)
+                for position, choice in enumerate(self._problem.demands[demand].choices)
+                for pool in self._by_pool
+                if self._problem.pools[pool].gpu_type == choice.gpu_type
+                and self._problem.pools[pool].nodes_taken(choice.shape) == 0
+            )
+        return self._ways[demand]
+
+    def _seat(self, demand: int, chain: int, moved_before: frozenset[int]) -> bool:
+        """Seat one unit, moving up to `chain - 1` others; units of these demands stay put."""
+        best: tuple[float, Seat, int, Shape] | None = None
+        for position, shape, pool in self._options(demand):
+            node = self._problem.pools[pool].node
+            for seat in self._by_pool[pool]:
+                if seat.fits(shape):
+                    room = (seat.memory_mb - shape.memory_mb) / max(node.memory_mb, 1)
+                    room += (seat.gpus - shape.gpus) / node.gpus
+                    if best is None or room < best[0]:
+                        best = (room, seat, position, shape)
+        if best:
+            best[1].put((demand, best[2]), best[3])
+            return True
+        return chain > 1 and self._eject(demand, chain, moved_before)
+
+    def _eject(self, demand: int, chain: int, moved_before: frozenset[int]) -> bool:
+        for seat, position, shape, unit, moved in self._ejections(demand, moved_before):
+            self._steps += 1
+            if self._steps > _STEPS:
+                return False
+            seat.take(unit, moved)
+            seat.put((demand, position), shape)
+            if self._seat(unit[0], chain - 1, moved_before | {demand}):
+                return True
+            seat.take((demand, position), shape)
+            seat.put(unit, moved)
+        return False
+
+    def _ejections(
+        self, demand: int, moved_before: frozenset[int]
+    ) -> Iterator[tuple[Seat, int, Shape, tuple[int, int], Shape]]:
+        """Seats that a unit could have if another left: (seat, choice, shape, unit, its shape)."""
+        for position, shape, pool in self._options(demand):
+            for seat in self._by_pool[pool]:
+                for unit in sorted(set(seat.units)):
+                    moved = self._problem.demands[unit[0]].choices[unit[1]].shape
+                    if (
+                        unit[0] != demand
+                        and unit[0] not in moved_before
+                        and shape.gpus <= seat.gpus + moved.gpus
+                        and shape.cpus <= seat.cpus + moved.cpus
+                        and shape.memory_mb <= seat.memory_mb + moved.memory_mb
+                    ):
+                        yield seat, position, shape, unit, moved

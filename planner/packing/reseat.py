@@ -1,0 +1,177 @@
+"""From a counted plan of one quarter to seats and back, with ejection chains in between."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from planner.packing.cutting import CuttingStock, Packed
+from planner.packing.repair import Bench, Seat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from planner.packing.counts import Counts
+    from planner.packing.problem import Shape
+
+__all__ = ["reseat"]
+
+Units = dict[int, dict["Shape", list[tuple[int, int]]]]
+"""By pool and shape: the (demand, choice) of each unit that shares a node."""
+
+
+def reseat(
+    counts: Counts,
+    stocks: Mapping[int, CuttingStock],
+    values: tuple[float, ...],
+    *,
+    more_nodes: bool,
+) -> tuple[tuple[float, ...], dict[tuple[int, int], Packed]] | None:
+    """Whole units seated on the nodes of `values`, moving between choices where that helps.
+
+    With `more_nodes`, the cheapest nodes on offer are added until all are seated. Returns the changed
+    values and the packings, or None where some unit found no seat. One quarter only.
+    """
+    units = _units(counts, values)
+    seats, left_over = _seated(counts, stocks, values, units)
+    bench = Bench(counts.problem, seats)
+    unseated = bench.seat_all(left_over)
+    bought: Counter[int] = Counter()
+    while unseated and more_nodes:
+        supply = _cheapest(counts, unseated[0], values, bought)
+        if supply is None:
+            return None
+        bought[supply] += 1
+        pool = counts.problem.supplies[supply].pool
+        bench.add(_empty(counts, pool))
+        unseated = bench.seat_all(unseated, chain=1)
+    if unseated:
+        return None
+    return _values(counts, values, units, bench, bought), _packings(counts, stocks, bench)
+
+
+def _units(counts: Counts, values: tuple[float, ...]) -> Units:
+    """Which units the plan runs on which pool; pools with the same GPU type share them by shape."""
+    waiting: dict[tuple[str, Shape], list[tuple[int, int]]] = defaultdict(list)
+    for (number, position), index in counts.choice.items():
+        choice = counts.problem.demands[number].choices[position]
+        waiting[choice.gpu_type, choice.shape] += [(number, position)] * round(values[index])
+    units: Units = defaultdict(dict)
+    for (pool, _), usages in counts.usages.items():
+        kind = counts.problem.pools[pool]
+        for usage in usages:
+            queue = waiting[kind.gpu_type, usage.shape]
+            taken = round(usage.units(values))
+            units[pool][usage.shape], waiting[kind.gpu_type, usage.shape] = (
+                queue[:taken],
+                queue[taken:],
+            )
+    return units
+
+
+def _seated(
+    counts: Counts, stocks: Mapping[int, CuttingStock], values: tuple[float, ...], units: Units
+) -> tuple[list[Seat], list[int]]:
+    seats: list[Seat] = []
+    left_over: list[int] = []
+    for pool, quarter in counts.usages:
+        kind, stock = counts.problem.pools[pool], stocks[pool]
+        waiting = {shape: list(queue) for shape, queue in units[pool].items()}
+        spanning = sum(
+            (kind.nodes_taken(shape) or 0) * len(queue) for shape, queue in waiting.items()
+        )
+        nodes = round(counts.nodes(pool, quarter, values)) - spanning
+        asked = [
+            0 if kind.nodes_taken(shape) else len(waiting.get(shape, ())) for shape in stock.shapes
+        ]
+        packed, _ = stock.most(asked, nodes)
+        here = [_empty(counts, pool) for _ in range(nodes)]
+        holders = iter(here)
+        for pattern, times in packed.patterns:
+            for _ in range(times):
+                seat = next(holders)
+                for index, number in pattern:
+                    shape = stock.shapes[index]
+                    for _ in range(number):
+                        seat.put(waiting[shape].pop(), shape)
+        left_over += [
+            unit[0]
+            for shape, queue in waiting.items()
+            if not kind.nodes_taken(shape)
+            for unit in queue
+        ]
+        seats += here
+    return seats, left_over
+
+
+def _empty(counts: Counts, pool: int) -> Seat:
+    node = counts.problem.pools[pool].node
+    return Seat(pool, node.gpus, node.cpus, node.memory_mb)
+
+
+def _cheapest(
+    counts: Counts, demand: int, values: tuple[float, ...], bought: Counter[int]
+) -> int | None:
+    """The cheapest node on offer that can run a unit of the demand."""
+    problem = counts.problem
+    found: list[tuple[int, int]] = []
+    for (number, _), index in counts.acquire.items():
+        supply = problem.supplies[number]
+        pool = problem.pools[supply.pool]
+        maximum = supply.maximum
+        full = maximum is not None and round(values[index]) + bought[number] >= maximum
+        runs = any(
+            choice.gpu_type == pool.gpu_type and pool.nodes_taken(choice.shape) == 0
+            for choice in problem.demands[demand].choices
+        )
+        if runs and not full and not pool.spare:
+            found.append((supply.unit_cost_cents[0] or 0, number))
+    return min(found)[1] if found else None
+
+
+def _values(
+    counts: Counts, values: tuple[float, ...], units: Units, bench: Bench, bought: Counter[int]
+) -> tuple[float, ...]:
+    changed = list(values)
+    chosen: Counter[tuple[int, int]] = Counter(unit for seat in bench.seats for unit in seat.units)
+    shaped: Counter[tuple[int, Shape]] = Counter()
+    for seat in bench.seats:
+        for number, position in seat.units:
+            shaped[seat.pool, counts.problem.demands[number].choices[position].shape] += 1
+    for pool, queues in units.items():
+        for shape, queue in queues.items():
+            if counts.problem.pools[pool].nodes_taken(shape):
+                chosen.update(queue)
+                shaped[pool, shape] += len(queue)
+    for key, index in counts.choice.items():
+        changed[index] = float(chosen[key])
+    for (pool, _), usages in counts.usages.items():
+        for usage in usages:
+            if len(usage.terms) == 1 and usage.terms[0][0] in counts.splits:
+                changed[usage.terms[0][0]] = float(shaped[pool, usage.shape])
+    for (number, _), index in counts.acquire.items():
+        changed[index] += bought[number]
+    return tuple(changed)
+
+
+def _packings(
+    counts: Counts, stocks: Mapping[int, CuttingStock], bench: Bench
+) -> dict[tuple[int, int], Packed]:
+    packings = {}
+    for pool, quarter in counts.usages:
+        position = {shape: index for index, shape in enumerate(stocks[pool].shapes)}
+        patterns: Counter[tuple[tuple[int, int], ...]] = Counter()
+        for seat in bench.seats:
+            if seat.pool == pool and seat.units:
+                held = Counter(_positions(counts, position, seat.units))
+                patterns[tuple(sorted(held.items()))] += 1
+        packings[pool, quarter] = Packed(tuple(patterns.items()))
+    return packings
+
+
+def _positions(
+    counts: Counts, position: Mapping[Shape, int], units: Iterable[tuple[int, int]]
+) -> list[int]:
+    return [
+        position[counts.problem.demands[number].choices[choice].shape] for number, choice in units
+    ]

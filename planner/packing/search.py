@@ -1,0 +1,327 @@
+"""The search: count nodes, lay them out, cut what cannot be laid out, until bound and cost meet.
+
+1. Bound: node counts integer, units fractional, with every cut known so far.
+2. Units: whole units on those node counts; if there are none, both at once.
+3. Layouts: a cutting stock per pool and quarter; where units do not fit, a cut returns to step 1.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from planner.errors import LimitError
+from planner.packing.counts import CENTS_PER_UNIT, Counts, build_counts
+from planner.packing.cutting import Cut, CuttingStock, Packed
+from planner.packing.reseat import reseat
+from planner.packing.solver import Answer, Outcome, solve_integer, solve_linear
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planner.packing.problem import Problem, Shape
+
+__all__ = ["Found", "Infeasible", "search"]
+
+_ROOT_ROUNDS = 6
+_ROUNDS = 60
+_TIE_GAP = 0.01
+_TIE_NODES = 200
+_PATTERN_NODES = 500
+_RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
+"""Shares of host cores and memory left free, in turn, where units fit only on paper without."""
+"""How far the tie-break is pursued: to 1 %, or this many nodes of the solver's tree."""
+
+
+class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure
+    """Proved: the counting program has no solution, so neither has the packing."""
+
+
+@dataclass(slots=True)
+class Found:
+    """The best packing so far and the best bound."""
+
+    counts: Counts
+    values: tuple[float, ...] = ()
+    """Whole numbers, by variable; empty until a packing is found."""
+    cost_cents: int | None = None
+    bound_cents: int = 0
+    packings: dict[tuple[int, int], Packed] = field(default_factory=dict)
+    """By (pool, quarter); units that span nodes are not in them."""
+    shapes: dict[int, tuple[Shape, ...]] = field(default_factory=dict)
+    """By pool: what the patterns' indices mean."""
+    rounds: int = 0
+    cuts: int = 0
+
+    def closed(self, gap: float) -> bool:
+        """Whether cost and bound are within the relative gap."""
+        return (
+            self.cost_cents is not None
+            and self.cost_cents - self.bound_cents <= gap * self.cost_cents
+        )
+
+
+def search(
+    problem: Problem,
+    *,
+    asked_gap: float,
+    time_limit_s: float,
+    progress: Callable[[str], None] | None = None,
+) -> Found:
+    """Search until the gap is closed or the time is over.
+
+    Raises Infeasible where that is proved, LimitError where time ends before any packing is found.
+    """
+    return _Search(problem, asked_gap, time_limit_s, progress).run()
+
+
+class _Search:
+    def __init__(
+        self,
+        problem: Problem,
+        asked_gap: float,
+        time_limit_s: float,
+        progress: Callable[[str], None] | None,
+    ) -> None:
+        self._problem = problem
+        self._asked_gap = asked_gap
+        self._deadline = time.monotonic() + time_limit_s
+        self._say = progress or (lambda _: None)
+        self._counts = build_counts(problem)
+        self._found = Found(self._counts)
+        self._stocks = self._cutting_stocks()
+        self._rounded: tuple[float, ...] = ()
+        """The last whole units on the bound's node counts, laid out or not."""
+        self._stuck: dict[tuple[int, int], int] = {}
+        """Pools whose units fit on paper but could not be laid out, with one node more than tried."""
+
+    def run(self) -> Found:
+        self._say("tightening the bound")
+        self._cut_root()
+        for number in range(1, _ROUNDS + 1):
+            self._found.rounds = number
+            self._say(f"counting and laying out nodes, round {number}")
+            more = self._round()
+            if not more or self._found.closed(self._asked_gap) or self._left_s() <= 0:
+                break
+        if not self._found.closed(self._asked_gap):
+            self._beyond_need()
+        if self._found.cost_cents is None:
+            raise LimitError(
+                "the time limit was hit before any plan was found; that is no proof that none exists"
+            )
+        return self._found
+
+    def _left_s(self) -> float:
+        return self._deadline - time.monotonic()
+
+    def _round(self) -> bool:
+        """One pass of bound, units and layouts; False where another would gain nothing."""
+        cuts = self._found.cuts
+        bounded = self._bound(self._counts.unit_variables)
+        if bounded is None or self._on_bound(bounded):
+            return False
+        if self._found.cuts > cuts:
+            return True
+        whole = self._bound(frozenset())
+        if whole is None or self._lay_out(whole.values) or self._on_bound(whole):
+            return False
+        return self._found.cuts > cuts
+
+    def _bound(self, relaxed: frozenset[int]) -> Answer | None:
+        """Solve the counting program and keep its bound; None where time ended without a solution."""
+        answer = solve_integer(self._counts.program, time_limit_s=self._left_s(), relaxed=relaxed)
+        if answer.outcome is Outcome.INFEASIBLE:
+            raise Infeasible
+        if answer.bound > float("-inf"):
+            cents = round(answer.bound * CENTS_PER_UNIT) + self._problem.fixed_cost_cents
+            self._found.bound_cents = max(self._found.bound_cents, cents)
+        return answer if answer.values else None
+
+    def _on_bound(self, bounded: Answer) -> bool:
+        """Lay whole units out on the node counts of the bound; True where that worked.
+
+        Two ways to choose the units are tried: on the GPUs that cost the least, and with the most
+        even room.
+        """
+        acquired = self._counts.acquire.values()
+        held = {index: float(round(bounded.values[index])) for index in acquired}
+        for program in (
+            self._counts.program.priced(self._preference()),
+            self._counts.with_room(bounded.values),
+        ):
+            answer = solve_integer(
+                program.fixed(held),
+                time_limit_s=max(self._left_s(), 0.1),
+                relative_gap=_TIE_GAP,
+                node_limit=_TIE_NODES,
+            )
+            if not answer.values:
+                continue
+            self._rounded = answer.values
+            if self._lay_out(answer.values) or self._reseat(answer.values, more_nodes=False):
+                return True
+        return bool(self._stuck) and self._by_patterns(held)
+
+    def _reseat(self, solved: tuple[float, ...], *, more_nodes: bool) -> bool:
+        """Move units between choices until all have a seat; only within one quarter."""
+        if self._problem.quarters > 1:
+            return False
+        values = tuple(float(round(value)) for value in solved)
+        seated = reseat(self._counts, self._stocks, values, more_nodes=more_nodes)
+        if seated is None:
+            return False
+        self._keep(*seated)
+        return True
+
+    def _by_patterns(self, held: dict[int, float]) -> bool:
+        """Choose units and layouts at once, from the patterns met so far, on given node counts."""
+        known = {
+            key: (self._found.shapes[key[0]], self._stocks[key[0]].patterns())
+            for key in self._counts.usages
+        }
+        program, columns = self._counts.with_patterns(known)
+        answer = solve_integer(
+            program.fixed(held).priced({}),
+            time_limit_s=max(self._left_s(), 0.1),
+            node_limit=_PATTERN_NODES,
+        )
+        if not answer.values:
+            return False
+        values = tuple(float(round(value)) for value in answer.values)
+        packings = {}
+        for (pool, quarter), used in columns.items():
+            chosen = [(pattern, round(values[index])) for pattern, index in used.items()]
+            load, _ = self._load(pool, quarter, values)
+            asked = [round(units) for units in load]
+            packings[pool, quarter] = self._stocks[pool].exactly(chosen, asked)
+        self._keep(values, packings)
+        return True
+
+    def _beyond_need(self) -> None:
+        """Give the pools whose units could not be laid out one more node at a time."""
+        for share in _RESERVES:
+            program = self._counts.with_reserve(share)
+            relaxed = self._counts.unit_variables
+            answer = solve_integer(program, time_limit_s=max(self._left_s(), 1.0), relaxed=relaxed)
+            if answer.values and self._on_bound(answer):
+                return
+        if self._rounded and self._reseat(self._rounded, more_nodes=True):
+            return
+        at_least: dict[tuple[int, int], int] = {}
+        for _ in range(_ROUNDS):
+            at_least |= self._stuck
+            program = self._counts.with_at_least(at_least)
+            answer = solve_integer(
+                program, time_limit_s=max(self._left_s(), 1.0), relative_gap=self._asked_gap
+            )
+            if not answer.values or self._lay_out(answer.values):
+                return
+
+    def _preference(self) -> dict[int, float]:
+        """Tie-break among plans that cost the same: units run on the GPUs that cost the least."""
+        price = self._gpu_prices()
+        costs: dict[int, float] = {}
+        for (number, position), index in self._counts.choice.items():
+            demand = self._problem.demands[number]
+            choice = demand.choices[position]
+            costs[index] = choice.shape.gpus * price[choice.gpu_type] * len(demand.quarters)
+        return costs
+
+    def _gpu_prices(self) -> dict[str, float]:
+        """What one GPU of a type costs at the least; owned ones that nobody offers cost nothing."""
+        prices: dict[str, float] = {}
+        for number, pool in enumerate(self._problem.pools):
+            offered = [
+                cents
+                for supply in self._problem.supplies
+                if supply.pool == number
+                for cents in supply.unit_cost_cents
+                if cents is not None
+            ]
+            worth = min(offered, default=0) / pool.node.gpus / CENTS_PER_UNIT
+            prices[pool.gpu_type] = min(worth, prices.get(pool.gpu_type, worth))
+        return prices
+
+    def _cutting_stocks(self) -> dict[int, CuttingStock]:
+        """One cutting stock per kind of node, shared by the pools that have it."""
+        kinds: dict[tuple[str, Shape], set[Shape]] = {}
+        for (number, _), usages in self._counts.usages.items():
+            pool = self._problem.pools[number]
+            shapes = kinds.setdefault((pool.gpu_type, pool.node), set())
+            shapes.update(usage.shape for usage in usages if not pool.nodes_taken(usage.shape))
+        made = {
+            kind: (tuple(sorted(shapes)), CuttingStock(kind[1], tuple(sorted(shapes))))
+            for kind, shapes in kinds.items()
+        }
+        stocks = {}
+        for number, pool in enumerate(self._problem.pools):
+            if (pool.gpu_type, pool.node) in made:
+                self._found.shapes[number], stocks[number] = made[pool.gpu_type, pool.node]
+        return stocks
+
+    def _load(
+        self, pool: int, quarter: int, values: tuple[float, ...]
+    ) -> tuple[list[float], float]:
+        """Units by shape that share nodes, and the nodes left for them."""
+        kind = self._problem.pools[pool]
+        position = {shape: index for index, shape in enumerate(self._found.shapes[pool])}
+        load = [0.0] * len(position)
+        for usage in self._counts.usages[pool, quarter]:
+            if not kind.nodes_taken(usage.shape):
+                load[position[usage.shape]] += usage.units(values)
+        return load, self._counts.shared_nodes(pool, quarter, values)
+
+    def _cut_root(self) -> None:
+        """Cuts that the linear relaxation violates, before any integer program is solved."""
+        for _ in range(_ROOT_ROUNDS):
+            relaxed = solve_linear(self._counts.program)
+            if relaxed is None:
+                raise Infeasible
+            cuts = []
+            for pool, quarter in self._counts.usages:
+                load, nodes = self._load(pool, quarter, relaxed.values)
+                cut = self._stocks[pool].separate(load, nodes)
+                if cut:
+                    cuts.append((pool, cut))
+            if not self._add(cuts) or self._left_s() <= 0:
+                return
+
+    def _add(self, cuts: list[tuple[int, Cut]]) -> bool:
+        """State each new cut once for its kind of node; False where there is none."""
+        for pool, cut in dict.fromkeys(cuts):
+            self._counts.add_cut(self._problem.pools[pool], cut, self._found.shapes[pool])
+            self._found.cuts += 1
+        return bool(cuts)
+
+    def _lay_out(self, solved: tuple[float, ...]) -> bool:
+        """Lay out every pool and quarter; keep the plan if all fit, else learn from what does not."""
+        values = tuple(float(round(value)) for value in solved)
+        packings: dict[tuple[int, int], Packed] = {}
+        cuts: list[tuple[int, Cut]] = []
+        self._stuck = {}
+        for pool, quarter in self._counts.usages:
+            load, nodes = self._load(pool, quarter, values)
+            packed = self._stocks[pool].pack([round(units) for units in load], round(nodes))
+            if isinstance(packed, Packed):
+                packings[pool, quarter] = packed
+                continue
+            self._stuck[pool, quarter] = round(self._counts.nodes(pool, quarter, values)) + 1
+            if packed:
+                cuts.append((pool, packed))
+        self._add(cuts)
+        if self._stuck:
+            return False
+        self._keep(values, packings)
+        return True
+
+    def _keep(self, values: tuple[float, ...], packings: dict[tuple[int, int], Packed]) -> None:
+        cost = self._problem.fixed_cost_cents + sum(
+            round(values[index]) * (self._problem.supplies[supply].unit_cost_cents[quarter] or 0)
+            for (supply, quarter), index in self._counts.acquire.items()
+        )
+        if self._found.cost_cents is None or cost < self._found.cost_cents:
+            self._found.values, self._found.cost_cents = values, cost
+            self._found.packings = packings
+        self._found.bound_cents = min(self._found.bound_cents, self._found.cost_cents)

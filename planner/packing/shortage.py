@@ -1,0 +1,160 @@
+"""Why there is no plan: which jobs lack room, on which limit, and what would mend it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planner.errors import InfeasibleError
+from planner.packing.counts import build_counts
+from planner.packing.problem import Supply
+from planner.packing.solver import solve_integer
+
+if TYPE_CHECKING:
+    from planner.packing.counts import Counts
+    from planner.packing.problem import Demand, Problem
+    from planner.packing.translate import Translation
+
+__all__ = ["explain_infeasible"]
+
+_TIME_S = 20.0
+
+
+def explain_infeasible(translation: Translation) -> InfeasibleError:
+    """The fewest GPUs that must go without, by job and quarter, and the limits that bind."""
+    problem = translation.problem
+    counts = build_counts(problem)
+    program = counts.program
+    lacking: dict[int, int] = {}
+    for number, demand in enumerate(problem.demands):
+        cost = float(_gpus(demand) * len(demand.quarters))
+        lacking[number] = program.variable("lacking", cost=cost, upper=demand.count)
+        row = program.rows[counts.demand_rows[number]]
+        terms = (*row.terms, (lacking[number], 1.0))
+        program.rows[counts.demand_rows[number]] = replace(row, terms=terms)
+    costs = {index: program.variables[index].cost for index in lacking.values()}
+    answer = solve_integer(
+        program.priced(costs), time_limit_s=_TIME_S, relaxed=counts.unit_variables
+    )
+    short = {
+        number: answer.values[index]
+        for number, index in lacking.items()
+        if answer.values and answer.values[index] > 1e-6
+    }
+    reasons = _reasons(translation, short)
+    return InfeasibleError(
+        _headline(translation, short), reasons, _remedies(translation, counts, short)
+    )
+
+
+def _gpus(demand: Demand) -> int:
+    return min((choice.shape.gpus for choice in demand.choices), default=1)
+
+
+def _headline(translation: Translation, short: dict[int, float]) -> str:
+    by_quarter: dict[int, float] = defaultdict(float)
+    for number, units in short.items():
+        demand = translation.problem.demands[number]
+        for quarter in demand.quarters:
+            by_quarter[quarter] += units * _gpus(demand)
+    if not by_quarter:
+        return "no plan exists: the units do not fit whole nodes within the offers"
+    quarter, gpus = max(by_quarter.items(), key=lambda item: (item[1], -item[0]))
+    return (
+        f"no plan exists: in {translation.quarters[quarter]} at least {_count(gpus)} GPUs "
+        "more are needed than can be in service"
+    )
+
+
+def _count(amount: float) -> str:
+    return f"{-int(-amount // 1):,}"
+
+
+def _reasons(translation: Translation, short: dict[int, float]) -> tuple[str, ...]:
+    lines: list[str] = []
+    pools: set[int] = set()
+    for number, units in sorted(short.items()):
+        demand = translation.problem.demands[number]
+        names = sorted({job for job, _ in translation.members[number]})
+        when = _span([translation.quarters[quarter] for quarter in demand.quarters])
+        lines.append(
+            f"{_names(names)}: {_count(units)} of {demand.count} units find no room ({when})"
+        )
+        pools |= set(_pools(translation.problem, demand))
+    first = min((min(translation.problem.demands[number].quarters) for number in short), default=0)
+    lines += [_limits(translation, pool, first) for pool in sorted(pools)]
+    return tuple(lines)
+
+
+def _names(names: list[str]) -> str:
+    shown = ", ".join(names[:4])
+    return shown if len(names) <= 4 else f"{shown} and {len(names) - 4} more"
+
+
+def _span(labels: list[str]) -> str:
+    return labels[0] if len(labels) == 1 else f"{labels[0]} to {labels[-1]}"
+
+
+def _pools(problem: Problem, demand: Demand) -> list[int]:
+    return [
+        number
+        for number, pool in enumerate(problem.pools)
+        if any(
+            choice.gpu_type == pool.gpu_type and pool.nodes_taken(choice.shape) is not None
+            for choice in demand.choices
+        )
+    ]
+
+
+def _limits(translation: Translation, number: int, quarter: int) -> str:
+    """What a pool can have in service: owned nodes, and each offer's maximum and first quarter."""
+    pool = translation.problem.pools[number]
+    parts = [f"{pool.owned} owned"]
+    for index, supply in enumerate(translation.problem.supplies):
+        if supply.pool != number:
+            continue
+        ready = next(
+            (q for q, cents in enumerate(supply.unit_cost_cents) if cents is not None), None
+        )
+        name = f"offer {translation.offers[index]}"
+        if ready is None:
+            parts.append(f"{name} arrives after the horizon")
+        elif ready > quarter:
+            parts.append(f"{name} is in service from {translation.quarters[ready]} at the earliest")
+        if supply.maximum is not None and ready is not None:
+            parts.append(f"{name} ends at {supply.maximum} nodes")
+    if pool.spare:
+        parts.append(f"{pool.spare} kept spare")
+    return f"{pool.name} ({pool.gpu_type}, {pool.node.gpus} GPUs each): {', '.join(parts)}"
+
+
+def _remedies(translation: Translation, counts: Counts, short: dict[int, float]) -> tuple[str, ...]:
+    """For each pool: how many nodes more would do, alone, if they were there from the start."""
+    remedies = []
+    problem = counts.problem
+    concerned = {pool for number in short for pool in _pools(problem, problem.demands[number])}
+    for number in sorted(concerned):
+        more = _nodes_more(problem, number)
+        if more:
+            pool = problem.pools[number]
+            nodes = "1 node" if more == 1 else f"{more} nodes"
+            remedies.append(
+                f"{nodes} more of {pool.name}, in service from {translation.quarters[0]}, would do"
+            )
+    return tuple(remedies)
+
+
+def _nodes_more(problem: Problem, pool: int) -> int | None:
+    free = Supply("more", "buy", pool, None, (100_000,) + (None,) * (problem.quarters - 1))
+    others = tuple(
+        replace(
+            supply,
+            unit_cost_cents=tuple(None if cents is None else 0 for cents in supply.unit_cost_cents),
+        )
+        for supply in problem.supplies
+    )
+    counts = build_counts(replace(problem, supplies=(*others, free)))
+    answer = solve_integer(counts.program, time_limit_s=_TIME_S, relaxed=counts.unit_variables)
+    index = counts.acquire[len(others), 0]
+    return round(answer.values[index]) if answer.values else None

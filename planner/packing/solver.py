@@ -1,0 +1,243 @@
+"""The seam to the solvers: the only module that knows PuLP and HiGHS.
+
+PuLP 3 says "Optimal" for an answer that was merely stopped by its limit, so the status, the bound
+and the values are read from HiGHS itself, and nothing is believed that HiGHS does not call proved.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import highspy
+import numpy as np
+import pulp
+
+from planner.errors import LimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.packing.program import Program
+
+__all__ = [
+    "Answer",
+    "Duals",
+    "LinearMaster",
+    "Outcome",
+    "solve_integer",
+    "solve_linear",
+    "solver_version",
+]
+
+_GRACE_S = 5.0
+"""Time that HiGHS gets beyond its own limit before it is cancelled: it is known to overshoot."""
+
+
+class Outcome(StrEnum):
+    """What HiGHS proved."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    NOTHING = "nothing"
+    """Stopped by a limit before any solution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Values by variable index; empty unless optimal or feasible."""
+
+    outcome: Outcome
+    values: tuple[float, ...]
+    objective: float
+    bound: float
+    """No solution of the program is below this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duals:
+    """An optimal linear program: row prices and reduced costs."""
+
+    objective: float
+    values: tuple[float, ...]
+    rows: tuple[float, ...]
+    reduced_costs: tuple[float, ...]
+
+
+def solver_version() -> str:
+    """`HiGHS 1.15.1 through PuLP 3.3.2`."""
+    model = highspy.Highs()
+    return f"HiGHS {model.version()} through PuLP {pulp.__version__}"
+
+
+class _WatchedHighs(pulp.HiGHS):  # type: ignore[misc]
+    """PuLP's HiGHS, run beside a watch: it can be interrupted, and does not overshoot its limit."""
+
+    def callSolver(self, lp: Any) -> None:  # noqa: ANN401, N802 - PuLP's own name and type
+        model = lp.solverModel
+        model.HandleUserInterrupt = True
+        thread = model.startSolve()
+        started = time.monotonic()
+        try:
+            while thread.is_alive():
+                thread.join(0.1)
+                overdue = time.monotonic() - started - (self.timeLimit or float("inf"))
+                if overdue > _GRACE_S:
+                    model.cancelSolve()
+                if overdue > 3 * _GRACE_S:
+                    raise LimitError("the solver did not stop at its time limit")
+        except KeyboardInterrupt:
+            model.cancelSolve()
+            thread.join(_GRACE_S)
+            raise
+
+    def findSolutionValues(self, lp: Any) -> tuple[int, int]:  # noqa: ANN401, ARG002, N802
+        """Nothing is taken from PuLP's reading, which lacks statuses and calls limits optimal."""
+        return pulp.LpStatusNotSolved, pulp.LpSolutionNoSolutionFound
+
+
+def solve_integer(
+    program: Program,
+    *,
+    time_limit_s: float,
+    relative_gap: float = 0.0,
+    node_limit: int | None = None,
+    relaxed: frozenset[int] = frozenset(),
+) -> Answer:
+    """Minimize an integer program on one thread; `relaxed` variables may be fractional.
+
+    Raises LimitError if the solver crashes or does not stop.
+    """
+    problem, columns = _pulp_problem(program, relaxed)
+    solver = _WatchedHighs(
+        msg=False,
+        threads=1,
+        timeLimit=max(time_limit_s, 0.01),
+        gapRel=relative_gap,
+        gapAbs=0.0,
+        random_seed=0,
+        **({} if node_limit is None else {"mip_max_nodes": node_limit}),
+    )
+    try:
+        problem.solve(solver)
+    except pulp.PulpError as error:
+        raise LimitError(f"the solver failed: {error}") from error
+    return _read(problem.solverModel, columns)
+
+
+def _pulp_problem(program: Program, relaxed: frozenset[int]) -> tuple[Any, list[Any]]:
+    problem = pulp.LpProblem("plan", pulp.LpMinimize)
+    columns = [
+        problem.add_variable(
+            f"v{index}",
+            variable.lower,
+            variable.upper,
+            pulp.LpInteger if variable.integer and index not in relaxed else pulp.LpContinuous,
+        )
+        for index, variable in enumerate(program.variables)
+    ]
+    problem += pulp.LpAffineExpression(
+        [(columns[index], variable.cost) for index, variable in enumerate(program.variables)]
+    )
+    senses = {"<=": pulp.LpConstraintLE, ">=": pulp.LpConstraintGE, "==": pulp.LpConstraintEQ}
+    for index, row in enumerate(program.rows):
+        terms = pulp.LpAffineExpression([(columns[column], value) for column, value in row.terms])
+        problem += pulp.LpConstraint(terms, senses[row.sense], f"r{index}", row.right)
+    return problem, columns
+
+
+def _read(model: highspy.Highs, columns: list[Any]) -> Answer:
+    status = model.getModelStatus()
+    info = model.getInfo()
+    statuses = highspy.HighsModelStatus
+    if status in (statuses.kInfeasible, statuses.kUnboundedOrInfeasible):
+        return Answer(Outcome.INFEASIBLE, (), float("inf"), float("inf"))
+    optimal = status == statuses.kOptimal
+    found = optimal or info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    if not found:
+        return Answer(Outcome.NOTHING, (), float("inf"), float(info.mip_dual_bound))
+    solved = model.getSolution().col_value
+    values = tuple(float(solved[column.index]) for column in columns)
+    integer = any(column.cat == pulp.LpInteger for column in columns)
+    bound = float(info.mip_dual_bound) if integer else float(info.objective_function_value)
+    return Answer(
+        Outcome.OPTIMAL if optimal else Outcome.FEASIBLE,
+        values,
+        float(info.objective_function_value),
+        bound,
+    )
+
+
+def _highs_lp(program: Program) -> highspy.Highs:
+    """The program's linear relaxation, handed over as arrays."""
+    model = highspy.Highs()
+    model.silent()
+    model.setOptionValue("threads", 1)
+    infinity = highspy.kHighsInf
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = len(program.variables), len(program.rows)
+    lp.col_cost_ = np.array([variable.cost for variable in program.variables])
+    lp.col_lower_ = np.array([variable.lower for variable in program.variables])
+    lp.col_upper_ = np.array(
+        [infinity if variable.upper is None else variable.upper for variable in program.variables]
+    )
+    lp.row_lower_ = np.array(
+        [-infinity if row.sense == "<=" else row.right for row in program.rows]
+    )
+    lp.row_upper_ = np.array([infinity if row.sense == ">=" else row.right for row in program.rows])
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.cumsum([0] + [len(row.terms) for row in program.rows])
+    lp.a_matrix_.index_ = np.array([index for row in program.rows for index, _ in row.terms])
+    lp.a_matrix_.value_ = np.array([value for row in program.rows for _, value in row.terms])
+    model.passModel(lp)
+    return model
+
+
+def solve_linear(program: Program) -> Duals | None:
+    """The linear relaxation with its prices; None if it is infeasible."""
+    model = _highs_lp(program)
+    model.run()
+    if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    solution = model.getSolution()
+    return Duals(
+        float(model.getInfo().objective_function_value),
+        tuple(solution.col_value),
+        tuple(solution.row_dual),
+        tuple(solution.col_dual),
+    )
+
+
+class LinearMaster:
+    """A covering program that grows by columns: minimize the sum of columns that cover each row.
+
+    Rows are `sum(column entries) >= demand`; each column costs 1. Warm from solve to solve.
+    """
+
+    def __init__(self, demands: Sequence[float]) -> None:
+        self._model = highspy.Highs()
+        self._model.silent()
+        self._model.setOptionValue("threads", 1)
+        infinity = highspy.kHighsInf
+        for demand in demands:
+            self._model.addRow(
+                float(demand), infinity, 0, np.array([], dtype=np.int32), np.array([])
+            )
+
+    def add(self, column: Sequence[tuple[int, int]]) -> None:
+        """Add a column given as (row, entry) pairs."""
+        rows = np.array([row for row, _ in column], dtype=np.int32)
+        entries = np.array([float(entry) for _, entry in column])
+        self._model.addCol(1.0, 0.0, highspy.kHighsInf, len(column), rows, entries)
+
+    def solve(self) -> tuple[float, list[float], list[float]]:
+        """Objective, column values and row prices; raises LimitError if HiGHS fails on it."""
+        self._model.run()
+        if self._model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise LimitError("the solver failed on a covering program that always has a solution")
+        solution = self._model.getSolution()
+        objective = float(self._model.getInfo().objective_function_value)
+        return objective, list(solution.col_value), list(solution.row_dual)

@@ -1,0 +1,78 @@
+"""From a solution to a plan: concrete, costed, annotated; not yet checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.plan.costs import acquisitions, cost_lines
+from planner.plan.fleet import build_fleet, quarters_of
+from planner.plan.jobs import planned_jobs, stored_assets
+from planner.plan.notes import assumption_notes, warning_notes
+from planner.plan.place import place
+from planner.plan.plan import FORMAT, Plan, Proof
+from planner.plan.provenance import provenance, rules_used
+from planner.plan.tags import bill
+from planner.plan.use import pool_uses
+
+if TYPE_CHECKING:
+    from planner.inputs.settled import Inputs
+    from planner.packing import Solution, Translation
+    from planner.sizing.candidate import SizedJob
+
+__all__ = ["assemble"]
+
+
+def assemble(
+    inputs: Inputs,
+    jobs: tuple[SizedJob, ...],
+    translation: Translation,
+    solution: Solution,
+    *,
+    asked_gap: float,
+    solver: str,
+) -> Plan:
+    """Turn a solution into a plan; `solver` names program and version for its provenance."""
+    fleet = build_fleet(inputs, translation, solution)
+    placement = place(translation, solution, fleet)
+    tags, bound_terms = bill(translation, solution)
+    scenario = inputs.scenario
+    as_of = scenario.horizon.as_of or scenario.horizon.first_quarter.start
+    return Plan(
+        format=FORMAT,
+        scenario=scenario.name,
+        description=scenario.description,
+        as_of=as_of.isoformat(),
+        quarters=tuple(str(quarter) for quarter in quarters_of(inputs)),
+        proof=_proof(solution, bound_terms, asked_gap),
+        acquisitions=acquisitions(inputs, translation, solution),
+        nodes=fleet.nodes,
+        placements=placement.uses,
+        moves=placement.moves,
+        jobs=planned_jobs(jobs, translation, solution, placement.kept, tags),
+        sizings={
+            sizing.id: sizing
+            for sizing in sorted(
+                {job.sizing.id: job.sizing for job in jobs}.values(), key=lambda sizing: sizing.id
+            )
+        },
+        pools=pool_uses(translation, fleet, placement),
+        costs=cost_lines(inputs, translation, solution),
+        storage_mb=stored_assets(jobs, translation, placement.kept),
+        warnings=warning_notes(inputs, jobs, solution, fleet.nodes, placement.uses),
+        assumptions=assumption_notes(inputs, jobs),
+        rules=rules_used(inputs, jobs),
+        provenance=provenance(inputs, solver),
+    )
+
+
+def _proof(solution: Solution, bound_terms: tuple[tuple[str, int], ...], asked_gap: float) -> Proof:
+    return Proof(
+        status=solution.status.value,
+        cost_cents=solution.cost_cents,
+        bound_cents=solution.bound_cents,
+        gap=solution.gap,
+        asked_gap=asked_gap,
+        method=solution.method,
+        checks=(),
+        bound_terms=bound_terms,
+    )

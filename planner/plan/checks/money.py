@@ -1,0 +1,143 @@
+"""What the nodes of a plan cost, worked out again in exact fractions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from planner.plan.checks.view import Check, View, differences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.settled import SettledOffer
+    from planner.plan.plan import Node
+
+__all__ = ["CHECKS", "expected_costs"]
+
+Flow = tuple[str, int, int, Fraction]
+"""Kind of cost, quarter it is booked in, quarters of discount, US dollars."""
+
+
+@dataclass(slots=True)
+class Sums:
+    """One kind of cost: cents by quarter and in present value."""
+
+    cents: list[int]
+    present_cents: int = 0
+
+
+def expected_costs(view: View) -> dict[str, Sums]:
+    """Every kind of cost that occurs, from the nodes in service.
+
+    Each node's amounts are rounded to cents by quarter, and its present value once, half to even.
+    """
+    factor = _quarterly_factor(view)
+    quarters = len(view.labels)
+    totals: dict[str, Sums] = defaultdict(lambda: Sums([0] * quarters))
+    known: dict[tuple[str, str, tuple[str, ...]], dict[str, Sums]] = {}
+    for node in view.plan.nodes:
+        key = (
+            node.entry if node.origin != "owned" else node.node_type,
+            node.origin,
+            node.in_service,
+        )
+        if key not in known:
+            known[key] = _of_one_node(view, node, factor)
+        for name, sums in known[key].items():
+            totals[name].present_cents += sums.present_cents
+            for quarter, cents in enumerate(sums.cents):
+                totals[name].cents[quarter] += cents
+    return dict(totals)
+
+
+def _quarterly_factor(view: View) -> Fraction:
+    with localcontext() as context:
+        context.prec = 50
+        rate = view.inputs.settings.discount_rate_per_year.value
+        return Fraction((1 + rate) ** (Decimal(-1) / 4))
+
+
+def _of_one_node(view: View, node: Node, factor: Fraction) -> dict[str, Sums]:
+    quarters = len(view.labels)
+    if node.origin == "rent":
+        return _of_rented_node(view, node, factor)
+    cents: dict[str, list[Fraction]] = defaultdict(lambda: [Fraction(0)] * quarters)
+    present: dict[str, Fraction] = defaultdict(Fraction)
+    for name, quarter, delay, usd in _flows(view, node):
+        cents[name][quarter] += usd * 100
+        present[name] += usd * 100 * factor**delay
+    return {
+        name: Sums([round(amount) for amount in cents[name]], round(present[name]))
+        for name in cents
+    }
+
+
+def _of_rented_node(view: View, node: Node, factor: Fraction) -> dict[str, Sums]:
+    """A rent is for one quarter, so that each quarter's present value is rounded by itself."""
+    rent_cents = Fraction(view.offers[node.entry].unit_price_usd) * 100
+    sums = Sums([0] * len(view.labels))
+    for label in node.in_service:
+        quarter = view.labels.index(label)
+        sums.cents[quarter] = round(rent_cents)
+        sums.present_cents += round(rent_cents * factor**quarter)
+    return {"rent": sums}
+
+
+def _flows(view: View, node: Node) -> Iterator[Flow]:
+    """What an owned or bought node pays, and when."""
+    quarters = len(view.labels)
+    first = view.labels.index(node.in_service[0])
+    energy = _energy_usd(view, node.node_type)
+    for quarter in range(first, quarters):
+        yield "energy", quarter, quarter, energy
+    if node.origin == "buy":
+        yield from _purchase_flows(view, view.offers[node.entry], first)
+
+
+def _purchase_flows(view: View, offer: SettledOffer, first: int) -> Iterator[Flow]:
+    settings, quarters = view.inputs.settings, len(view.labels)
+    price = Fraction(offer.unit_price_usd)
+    yield "purchase", first, first, price
+    support = price * Fraction(settings.support_share_per_year.value) / 4
+    for quarter in range(first, quarters):
+        yield "support", quarter, quarter, support
+    life_quarters = 4 * Fraction(settings.useful_life_years.value)
+    left = max(Fraction(0), 1 - (quarters - first) / life_quarters)
+    yield "residual value", quarters - 1, quarters, -price * left
+
+
+def _energy_usd(view: View, node_type: str) -> Fraction:
+    power = view.inputs.catalog.nodes[node_type].mean_power_kw
+    settings = view.inputs.settings
+    kwh = Fraction(power.value if power else 0) * Fraction(settings.hours_per_quarter.value)
+    return kwh * Fraction(settings.pue.value) * Fraction(settings.energy_usd_per_kwh.value)
+
+
+def _lines(view: View) -> Iterator[str]:
+    expected = expected_costs(view)
+    listed = [line.name for line in view.plan.costs]
+    if len(set(listed)) != len(listed):
+        yield f"a kind of cost is listed twice: {', '.join(listed)}"
+    for name in sorted(expected.keys() - set(listed)):
+        yield f"{name} is missing from the costs"
+    for line in view.plan.costs:
+        sums = expected.get(line.name, Sums([0] * len(view.labels)))
+        yield from differences(f"{line.name} by quarter, cents,", line.cents, tuple(sums.cents))
+        yield from differences(f"{line.name} in total, cents,", line.total_cents, sum(sums.cents))
+        what = f"the present value of {line.name}, cents,"
+        yield from differences(what, line.present_cents, sums.present_cents)
+
+
+def _cost(view: View) -> Iterator[str]:
+    total = sum(sums.present_cents for sums in expected_costs(view).values())
+    yield from differences("the net present cost, cents,", view.plan.proof.cost_cents, total)
+
+
+CHECKS = (
+    Check(_lines, lambda _: "every cost line agrees to the cent with prices and parameters"),
+    Check(_cost, lambda _: "the net present cost is the sum of its lines"),
+)

@@ -1,0 +1,168 @@
+"""Every node has its origin: owned as in the fleet, bought or rented through an offer in time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from planner.plan.checks.view import Check, View, differences, some
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.settled import SettledOffer
+    from planner.plan.plan import Acquisition, Node
+
+__all__ = ["CHECKS", "FIRST"]
+
+
+def _horizon(view: View) -> Iterator[str]:
+    plan, horizon = view.plan, view.inputs.scenario.horizon
+    yield from differences("the horizon", plan.quarters, view.labels)
+    as_of = horizon.as_of or horizon.first_quarter.start
+    yield from differences("the earliest day of an order", plan.as_of, as_of.isoformat())
+    yield from differences("the number of quarters placed", len(plan.placements), len(view.labels))
+
+
+def _figures(view: View) -> Iterator[str]:
+    for node_id, count in Counter(node.id for node in view.plan.nodes).items():
+        if count > 1:
+            yield f"node {node_id} is listed {count} times"
+    for node in view.plan.nodes:
+        known = view.inputs.catalog.nodes.get(node.node_type)
+        if known is None:
+            yield f"node {node.id}: the catalog has no node type {node.node_type}"
+            continue
+        memory_mb = int(known.host_memory_gb.value * 1000)
+        expected = (known.gpu_type, known.gpus.value, known.cpu_cores.value, memory_mb)
+        found = (node.gpu_type, node.gpus, node.cpus, node.memory_mb)
+        yield from differences(f"node {node.id}: (GPU type, GPUs, cores, MB)", found, expected)
+        yield from _in_order(view, node)
+
+
+def _in_order(view: View, node: Node) -> Iterator[str]:
+    known = tuple(label for label in view.labels if label in node.in_service)
+    if not node.in_service or node.in_service != known:
+        yield f"node {node.id} is in service in {node.in_service}, not in quarters of the horizon"
+
+
+def _owned(view: View) -> Iterator[str]:
+    owned = [node for node in view.plan.nodes if node.origin == "owned"]
+    counts = Counter((node.entry, node.node_type, node.site) for node in owned)
+    expected = {
+        (name, entry.node_type, entry.site): entry.count
+        for name, entry in view.inputs.scenario.fleet.items()
+    }
+    for key in sorted({*counts, *expected}):
+        name, node_type, site = key
+        what = f"owned {node_type} nodes at {site} of fleet entry {name}"
+        yield from differences(f"the number of {what}", counts[key], expected.get(key, 0))
+    for node in owned:
+        if node.in_service != view.labels:
+            yield f"node {node.id} is owned but not in service in every quarter"
+
+
+def _acquired(view: View) -> Iterator[str]:
+    for node in view.plan.nodes:
+        if node.origin == "owned":
+            continue
+        offer = view.offers.get(node.entry)
+        if offer is None:
+            yield f"node {node.id}: there is no offer {node.entry}"
+            continue
+        expected = (offer.kind, offer.node_type, offer.site)
+        found = (node.origin, node.node_type, node.site)
+        yield from differences(f"node {node.id}: (kind, node type, site)", found, expected)
+        first = view.labels.index(node.in_service[0])
+        if offer.kind == "buy" and node.in_service != view.labels[first:]:
+            yield f"node {node.id} is bought but does not stay in service to the end"
+        yield from _in_time(view, node, offer)
+
+
+def _in_time(view: View, node: Node, offer: SettledOffer) -> Iterator[str]:
+    horizon = view.inputs.scenario.horizon
+    as_of = horizon.as_of or horizon.first_quarter.start
+    start = view.quarters[view.labels.index(node.in_service[0])].start
+    order_by = start - timedelta(weeks=offer.lead_time_weeks)
+    if order_by < as_of:
+        yield (
+            f"node {node.id} enters service on {start}, but ordered on {as_of} offer {offer.name} "
+            f"delivers {(as_of - order_by).days} days later than that"
+        )
+
+
+def _maxima(view: View) -> Iterator[str]:
+    entering = view.entering()
+    for offer in view.inputs.offers:
+        if offer.maximum is None:
+            continue
+        counts = [entering[offer.name, quarter] for quarter in range(len(view.labels))]
+        most = sum(counts) if offer.kind == "buy" else max(counts)
+        if most > offer.maximum:
+            yield f"offer {offer.name} gives at most {offer.maximum} nodes, the plan takes {most}"
+
+
+def _acquisitions(view: View) -> Iterator[str]:
+    entering = view.entering()
+    listed: Counter[tuple[str, int]] = Counter()
+    for line in view.plan.acquisitions:
+        offer = view.offers.get(line.offer)
+        if offer is None or line.quarter not in view.labels:
+            yield f"{line.quarter}: there is no offer {line.offer} in that quarter"
+            continue
+        quarter = view.labels.index(line.quarter)
+        listed[line.offer, quarter] += line.count
+        yield from _line(view, line, offer, quarter)
+    for offer_name, quarter in sorted({*entering, *listed}):
+        what = f"{view.labels[quarter]}: the number of nodes listed for offer {offer_name}"
+        key = (offer_name, quarter)
+        if listed[key] != entering[key]:
+            yield f"{what} is {listed[key]}, in service enter {entering[key]}"
+
+
+def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> Iterator[str]:
+    node = view.inputs.catalog.nodes[offer.node_type]
+    price = round(offer.unit_price_usd * 100)
+    start = view.quarters[quarter].start
+    expected = {
+        "kind": offer.kind,
+        "node_type": offer.node_type,
+        "product": node.product,
+        "gpu_type": node.gpu_type,
+        "gpus_per_node": node.gpus.value,
+        "site": offer.site,
+        "unit_price_cents": price,
+        "total_cents": price * line.count,
+        "price_text": offer.price_text,
+        "price_origin": offer.price_origin,
+        "price_date": offer.price_date,
+        "illustrative": offer.illustrative,
+        "lead_time_weeks": offer.lead_time_weeks,
+        "order_by": (start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
+    }
+    for name, value in expected.items():
+        what = f"{line.quarter}: {name} of offer {line.offer}"
+        yield from differences(what, getattr(line, name), value)
+
+
+def _confirm_origin(view: View) -> str:
+    origins = Counter(node.origin for node in view.plan.nodes)
+    return (
+        f"{some(origins['owned'], 'node')} owned as in the fleet, {origins['buy']:,} bought and "
+        f"{origins['rent']:,} rented, each through an offer and not before its lead time"
+    )
+
+
+FIRST = (
+    Check(_horizon, lambda view: f"{some(len(view.labels), 'quarter')} as asked"),
+    Check(_figures, lambda _: "every node has the GPUs, cores and host memory of its type"),
+)
+"""What the others rely on."""
+
+CHECKS = (
+    Check(_owned, _confirm_origin),
+    Check(_acquired, lambda _: "bought nodes stay in service to the end"),
+    Check(_maxima, lambda _: "no offer is taken beyond its maximum"),
+    Check(_acquisitions, lambda _: "purchases and rents agree with the nodes and the offers"),
+)

@@ -1,0 +1,184 @@
+"""Every unit sits once, on what it needs, and nothing is held twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from planner.plan.checks.view import Check, View, differences, some
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.plan.plan import Node, NodeUse, Occupant
+    from planner.sizing.candidate import Candidate
+
+__all__ = ["CHECKS"]
+
+
+def _jobs(view: View) -> Iterator[str]:
+    names = tuple(job.name for job in view.plan.jobs)
+    yield from differences("the list of jobs", names, tuple(job.name for job in view.jobs))
+    for planned in view.plan.jobs:
+        sized = view.sized.get(planned.name)
+        if sized is None:
+            continue
+        what = f"job {planned.name}"
+        yield from differences(f"{what}: units by quarter", planned.units, sized.units)
+        origin = (planned.kind, planned.derived_from, planned.derived_by, planned.team)
+        expected = (sized.kind, sized.derived_from, sized.derived_by, sized.team)
+        yield from differences(f"{what}: (kind, derived from, by, team)", origin, expected)
+        if view.plan.sizings.get(planned.sizing) != sized.sizing:
+            yield f"{what}: its sizing is not what the rules give"
+
+
+def _once(view: View) -> Iterator[str]:
+    for quarter, seats in enumerate(view.seats):
+        label = view.labels[quarter]
+        wanted = {
+            (job.name, unit) for job in view.jobs for unit in range(1, job.units[quarter] + 1)
+        }
+        for job, unit in sorted(wanted - seats.keys()):
+            yield f"{label}: unit {unit} of {job} is not placed"
+        for job, unit in sorted(seats.keys() - wanted):
+            yield f"{label}: unit {unit} of {job} is placed but not asked for"
+        for (job, unit), places in seats.items():
+            for node_id, times in Counter(node.id for node, _ in places).items():
+                if times > 1:
+                    yield f"{label}: unit {unit} of {job} is placed {times} times on {node_id}"
+
+
+def _needs(view: View) -> Iterator[str]:
+    for quarter, seats in enumerate(view.seats):
+        for (job, unit), places in seats.items():
+            what = f"{view.labels[quarter]}: unit {unit} of {job}"
+            gpu_types = {node.gpu_type for node, _ in places}
+            candidate = view.candidate(job, min(gpu_types))
+            if len(gpu_types) > 1:
+                yield f"{what} is on several GPU types: {', '.join(sorted(gpu_types))}"
+            elif candidate is None:
+                yield f"{what} may not use {min(gpu_types)}"
+            else:
+                yield from _amounts(what, candidate, places)
+                yield from _together(view, what, candidate, places)
+
+
+def _amounts(
+    what: str, candidate: Candidate, places: Sequence[tuple[Node, Occupant]]
+) -> Iterator[str]:
+    """Exactly the GPUs, cores and host memory of the candidate."""
+    occupants = [occupant for _, occupant in places]
+    found = (
+        sum(len(occupant.gpus) for occupant in occupants),
+        sum(occupant.cpus for occupant in occupants),
+        sum(occupant.memory_mb for occupant in occupants),
+    )
+    expected = (candidate.gpus, candidate.cpus, candidate.memory_mb)
+    yield from differences(f"{what}: (GPUs, cores, MB)", found, expected)
+    if any(occupant.cpus < 0 or occupant.memory_mb < 0 for occupant in occupants):
+        yield f"{what} takes less than nothing of a node"
+
+
+def _together(
+    view: View, what: str, candidate: Candidate, places: Sequence[tuple[Node, Occupant]]
+) -> Iterator[str]:
+    """Within one node, unless it takes whole nodes of one pool that has a fabric."""
+    if len(places) == 1:
+        return
+    nodes = [node for node, _ in places]
+    if len({(node.node_type, node.site) for node in nodes}) > 1:
+        yield f"{what} spans different pools"
+    if view.inputs.catalog.nodes[nodes[0].node_type].scale_out_fabric is None:
+        yield f"{what} spans nodes of {nodes[0].node_type}, which has no fabric"
+    if any(len(occupant.gpus) != node.gpus for node, occupant in places):
+        yield f"{what} spans {len(places)} nodes without taking them whole"
+    if candidate.gpus <= nodes[0].gpus:
+        yield f"{what} spans {len(places)} nodes but fits one"
+
+
+def _nodes_used(view: View) -> Iterator[str]:
+    for label, uses in zip(view.labels, view.plan.placements, strict=True):
+        for node_id, times in Counter(use.node for use in uses).items():
+            if times > 1:
+                yield f"{label}: node {node_id} is listed {times} times"
+        for use in uses:
+            node = view.nodes.get(use.node)
+            if node is None:
+                yield f"{label}: there is no node {use.node}"
+            elif label not in node.in_service:
+                yield f"{label}: node {use.node} is used but not in service"
+            if not use.occupants:
+                yield f"{label}: node {use.node} is listed as used but holds nothing"
+
+
+def _gpus(view: View) -> Iterator[str]:
+    for label, node, use in _each_use(view):
+        held = Counter(gpu for occupant in use.occupants for gpu in occupant.gpus)
+        for gpu, times in sorted(held.items()):
+            if times > 1:
+                yield f"{label}: GPU {gpu} of {node.id} is held {times} times"
+            if not 0 <= gpu < node.gpus:
+                yield f"{label}: {node.id} has no GPU {gpu}, its {node.gpus} count from 0"
+
+
+def _hosts(view: View) -> Iterator[str]:
+    for label, node, use in _each_use(view):
+        cpus = sum(occupant.cpus for occupant in use.occupants)
+        memory_mb = sum(occupant.memory_mb for occupant in use.occupants)
+        if cpus > node.cpus:
+            yield f"{label}: {node.id} has {node.cpus} cores, {cpus} are taken"
+        if memory_mb > node.memory_mb:
+            yield f"{label}: {node.id} has {node.memory_mb} MB of memory, {memory_mb} are taken"
+
+
+def _keeps(view: View) -> Iterator[str]:
+    counts: dict[str, Counter[str]] = {}
+    for (job, unit), gpu_types in view.gpu_types_of.items():
+        if len(gpu_types) > 1:
+            yield f"unit {unit} of {job} changes its GPU type: {', '.join(sorted(gpu_types))}"
+        counts.setdefault(job, Counter()).update(gpu_types)
+    for planned in view.plan.jobs:
+        found = counts.get(planned.name, Counter())
+        expected = tuple(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+        yield from differences(f"job {planned.name}: GPU types", planned.gpu_types, expected)
+
+
+def _spares(view: View) -> Iterator[str]:
+    for label, uses in zip(view.labels, view.plan.placements, strict=True):
+        serving = Counter(
+            (node.node_type, node.site) for node in view.plan.nodes if label in node.in_service
+        )
+        known = {use.node for use in uses} & view.nodes.keys()
+        used = Counter((view.nodes[name].node_type, view.nodes[name].site) for name in known)
+        for pool, count in sorted(used.items()):
+            spare = view.spare(pool[0])
+            if serving[pool] - count < spare:
+                yield (
+                    f"{label}: {pool[0]} at {pool[1]} must keep {spare} spare, "
+                    f"{serving[pool] - count} of {serving[pool]} nodes are empty"
+                )
+
+
+def _each_use(view: View) -> Iterator[tuple[str, Node, NodeUse]]:
+    for label, uses in zip(view.labels, view.plan.placements, strict=True):
+        for use in uses:
+            node = view.nodes.get(use.node)
+            if node is not None:
+                yield label, node, use
+
+
+def _confirm_once(view: View) -> str:
+    placed = sum(sum(job.units) for job in view.jobs)
+    return f"each of {some(placed, 'unit')} (job × quarter) is placed exactly once"
+
+
+CHECKS = (
+    Check(_jobs, lambda view: f"{some(len(view.jobs), 'job')} sized again, with the same result"),
+    Check(_once, _confirm_once),
+    Check(_needs, lambda _: "each unit has the GPUs, cores and memory that its sizing asks for"),
+    Check(_nodes_used, lambda _: "only nodes in service are used"),
+    Check(_gpus, lambda _: "no GPU is held twice"),
+    Check(_hosts, lambda _: "no node gives more cores or host memory than it has"),
+    Check(_keeps, lambda _: "each unit keeps its GPU type over its quarters"),
+    Check(_spares, lambda _: "spare nodes stay empty"),
+)

@@ -1,0 +1,131 @@
+"""A plan and what it must answer to, indexed once for all checks."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from planner.inputs.quarter import Quarter
+    from planner.inputs.settled import Inputs, SettledOffer
+    from planner.plan.plan import Node, Occupant, Plan, PlannedJob
+    from planner.sizing.candidate import Candidate, SizedJob
+
+__all__ = ["Check", "View", "differences", "some"]
+
+Unit = tuple[str, int]
+"""Job and unit number."""
+Seats = dict[Unit, list[tuple["Node", "Occupant"]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that must hold: what breaks it, and the sentence that confirms it."""
+
+    find: Callable[[View], Iterator[str]]
+    confirm: Callable[[View], str]
+
+
+@dataclass(frozen=True)
+class View:
+    """Inputs, the sizing made from them again, and the plan in question."""
+
+    inputs: Inputs
+    jobs: tuple[SizedJob, ...]
+    plan: Plan
+
+    @cached_property
+    def quarters(self) -> tuple[Quarter, ...]:
+        """The horizon of the inputs."""
+        horizon = self.inputs.scenario.horizon
+        return tuple(horizon.first_quarter + step for step in range(horizon.quarters))
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The same as labels."""
+        return tuple(str(quarter) for quarter in self.quarters)
+
+    @cached_property
+    def nodes(self) -> dict[str, Node]:
+        """By id."""
+        return {node.id: node for node in self.plan.nodes}
+
+    @cached_property
+    def offers(self) -> dict[str, SettledOffer]:
+        """By name."""
+        return {offer.name: offer for offer in self.inputs.offers}
+
+    @cached_property
+    def sized(self) -> dict[str, SizedJob]:
+        """By name."""
+        return {job.name: job for job in self.jobs}
+
+    @cached_property
+    def planned(self) -> dict[str, PlannedJob]:
+        """By name."""
+        return {job.name: job for job in self.plan.jobs}
+
+    @cached_property
+    def seats(self) -> tuple[Seats, ...]:
+        """By quarter: where each unit sits; nodes that do not exist are left to their own check."""
+        found = []
+        for uses in self.plan.placements:
+            seats: Seats = defaultdict(list)
+            for use in uses:
+                node = self.nodes.get(use.node)
+                for occupant in use.occupants if node else ():
+                    if node:
+                        seats[occupant.job, occupant.unit].append((node, occupant))
+            found.append(seats)
+        return tuple(found)
+
+    @cached_property
+    def _candidates(self) -> dict[tuple[str, str], Candidate]:
+        return {
+            (job.name, candidate.gpu_type): candidate
+            for job in self.jobs
+            for candidate in job.sizing.candidates
+        }
+
+    def candidate(self, job: str, gpu_type: str) -> Candidate | None:
+        """How a unit of a job runs on a GPU type; None if it may not."""
+        return self._candidates.get((job, gpu_type))
+
+    def spare(self, node_type: str) -> int:
+        """Nodes to keep empty in each pool of a node type that runs something."""
+        spare = self.inputs.scenario.policies.spare_nodes
+        return spare if isinstance(spare, int) else spare.get(node_type, 0)
+
+    @cached_property
+    def gpu_types_of(self) -> dict[Unit, set[str]]:
+        """GPU types that a unit sits on over all quarters."""
+        found: dict[Unit, set[str]] = defaultdict(set)
+        for seats in self.seats:
+            for unit, places in seats.items():
+                found[unit].update(node.gpu_type for node, _ in places)
+        return found
+
+    def entering(self) -> Counter[tuple[str, int]]:
+        """Nodes by offer and quarter (from 0): bought when they enter, rented each time."""
+        found: Counter[tuple[str, int]] = Counter()
+        for node in self.plan.nodes:
+            if node.origin == "buy":
+                found[node.entry, self.labels.index(node.in_service[0])] += 1
+            elif node.origin == "rent":
+                found.update((node.entry, self.labels.index(label)) for label in node.in_service)
+        return found
+
+
+def differences(what: str, found: object, expected: object) -> Iterator[str]:
+    """One violation if a figure of the plan is not what the inputs give."""
+    if found != expected:
+        yield f"{what} is {found}, the inputs give {expected}"
+
+
+def some(count: int, singular: str) -> str:
+    """`1 node`, `12 nodes`."""
+    return f"{count:,} {singular}{'' if count == 1 else 's'}"

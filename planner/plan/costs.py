@@ -1,0 +1,140 @@
+"""What the plan buys and rents, and what that costs by quarter and in present value."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import timedelta
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import TYPE_CHECKING, Literal
+
+from planner.packing.economics import node_costs, owned_costs
+from planner.plan.fleet import quarters_of
+from planner.plan.plan import Acquisition, CostLine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.settled import Inputs, Setting, SettledOffer
+    from planner.packing import Translation
+    from planner.packing.economics import CostStream
+    from planner.packing.problem import Solution
+
+__all__ = ["acquisitions", "cost_lines"]
+
+CostName = Literal["purchase", "residual value", "support", "energy", "rent"]
+Entry = tuple[int, "SettledOffer", int]
+"""Quarter from 0, offer, nodes that enter service."""
+
+
+def acquisitions(
+    inputs: Inputs, translation: Translation, solution: Solution
+) -> tuple[Acquisition, ...]:
+    """One line per offer and quarter of entry: by quarter, bought before rented, then by offer."""
+    quarters = quarters_of(inputs)
+    lines = []
+    for quarter, offer, count in _entries(inputs, translation, solution):
+        node = inputs.catalog.nodes[offer.node_type]
+        price = int((offer.unit_price_usd * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
+        start = quarters[quarter].start
+        lines.append(
+            Acquisition(
+                offer=offer.name,
+                kind=offer.kind,
+                node_type=offer.node_type,
+                product=node.product,
+                gpu_type=node.gpu_type,
+                gpus_per_node=node.gpus.value,
+                site=offer.site,
+                quarter=str(quarters[quarter]),
+                count=count,
+                unit_price_cents=price,
+                total_cents=count * price,
+                price_text=offer.price_text,
+                price_origin=offer.price_origin,
+                price_date=offer.price_date,
+                illustrative=offer.illustrative,
+                lead_time_weeks=offer.lead_time_weeks,
+                order_by=(start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
+            )
+        )
+    return tuple(lines)
+
+
+def cost_lines(
+    inputs: Inputs, translation: Translation, solution: Solution
+) -> tuple[CostLine, ...]:
+    """Every kind of cost that occurs: purchase, residual value, support, energy, rent."""
+    quarters = inputs.scenario.horizon.quarters
+    cents: dict[str, list[int]] = defaultdict(lambda: [0] * quarters)
+    present: Counter[str] = Counter()
+    for count, stream in _streams(inputs, translation, solution):
+        present[stream.name] += count * stream.present_cents
+        for quarter, amount in enumerate(stream.cents):
+            cents[stream.name][quarter] += count * amount
+    return tuple(
+        CostLine(
+            name=name,
+            cents=tuple(cents[name]),
+            total_cents=sum(cents[name]),
+            present_cents=present[name],
+            explanation=explanation,
+        )
+        for name, explanation in _explanations(inputs).items()
+        if name in cents
+    )
+
+
+def _entries(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Entry]:
+    offers = {offer.name: offer for offer in inputs.offers}
+    order = sorted(
+        range(len(translation.offers)),
+        key=lambda supply: (offers[translation.offers[supply]].kind, translation.offers[supply]),
+    )
+    for quarter in range(translation.problem.quarters):
+        for supply in order:
+            count = solution.bought[supply][quarter] + solution.rented[supply][quarter]
+            if count:
+                yield quarter, offers[translation.offers[supply]], count
+
+
+def _streams(
+    inputs: Inputs, translation: Translation, solution: Solution
+) -> Iterator[tuple[int, CostStream]]:
+    """Nodes, and what each of them costs."""
+    for pool in translation.problem.pools:
+        if pool.owned:
+            for stream in owned_costs(inputs, pool.node_type):
+                yield pool.owned, stream
+    for quarter, offer, count in _entries(inputs, translation, solution):
+        for stream in node_costs(inputs, offer, quarter):
+            yield count, stream
+
+
+def _explanations(inputs: Inputs) -> dict[CostName, str]:
+    settings = inputs.settings
+    rate = f"discounted at {_percent(settings.discount_rate_per_year)} a year"
+    return {
+        "purchase": f"price of each node in the quarter it enters service, {rate}",
+        "residual value": (
+            "what is left of each price at the end of the horizon, straight line over "
+            f"{_plain(settings.useful_life_years)} years, {rate}"
+        ),
+        "support": (
+            f"{_percent(settings.support_share_per_year)} of the price a year from entry into "
+            f"service, {rate}; owned nodes not counted"
+        ),
+        "energy": (
+            f"mean power × PUE {_plain(settings.pue)} × {_plain(settings.hours_per_quarter)} h a "
+            f"quarter × ${_plain(settings.energy_usd_per_kwh)}/kWh for each owned or bought node "
+            f"in service, {rate}"
+        ),
+        "rent": f"rent of each node and quarter, energy and support included, {rate}",
+    }
+
+
+def _plain(setting: Setting) -> str:
+    return f"{setting.value.normalize():f}"
+
+
+def _percent(setting: Setting) -> str:
+    return f"{(setting.value * 100).normalize():f} %"

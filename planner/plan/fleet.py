@@ -1,0 +1,118 @@
+"""The servers of a plan by name: owned, then bought, then rented."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from planner.plan.plan import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.quarter import Quarter
+    from planner.inputs.settled import Inputs
+    from planner.packing import Translation
+    from planner.packing.problem import Pool, Solution
+
+__all__ = ["Fleet", "build_fleet", "quarters_of"]
+
+Origin = Literal["owned", "buy", "rent"]
+Slot = tuple[Origin, str, tuple[int, ...]]
+"""Origin, fleet entry or offer, quarters in service from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Every server that is in service at some time, by position."""
+
+    nodes: tuple[Node, ...]
+    pool: tuple[int, ...]
+    """Pool of each node."""
+    in_service: tuple[tuple[tuple[int, ...], ...], ...]
+    """quarter × pool: positions of the nodes in service, longest-lived origin first."""
+
+
+def quarters_of(inputs: Inputs) -> tuple[Quarter, ...]:
+    """The quarters of the horizon, in order."""
+    horizon = inputs.scenario.horizon
+    return tuple(horizon.first_quarter + step for step in range(horizon.quarters))
+
+
+def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) -> Fleet:
+    """Give every owned, bought and rented node an identity.
+
+    A bought node stays to the end. A rented number stands for one place of its offer: rented again
+    in a later quarter it keeps its number, so that a renewed rent is no move.
+    """
+    problem = translation.problem
+    labels = tuple(str(quarter) for quarter in quarters_of(inputs))
+    nodes: list[Node] = []
+    pool_of: list[int] = []
+    serving: list[list[list[int]]] = [[[] for _ in problem.pools] for _ in labels]
+    for index, pool in enumerate(problem.pools):
+        slots = [
+            *_owned(inputs, pool, len(labels)),
+            *_bought(translation, solution, index),
+        ]
+        rented = list(_rented(translation, solution, index))
+        for number, (origin, entry, quarters) in enumerate([*slots, *rented], 1):
+            for quarter in quarters:
+                serving[quarter][index].append(len(nodes))
+            suffix = _number(number, len(slots), len(rented))
+            nodes.append(
+                Node(
+                    id=f"{pool.node_type}/{pool.site}/{suffix}",
+                    node_type=pool.node_type,
+                    gpu_type=pool.gpu_type,
+                    gpus=pool.node.gpus,
+                    cpus=pool.node.cpus,
+                    memory_mb=pool.node.memory_mb,
+                    site=pool.site,
+                    origin=origin,
+                    entry=entry,
+                    in_service=tuple(labels[quarter] for quarter in quarters),
+                )
+            )
+            pool_of.append(index)
+    return Fleet(
+        tuple(nodes),
+        tuple(pool_of),
+        tuple(tuple(tuple(nodes) for nodes in quarter) for quarter in serving),
+    )
+
+
+def _number(number: int, kept: int, rented: int) -> str:
+    """`03`, or `r03` for a rented node; as wide as the longest of its kind."""
+    if number <= kept:
+        return f"{number:0{max(2, len(str(kept)))}d}"
+    return f"r{number - kept:0{max(2, len(str(rented)))}d}"
+
+
+def _owned(inputs: Inputs, pool: Pool, quarters: int) -> Iterator[Slot]:
+    for name, entry in sorted(inputs.scenario.fleet.items()):
+        if (entry.node_type, entry.site) == (pool.node_type, pool.site):
+            for _ in range(entry.count):
+                yield "owned", name, tuple(range(quarters))
+
+
+def _bought(translation: Translation, solution: Solution, pool: int) -> Iterator[Slot]:
+    quarters = translation.problem.quarters
+    for quarter in range(quarters):
+        for name, supply in _supplies(translation, pool):
+            for _ in range(solution.bought[supply][quarter]):
+                yield "buy", name, tuple(range(quarter, quarters))
+
+
+def _rented(translation: Translation, solution: Solution, pool: int) -> Iterator[Slot]:
+    for name, supply in _supplies(translation, pool):
+        counts = solution.rented[supply]
+        for place in range(max(counts, default=0)):
+            yield "rent", name, tuple(q for q, count in enumerate(counts) if count > place)
+
+
+def _supplies(translation: Translation, pool: int) -> list[tuple[str, int]]:
+    supplies = enumerate(translation.problem.supplies)
+    return sorted(
+        (translation.offers[index], index) for index, supply in supplies if supply.pool == pool
+    )

@@ -1,0 +1,66 @@
+"""Which GPU type each unit keeps: the program counts, here the units get their names."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from planner.packing import Translation
+    from planner.packing.problem import Solution
+
+__all__ = ["choices_kept"]
+
+
+def choices_kept(translation: Translation, solution: Solution) -> tuple[tuple[int, ...], ...]:
+    """Choice of each member of each demand, so that a job stays on one GPU type where it can.
+
+    Large jobs choose first; a job goes where its other units are, else where it fits tightest, and
+    is split only where it fits nowhere whole.
+    """
+    gpu_types_of_job: dict[str, Counter[str]] = defaultdict(Counter)
+    kept = []
+    for demand, members in enumerate(translation.members):
+        choices = [choice.gpu_type for choice in translation.problem.demands[demand].choices]
+        left = list(solution.assigned[demand])
+        chosen = [0] * len(members)
+        for job, positions in _by_size(members):
+            seen = gpu_types_of_job[job]
+            for position, choice in zip(
+                positions, _take(choices, left, seen, len(positions)), strict=True
+            ):
+                chosen[position] = choice
+                seen[choices[choice]] += 1
+        kept.append(tuple(chosen))
+    return tuple(kept)
+
+
+def _by_size(members: tuple[tuple[str, int], ...]) -> list[tuple[str, list[int]]]:
+    """Positions of each job's units, jobs with most units first."""
+    jobs = groupby(range(len(members)), key=lambda position: members[position][0])
+    return sorted(
+        ((job, list(positions)) for job, positions in jobs),
+        key=lambda item: (-len(item[1]), item[0]),
+    )
+
+
+def _take(choices: list[str], left: list[int], seen: Counter[str], units: int) -> list[int]:
+    """Take `units` from `left`, in as few choices as can be; choices by unit."""
+    taken: list[int] = []
+    while len(taken) < units:
+        wanted = units - len(taken)
+        best = min(
+            (index for index, count in enumerate(left) if count),
+            key=lambda index: _rank(seen[choices[index]], left[index], wanted, index),
+        )
+        count = min(left[best], wanted)
+        left[best] -= count
+        taken += [best] * count
+    return taken
+
+
+def _rank(seen: int, left: int, wanted: int, index: int) -> tuple[bool, int, int, int]:
+    """Whole before split, then the job's own GPU type, then tightest (or largest if split)."""
+    whole = left >= wanted
+    return (not whole, -seen, left if whole else -left, index)

@@ -1,0 +1,189 @@
+"""From layouts to units on GPUs: who sits where in each quarter, moving as few as is sensible."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planner.plan.keep import choices_kept
+from planner.plan.match import Group, Hosting, match_layouts
+from planner.plan.plan import NodeUse, Occupant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.packing import Translation
+    from planner.packing.problem import Layout, Solution
+    from planner.plan.fleet import Fleet
+
+__all__ = ["Placement", "place"]
+
+Member = tuple[int, int]
+"""Demand and position among its members."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seat:
+    """Where a unit sits: its nodes, and the GPU numbers it holds on each of them."""
+
+    nodes: tuple[int, ...]
+    gpus: tuple[tuple[int, ...], ...]
+
+
+Seats = dict[Member, _Seat]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The layouts made concrete."""
+
+    uses: tuple[tuple[NodeUse, ...], ...]
+    """By quarter."""
+    moves: tuple[int, ...]
+    """By quarter: units that change node when it begins."""
+    kept: tuple[tuple[int, ...], ...]
+    """demand × member: choice."""
+
+
+def place(translation: Translation, solution: Solution, fleet: Fleet) -> Placement:
+    """Put every unit on numbered GPUs of named nodes, quarter by quarter."""
+    kept = choices_kept(translation, solution)
+    seats: Seats = {}
+    uses, moves = [], []
+    for quarter, layouts in enumerate(solution.layouts):
+        before = _going_on(translation, seats, quarter)
+        seating = _Seating(translation, fleet, kept, before)
+        seats = seating.seat_all(seating.host(layouts, quarter), quarter)
+        moves.append(sum(seats[unit].nodes != seat.nodes for unit, seat in before.items()))
+        uses.append(_node_uses(translation, fleet, kept, seats))
+    return Placement(tuple(uses), tuple(moves), kept)
+
+
+def _going_on(translation: Translation, seats: Seats, quarter: int) -> Seats:
+    """Seats of the units that are still active, in canonical order."""
+    active = [quarter in demand.quarters for demand in translation.problem.demands]
+    return {unit: seats[unit] for unit in sorted(seats) if active[unit[0]]}
+
+
+class _Seating:
+    """The seating of one quarter, given who sat where before."""
+
+    def __init__(
+        self,
+        translation: Translation,
+        fleet: Fleet,
+        kept: tuple[tuple[int, ...], ...],
+        before: Seats,
+    ) -> None:
+        self.demands = translation.problem.demands
+        self.fleet = fleet
+        self.kept = kept
+        self.before = before
+        self.here: dict[tuple[int, ...], dict[Group, list[Member]]] = defaultdict(dict)
+        for unit, seat in before.items():
+            group = (unit[0], kept[unit[0]][unit[1]])
+            self.here[seat.nodes].setdefault(group, []).append(unit)
+        self.seats: Seats = {}
+        self.free = {node: list(range(fleet.nodes[node].gpus)) for node in range(len(fleet.nodes))}
+
+    def host(self, layouts: Sequence[Sequence[Layout]], quarter: int) -> list[Hosting]:
+        """Match this quarter's layouts to nodes, pool by pool."""
+        residents: dict[int, Counter[Group]] = {}
+        spans: dict[Group, list[tuple[int, ...]]] = defaultdict(list)
+        for nodes, groups in self.here.items():
+            if len(nodes) == 1:
+                residents[nodes[0]] = Counter(
+                    {group: len(units) for group, units in groups.items()}
+                )
+                continue
+            for group in groups:
+                spans[group].append(nodes)
+        stay = {
+            index for index, demand in enumerate(self.demands) if quarter + 1 in demand.quarters
+        }
+        hostings: list[Hosting] = []
+        for of_pool, nodes in zip(layouts, self.fleet.in_service[quarter], strict=True):
+            hostings += match_layouts(of_pool, nodes, residents, spans, stay)
+        return hostings
+
+    def seat_all(self, hostings: Sequence[Hosting], quarter: int) -> Seats:
+        """Residents first, so that they keep node and GPU numbers; then everybody else in order."""
+        open_places = [
+            (hosting, group, count) for hosting in hostings for group, count in self._keep(hosting)
+        ]
+        waiting = self._waiting(quarter)
+        for hosting, group, count in open_places:
+            for _ in range(count):
+                self._sit(next(waiting[group]), group, hosting.nodes)
+        return self.seats
+
+    def _keep(self, hosting: Hosting) -> Iterator[tuple[Group, int]]:
+        """Seat those who were here; yield what is left open, by group."""
+        here = self.here.get(hosting.nodes, {})
+        for group, count in hosting.parts:
+            staying = here.get(group, [])[:count]
+            for unit in staying:
+                self._take(unit, self.before[unit])
+            yield group, count - len(staying)
+
+    def _waiting(self, quarter: int) -> dict[Group, Iterator[Member]]:
+        """Active units without a seat, by group in canonical order."""
+        queues: dict[Group, list[Member]] = defaultdict(list)
+        for index, demand in enumerate(self.demands):
+            if quarter not in demand.quarters:
+                continue
+            for position, choice in enumerate(self.kept[index]):
+                if (index, position) not in self.seats:
+                    queues[index, choice].append((index, position))
+        return {group: iter(queue) for group, queue in queues.items()}
+
+    def _sit(self, unit: Member, group: Group, nodes: tuple[int, ...]) -> None:
+        """Give a unit the lowest free GPU numbers of its nodes."""
+        gpus = self.demands[group[0]].choices[group[1]].shape.gpus
+        if len(nodes) > 1:
+            numbers = tuple(tuple(self.free[node]) for node in nodes)
+        else:
+            numbers = (tuple(self.free[nodes[0]][:gpus]),)
+        self._take(unit, _Seat(nodes, numbers))
+
+    def _take(self, unit: Member, seat: _Seat) -> None:
+        self.seats[unit] = seat
+        for node, gpus in zip(seat.nodes, seat.gpus, strict=True):
+            self.free[node] = [gpu for gpu in self.free[node] if gpu not in gpus]
+
+
+def _node_uses(
+    translation: Translation, fleet: Fleet, kept: tuple[tuple[int, ...], ...], seats: Seats
+) -> tuple[NodeUse, ...]:
+    """Who holds each node, nodes in the fleet's order, occupants by GPU number."""
+    occupants: dict[int, list[Occupant]] = defaultdict(list)
+    for (demand, position), seat in seats.items():
+        job, number = translation.members[demand][position]
+        shape = translation.problem.demands[demand].choices[kept[demand][position]].shape
+        cpus, memory_mb = (
+            _even(amount, len(seat.nodes)) for amount in (shape.cpus, shape.memory_mb)
+        )
+        for index, node in enumerate(seat.nodes):
+            occupants[node].append(
+                Occupant(
+                    job=job,
+                    unit=number,
+                    gpus=seat.gpus[index],
+                    cpus=cpus[index],
+                    memory_mb=memory_mb[index],
+                )
+            )
+    return tuple(
+        NodeUse(
+            node=fleet.nodes[node].id,
+            occupants=tuple(sorted(occupants[node], key=lambda occupant: occupant.gpus)),
+        )
+        for node in sorted(occupants)
+    )
+
+
+def _even(amount: int, nodes: int) -> list[int]:
+    """Split into whole parts that differ by one at most, the larger ones first."""
+    share, rest = divmod(amount, nodes)
+    return [share + (index < rest) for index in range(nodes)]

@@ -1,0 +1,139 @@
+"""A plan as a file: complete, versioned, and the same bytes for the same plan."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from errno import EEXIST
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from planner.errors import Finding, InputError
+from planner.plan.plan import FORMAT, Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["dumps", "loads", "write_atomically"]
+
+_DEPTH = {"placements": 3, "sizings": 4}
+"""How many levels stand on lines of their own; two where nothing is said."""
+
+_LEFTOVERS = 100
+"""Temporary files of killed runs that may lie beside a target."""
+
+
+def dumps(plan: Plan) -> str:
+    """Write a plan as JSON: one line per job, node or step, keys in the model's order."""
+    document = plan.model_dump(mode="json")
+    parts = (f' "{key}": {_text(value, _DEPTH.get(key, 2), 1)}' for key, value in document.items())
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _text(value: Any, depth: int, indent: int) -> str:  # noqa: ANN401 - whatever JSON can hold
+    """JSON with `depth` levels opened up and the rest compact."""
+    if depth <= 1 or not value or not isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    brackets = "{}" if isinstance(value, dict) else "[]"
+    margin = " " * (indent + 1)
+    lines = ",\n".join(f"{margin}{item}" for item in _items(value, depth, indent))
+    return f"{brackets[0]}\n{lines}\n{' ' * indent}{brackets[1]}"
+
+
+def _items(value: list[Any] | dict[str, Any], depth: int, indent: int) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            name = json.dumps(key, ensure_ascii=False)
+            yield f"{name}: {_text(item, depth - 1, indent + 1)}"
+    else:
+        for item in value:
+            yield _text(item, depth - 1, indent + 1)
+
+
+def loads(text: str, shown_as: str) -> Plan:
+    """Read a plan that was written by `dumps`.
+
+    Raises InputError, naming the file, for broken JSON, another major format, or missing parts.
+    """
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            Finding(
+                f"is not JSON: {error.msg}",
+                shown_as,
+                error.lineno,
+                error.colno,
+                hint="was the file cut off, or edited by hand?",
+            )
+        ) from None
+    except (ValueError, RecursionError):
+        raise InputError(
+            Finding(
+                "is not a plan: its JSON is nested too deep or holds no finite number", shown_as
+            )
+        ) from None
+    _require_format(document, shown_as)
+    try:
+        return Plan.model_validate_json(text)
+    except ValidationError as error:
+        raise InputError(*_findings(error, shown_as)) from None
+
+
+def _refuse_constant(text: str) -> float:
+    raise ValueError(text)
+
+
+def _require_format(document: object, shown_as: str) -> None:
+    found = document.get("format") if isinstance(document, dict) else None
+    if not isinstance(found, str):
+        raise InputError(
+            Finding(
+                "is not a plan: it states no `format`",
+                shown_as,
+                hint="`planner plan SCENARIO --out DIR` writes plan.json",
+            )
+        )
+    if found.partition(".")[0] != FORMAT.partition(".")[0]:
+        raise InputError(
+            Finding(
+                f"is a plan of format {found}, this planner reads {FORMAT}",
+                shown_as,
+                hint="make the plan again with this version of the planner",
+            )
+        )
+
+
+def _findings(error: ValidationError, shown_as: str) -> Iterator[Finding]:
+    for detail in error.errors(include_url=False, include_context=False, include_input=False):
+        path = ".".join(str(part) for part in detail["loc"])
+        yield Finding("does not belong in a plan as it stands", shown_as, path=path or None)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a whole file or nothing: a reader never sees half of it, and the old one survives.
+
+    UTF-8, lines end in LF. Raises InputError where the folder cannot be written.
+    """
+    temporary: Path | None = None
+    try:
+        temporary = _reserve_beside(path)
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(Finding(f"cannot be written: {error.strerror}", str(path))) from None
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _reserve_beside(path: Path) -> Path:
+    """Create a new empty file in the same folder, so that the rename stays on one volume."""
+    for number in range(_LEFTOVERS):
+        temporary = path.with_name(f".{path.name}.{number}.tmp")
+        with suppress(FileExistsError):
+            temporary.touch(exist_ok=False)
+            return temporary
+    raise FileExistsError(EEXIST, f"{_LEFTOVERS} unfinished files of earlier runs lie beside it")

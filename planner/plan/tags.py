@@ -1,0 +1,54 @@
+"""The bound as a bill: what each job adds to it, in whole cents that add up exactly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import floor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.packing import Translation
+    from planner.packing.problem import Solution
+
+__all__ = ["JOB_TAGS", "Bill", "bill"]
+
+JOB_TAGS = "job price tags"
+"""Name of the first bound term: the tags of all jobs in sum."""
+
+_UNATTRIBUTED = "not attributed"
+
+Bill = tuple[dict[str, int], tuple[tuple[str, int], ...]]
+"""Cents by job, and the terms of the bound, the jobs' sum first."""
+
+
+def bill(translation: Translation, solution: Solution) -> Bill:
+    """Tag each job and state the other terms, so that all of them add up to the bound."""
+    exact: dict[str, float] = {}
+    for members, tag in zip(translation.members, solution.tags, strict=True):
+        for job, units in Counter(job for job, _ in members).items():
+            exact[job] = exact.get(job, 0.0) + units * tag.cents
+    jobs = sorted(exact)
+    amounts = [exact[job] for job in jobs] + [cents for _, cents in solution.bound_terms]
+    cents, rest = _rounded(amounts, solution.bound_cents)
+    tags = dict(zip(jobs, cents, strict=False))
+    terms = [(JOB_TAGS, sum(tags.values()))]
+    terms += zip((name for name, _ in solution.bound_terms), cents[len(jobs) :], strict=True)
+    if rest:
+        terms.append((_UNATTRIBUTED, rest))
+    return tags, tuple(terms)
+
+
+def _rounded(amounts: Sequence[float], total: int) -> tuple[list[int], int]:
+    """Whole cents by largest remainder, and what rounding cannot explain of the total."""
+    cents = [floor(amount) for amount in amounts]
+    missing = total - sum(cents)
+    if not 0 <= missing <= len(amounts):
+        return cents, missing
+    by_remainder = sorted(
+        range(len(amounts)), key=lambda index: (cents[index] - amounts[index], index)
+    )
+    for index in by_remainder[:missing]:
+        cents[index] += 1
+    return cents, 0

@@ -1,0 +1,118 @@
+"""How well the plan fills what is in service."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from planner.plan.plan import PoolUse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from planner.packing import Translation
+    from planner.packing.problem import Pool, Shape
+    from planner.plan.fleet import Fleet
+    from planner.plan.place import Placement
+    from planner.plan.plan import NodeUse
+
+__all__ = ["pool_uses", "stranded_gpus"]
+
+
+class _Quarter(NamedTuple):
+    """Figures of one pool in one quarter."""
+
+    nodes: int
+    nodes_used: int
+    nodes_spare: int
+    gpus: int
+    gpus_used: int
+    gpus_stranded: int
+    cpus: int
+    cpus_used: int
+    memory_mb: int
+    memory_used_mb: int
+
+
+def pool_uses(translation: Translation, fleet: Fleet, placement: Placement) -> tuple[PoolUse, ...]:
+    """Capacity and use per pool and quarter; pools that never have a node are left out."""
+    position = {node.id: index for index, node in enumerate(fleet.nodes)}
+    used: dict[tuple[int, int], list[NodeUse]] = defaultdict(list)
+    for quarter, uses in enumerate(placement.uses):
+        for use in uses:
+            used[quarter, fleet.pool[position[use.node]]].append(use)
+    shapes = [_smallest_shapes(translation, quarter) for quarter in range(len(fleet.in_service))]
+    found = []
+    for index, pool in enumerate(translation.problem.pools):
+        rows = [
+            _figures(
+                pool,
+                len(pools[index]),
+                used[quarter, index],
+                shapes[quarter][pool.gpu_type],
+            )
+            for quarter, pools in enumerate(fleet.in_service)
+        ]
+        if any(row.nodes for row in rows):
+            columns: Mapping[str, tuple[int, ...]] = dict(
+                zip(_Quarter._fields, zip(*rows, strict=True), strict=True)
+            )
+            found.append(
+                PoolUse(node_type=pool.node_type, site=pool.site, gpu_type=pool.gpu_type, **columns)
+            )
+    return tuple(found)
+
+
+def _figures(pool: Pool, nodes: int, uses: list[NodeUse], shapes: Iterable[Shape]) -> _Quarter:
+    gpus_used = cpus_used = memory_used_mb = stranded = 0
+    for use in uses:
+        gpus = sum(len(occupant.gpus) for occupant in use.occupants)
+        cpus = sum(occupant.cpus for occupant in use.occupants)
+        memory_mb = sum(occupant.memory_mb for occupant in use.occupants)
+        gpus_used += gpus
+        cpus_used += cpus
+        memory_used_mb += memory_mb
+        free = (pool.node.gpus - gpus, pool.node.cpus - cpus, pool.node.memory_mb - memory_mb)
+        stranded += stranded_gpus(free, shapes)
+    return _Quarter(
+        nodes=nodes,
+        nodes_used=len(uses),
+        nodes_spare=pool.spare if uses else 0,
+        gpus=nodes * pool.node.gpus,
+        gpus_used=gpus_used,
+        gpus_stranded=stranded,
+        cpus=nodes * pool.node.cpus,
+        cpus_used=cpus_used,
+        memory_mb=nodes * pool.node.memory_mb,
+        memory_used_mb=memory_used_mb,
+    )
+
+
+def stranded_gpus(free: tuple[int, int, int], shapes: Iterable[Shape]) -> int:
+    """Free GPUs, if some unit wants no more of them but none finds its cores and memory."""
+    gpus, cpus, memory_mb = free
+    small_enough = [shape for shape in shapes if shape.gpus <= gpus]
+    fits = any(shape.cpus <= cpus and shape.memory_mb <= memory_mb for shape in small_enough)
+    return gpus if small_enough and not fits else 0
+
+
+def _smallest_shapes(translation: Translation, quarter: int) -> dict[str, list[Shape]]:
+    """By GPU type, the shapes of units active in a quarter than which none is smaller."""
+    wanted: dict[str, set[Shape]] = defaultdict(set)
+    for demand in translation.problem.demands:
+        if quarter in demand.quarters:
+            for choice in demand.choices:
+                wanted[choice.gpu_type].add(choice.shape)
+    smallest: dict[str, list[Shape]] = defaultdict(list)
+    for gpu_type, shapes in wanted.items():
+        kept = smallest[gpu_type]
+        for shape in sorted(shapes):
+            if not any(_within(other, shape) for other in kept):
+                kept.append(shape)
+    return smallest
+
+
+def _within(small: Shape, large: Shape) -> bool:
+    return (
+        small.gpus <= large.gpus and small.cpus <= large.cpus and small.memory_mb <= large.memory_mb
+    )

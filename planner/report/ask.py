@@ -1,0 +1,101 @@
+"""The ask in one sentence: what, how many, by when, for how much, how well proved."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from planner.report.format import (
+    count_of,
+    gap_percent,
+    listed,
+    money,
+    money_short,
+    quarter_runs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.plan.plan import Acquisition, Plan
+
+__all__ = ["ask_sentence", "proof_clause"]
+
+_MOST_NAMED = 4
+
+
+def ask_sentence(plan: Plan) -> str:
+    """The whole ask, for a person who reads nothing else."""
+    return f"{_what(plan)} {_for_how_much(plan)}; {proof_clause(plan)}, checked independently."
+
+
+def proof_clause(plan: Plan) -> str:
+    """What is proved, so that nobody can take a found plan for a proved one."""
+    proof = plan.proof
+    off = money(proof.cost_cents - proof.bound_cents)
+    gap = gap_percent(proof.gap)
+    if proof.status == "proved":
+        return f"proved optimal for these inputs to within {off} (gap {gap})"
+    return (
+        f"NOT proved: the best plan found, at most {off} dearer than the best there is (gap {gap})"
+    )
+
+
+def _for_how_much(plan: Plan) -> str:
+    priced = ", at illustrative prices" if any(a.illustrative for a in plan.acquisitions) else ""
+    span = f"over {count_of(len(plan.quarters), 'quarter')}"
+    return f"for {money_short(plan.proof.cost_cents)} net present cost {span}{priced}"
+
+
+def _what(plan: Plan) -> str:
+    bought = [line for line in plan.acquisitions if line.kind == "buy"]
+    rented = [line for line in plan.acquisitions if line.kind == "rent"]
+    if not plan.acquisitions:
+        return "Buy and rent nothing: the owned fleet runs every job"
+    parts = []
+    if bought:
+        parts.append(f"buy {_named([_buy(lines) for lines in _by_machine(bought)])}")
+    if rented:
+        parts.append(
+            f"rent {_named([_rent(plan.quarters, lines) for lines in _by_machine(rented)])}"
+        )
+    words = " and ".join(parts)
+    return words[0].upper() + words[1:]
+
+
+def _named(machines: Sequence[str]) -> str:
+    if len(machines) <= _MOST_NAMED:
+        return listed(machines)
+    rest = count_of(len(machines) - _MOST_NAMED, "more kind of node", "more kinds of node")
+    return listed([*machines[:_MOST_NAMED], rest])
+
+
+def _by_machine(lines: Sequence[Acquisition]) -> list[list[Acquisition]]:
+    def machine(line: Acquisition) -> tuple[str, str, int]:
+        return (line.product, line.gpu_type, line.gpus_per_node)
+
+    ordered = sorted(lines, key=lambda line: (machine(line), line.quarter, line.offer))
+    return [list(group) for _, group in groupby(ordered, key=machine)]
+
+
+def _machine(count: str, line: Acquisition) -> str:
+    return f"{count} × {line.product} ({line.gpus_per_node}× {line.gpu_type})"
+
+
+def _buy(lines: Sequence[Acquisition]) -> str:
+    first, last = lines[0], lines[-1]
+    what = _machine(f"{sum(line.count for line in lines):,}", first)
+    order_by = min(line.order_by for line in lines)
+    if first.quarter == last.quarter:
+        return f"{what} by {first.quarter} (order by {order_by})"
+    return f"{what} from {first.quarter} to {last.quarter} (first order by {order_by})"
+
+
+def _rent(quarters: Sequence[str], lines: Sequence[Acquisition]) -> str:
+    in_quarter = {
+        quarter: sum(line.count for line in lines if line.quarter == quarter)
+        for quarter in {line.quarter for line in lines}
+    }
+    most = max(in_quarter.values())
+    upto = "up to " if min(in_quarter.values()) < most else ""
+    return f"{_machine(f'{upto}{most:,}', lines[0])} in {quarter_runs(quarters, in_quarter)}"

@@ -1,0 +1,171 @@
+"""Why a job runs where it runs, for a reader who wants every number."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
+from planner.report.format import (
+    count_of,
+    gigabytes,
+    hours,
+    listed,
+    memory,
+    money,
+    percent,
+    quarter_span,
+)
+from planner.report.sums import Sums
+
+if TYPE_CHECKING:
+    from planner.plan.explain import Explanation, Place, Verdict
+    from planner.sizing.candidate import Candidate
+
+__all__ = ["explanation_document"]
+
+_MOST_NODES_NAMED = 12
+
+
+def explanation_document(told: Explanation) -> Document:
+    """The answer first, then where, why not elsewhere, and the sums behind each number."""
+    job = told.job
+    blocks: list[Block] = [
+        Heading(job.name, 1),
+        Paragraph(f"{told.sizing.summary}.{_origin(told)}"),
+        Paragraph(_answer(told), tone="strong"),
+    ]
+    if told.places:
+        blocks += [Heading("Where it runs"), _where(told)]
+    if told.verdicts:
+        blocks += [Heading("Why this GPU type, and why not the others"), _verdicts(told)]
+        blocks.append(
+            Paragraph(
+                "Extra is what one more unit forced onto that GPU type would add to the proved "
+                "bound of the cost, over the horizon.",
+                tone="faint",
+            )
+        )
+        blocks += _sources(told)
+    sums = Sums()
+    for candidate in told.chosen:
+        blocks += [Heading(f"The sums on {candidate.gpu_type}"), _needs(candidate)]
+        blocks += sums.of(candidate.trace)
+    if told.sizing.warnings:
+        blocks += [Heading("Warnings"), Bullets(told.sizing.warnings, tone="warning")]
+    if told.sizing.assumptions:
+        blocks += [Heading("Assumptions"), Bullets(told.sizing.assumptions)]
+    return (*blocks, *sums.sources())
+
+
+def _origin(told: Explanation) -> str:
+    job = told.job
+    derived = (
+        f" Derived from {job.derived_from} by rule {job.derived_by}." if job.derived_from else ""
+    )
+    return f"{derived} Team: {job.team}." if job.team else derived
+
+
+def _answer(told: Explanation) -> str:
+    units = ", ".join(
+        f"{quarter} {count:,}"
+        for quarter, count in zip(told.quarters, told.job.units, strict=True)
+        if count
+    )
+    if not told.chosen:
+        return "It has no unit in any quarter, so nothing is planned for it."
+    kept = dict(told.job.gpu_types)
+    runs_on = listed(
+        [
+            f"{candidate.gpus} × {candidate.gpu_type} "
+            f"({count_of(kept[candidate.gpu_type], 'unit')})"
+            for candidate in told.chosen
+        ]
+    )
+    return (
+        f"Each unit runs on {runs_on}. Units: {units}. "
+        f"Price tag over the horizon: {money(told.tag_cents)}."
+    )
+
+
+def _where(told: Explanation) -> Table:
+    """One row per GPU type and run of quarters in which the same units sit on the same nodes."""
+    rows: list[tuple[str, ...]] = []
+    by_quarter = {
+        quarter: tuple(_seat(place) for place in places)
+        for quarter, places in groupby(told.places, key=lambda place: place.quarter)
+    }
+    seen = [(quarter, by_quarter.get(quarter, ())) for quarter in told.quarters]
+    for seats, group in groupby(seen, key=lambda entry: entry[1]):
+        labels = [quarter for quarter, _ in group]
+        span = quarter_span(labels[0], labels[-1])
+        for place, seat in enumerate(seats[:_MOST_NODES_NAMED]):
+            rows.append(("" if place else span, *seat))
+        if len(seats) > _MOST_NODES_NAMED:
+            hidden = count_of(len(seats) - _MOST_NODES_NAMED, "more place")
+            rows.append(("", f"… {hidden}", "", ""))
+    return Table(
+        (
+            Column("Quarter"),
+            Column("Node", wraps=True),
+            Column("Units", wraps=True),
+            Column("GPUs held", wraps=True),
+        ),
+        tuple(rows),
+    )
+
+
+def _seat(place: Place) -> tuple[str, str, str]:
+    nodes = ", ".join(place.nodes)
+    gpus = "all" if len(place.nodes) > 1 else ", ".join(map(str, place.gpus))
+    return (nodes, ", ".join(map(str, place.units)), gpus)
+
+
+def _verdicts(told: Explanation) -> Table:
+    return Table(
+        (
+            Column("GPU type"),
+            Column("Outcome", wraps=True),
+            Column("GPUs", "right"),
+            Column("Extra, USD", "right"),
+            Column("Why", wraps=True),
+        ),
+        tuple(_verdict_row(verdict) for verdict in told.verdicts),
+    )
+
+
+def _verdict_row(verdict: Verdict) -> tuple[str, ...]:
+    why = "; ".join(
+        f"{reason.text} [{reason.rule}]" if reason.rule else reason.text
+        for reason in verdict.reasons
+    )
+    extra = "–" if verdict.extra_cents is None else money(verdict.extra_cents).replace("$", "")
+    gpus = str(verdict.candidate.gpus) if verdict.candidate else "–"
+    return (verdict.gpu_type, verdict.outcome, gpus, extra, why)
+
+
+def _sources(told: Explanation) -> list[Block]:
+    """Where each rule that rejects a GPU type was read."""
+    said = dict.fromkeys(
+        f"{reason.rule}: {source}"
+        for verdict in told.verdicts
+        for reason in verdict.reasons
+        for source in reason.sources
+    )
+    return [Heading("Sources of the rejections", 3), Bullets(tuple(said))] if said else []
+
+
+def _needs(candidate: Candidate) -> Paragraph:
+    offer = candidate.gpu_capacity_mb
+    filled = f" ({percent(candidate.gpu_memory_mb / offer, 0)})" if offer else ""
+    parts = [
+        f"{candidate.gpus} GPUs, the count set by {candidate.decided_by}",
+        f"GPU memory {gigabytes(candidate.gpu_memory_mb)} of {memory(offer)}{filled}",
+        f"{count_of(candidate.cpus, 'core')}",
+        f"host memory {memory(candidate.memory_mb)}",
+    ]
+    if candidate.hours is not None:
+        parts.append(f"one run takes {hours(candidate.hours)}")
+    if candidate.storage_mb:
+        parts.append(f"the tuned asset takes {memory(candidate.storage_mb)}")
+    return Paragraph(f"One unit: {'; '.join(parts)}.")

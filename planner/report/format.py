@@ -1,0 +1,187 @@
+"""How numbers, dates and names are written; the same in every output, whatever the locale."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "ascii_only",
+    "count_of",
+    "dollars",
+    "figure",
+    "gap_percent",
+    "gigabytes",
+    "hours",
+    "listed",
+    "memory",
+    "money",
+    "money_short",
+    "percent",
+    "quarter_runs",
+    "quarter_span",
+    "range_of",
+    "visible",
+]
+
+_ASCII = str.maketrans(
+    {
+        "×": "x",
+        "·": ".",
+        "–": "-",
+        "—": "-",
+        "−": "-",
+        "…": "...",
+        "≤": "<=",
+        "≥": ">=",
+        "≈": "~",
+        "→": "->",
+        "÷": "/",
+        "‘": "'",
+        "’": "'",
+        "“": '"',
+        "”": '"',
+        "\N{NO-BREAK SPACE}": " ",
+        "\N{NARROW NO-BREAK SPACE}": " ",
+        "─": "-",
+        "│": "|",
+    }
+)
+
+
+def money(cents: int) -> str:
+    """Dollars and cents: `$1,234,567.89`."""
+    sign = "-" if cents < 0 else ""
+    whole, rest = divmod(abs(cents), 100)
+    return f"{sign}${whole:,}.{rest:02}"
+
+
+def dollars(cents: int, *, per: int = 1) -> str:
+    """Whole dollars without the sign, half to even: `1,234,568`; `per=1000` gives thousands."""
+    amount = (Decimal(cents) / (100 * per)).quantize(Decimal(1), ROUND_HALF_EVEN)
+    return f"{int(amount):,}"
+
+
+def money_short(cents: int) -> str:
+    """For a sentence: `$2.41 M` from a million on, whole dollars below."""
+    for size, suffix in ((10**11, "B"), (10**8, "M")):
+        if abs(cents) >= size:
+            amount = (Decimal(cents) / size).quantize(Decimal("0.01"), ROUND_HALF_EVEN)
+            return f"{'-' if amount < 0 else ''}${abs(amount):,} {suffix}"
+    whole = dollars(cents)
+    return f"-${whole[1:]}" if whole.startswith("-") else f"${whole}"
+
+
+def percent(share: float | Decimal, digits: int = 1) -> str:
+    """A share as per cent: `93.8 %`."""
+    return f"{float(share) * 100:,.{digits}f} %"
+
+
+def gap_percent(gap: float) -> str:
+    """A gap, which is often tiny: `0 %`, `0.0042 %`, `< 0.0001 %`, `1.3 %`."""
+    if gap == 0:
+        return "0 %"
+    if 0 < gap < 1e-6:
+        return "< 0.0001 %"
+    return f"{gap * 100:.4f}".rstrip("0").rstrip(".") + " %"
+
+
+def memory(megabytes: int) -> str:
+    """Memory or storage from MB: `53 MB`, `30.4 GB`, `640 GB`, `12.5 TB`."""
+    if 0 < megabytes < 1000:
+        return f"{megabytes} MB"
+    terabytes = Decimal(megabytes) / 1_000_000
+    if terabytes >= 10:
+        return f"{_trimmed(terabytes, 1)} TB"
+    return f"{gigabytes(megabytes)} GB"
+
+
+def gigabytes(megabytes: int) -> str:
+    """The bare figure for a column in GB: `30.4`."""
+    return _trimmed(Decimal(megabytes) / 1000, 1)
+
+
+def hours(value: float | None) -> str:
+    """Hours: `3.4 h`, `1,204 h`; a dash where there are none."""
+    if value is None:
+        return "–"
+    if 0 < value < 0.05:
+        return "< 0.1 h"
+    return f"{_trimmed(Decimal(repr(value)), 1 if value < 100 else 0)} h"
+
+
+def figure(value: object) -> str:
+    """Any figure of a sum: at most six decimals, thousands separated, no trailing zeros."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float | Decimal):
+        number = value if isinstance(value, Decimal) else Decimal(repr(value))
+        if number and abs(number) < Decimal("0.0001"):
+            return f"{number:.3g}"
+        return _trimmed(number, 6)
+    return str(value)
+
+
+def _trimmed(number: Decimal, digits: int) -> str:
+    text = f"{number:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def count_of(number: int, singular: str, plural: str | None = None) -> str:
+    """A number with its noun: `1 job`, `1,204 jobs`."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def range_of(values: Iterable[int]) -> str:
+    """Smallest to largest: `2–4`, or `3` where all are alike."""
+    found = sorted(values)
+    return f"{found[0]:,}" if found[0] == found[-1] else f"{found[0]:,}–{found[-1]:,}"
+
+
+def listed(items: Sequence[str], conjunction: str = "and") -> str:
+    """A list as a sentence reads: `a`, `a and b`, `a, b and c`."""
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
+
+
+def quarter_span(first: str, last: str) -> str:
+    """Quarters from first to last: `2027Q1`, `2027Q1–Q3`, `2027Q3–2028Q1`."""
+    if first == last:
+        return first
+    year, _, number = last.partition("Q")
+    return f"{first}–Q{number}" if first.startswith(f"{year}Q") else f"{first}–{last}"
+
+
+def quarter_runs(all_quarters: Sequence[str], chosen: Iterable[str]) -> str:
+    """Some of the horizon's quarters, runs drawn together: `2027Q1–Q2, 2027Q4`."""
+    wanted = set(chosen)
+    runs: list[tuple[str, str]] = []
+    previous: str | None = None
+    for quarter in all_quarters:
+        if quarter in wanted and previous in wanted:
+            runs[-1] = (runs[-1][0], quarter)
+        elif quarter in wanted:
+            runs.append((quarter, quarter))
+        previous = quarter
+    return ", ".join(quarter_span(first, last) for first, last in runs)
+
+
+def visible(text: str) -> str:
+    """The text with control characters written out, so that no name steers a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
+
+
+def ascii_only(text: str) -> str:
+    """The text for an ASCII output: `×` becomes `x`, foreign letters are escaped."""
+    return text.translate(_ASCII).encode("ascii", "backslashreplace").decode("ascii")

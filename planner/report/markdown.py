@@ -1,0 +1,63 @@
+"""Draws a document as Markdown that reads well on a forge and in an editor."""
+
+from __future__ import annotations
+
+import re
+
+from planner.report.document import Block, Bullets, Document, Heading, Paragraph, Table
+from planner.report.format import visible
+
+__all__ = ["draw"]
+
+_SPECIAL = re.compile(r"([\\`*\[\]|~])")
+_EDGE_UNDERSCORE = re.compile(r"(?<!\w)_|_(?!\w)")
+_MENTION = re.compile(r"(?<![\w.])@(?=\w)")
+_BLOCK_START = re.compile(r"^(\s*)([#>+=-]|\d+[.)])(?=\s|$|[#=-])")
+
+
+def draw(document: Document) -> str:
+    """The document as Markdown text that ends with a line feed."""
+    return "\n\n".join(_block(block) for block in document) + "\n"
+
+
+def _block(block: Block) -> str:
+    if isinstance(block, Heading):
+        return f"{'#' * block.level} {_text(block.text)}"
+    if isinstance(block, Paragraph):
+        text = _BLOCK_START.sub(r"\1\\\2", _text(block.text))
+        return f"**{text}**" if block.tone == "strong" else text
+    if isinstance(block, Bullets):
+        return "\n".join(f"- {_text(item)}" for item in block.items)
+    if isinstance(block, Table):
+        return _table(block)
+    return _fenced(block.lines)
+
+
+def _table(table: Table) -> str:
+    marks = tuple("---:" if column.align == "right" else "---" for column in table.columns)
+    rows = [
+        _row(tuple(_text(column.title) for column in table.columns)),
+        _row(marks),
+        *(_row(tuple(map(_text, row))) for row in table.rows),
+    ]
+    if table.footer:
+        rows.append(_row(tuple(f"**{_text(cell)}**" if cell else "" for cell in table.footer)))
+    return "\n".join(rows)
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _fenced(lines: tuple[str, ...]) -> str:
+    body = "\n".join(visible(line) for line in lines)
+    longest = max((len(run) for run in re.findall(r"`+", body)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{body}\n{fence}"
+
+
+def _text(raw: str) -> str:
+    """Show the text as it is: no name can open markup, HTML, a table cell or a mention."""
+    text = visible(raw).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = _EDGE_UNDERSCORE.sub(r"\\_", _SPECIAL.sub(r"\\\1", text))
+    return _MENTION.sub("&#64;", text)

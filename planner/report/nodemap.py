@@ -1,0 +1,166 @@
+"""The map of the fleet: every node in use, its GPUs as cells, and who holds them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import groupby
+from string import ascii_letters
+from typing import TYPE_CHECKING
+
+from planner.report.document import Block, Heading, Paragraph, Verbatim
+from planner.report.format import count_of, quarter_span
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planner.plan.plan import Node, NodeUse, Plan
+
+__all__ = ["node_map"]
+
+_FREE = "·"
+_OTHER = "#"
+"""A job for which no letter is left on one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """What a node shows: who holds each GPU, and how many units of each job there are."""
+
+    node_type: str
+    site: str
+    origin: str
+    holders: tuple[str | None, ...]
+    """Job by GPU number; None where the GPU is free."""
+    units: tuple[tuple[str, int, bool], ...]
+    """Job, units of it on this node, and whether a unit spans nodes."""
+
+
+def node_map(plan: Plan, most_lines: int) -> tuple[Block, ...]:
+    """Quarter by quarter; alike quarters and alike nodes are drawn once."""
+    nodes = {node.id: node for node in plan.nodes}
+    quarters = [
+        (label, (_summary(plan, place), _pictures(plan.placements[place], nodes)))
+        for place, label in enumerate(plan.quarters)
+    ]
+    letters = _letters(plan)
+    blocks: list[Block] = [Paragraph(_reading_aid(letters), tone="faint")]
+    for (summary, pictures), group in groupby(quarters, key=lambda entry: entry[1]):
+        labels = [label for label, _ in group]
+        blocks.append(Heading(f"{quarter_span(labels[0], labels[-1])}: {summary}", 3))
+        blocks.append(Verbatim(_lines(pictures, letters, most_lines)))
+    return tuple(blocks)
+
+
+def _reading_aid(letters: Mapping[str, str] | None) -> str:
+    meaning = (
+        "a letter means the same job everywhere"
+        if letters is not None
+        else "letters are given anew on each line"
+    )
+    return f"One cell per GPU, {meaning}, {_FREE} is a free GPU; ×2 after a job: two units of it."
+
+
+def _letters(plan: Plan) -> dict[str, str] | None:
+    """One letter per job of the whole map, or None where there are more jobs than letters."""
+    first_seen: dict[str, None] = {}
+    for uses in plan.placements:
+        for use in uses:
+            for occupant in sorted(use.occupants, key=lambda held: held.gpus):
+                first_seen.setdefault(occupant.job)
+                if len(first_seen) > len(ascii_letters):
+                    return None
+    upper_first = ascii_letters[26:] + ascii_letters[:26]
+    return dict(zip(first_seen, upper_first, strict=False))
+
+
+def _pictures(
+    uses: Sequence[NodeUse], nodes: Mapping[str, Node]
+) -> tuple[tuple[_Picture, tuple[str, ...]], ...]:
+    """Each distinct picture with the ids of the nodes that show it, in the order of the fleet."""
+    where = Counter((held.job, held.unit) for use in uses for held in use.occupants)
+    alike: dict[_Picture, list[str]] = {}
+    for use in uses:
+        alike.setdefault(_picture(use, nodes[use.node], where), []).append(use.node)
+    return tuple((picture, tuple(ids)) for picture, ids in alike.items())
+
+
+def _picture(use: NodeUse, node: Node, where: Mapping[tuple[str, int], int]) -> _Picture:
+    holders: list[str | None] = [None] * node.gpus
+    for held in use.occupants:
+        for gpu in held.gpus:
+            holders[gpu] = held.job
+    in_order = sorted(use.occupants, key=lambda held: held.gpus)
+    units = Counter(held.job for held in in_order)
+    spanning = {held.job for held in in_order if where[held.job, held.unit] > 1}
+    return _Picture(
+        node.node_type,
+        node.site,
+        node.origin,
+        tuple(holders),
+        tuple((job, number, job in spanning) for job, number in units.items()),
+    )
+
+
+def _lines(
+    pictures: Sequence[tuple[_Picture, tuple[str, ...]]],
+    letters: Mapping[str, str] | None,
+    most_lines: int,
+) -> tuple[str, ...]:
+    if not pictures:
+        return ("no node runs a job",)
+    shown = pictures[:most_lines]
+    names = [_range_of_ids(ids) for _, ids in shown]
+    name_width = max(map(len, names))
+    cells_width = max(len(picture.holders) for picture, _ in shown) + 2
+    lines = [
+        f"{name:<{name_width}}  {_cells(picture, marks):<{cells_width}}  {_held(picture, marks)}"
+        for name, (picture, _) in zip(names, shown, strict=True)
+        for marks in [letters if letters is not None else _own_letters(picture)]
+    ]
+    hidden = sum(len(ids) for _, ids in pictures[most_lines:])
+    if hidden:
+        lines.append(f"… {count_of(hidden, 'more node')}, all of them in `placements` of plan.json")
+    return tuple(line.rstrip() for line in lines)
+
+
+def _own_letters(picture: _Picture) -> dict[str, str]:
+    jobs = [job for job, _, _ in picture.units]
+    return dict(zip(jobs, ascii_letters[26:] + ascii_letters[:26], strict=False))
+
+
+def _cells(picture: _Picture, marks: Mapping[str, str]) -> str:
+    cells = (_FREE if job is None else marks.get(job, _OTHER) for job in picture.holders)
+    return f"[{''.join(cells)}]"
+
+
+def _held(picture: _Picture, marks: Mapping[str, str]) -> str:
+    parts = []
+    for job, units, spans in picture.units:
+        times = f" ×{units}" if units > 1 else ""
+        whole = " (spans nodes)" if spans else ""
+        parts.append(f"{marks.get(job, _OTHER)} {job}{times}{whole}")
+    return ", ".join(parts)
+
+
+def _range_of_ids(ids: Sequence[str]) -> str:
+    """`type/site/01`, `type/site/01–38 (×38)` for nodes in a row, `01… (×5)` for others."""
+    if len(ids) == 1:
+        return ids[0]
+    stem, _, first = ids[0].rpartition("/")
+    last = ids[-1].rpartition("/")[2]
+    adjacent = _number(last) - _number(first) == len(ids) - 1
+    return f"{stem}/{first}{'–' + last if adjacent else '…'} (×{len(ids):,})"
+
+
+def _number(label: str) -> int:
+    digits = "".join(char for char in label if char.isdigit())
+    return int(digits or 0)
+
+
+def _summary(plan: Plan, place: int) -> str:
+    in_service = sum(pool.nodes[place] for pool in plan.pools)
+    used = sum(pool.nodes_used[place] for pool in plan.pools)
+    spare = sum(pool.nodes_spare[place] for pool in plan.pools)
+    kept = f", {spare:,} kept as spare" if spare else ""
+    return f"{used:,} of {count_of(in_service, 'node')} in use{kept}"

@@ -1,0 +1,93 @@
+"""Why the plan can be trusted: bound, gap, checks, rules with their sources, inputs by hash."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.report.document import Block, Bullets, Column, Paragraph, Table
+from planner.report.format import count_of, gap_percent, money
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.plan.plan import Plan, RuleUse
+
+__all__ = ["proof_section", "rules_section"]
+
+_HASH_SHOWN = 12
+_FILES_LISTED = 8
+
+
+def proof_section(plan: Plan) -> tuple[Block, ...]:
+    """Status, bound with its terms, the independent checks, and what the plan was made from."""
+    proof = plan.proof
+    blocks: list[Block] = [
+        Paragraph(
+            f"Status: {proof.status}. Cost {money(proof.cost_cents)}, bound "
+            f"{money(proof.bound_cents)}: no plan for these inputs costs less than the bound. "
+            f"Gap {gap_percent(proof.gap)} (asked: {gap_percent(proof.asked_gap)})."
+        ),
+        Paragraph(f"Method: {proof.method}", tone="faint"),
+        Table(
+            (Column("The bound adds up from", wraps=True), Column("USD", "right")),
+            tuple((name, money(cents)) for name, cents in proof.bound_terms),
+            ("Bound", money(sum(cents for _, cents in proof.bound_terms))),
+        ),
+    ]
+    if proof.checks:
+        blocks += [Paragraph("The independent check confirmed:"), Bullets(proof.checks)]
+    made_by = plan.provenance
+    blocks += [
+        Paragraph(
+            f"Made by gpu-fit-planner {made_by.planner_version} with {made_by.solver}, from:"
+        ),
+        Table(
+            (Column("File", wraps=True), Column("Role"), Column("SHA-256 begins")),
+            _files(made_by.files),
+        ),
+    ]
+    return tuple(blocks)
+
+
+def _files(files: Sequence[tuple[str, str, str]]) -> tuple[tuple[str, ...], ...]:
+    """Each file with its hash; where one role has many, their number."""
+    by_role: dict[str, list[tuple[str, str]]] = {}
+    for role, path, digest in files:
+        by_role.setdefault(role, []).append((path, digest))
+    rows: list[tuple[str, ...]] = []
+    for role, found in by_role.items():
+        if len(found) > _FILES_LISTED:
+            rows.append((f"{len(found):,} files, each in plan.json", role, ""))
+        else:
+            rows += [(path, role, digest[:_HASH_SHOWN]) for path, digest in found]
+    return tuple(rows)
+
+
+def rules_section(plan: Plan, most: int) -> tuple[Block, ...]:
+    """The rules that spoke, those with errata first, with where each was read."""
+    if not plan.rules:
+        return ()
+    ordered = sorted(plan.rules, key=lambda rule: (not rule.errata, -rule.used, rule.id))
+    blocks: list[Block] = [
+        Paragraph(
+            f"{count_of(len(ordered), 'rule')} spoke; `planner rules show ID` has each whole, "
+            "and plan.json has all with their sources."
+        )
+    ]
+    if most:
+        blocks.append(
+            Table(
+                (Column("Rule", wraps=True), Column("Jobs", "right"), Column("Source", wraps=True)),
+                tuple(
+                    (rule.id, f"{rule.used:,}", "; ".join(rule.sources)) for rule in ordered[:most]
+                ),
+            )
+        )
+    errata = tuple(line for rule in ordered for line in _errata(rule))
+    if errata:
+        blocks += [Paragraph("Errata of the sources that concern this plan:"), Bullets(errata)]
+    return tuple(blocks)
+
+
+def _errata(rule: RuleUse) -> list[str]:
+    return [f"{rule.id}: {erratum}" for erratum in rule.errata]

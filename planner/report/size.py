@@ -1,0 +1,118 @@
+"""One job on every GPU type, side by side, with the sums behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
+from planner.report.format import gigabytes, hours, percent
+from planner.report.sums import Sums
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.sizing.candidate import Candidate, Rejection, Sizing, Step
+
+__all__ = ["sizing_document"]
+
+_BLANK = "\0"
+"""Stands for the GPU type where several share a message."""
+
+
+def sizing_document(sizing: Sizing, *, every_sum: bool) -> Document:
+    """The comparison; then the sums once, or for each GPU type if `every_sum`."""
+    blocks: list[Block] = [Heading(sizing.summary, 1)]
+    if sizing.candidates:
+        blocks += [Heading("GPU types that can run it"), _candidates(sizing.candidates)]
+    else:
+        blocks.append(Paragraph("No GPU type can run it.", tone="warning"))
+    if sizing.rejections:
+        blocks += [Heading("GPU types that cannot"), _rejections(sizing.rejections)]
+    if sizing.warnings:
+        blocks += [Heading("Warnings"), Bullets(sizing.warnings, tone="warning")]
+    if sizing.assumptions:
+        blocks += [Heading("Assumptions"), Bullets(sizing.assumptions)]
+    return (*blocks, *(_each_sum(sizing) if every_sum else _one_sum(sizing)))
+
+
+def _candidates(candidates: Sequence[Candidate]) -> Table:
+    return Table(
+        (
+            Column("GPU type"),
+            Column("GPUs", "right"),
+            Column("Need / offer, GB", "right"),
+            Column("Filled", "right"),
+            Column("Cores", "right"),
+            Column("Host, GB", "right"),
+            Column("Hours", "right"),
+            Column("Set by", wraps=True),
+        ),
+        tuple(_candidate_row(candidate) for candidate in candidates),
+    )
+
+
+def _candidate_row(candidate: Candidate) -> tuple[str, ...]:
+    need, offer = candidate.gpu_memory_mb, candidate.gpu_capacity_mb
+    known = need > 0 and offer > 0
+    return (
+        candidate.gpu_type,
+        str(candidate.gpus),
+        f"{gigabytes(need) if known else '–'} / {gigabytes(offer)}",
+        percent(need / offer, 0) if known else "–",
+        str(candidate.cpus),
+        gigabytes(candidate.memory_mb),
+        hours(candidate.hours).removesuffix(" h"),
+        candidate.decided_by,
+    )
+
+
+def _rejections(rejections: Sequence[Rejection]) -> Table:
+    said: dict[tuple[str, str], list[str]] = {}
+    for rejection in rejections:
+        pattern = rejection.message.replace(rejection.gpu_type, _BLANK)
+        said.setdefault((rejection.rule, pattern), []).append(rejection.gpu_type)
+    return Table(
+        (Column("GPU type", wraps=True), Column("Rule", wraps=True), Column("Why", wraps=True)),
+        tuple(
+            (", ".join(gpus), rule, pattern.replace(_BLANK, gpus[0] if len(gpus) == 1 else "these"))
+            for (rule, pattern), gpus in said.items()
+        ),
+    )
+
+
+def _one_sum(sizing: Sizing) -> tuple[Block, ...]:
+    """The trace of one candidate: first what holds everywhere, then that GPU type's own steps."""
+    if not sizing.candidates:
+        return ()
+    sums = Sums()
+    shown = max(sizing.candidates, key=_fill)
+    common = _common_steps(sizing.candidates)
+    own = [step for step in shown.trace if step not in common]
+    blocks: list[Block] = []
+    if common:
+        blocks += [Heading("The sums, alike on every GPU type"), *sums.of(common)]
+    if own:
+        blocks += [Heading(f"The sums on {shown.gpu_type}, the best filled"), *sums.of(own)]
+    blocks += sums.sources()
+    if len(sizing.candidates) > 1 and own:
+        blocks.append(Paragraph("`--sums` shows them for each GPU type.", tone="faint"))
+    return tuple(blocks)
+
+
+def _each_sum(sizing: Sizing) -> tuple[Block, ...]:
+    sums = Sums()
+    drawn = tuple(
+        block
+        for candidate in sizing.candidates
+        for block in (Heading(f"The sums on {candidate.gpu_type}"), *sums.of(candidate.trace))
+    )
+    return (*drawn, *sums.sources())
+
+
+def _common_steps(candidates: Sequence[Candidate]) -> list[Step]:
+    first, *others = (candidate.trace for candidate in candidates)
+    return [step for step in first if all(step in trace for trace in others)]
+
+
+def _fill(candidate: Candidate) -> float:
+    return candidate.gpu_memory_mb / max(candidate.gpu_capacity_mb, 1)

@@ -1,0 +1,69 @@
+"""Sums as a person would write them: the formula, the figures put in, the result, the source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.report.document import Block, Bullets, Heading, Paragraph, Verbatim
+from planner.report.format import figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from planner.sizing.candidate import Quantity, Step
+
+__all__ = ["Sums"]
+
+
+class Sums:
+    """Draws steps and numbers their sources, so that each is written out once."""
+
+    def __init__(self) -> None:
+        self._number_of: dict[str, int] = {}
+
+    def of(self, steps: Iterable[Step]) -> tuple[Block, ...]:
+        """Every step in its order, with the numbers of its sources."""
+        return tuple(block for step in steps for block in self._step(step))
+
+    def sources(self) -> tuple[Block, ...]:
+        """The sources of all steps drawn so far."""
+        if not self._number_of:
+            return ()
+        lines = tuple(f"[{number}] {source}" for source, number in self._number_of.items())
+        return (Heading("Sources"), Bullets(lines))
+
+    def _step(self, step: Step) -> tuple[Block, ...]:
+        numbers = [
+            self._number_of.setdefault(source, len(self._number_of) + 1) for source in step.sources
+        ]
+        marks = "".join(f" [{number}]" for number in sorted(set(numbers)))
+        blocks: list[Block] = [
+            Heading(f"{step.title} ({step.rule}){marks}", 3),
+            Verbatim(_sum_lines(step)),
+        ]
+        if step.inputs:
+            blocks.append(Paragraph(f"with {'; '.join(map(_given, step.inputs))}", tone="faint"))
+        return tuple(blocks)
+
+
+def _sum_lines(step: Step) -> tuple[str, ...]:
+    """The formula, the same with figures, the result; a bare figure before it says nothing new."""
+    name, result = step.result.name, _amount(step.result)
+    told = dict.fromkeys((step.formula, step.worked))
+    stages = [*(stage for stage in told if not _is_figure(stage) and stage != result), result]
+    return (
+        f"{name} = {stages[0]}",
+        *(f"{' ' * len(name)} = {stage}" for stage in stages[1:]),
+    )
+
+
+def _is_figure(stage: str) -> bool:
+    return stage.replace(".", "", 1).replace(",", "").isdecimal()
+
+
+def _given(quantity: Quantity) -> str:
+    return f"{quantity.name} = {_amount(quantity)} ({quantity.origin})"
+
+
+def _amount(quantity: Quantity) -> str:
+    return f"{figure(quantity.value)} {quantity.unit}".rstrip()

@@ -1,0 +1,219 @@
+"""Applies rules: from what is known to what follows, each figure with the rule that gave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from planner.errors import Finding, InputError
+from planner.inputs.expression import ExpressionError
+from planner.inputs.rule import Value, value_text
+from planner.inputs.rulecheck import PLACEHOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from planner.inputs.rule import Rule, RuleInput
+    from planner.inputs.rules import RuleBook
+
+__all__ = ["Derivation", "Known", "Reasoning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A value with its unit and where it comes from."""
+
+    value: Value
+    unit: str
+    origin: str
+    """`job`, `catalog <id>`, `rule <id>`, `setting`, `assumed` or `none` (no rule speaks)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Derivation:
+    """A value and how it came about; a plain fact has no rule."""
+
+    known: Known
+    rule: Rule | None = None
+    inputs: tuple[tuple[str, Known], ...] = ()
+    needs: tuple[Derivation, ...] = ()
+    """What rules had to give before: inputs, and conditions that a rule decided."""
+    assumed: tuple[str, ...] = ()
+    """Assumptions that this step itself makes."""
+
+
+class Reasoning:
+    """What is known in one situation, and what the rules make of it.
+
+    Situations nest: all that holds for a job holds for it on every GPU type, and is derived once.
+    `vocabulary` names what this layer may know; everything that depends on it is derived here.
+    """
+
+    def __init__(
+        self,
+        book: RuleBook,
+        facts: Mapping[str, Known],
+        *,
+        vocabulary: frozenset[str] = frozenset(),
+        parent: Reasoning | None = None,
+    ) -> None:
+        self._book = book
+        self._facts = facts
+        self._parent = parent
+        self._own = book.depending_on(vocabulary.union(facts)) if parent else frozenset()
+        self._derived: dict[str, Derivation | None] = {}
+
+    def within(self, facts: Mapping[str, Known], vocabulary: frozenset[str]) -> Reasoning:
+        """Reason on with more facts; they win over what was known or derived before."""
+        return Reasoning(self._book, facts, vocabulary=vocabulary, parent=self)
+
+    def derive(self, name: str) -> Derivation | None:
+        """Find a value: a fact, else what the one rule that speaks gives; None where unknown.
+
+        Raises InputError where two rules claim the same value, or a formula cannot be computed.
+        """
+        if self._parent is not None and name not in self._own:
+            return self._parent.derive(name)
+        if name not in self._derived:
+            self._derived[name] = self._find(name)
+        return self._derived[name]
+
+    def value(self, name: str) -> Value | None:
+        """Just the value, None where unknown."""
+        derivation = self.derive(name)
+        return None if derivation is None else derivation.known.value
+
+    def number(self, name: str) -> Fraction | None:
+        """A value that must be a number, None where unknown."""
+        value = self.value(name)
+        return value if isinstance(value, Fraction) else None
+
+    def holds(self, rule: Rule) -> bool:
+        """Whether an exclusion or warning applies: it speaks, and its formula comes out true."""
+        if not rule.speaks(self.value):
+            return False
+        if rule.expression is None:
+            return True
+        gathered = self._gather(rule)
+        return gathered is not None and bool(_evaluate(rule, gathered[0]))
+
+    def fill(self, message: str) -> str:
+        """Write a message with its {facts} filled in."""
+
+        def put(name: str) -> str:
+            value = self.value(name)
+            return "an unknown number of" if value is None else value_text(value)
+
+        return PLACEHOLDER.sub(lambda match: put(match[1]), message)
+
+    def why_unknown(self, name: str) -> str:
+        """Say what is missing: the first name on the way that nobody gives."""
+        for rule in self._book.applicable(name, self.value):
+            for needed, declared in rule.inputs.items():
+                stands_in = declared.default is not None or declared.otherwise is not None
+                if self.derive(needed) is None and not stands_in:
+                    return self.why_unknown(needed)
+        return name
+
+    def step_of(self, rule: Rule) -> Derivation | None:
+        """Derive what this rule itself gives, whatever others say; for its examples."""
+        return self._apply(rule)
+
+    def _known(self, name: str) -> Known | None:
+        if name in self._facts:
+            return self._facts[name]
+        return self._parent._known(name) if self._parent else None
+
+    def _find(self, name: str) -> Derivation | None:
+        known = self._known(name)
+        if known is not None:
+            return Derivation(known)
+        rules = self._book.applicable(name, self.value)
+        if len(rules) > 1:
+            return self._largest_floor(name, rules)
+        return self._apply(rules[0]) if rules else None
+
+    def _largest_floor(self, name: str, rules: tuple[Rule, ...]) -> Derivation | None:
+        """Several floors may hold at once, the largest counts; anything else is a contradiction."""
+        if any(rule.kind != "floor" for rule in rules):
+            clash = " and ".join(rule.id for rule in rules)
+            raise InputError(
+                Finding(
+                    f"{name} is given by {clash}, which both apply here",
+                    path=rules[0].id,
+                    hint="narrow `applies` of one of them, or replace a rule by its id",
+                )
+            )
+        floors = [floor for rule in rules if (floor := self._apply(rule)) is not None]
+        if not floors:
+            return None
+        largest = max(floors, key=lambda floor: floor.known.value)
+        others = tuple(floor for floor in floors if floor is not largest)
+        return Derivation(
+            largest.known,
+            largest.rule,
+            largest.inputs,
+            largest.needs + others,
+            largest.assumed,
+        )
+
+    def _apply(self, rule: Rule) -> Derivation | None:
+        gathered = self._gather(rule)
+        if gathered is None:
+            return None
+        inputs, needs, assumed = gathered
+        known = Known(_evaluate(rule, inputs), rule.gives_unit, f"rule {rule.id}")
+        if rule.basis in ("assumption", "estimate") and rule.kind != "policy":
+            assumed = (f"{rule.title} ({rule.id})", *assumed)
+        return Derivation(known, rule, inputs, needs, assumed)
+
+    def _gather(
+        self, rule: Rule
+    ) -> tuple[tuple[tuple[str, Known], ...], tuple[Derivation, ...], tuple[str, ...]] | None:
+        """Inputs of a rule, what they rest on and what they assume; None if one is unknown."""
+        inputs: list[tuple[str, Known]] = []
+        needs: list[Derivation] = []
+        assumed: list[str] = []
+        for name in rule.applies:
+            decided = self.derive(name)
+            if decided is not None and decided.rule is not None:
+                needs.append(decided)
+        for name, declared in rule.inputs.items():
+            derivation = self.derive(name)
+            if derivation is None:
+                known = _stand_in(declared)
+                if known is None:
+                    return None
+                if known.origin == "assumed":
+                    meaning = declared.meaning or name
+                    assumed.append(f"{meaning} {value_text(known.value)} ({rule.id})")
+            else:
+                known = derivation.known
+                if derivation.rule is not None:
+                    needs.append(derivation)
+            inputs.append((name, known))
+        return tuple(inputs), tuple(needs), tuple(assumed)
+
+
+def _stand_in(declared: RuleInput) -> Known | None:
+    if declared.default is not None:
+        return Known(Fraction(declared.default), declared.unit, "assumed")
+    if declared.otherwise is not None:
+        return Known(Fraction(declared.otherwise), declared.unit, "none")
+    return None
+
+
+def _evaluate(rule: Rule, inputs: Iterable[tuple[str, Known]]) -> Fraction | bool:
+    if rule.expression is None:
+        return Fraction(rule.value) if rule.value is not None else True
+    try:
+        return rule.expression.evaluate(dict(_bindings(inputs)))
+    except ExpressionError as error:
+        raise InputError(Finding(f"the formula {error}", path=rule.id)) from None
+
+
+def _bindings(inputs: Iterable[tuple[str, Known]]) -> Iterator[tuple[str, Fraction]]:
+    for name, known in inputs:
+        if isinstance(known.value, Fraction):
+            yield name, known.value

@@ -1,0 +1,182 @@
+"""Sizes jobs: per GPU type one candidate, or the rules and figures that speak against it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planner.sizing.candidate import Candidate, Rejection, SizedJob, Sizing
+from planner.sizing.count import Counter
+from planner.sizing.deploy import deployment
+from planner.sizing.engine import Reasoning
+from planner.sizing.subject import GPU_FACTS, gpu_facts, job_facts, setting_facts
+from planner.sizing.words import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from planner.inputs.catalog import Catalog
+    from planner.inputs.rules import RuleBook
+    from planner.inputs.scenario import Job, Policies, Scenario
+    from planner.inputs.settled import Settings
+    from planner.sizing.engine import Derivation
+
+__all__ = ["Sizer"]
+
+
+class Sizer:
+    """Applies one rule book, catalog and set of policies to any number of jobs.
+
+    Jobs that are specified alike share one `Sizing`; nothing is sized twice.
+    """
+
+    def __init__(
+        self, catalog: Catalog, rules: RuleBook, settings: Settings, policies: Policies
+    ) -> None:
+        self._catalog = catalog
+        self._rules = rules
+        self._policies = policies
+        self._settings = setting_facts(settings, rules)
+        self._gpus = {gpu_type: gpu_facts(gpu_type, catalog) for gpu_type in sorted(catalog.gpus)}
+        held = tuple(rule for rule in rules.exclusions if rule.id not in policies.waived_rules)
+        self._counter = Counter(rules, held)
+        self._sizings: dict[Hashable, Sizing] = {}
+
+    def size(self, job: Job, origins: dict[str, str] | None = None) -> Sizing:
+        """Size one job on every GPU type of the catalog.
+
+        `origins` names the rule behind figures that were derived rather than stated.
+        Raises InputError for an unknown model, or where rules contradict each other.
+        """
+        key = (_specification(job), job.gpu_types, tuple(sorted((origins or {}).items())))
+        if key not in self._sizings:
+            self._sizings[key] = self._size(job, origins or {}, key)
+        return self._sizings[key]
+
+    def portfolio(self, scenario: Scenario) -> tuple[SizedJob, ...]:
+        """Size all jobs of a scenario and the deployments that they ask for, sorted by name.
+
+        Raises InputError where a derived job's name is taken.
+        """
+        sized: list[SizedJob] = []
+        for name, job in sorted(scenario.jobs.items()):
+            sizing = self.size(job)
+            counts = job.counts(scenario.horizon)
+            replicas = job.serve.replicas if job.serve else 1
+            sized.append(
+                SizedJob(
+                    name=name,
+                    kind=job.kind,
+                    derived_from=None,
+                    derived_by=None,
+                    team=job.team,
+                    units=tuple(count * replicas for count in counts),
+                    sizing=sizing,
+                )
+            )
+            if job.tune is not None and job.tune.deploy is not None:
+                derived = deployment(name, job, counts, self, scenario)
+                if derived is not None:
+                    sized.append(derived)
+        return tuple(sorted(sized, key=lambda one: one.name))
+
+    def reasoning(self, job: Job, origins: dict[str, str] | None = None) -> Reasoning:
+        """What is known of a job before a GPU type is chosen."""
+        facts = self._settings | job_facts(job, self._catalog)
+        for name, origin in (origins or {}).items():
+            facts[name] = replace(facts[name], origin=origin)
+        return Reasoning(self._rules, facts)
+
+    def _size(self, job: Job, origins: dict[str, str], key: Hashable) -> Sizing:
+        reasoning = self.reasoning(job, origins)
+        candidates: list[Candidate] = []
+        rejections: list[Rejection] = []
+        derived: list[Derivation] = []
+        for gpu_type, facts in self._gpus.items():
+            here = reasoning.within(facts, GPU_FACTS)
+            refused = self._barred(gpu_type, job) + self._counter.refuse(gpu_type, here)
+            if refused:
+                rejections += refused
+                continue
+            outcome, rests_on = self._counter.place(gpu_type, here)
+            if isinstance(outcome, Candidate):
+                candidates.append(outcome)
+                derived += rests_on
+            else:
+                rejections.append(outcome)
+        return Sizing(
+            id=hashlib.sha256(repr(key).encode()).hexdigest()[:12],
+            summary=summary(job),
+            candidates=tuple(candidates),
+            rejections=tuple(rejections),
+            assumptions=_assumptions(derived),
+            warnings=self._warnings(job, reasoning, candidates),
+        )
+
+    def _barred(self, gpu_type: str, job: Job) -> list[Rejection]:
+        """What the scenario itself says against a GPU type."""
+        allowed = self._policies.allowed_gpu_types
+        says = (
+            (
+                job.gpu_types is not None and gpu_type not in job.gpu_types,
+                "job.gpu_types",
+                "the job does not list it",
+            ),
+            (
+                allowed is not None and gpu_type not in allowed,
+                "policies.allowed_gpu_types",
+                "the scenario does not allow it",
+            ),
+            (
+                gpu_type in self._policies.excluded_gpu_types,
+                "policies.excluded_gpu_types",
+                "the scenario excludes it",
+            ),
+        )
+        return [
+            Rejection(gpu_type=gpu_type, rule=rule, message=message)
+            for applies, rule, message in says
+            if applies
+        ]
+
+    def _warnings(
+        self, job: Job, reasoning: Reasoning, candidates: Iterable[Candidate]
+    ) -> tuple[str, ...]:
+        found = [
+            f"{reasoning.fill(rule.message or rule.title)} ({rule.id})"
+            for rule in self._rules.warnings
+            if reasoning.holds(rule)
+        ]
+        if job.tune is not None and job.tune.dataset_tokens is not None:
+            timeless = [one.gpu_type for one in candidates if one.hours is None]
+            if timeless:
+                found.append(
+                    f"run time unknown on {', '.join(timeless)}: "
+                    "the catalog gives no bf16 throughput, so the deadline is not checked there"
+                )
+        return tuple(found)
+
+
+def _specification(job: Job) -> tuple[object, ...]:
+    """What sizing depends on: neither how many, nor when, nor whose."""
+    if job.tune is not None:
+        tune = job.tune
+        return (
+            "tune",
+            *(getattr(tune, name) for name in type(tune).model_fields if name != "deploy"),
+        )
+    if job.serve is not None:
+        serve = job.serve
+        adapters = serve.adapters
+        served = (adapters.count, adapters.size_gb) if adapters else None
+        return ("serve", serve.model, serve.parameters_b, serve.bits, served)
+    fixed = job.fixed
+    return (
+        "fixed",
+        *((fixed.gpus, fixed.gpu_memory_gb, fixed.cpus, fixed.memory_gb) if fixed else ()),
+    )
+
+
+def _assumptions(derived: Iterable[Derivation]) -> tuple[str, ...]:
+    return tuple(sorted({text for one in derived for text in one.assumed}))

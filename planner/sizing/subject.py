@@ -1,0 +1,170 @@
+"""What is known of a job, its model and a GPU type before any rule has spoken."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from planner.errors import Finding, InputError
+from planner.inputs.facts import FACTS
+from planner.sizing.engine import Known
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planner.inputs.catalog import Catalog, GpuType
+    from planner.inputs.rules import RuleBook
+    from planner.inputs.scenario import Fixed, Job, Serve, Tune
+    from planner.inputs.settled import Settings
+
+__all__ = ["GPU_FACTS", "gpu_facts", "job_facts", "setting_facts"]
+
+Plain = Decimal | int | str | bool | None
+
+GPU_FACTS = frozenset(name for name, fact in FACTS.items() if fact.origin == "gpu")
+
+
+def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
+    """What a job states, and what the catalog knows of its model; InputError if it knows none."""
+    if job.tune is not None:
+        stated = _tune(job.tune)
+    elif job.serve is not None:
+        stated = _serve(job.serve)
+    else:
+        stated = _fixed(job.fixed)
+    facts = _known(stated, "job")
+    about = job.tune or job.serve
+    if about is not None and about.model is not None:
+        facts |= _model_facts(about.model, catalog)
+    elif about is not None:
+        facts |= _known(
+            {"parameters_b": about.parameters_b, "active_parameters_b": about.parameters_b}, "job"
+        )
+    return facts
+
+
+def gpu_facts(gpu_type: str, catalog: Catalog) -> dict[str, Known]:
+    """What the catalog knows of a GPU type."""
+    gpu = catalog.gpus[gpu_type]
+    nodes = [node.gpus.value for node in catalog.nodes.values() if node.gpu_type == gpu_type]
+    return _known(
+        _gpu(gpu_type, gpu) | {"gpus_per_node": max(nodes, default=None)}, f"catalog {gpu_type}"
+    )
+
+
+def setting_facts(settings: Settings, rules: RuleBook) -> dict[str, Known]:
+    """Settled settings; those that a scenario cannot set come from their policy rules."""
+    facts = {}
+    for name, fact in FACTS.items():
+        if fact.origin != "setting":
+            continue
+        setting = getattr(settings, name, None)
+        if setting is not None:
+            facts[name] = Known(Fraction(setting.value), fact.unit, "setting")
+        elif name in rules.by_result:
+            rule = rules.setting(name)
+            facts[name] = Known(Fraction(rule.value or 0), fact.unit, f"rule {rule.id}")
+    return facts
+
+
+def _tune(tune: Tune) -> Mapping[str, Plain]:
+    return {
+        "kind": "tune",
+        "method": tune.method,
+        "precision": tune.precision,
+        "optimizer": tune.optimizer,
+        "weight_bits": tune.base_bits,
+        "batch": tune.batch,
+        "sequence": tune.sequence,
+        "batch_and_sequence_stated": tune.batch is not None and tune.sequence is not None,
+        "dataset_tokens": tune.dataset_tokens,
+        "epochs": tune.epochs,
+        "hours_allowed": tune.deadline_hours,
+        "adapter_rank": tune.adapter_rank,
+        "gpu_partition": tune.gpu_partition,
+        "gpu_partitioned": tune.gpu_partition is not None,
+    }
+
+
+def _serve(serve: Serve) -> Mapping[str, Plain]:
+    adapters = serve.adapters
+    return {
+        "kind": "serve",
+        "weight_bits": serve.bits,
+        "has_adapters": adapters is not None,
+        "adapters": adapters.count if adapters else None,
+        "adapter_gb": adapters.size_gb if adapters else None,
+        "gpu_partitioned": False,
+    }
+
+
+def _fixed(fixed: Fixed | None) -> Mapping[str, Plain]:
+    if fixed is None:
+        return {}
+    return {
+        "kind": "fixed",
+        "gpus": fixed.gpus,
+        "stated_gpus": fixed.gpus,
+        "memory_gb": fixed.gpu_memory_gb,
+        "cpus": fixed.cpus,
+        "host_memory_gb": fixed.memory_gb,
+        "gpu_partitioned": False,
+    }
+
+
+def _model_facts(model_id: str, catalog: Catalog) -> dict[str, Known]:
+    model = catalog.models.get(model_id)
+    if model is None:
+        raise InputError(
+            Finding(f"{model_id!r} is not a model of the catalog", hint=_nearest(model_id, catalog))
+        )
+    figures: dict[str, Plain] = {
+        "model": model_id,
+        "parameters_b": model.parameters_b,
+        "active_parameters_b": model.active_parameters_b or model.parameters_b,
+        "layers": model.layers,
+        "hidden": model.hidden,
+        "intermediate": model.intermediate,
+        "heads": model.heads,
+        "kv_heads": model.kv_heads,
+        "head_dim": model.head_dim,
+        "vocab": model.vocab,
+        "max_context": model.max_context,
+        "attention": model.attention,
+    }
+    return _known(figures, f"catalog {model_id}")
+
+
+def _gpu(gpu_type: str, gpu: GpuType) -> dict[str, Plain]:
+    driver, bf16 = gpu.driver_memory_mib, gpu.dense_tflops.bf16
+    bandwidth = gpu.bandwidth_gb_per_s
+    return {
+        "gpu_type": gpu_type,
+        "gpu_family": gpu.family,
+        "gpu_vendor": gpu.vendor,
+        "gpu_memory_gb": gpu.memory_gb.value,
+        "gpu_driver_memory_mib": driver.value if driver else None,
+        "gpu_bf16_tflops": bf16.value if bf16 else None,
+        "gpu_bandwidth_gb_per_s": bandwidth.value if bandwidth else None,
+        "gpu_nvlink": gpu.nvlink,
+    }
+
+
+def _known(figures: Mapping[str, Plain], origin: str) -> dict[str, Known]:
+    return {
+        name: Known(
+            value if isinstance(value, str | bool) else Fraction(value), FACTS[name].unit, origin
+        )
+        for name, value in figures.items()
+        if value is not None
+    }
+
+
+def _nearest(model_id: str, catalog: Catalog) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only when something is wrong
+
+    near = get_close_matches(model_id, sorted(catalog.models), n=3, cutoff=0.5)
+    if near:
+        return f"did you mean {' or '.join(repr(name) for name in near)}?"
+    return "give `parameters_b` for a model that the catalog does not know"

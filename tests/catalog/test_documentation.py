@@ -1,0 +1,43 @@
+"""The page on the catalog shows files that the planner takes, and counts right."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from planner.inputs.catalog import CatalogFile
+
+if TYPE_CHECKING:
+    from planner.inputs.catalog import Catalog
+
+PAGE = (Path(__file__).parents[2] / "docs" / "catalog.md").read_text("utf-8")
+BLOCKS = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
+OWN_FILES = [block for block in BLOCKS if "sources" in block]
+
+
+def test_the_page_shows_a_file_for_each_kind_of_entry() -> None:
+    shown = {part for block in OWN_FILES for part in block}
+    assert shown == {"sources", "gpus", "nodes", "models", "price_book", "purchase", "rent"}
+
+
+@pytest.mark.parametrize("block", OWN_FILES, ids="-".join)
+def test_a_file_that_the_page_shows_is_a_catalog_file(block: object) -> None:
+    CatalogFile.model_validate(block)
+
+
+def test_the_figure_that_the_page_explains_is_in_the_catalog(catalog: Catalog) -> None:
+    (shown,) = [block["mean_power_kw"] for block in BLOCKS if "mean_power_kw" in block]
+    figure = catalog.nodes["xe7740-h200-nvl"].mean_power_kw
+    assert figure is not None
+    assert (float(figure.value), figure.source, figure.basis, figure.note) == tuple(shown.values())
+
+
+@pytest.mark.parametrize(
+    ("part", "words"), [("gpus", "GPU types"), ("nodes", "node types"), ("models", "open models")]
+)
+def test_the_page_counts_the_entries_right(catalog: Catalog, part: str, words: str) -> None:
+    assert f"{len(getattr(catalog, part))} {words}" in PAGE

@@ -1,0 +1,238 @@
+"""GPU types and node types are complete, consistent and as their sources state."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from planner.inputs.catalog import Catalog, GpuType
+
+GPUS = [
+    "a100-40gb-sxm",
+    "a100-40gb-pcie",
+    "a100-80gb-sxm",
+    "a100-80gb-pcie",
+    "h100-80gb-sxm",
+    "h100-94gb-nvl",
+    "h100-80gb-pcie",
+    "h200-141gb-sxm",
+    "h200-141gb-nvl",
+    "l40s-48gb",
+    "l4-24gb",
+    "rtx-pro-6000-server-96gb",
+    "b200-180gb-sxm",
+    "b300-288gb-sxm",
+    "mi300x-192gb",
+    "mi325x-256gb",
+    "gaudi3-128gb",
+]
+
+NODES = {
+    8: [
+        "xe9680-a100",
+        "xe9680-h100",
+        "xe9680-h200",
+        "xe9680-mi300x",
+        "xe9680-gaudi3",
+        "xe9680l-h200",
+        "xe9680l-b200",
+        "xe7745-h200-nvl",
+        "xe7745-rtx-pro-6000",
+        "xe7740-h200-nvl",
+        "xe7740-l40s",
+        "xe7740-h100-nvl",
+        "xe9780-b300",
+        "xe9780-b200",
+        "dgx-h100",
+        "dgx-h200",
+        "dgx-b200",
+    ],
+    4: ["xe8640-h100", "xe9640-h100", "r760xa-l40s", "r760xa-h100-pcie", "xe8545-a100"],
+}
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+def test_a_gpu_type_that_planners_ask_for_is_there(catalog: Catalog, gpu: str) -> None:
+    assert gpu in catalog.gpus
+    assert gpu.startswith(catalog.gpus[gpu].family)
+
+
+@pytest.mark.parametrize(("gpus", "node"), [(n, node) for n, ids in NODES.items() for node in ids])
+def test_a_node_type_that_planners_ask_for_is_there(catalog: Catalog, gpus: int, node: str) -> None:
+    assert catalog.nodes[node].gpus.value == gpus
+
+
+def test_a_gpu_id_names_the_marketing_memory(catalog: Catalog) -> None:
+    for key, gpu in catalog.gpus.items():
+        assert f"{gpu.memory_gb.value}gb" in key.split("-")
+
+
+def test_the_driver_reports_at_least_the_marketing_memory_and_at_most_that_many_gib(
+    catalog: Catalog,
+) -> None:
+    for key, gpu in catalog.gpus.items():
+        if gpu.driver_memory_mib is None:
+            continue
+        reported_bytes = gpu.driver_memory_mib.value * 2**20
+        assert gpu.memory_gb.value * 10**9 <= reported_bytes <= gpu.memory_gb.value * 2**30, key
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver_memory_mib"),
+    [
+        ("a100-80gb-sxm", 81920),
+        ("h100-80gb-sxm", 81559),
+        ("h100-94gb-nvl", 95830),
+        ("h200-141gb-sxm", 143771),
+        ("l40s-48gb", 46068),
+        ("b200-180gb-sxm", 183359),
+        ("b300-288gb-sxm", 275040),
+    ],
+)
+def test_the_memory_that_the_driver_reports_is_as_nvidia_smi_shows_it(
+    catalog: Catalog, gpu: str, driver_memory_mib: int
+) -> None:
+    figure = catalog.gpus[gpu].driver_memory_mib
+    assert figure is not None
+    assert figure.value == driver_memory_mib
+
+
+@pytest.mark.parametrize(
+    "gpu", ["h100-80gb-pcie", "mi300x-192gb", "mi325x-256gb", "mi355x-288gb", "gaudi3-128gb"]
+)
+def test_memory_that_no_page_shows_is_left_out_and_not_guessed(catalog: Catalog, gpu: str) -> None:
+    assert catalog.gpus[gpu].driver_memory_mib is None
+
+
+def test_the_conflict_over_int8_on_b300_is_kept_with_the_lower_figure(catalog: Catalog) -> None:
+    int8 = catalog.gpus["b300-288gb-sxm"].dense_tflops.int8
+    assert int8 is not None
+    assert int8.value == Decimal("153.5")
+    assert int8.note is not None
+    assert "4500" in int8.note
+
+
+def test_each_vendor_has_its_own_kubernetes_resource(catalog: Catalog) -> None:
+    by_vendor = {(gpu.vendor, gpu.kubernetes_resource) for gpu in catalog.gpus.values()}
+    assert by_vendor == {
+        ("nvidia", "nvidia.com/gpu"),
+        ("amd", "amd.com/gpu"),
+        ("intel", "habana.ai/gaudi"),
+    }
+
+
+def placements(gpu: GpuType) -> list[tuple[str, range]]:
+    return [
+        (name, range(start, start + profile.memory_slices))
+        for name, profile in gpu.mig_profiles.items()
+        for start in profile.placement_starts
+    ]
+
+
+def test_every_partition_fits_in_eight_memory_slices_and_seven_compute_slices(
+    catalog: Catalog,
+) -> None:
+    for key, gpu in catalog.gpus.items():
+        for name, slices in placements(gpu):
+            assert slices.stop <= 8, (key, name)
+        for name, profile in gpu.mig_profiles.items():
+            assert profile.compute_slices <= min(7, profile.memory_slices), (key, name)
+            assert len(profile.placement_starts) * profile.compute_slices <= 7, (key, name)
+
+
+def test_placements_of_one_partition_size_never_overlap(catalog: Catalog) -> None:
+    for key, gpu in catalog.gpus.items():
+        for name in gpu.mig_profiles:
+            taken = [
+                piece for other, slices in placements(gpu) if other == name for piece in slices
+            ]
+            assert len(taken) == len(set(taken)), (key, name)
+
+
+def test_a_partition_reports_no_more_memory_than_its_name_says_and_its_share_allows(
+    catalog: Catalog,
+) -> None:
+    for gpu in catalog.gpus.values():
+        for name, profile in gpu.mig_profiles.items():
+            named_gb = re.fullmatch(rf"{profile.compute_slices}g\.(\d+)gb", name)
+            assert named_gb is not None, name
+            if profile.reported_gib is not None:
+                assert profile.reported_gib <= int(named_gb[1])
+                assert profile.reported_gib * 2**30 >= int(named_gb[1]) * 10**9 * Decimal("0.9")
+
+
+def test_gpus_that_cannot_be_partitioned_have_no_partitions(catalog: Catalog) -> None:
+    for gpu in ("l40s-48gb", "l4-24gb", "mi300x-192gb", "gaudi3-128gb"):
+        assert catalog.gpus[gpu].mig_profiles == {}
+
+
+def test_every_node_type_carries_a_gpu_type_of_the_catalog(catalog: Catalog) -> None:
+    for key, node in catalog.nodes.items():
+        assert node.gpu_type in catalog.gpus
+        assert catalog.gpus[node.gpu_type].family in key
+
+
+def test_every_node_type_says_what_it_draws_and_never_more_than_its_nameplate(
+    catalog: Catalog,
+) -> None:
+    for key, node in catalog.nodes.items():
+        assert node.mean_power_kw is not None, key
+        if node.max_power_kw is not None:
+            assert node.mean_power_kw.value < node.max_power_kw.value, key
+
+
+def test_estimated_power_is_the_sum_that_its_note_states(catalog: Catalog) -> None:
+    sums = 0
+    for key, node in catalog.nodes.items():
+        assert node.mean_power_kw is not None
+        stated = re.match(r"(\d) x ([\d.]+) kW x ([\d.]+)", node.mean_power_kw.note or "")
+        if stated is None:
+            continue
+        gpus, gpu_kw, ratio = (Decimal(part) for part in stated.groups())
+        assert gpus == node.gpus.value, key
+        assert abs(gpus * gpu_kw * ratio - node.mean_power_kw.value) <= Decimal("0.0005"), key
+        sums += 1
+    assert sums >= 15
+
+
+def test_the_power_ratio_is_the_one_measured_on_eight_h100(catalog: Catalog) -> None:
+    node, gpu = catalog.nodes["xe9680-h100"], catalog.gpus["h100-80gb-sxm"]
+    assert node.mean_power_kw is not None
+    assert gpu.tdp_w is not None
+    assert node.mean_power_kw.basis == "measured"
+    gpus_kw = node.gpus.value * gpu.tdp_w.value / 1000
+    assert node.mean_power_kw.value / gpus_kw == Decimal("1.26875")
+
+
+@pytest.mark.parametrize(
+    ("node", "cpu_cores", "host_memory_gb"),
+    [
+        ("xe9680-h100", 112, 2048),
+        ("xe9680-h200", 104, 2000),
+        ("xe9680-mi300x", 64, 2048),
+        ("xe9680l-b200", 64, 2048),
+        ("xe8640-h100", 96, 1024),
+        ("r760xa-l40s", 64, 512),
+    ],
+)
+def test_the_host_is_that_of_the_tested_configuration(
+    catalog: Catalog, node: str, cpu_cores: int, host_memory_gb: int
+) -> None:
+    entry = catalog.nodes[node]
+    assert entry.cpu_cores.value == cpu_cores
+    assert entry.host_memory_gb.value == host_memory_gb
+    assert entry.cpu_cores.note is not None
+    assert "tested" in entry.cpu_cores.note
+
+
+def test_every_host_has_a_core_more_than_gpus_and_the_memory_is_never_bare(
+    catalog: Catalog,
+) -> None:
+    for key, node in catalog.nodes.items():
+        assert node.cpu_cores.value > node.gpus.value, key
+        assert node.cpu_cores.note, key
+        assert node.host_memory_gb.note, key

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from planner.cli.app import planner
+
+ROOT = Path(__file__).parents[2]
+
+SCENARIO = """\
+format: 1
+name: Two jobs
+horizon: {first_quarter: 2027Q1, quarters: 2}
+fleet:
+  east: {node_type: xe9680-h100, count: 1}
+offers:
+  h200: {node_type: xe9680-h200, kind: buy, maximum: 4}
+  l40s: {node_type: r760xa-l40s, kind: rent, maximum: 4}
+jobs:
+  assistant:
+    serve: {parameters_b: 10, adapters: {count: 2, size_gb: 0.125}, replicas: 6}
+    growth_per_quarter: 100%
+  claims:
+    tune: {model: llama-3.1-70b, method: lora, sequence: 1024, batch: 32}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path, monkeypatch) -> Path:
+    """A file in the current folder: one owned node, two offers, a serving and a tuning job."""
+    monkeypatch.chdir(tmp_path)
+    path = Path("scenario.yaml")
+    path.write_text(SCENARIO, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """`run("check", "scenario.yaml")` in this process; stdout and stderr apart."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def invoke(*args, env=None):
+        return CliRunner(catch_exceptions=False).invoke(
+            planner, [str(arg) for arg in args], env=env, prog_name="planner"
+        )
+
+    return invoke
+
+
+@pytest.fixture
+def process():
+    """`process("check", "scenario.yaml")` as a process of its own, as a user starts it."""
+
+    def start(*args, code=None, stdout=subprocess.PIPE, **env):
+        launch = ["-m", "planner.cli"] if code is None else ["-c", code]
+        return subprocess.run(
+            [sys.executable, *launch, *map(str, args)],
+            env={
+                **{key: value for key, value in os.environ.items() if not key.startswith("LC_")},
+                "PYTHONPATH": str(ROOT),
+                **env,
+            },
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+
+    return start

@@ -1,0 +1,184 @@
+"""Commands other than `plan`, and the documentation of all."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from planner.cli.app import COMMANDS, planner
+from planner.cli.guard import BROKEN_PIPE
+from planner.errors import ExitCode
+
+DOCUMENTED = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+
+
+def all_commands(
+    group: click.Group = planner, prefix: tuple[str, ...] = ("planner",)
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    ctx = click.Context(group)
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from all_commands(command, (*prefix, name))
+        else:
+            yield (*prefix, name), command
+
+
+@pytest.mark.parametrize(("words", "command"), list(all_commands()))
+def test_every_command_has_help_and_a_place_in_the_documentation(words, command):
+    assert command.help
+    assert " ".join(words) in DOCUMENTED
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, parameter.name
+            assert f"`{parameter.opts[0]}" in DOCUMENTED, parameter.opts
+
+
+def test_every_exit_code_is_documented():
+    for code in (*ExitCode, BROKEN_PIPE):
+        assert f"| {int(code)} |" in DOCUMENTED
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_every_command_is_printed(run, name):
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: planner {name}")
+
+
+def test_a_mistyped_command_is_recognised(run):
+    result = run("exlpain")
+    assert result.exit_code == 2
+    assert "no command 'exlpain', did you mean 'explain'?" in result.stderr
+
+
+def test_check_praises_with_counts(scenario, run):
+    result = run("check", scenario)
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "scenario.yaml: no mistakes in 2 jobs over 2 quarters, 1 fleet entry and 2 offers\n"
+    )
+
+
+def test_check_shows_all_mistakes_of_all_files_with_places_and_hints(scenario, run):
+    text = scenario.read_text(encoding="utf-8")
+    wrong = text.replace("method: lora", "method: qlorra").replace("xe9680-h200", "xe9680-h20")
+    Path("wrong.yaml").write_text(wrong, encoding="utf-8")
+    result = run("check", scenario, "wrong.yaml", "missing.yaml")
+    assert result.exit_code == 2
+    assert result.stdout.startswith("scenario.yaml: no mistakes")
+    assert "error: wrong.yaml:7:21: offers.h200.node_type: " in result.stderr
+    assert "'qlorra' is not one of full, lora, qlora, p-tuning" in result.stderr
+    assert "hint: did you mean 'qlora'?" in result.stderr
+    assert "missing.yaml" in result.stderr
+    assert result.stderr.endswith("3 mistakes in 2 files\n")
+    caret = next(line for line in result.stderr.splitlines() if line.endswith("^"))
+    assert caret.startswith("  |")
+
+
+def test_size_compares_gpu_types_and_shows_the_sources_own_figure(run):
+    result = run(
+        "size", "--parameters-b", "10", "--serve", "--adapters", "2", "--adapter-gb", "0.125"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "= 30.375 GB" in result.stdout
+    assert "h100-80gb-sxm" in result.stdout
+
+
+def test_size_with_sums_shows_them_for_each_gpu_type(run):
+    options = ("size", "--model", "llama-3.1-8b", "--method", "lora", "--sums")
+    chosen = ("--gpu-type", "h100-80gb-sxm", "--gpu-type", "l40s-48gb")
+    result = run(*options, *chosen)
+    assert result.exit_code == 0, result.stderr
+    assert "The sums on h100-80gb-sxm" in result.stdout
+    assert "The sums on l40s-48gb" in result.stdout
+    assert "The sums on h200-141gb-sxm" not in result.stdout
+
+
+def test_headroom_takes_memory_away(run):
+    options = (
+        "size",
+        "--parameters-b",
+        "39",
+        "--serve",
+        "--gpu-type",
+        "h100-80gb-sxm",
+        "--bits",
+        "8",
+    )
+    whole, less = run(*options).stdout, run(*options, "--headroom", "50%").stdout
+    assert "46.8 / 80 " in whole
+    assert "46.8 / 80 " in less  # two GPUs with half of each
+    assert "  1 " in next(line for line in whole.splitlines() if line.startswith("h100"))
+    assert "  2 " in next(line for line in less.splitlines() if line.startswith("h100"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "say what to do with the model"),
+        (("--serve", "--method", "lora"), "say what to do with the model"),
+        (("--serve",), "give either `model`"),
+        (("--serve", "--model", "x", "--batch", "3"), "--batch: goes with `--method` only"),
+        (("--method", "qlorra", "--model", "x"), "--method: 'qlorra' is not one of"),
+        (("--method", "lora", "--model", "lama-3.1-8b"), "did you mean 'llama-3.1-8b'"),
+        (("--method", "lora", "--parameters-b", "8", "--batch", "8.5"), "--batch: "),
+        (("--serve", "--parameters-b", "8", "--gpu-type", "h100"), "there is no GPU type 'h100'"),
+        (("--serve", "--parameters-b", "8", "--headroom", "2"), "--headroom: "),
+        (("--serve", "--parameters-b", ".nan"), "--parameters-b: .nan is not a finite number"),
+    ],
+)
+def test_size_refuses_in_the_words_of_its_options(run, options, message):
+    result = run("size", *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_all_shipped_examples_pass(run):
+    result = run("rules", "test")
+    assert result.exit_code == 0, result.stdout
+    assert result.stdout.endswith("all as stated\n")
+
+
+def test_a_rule_of_the_users_with_a_wrong_example_fails_the_test(tmp_path, run):
+    book = tmp_path / "mine.yaml"
+    book.write_text(
+        "id: policies/mine\ntitle: Mine\nkind: policy\nsets: pue\nvalue: 1.2\nunit: ratio\n"
+        "sources: [{title: House rule, read: 2026-11-21}]\n"
+        "examples: [{name: It is 1.3, expect: 1.3}]\n",
+        encoding="utf-8",
+    )
+    result = run("rules", "test", "--rules", book)
+    assert result.exit_code == 2, result.stdout + result.stderr
+    assert "policies/mine" in result.stdout + result.stderr
+
+
+def test_rules_are_listed_and_the_errata_shown(run):
+    assert "[erratum]" in run("rules", "list").stdout
+    shown = run("rules", "show", "serving/plain").stdout
+    assert "ERRATUM of the source" in shown
+    assert "160" in shown
+
+
+def test_an_unknown_rule_or_entry_is_answered_with_the_nearest(run):
+    result = run("rules", "show", "serving/plane")
+    assert result.exit_code == 2
+    assert "did you mean 'serving/plain'" in result.stderr
+    assert "did you mean 'serving/plain'" in run("rules", "show", "plain").stderr
+    assert "'xe9680-h100'" in run("catalog", "show", "xe9680h100").stderr
+
+
+def test_the_catalog_lists_kinds_and_shows_sources(run):
+    assert "GPU types" not in run("catalog", "list", "models").stdout
+    assert "GPU types" in run("catalog", "list").stdout
+    assert "Source" in run("catalog", "show", "h100-80gb-sxm").stdout
+    assert run("catalog", "list", "gpu").exit_code == 2
+
+
+def test_the_schema_is_json_for_editors(run):
+    schema = json.loads(run("schema").stdout)
+    assert "jobs" in schema["properties"]

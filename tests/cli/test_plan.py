@@ -1,0 +1,155 @@
+"""`planner plan` and `planner explain`, whole."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+def test_a_proved_plan_goes_to_standard_output_alone(scenario, run):
+    result = run("plan", scenario)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Two jobs\n")
+    assert "proved optimal for these inputs" in " ".join(result.stdout.split())
+    assert "assistant" in result.stdout
+    assert result.stderr == ""
+
+
+def test_out_writes_both_files_and_says_so_on_standard_error(scenario, run):
+    result = run("plan", scenario, "--out", "deep/out", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    assert Path("deep/out/plan.json").read_text(encoding="utf-8") == result.stdout
+    assert Path("deep/out/plan.md").read_text(encoding="utf-8").startswith("# Two jobs\n")
+    assert result.stderr == "wrote deep/out/plan.json and deep/out/plan.md\n"
+    assert sorted(path.name for path in Path("deep/out").iterdir()) == ["plan.json", "plan.md"]
+
+
+def test_the_same_inputs_give_the_same_bytes(scenario, run):
+    first, second = (run("plan", scenario, "--format", "json").stdout for _ in range(2))
+    assert first == second
+    assert json.loads(first)["scenario"] == "Two jobs"
+
+
+def test_markdown_goes_to_standard_output_too(scenario, run):
+    result = run("plan", scenario, "--format", "markdown")
+    assert result.stdout.startswith("# Two jobs\n")
+    assert "## Proof and provenance" in result.stdout
+
+
+def test_every_number_can_be_explained_from_the_saved_plan(scenario, run):
+    run("plan", scenario, "--out", "out")
+    scenario.unlink()
+    result = run("explain", "out/plan.json", "assistant")
+    assert result.exit_code == 0, result.stderr
+    assert "= 30.375 GB" in result.stdout
+    assert "serving/peft-16bit" in result.stdout
+    assert "[1] " in result.stdout
+
+
+def test_an_unknown_job_is_answered_with_the_nearest(scenario, run):
+    run("plan", scenario, "--out", "out")
+    result = run("explain", "out/plan.json", "asistant")
+    assert result.exit_code == 2
+    assert "did you mean 'assistant'" in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "is not JSON"),
+        (b"{}", "is not a plan"),
+        (b"\xff\xfe", "is not UTF-8"),
+        (b'{"format": "9.0"}', "format 9.0"),
+    ],
+)
+def test_what_is_not_a_plan_is_refused_by_name(tmp_path, run, content, message):
+    path = tmp_path / "plan.json"
+    path.write_bytes(content)
+    result = run("explain", path, "x")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "plan.json" in result.stderr
+
+
+def test_a_plan_that_is_missing_or_a_folder_is_refused(tmp_path, run):
+    assert "cannot be read: No such file" in run("explain", tmp_path / "no.json", "x").stderr
+    assert "is not an ordinary file" in run("explain", tmp_path, "x").stderr
+
+
+def test_an_infeasible_scenario_exits_with_3_and_the_reasons(scenario, run):
+    text = scenario.read_text(encoding="utf-8")
+    scenario.write_text(text.replace("replicas: 6", "replicas: 600"), encoding="utf-8")
+    result = run("plan", scenario, "--out", "out")
+    assert result.exit_code == 3
+    assert result.stdout == ""
+    assert result.stderr.startswith("infeasible: ")
+    assert not Path("out").exists()
+
+
+def test_an_output_that_is_an_input_is_refused(scenario, run):
+    named = Path("plan.md")
+    named.write_bytes(scenario.read_bytes())
+    result = run("plan", named, "--out", ".")
+    assert result.exit_code == 2
+    assert "would be overwritten" in result.stderr
+    assert named.read_bytes() == scenario.read_bytes()
+
+
+def test_an_out_that_is_a_file_is_refused_before_planning(scenario, run):
+    result = run("plan", scenario, "--out", scenario)
+    assert result.exit_code == 2
+    assert "is a file, `--out` takes a folder" in result.stderr
+
+
+@pytest.mark.parametrize("gap", ["x", "1", "-0.1", "150%"])
+def test_a_gap_that_is_no_share_is_a_usage_error(scenario, run, gap):
+    result = run("plan", scenario, "--gap", gap)
+    assert result.exit_code == 2
+    assert "--gap" in result.stderr
+
+
+def test_a_plan_that_is_not_proved_is_shown_and_exits_with_4(scenario, run, monkeypatch):
+    import planner.plan.make as making  # noqa: PLC0415
+
+    real = making.make_plan
+
+    def stopped(*args, **kwargs):
+        plan = real(*args, **kwargs)
+        return plan.model_copy(
+            update={"proof": plan.proof.model_copy(update={"status": "not proved"})}
+        )
+
+    monkeypatch.setattr(making, "make_plan", stopped)
+    result = run("plan", scenario)
+    assert result.exit_code == 4
+    assert "NOT proved" in result.stdout
+
+
+def test_a_plan_that_fails_its_check_exits_with_5_and_is_not_shown(scenario, run, monkeypatch):
+    import planner.plan.make as making  # noqa: PLC0415
+    from planner.errors import CheckError  # noqa: PLC0415
+
+    def wrong(*args, **kwargs):
+        raise CheckError(("GPU 3 is held twice",))
+
+    monkeypatch.setattr(making, "make_plan", wrong)
+    result = run("plan", scenario, "--out", "out")
+    assert result.exit_code == 5
+    assert result.stdout == ""
+    assert "GPU 3 is held twice" in result.stderr
+    assert not Path("out").exists()
+
+
+def test_ctrl_c_exits_with_130_and_leaves_nothing(scenario, run, monkeypatch):
+    import planner.plan.make as making  # noqa: PLC0415
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(making, "make_plan", interrupted)
+    result = run("plan", scenario, "--out", "out")
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    assert result.stderr == "interrupted\n"
+    assert not Path("out").exists()

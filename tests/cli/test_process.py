@@ -1,0 +1,102 @@
+"""The command as a user's shell sees it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+FORBIDDEN = (b"Traceback", b"Exception ignored")
+
+
+def test_data_goes_to_standard_output_and_mistakes_to_standard_error(scenario, process):
+    good = process("check", scenario)
+    assert (good.returncode, good.stderr) == (0, b"")
+    scenario.write_text("format: 1\nnmae: x\n", encoding="utf-8")
+    bad = process("check", scenario)
+    assert (bad.returncode, bad.stdout) == (2, b"")
+    assert b"scenario.yaml:2:1: " in bad.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error(process):
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = process("catalog", "list", stdout=writer)
+    os.close(writer)
+    assert (result.returncode, result.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_told_in_one_line(process):
+    with Path("/dev/full").open("wb") as full:
+        result = process("rules", "list", stdout=full)
+    assert (result.returncode, result.stderr) == (2, b"error: No space left on device\n")
+
+
+def test_a_pipe_gets_neither_colour_nor_the_terminals_width(process):
+    result = process("catalog", "list", "gpus", COLUMNS="", TERM="xterm-256color")
+    lines = result.stdout.decode().splitlines()
+    assert b"\x1b" not in result.stdout
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_columns_sets_the_width(process, columns):
+    result = process("catalog", "list", "nodes", COLUMNS=columns)
+    assert max(map(len, result.stdout.decode().splitlines())) <= int(columns)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C"}, {"PYTHONIOENCODING": "cp1252"}],
+)
+def test_an_output_without_the_symbols_gets_ascii(process, environment):
+    result = process("catalog", "show", "xe9680-h100", **environment)
+    assert result.returncode == 0
+    assert result.stdout.isascii()
+    assert not any(word in result.stderr for word in FORBIDDEN)
+
+
+def test_a_file_that_may_not_be_read_is_one_line(scenario, process):
+    scenario.chmod(0)
+    if os.access(scenario, os.R_OK):
+        pytest.skip("this user may read everything")
+    result = process("check", scenario)
+    assert result.returncode == 2
+    assert b"cannot be read: Permission denied" in result.stderr
+
+
+HEAVY = """\
+import sys
+from planner.cli.app import planner
+try:
+    planner(sys.argv[1:-1])
+except SystemExit:
+    pass
+loaded = set(sys.argv[-1].split(",")) & set(sys.modules)
+sys.exit(repr(loaded) if loaded else 0)
+"""
+
+
+def test_help_is_there_before_anything_heavy_is_loaded(process):
+    result = process("--help", "pydantic,rich,pulp,highspy,yaml,numpy", code=HEAVY)
+    assert result.returncode == 0, result.stderr
+
+
+def test_check_loads_neither_rich_nor_a_solver(scenario, process):
+    result = process("check", scenario, "rich,pulp,highspy,numpy", code=HEAVY)
+    assert b"no mistakes" in result.stdout
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("command", [("plan",), ("size", "--model"), ("nothing",), ("plan", "--x")])
+def test_wrong_usage_exits_with_2(process, command):
+    result = process(*command)
+    assert result.returncode == 2
+    assert result.stdout == b""
+    assert not any(word in result.stderr for word in FORBIDDEN)
+
+
+def test_the_version_is_the_packages_own(process):
+    from planner import __version__  # noqa: PLC0415
+
+    assert process("--version").stdout.decode() == f"planner {__version__}\n"

@@ -1,0 +1,64 @@
+"""Each file in tests/broken holds one mistake; told.txt beside them says what a user is told."""
+
+from pathlib import Path
+
+import pytest
+
+from planner.errors import InputError
+from planner.inputs.load import load_inputs
+
+BROKEN = Path(__file__).parents[1] / "broken"
+HINT = "    hint: "
+
+
+def _told():
+    """Headline and hint by file name."""
+    lines = (BROKEN / "told.txt").read_text(encoding="utf-8").splitlines()
+    table = {}
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        if not line.startswith(HINT):
+            hint = below.removeprefix(HINT) if below.startswith(HINT) else None
+            table[line.partition(":")[0]] = (line, hint)
+    return table
+
+
+TOLD = _told()
+
+
+def _finding(name):
+    with pytest.raises(InputError) as refusal:
+        load_inputs(BROKEN / name)
+    (finding,) = refusal.value.findings
+    return finding
+
+
+@pytest.mark.usefixtures("small_world")
+@pytest.mark.parametrize("name", TOLD)
+def test_a_broken_file_is_refused_with_place_words_and_hint(name):
+    finding = _finding(name)
+
+    headline, hint = TOLD[name]
+    assert finding.headline().removeprefix(f"{BROKEN}/") == headline
+    assert finding.hint == hint
+
+
+@pytest.mark.usefixtures("small_world")
+@pytest.mark.parametrize("name", TOLD)
+def test_the_line_shown_is_the_one_that_the_place_names(name):
+    finding = _finding(name)
+
+    if finding.source_line is not None:
+        lines = (BROKEN / name).read_text(encoding="utf-8").split("\n")
+        assert finding.source_line == lines[finding.line - 1]
+        assert finding.column <= len(finding.source_line) + 1
+
+
+def test_every_broken_file_has_its_words():
+    assert {path.name for path in BROKEN.glob("*.yaml")} == set(TOLD)
+
+
+@pytest.mark.parametrize(
+    "word", ["pydantic", "Decimal", "None", "tuple", "dict", "Input should", "Value error"]
+)
+def test_no_message_speaks_python(word):
+    assert word not in (BROKEN / "told.txt").read_text(encoding="utf-8")

@@ -1,0 +1,375 @@
+import hashlib
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from planner.errors import InputError
+from planner.inputs.load import default_settings, load_catalog, load_inputs, load_rules
+
+pytestmark = pytest.mark.usefixtures("small_world")
+
+
+def findings(*arguments, **options):
+    with pytest.raises(InputError) as error:
+        load_inputs(*arguments, **options)
+    return error.value.findings
+
+
+def test_a_scenario_comes_back_with_all_it_stands_on(write, scenario_text):
+    path = write(scenario_text)
+
+    inputs = load_inputs(path)
+
+    assert set(inputs.catalog.nodes) == {"eight-h100", "four-l40s", "dark"}
+    assert "serving/plain" in inputs.rules.rules
+    assert inputs.scenario.jobs["chat"].serve.model == "small-8b"
+
+
+def test_every_file_is_recorded_by_name_and_hash_scenario_first(write, scenario_text):
+    path = write(scenario_text)
+
+    files = load_inputs(path).files
+
+    assert (files[0].role, files[0].path) == ("scenario", str(path))
+    assert files[0].sha256 == hashlib.sha256(scenario_text.encode()).hexdigest()
+    assert [file.path for file in files if file.role == "catalog"] == [
+        "catalog/hardware.yaml",
+        "catalog/models.yaml",
+        "catalog/prices.yaml",
+    ]
+    rules = [file.path for file in files if file.role == "rules"]
+    assert rules == sorted(rules)
+    assert "rules/policies/headroom.yaml" in rules
+
+
+def test_line_ends_change_neither_inputs_nor_hashes(write, scenario_text):
+    unix = load_inputs(write(scenario_text))
+    windows = load_inputs(write(scenario_text.replace("\n", "\r\n").encode()))
+
+    assert windows == unix
+
+
+def test_an_order_can_be_placed_from_the_first_day_unless_said_otherwise(write, scenario_text):
+    assert load_inputs(write(scenario_text)).scenario.horizon.as_of == date(2027, 1, 1)
+
+    later = scenario_text.replace("quarters: 4}", "quarters: 4, as_of: 2026-11-21}")
+    assert load_inputs(write(later)).scenario.horizon.as_of == date(2026, 11, 21)
+
+
+def test_a_setting_comes_from_the_scenario_else_from_its_policy_rule(write, scenario_text):
+    settings = load_inputs(write(scenario_text + "finance: {pue: 1.2}\n")).settings
+
+    assert (settings.pue.value, settings.pue.origin) == (Decimal("1.2"), "scenario")
+    assert not settings.pue.assumed
+    assert settings.energy_usd_per_kwh.value == Decimal("0.146")
+    assert settings.energy_usd_per_kwh.origin == "rule policies/energy-price"
+    assert settings.energy_usd_per_kwh.unit == "USD/kWh"
+    assert settings.energy_usd_per_kwh.assumed
+
+
+def test_without_a_scenario_every_setting_comes_from_the_rules():
+    rules, _ = load_rules()
+
+    settings = default_settings(rules)
+
+    assert settings.hours_per_quarter.value == 2190
+    assert all(getattr(settings, name).assumed for name in type(settings).model_fields)
+
+
+def offer(write, scenario_text, text):
+    (settled,) = load_inputs(
+        write(scenario_text.replace("{node_type: eight-h100, kind: buy}", text))
+    ).offers
+    return settled
+
+
+def test_an_own_price_with_a_quote_is_no_illustration(write, scenario_text):
+    settled = offer(
+        write,
+        scenario_text,
+        "{node_type: eight-h100, kind: buy, price_usd: 301999.5, quote: Q-17, "
+        "price_date: 2026-11-01, maximum: 3, lead_time_weeks: 12}",
+    )
+
+    assert settled.unit_price_usd == Decimal("301999.50")
+    assert settled.price_text == "$301,999.50 per node"
+    assert settled.price_origin == "quote Q-17"
+    assert settled.price_date == "2026-11-01"
+    assert not settled.illustrative
+    assert (settled.maximum, settled.lead_time_weeks) == (3, 12)
+
+
+def test_an_own_price_without_a_quote_is_illustrative(write, scenario_text):
+    settled = offer(write, scenario_text, "{node_type: eight-h100, kind: buy, price_usd: 300000}")
+
+    assert settled.illustrative
+    assert settled.price_text == "$300,000 per node"
+    assert settled.price_date is None
+
+
+def test_a_price_left_out_comes_from_the_price_book_and_says_so(write, scenario_text):
+    settled = offer(write, scenario_text, "{node_type: eight-h100, kind: buy}")
+
+    assert settled.unit_price_usd == 325000
+    assert settled.price_origin == "price book example-book: Data sheet (https://example.org/sheet)"
+    assert settled.price_date == "2026-09-30"
+    assert settled.illustrative
+
+
+def test_rent_is_by_gpu_and_hour_for_a_whole_node_and_quarter_in_cents(write, scenario_text):
+    settled = offer(write, scenario_text, "{node_type: eight-h100, kind: rent}")
+
+    # 2.3333 × 8 × 2190 = 40,879.416
+    assert settled.unit_price_usd == Decimal("40879.42")
+    assert settled.price_text == "$2.3333 per GPU-hour"
+
+
+@pytest.mark.parametrize(("price", "cents"), [("0.0000625", "1.10"), ("0.0001875", "3.28")])
+def test_half_a_cent_goes_to_the_even_cent(write, scenario_text, price, cents):
+    # 0.0000625 × 8 × 2190 = 1.095; 0.0001875 × 8 × 2190 = 3.285
+    settled = offer(
+        write,
+        scenario_text,
+        f"{{node_type: eight-h100, kind: rent, price_usd_per_gpu_hour: {price}}}",
+    )
+
+    assert str(settled.unit_price_usd) == cents
+
+
+def test_offers_come_in_the_order_of_their_names(write, scenario_text):
+    text = scenario_text.replace(
+        "  more: {node_type: eight-h100, kind: buy}",
+        "  b: {node_type: eight-h100, kind: buy}\n  a: {node_type: eight-h100, kind: rent}",
+    )
+
+    assert [settled.name for settled in load_inputs(write(text)).offers] == ["a", "b"]
+
+
+def test_mistakes_of_models_references_and_horizon_are_told_together(write, scenario_text):
+    text = (
+        scenario_text.replace("method: lora", "method: qlorra")
+        .replace("serve: {model: small-8b}", "serve: {model: smal-8b}")
+        .replace("eight-h100", "eigth-h100")
+    )
+
+    told = findings(write(text))
+
+    assert [finding.path for finding in told] == [
+        "offers.more.node_type",
+        "jobs.chat.serve.model",
+        "jobs.tune-chat.tune.method",
+    ]
+
+
+def test_mistakes_of_all_files_are_told_together(write, scenario_text):
+    catalog = write("gpu: {}\n", "mine/catalog.yaml")
+    rule = write("id: x\n", "mine/rule.yaml")
+    path = write(scenario_text.replace("batch: 8", "batch: 0"))
+
+    told = findings(path, catalog=[catalog], rules=[rule])
+
+    assert {finding.file for finding in told} == {str(path), str(catalog), str(rule)}
+    assert told[0].file == str(path)
+
+
+def test_an_entry_of_a_later_file_replaces_one_of_the_same_id(write):
+    mine = write(
+        "models:\n  small-8b: {name: mine, parameters_b: 9, layers: 1, hidden: 1, heads: 1, "
+        "kv_heads: 1, head_dim: 1, vocab: 1, max_context: 10, source: https://example.org}\n",
+        "mine.yaml",
+    )
+
+    catalog, files = load_catalog([mine])
+
+    assert catalog.models["small-8b"].parameters_b == 9
+    assert "large-70b" in catalog.models
+    assert files[-1].path == str(mine)
+
+
+def test_prices_without_a_book_of_their_own_join_the_shipped_book(write):
+    mine = write(
+        "purchase:\n  four-l40s: {price_usd: 90000, date: 2026-10-01, source: maker, "
+        "basis: published}\n",
+        "prices.yaml",
+    )
+
+    prices = load_catalog([mine])[0].prices
+
+    assert prices.header.id == "example-book"
+    assert set(prices.purchase) == {"eight-h100", "four-l40s"}
+
+
+def test_a_price_book_of_ones_own_never_vouches_for_shipped_prices(write):
+    mine = write(
+        "price_book: {id: ours, date: 2026-11-01, illustrative: false, notice: Our quotes.}\n"
+        "purchase:\n  four-l40s: {price_usd: 90000, date: 2026-10-01, source: maker, "
+        "basis: published}\n",
+        "prices.yaml",
+    )
+
+    prices = load_catalog([mine])[0].prices
+
+    assert prices.header.id == "ours"
+    assert set(prices.purchase) == {"four-l40s"}
+    assert not prices.rent
+
+
+def test_a_folder_stands_for_all_its_yaml_files_in_order(write):
+    write("sources: {a: {title: A}}\n", "mine/b.yaml")
+    write("sources: {a: {title: Z}}\n", "mine/a/z.yml")
+    folder = write("not yaml: [", "mine/readme.txt").parent
+
+    catalog, files = load_catalog([folder])
+
+    assert [file.path for file in files[-2:]] == [f"{folder}/a/z.yml", f"{folder}/b.yaml"]
+    assert catalog.sources["a"].title == "A"
+
+
+def test_a_folder_without_yaml_files_is_refused(write):
+    folder = write("x", "mine/readme.txt").parent
+
+    with pytest.raises(InputError, match="holds no YAML file"):
+        load_catalog([folder])
+
+
+def test_a_node_of_an_unknown_gpu_type_is_refused_where_it_stands(write):
+    mine = write(
+        "nodes:\n  mine:\n    vendor: V\n    product: P\n    gpu_type: l40s-48g\n"
+        "    gpus: {value: 4, source: maker}\n    cpu_cores: {value: 4, source: maker}\n"
+        "    host_memory_gb: {value: 4, source: makr}\n",
+        "mine.yaml",
+    )
+
+    with pytest.raises(InputError) as error:
+        load_catalog([mine])
+
+    gpu_type, source = error.value.findings
+    assert (gpu_type.line, gpu_type.hint) == (5, "did you mean 'l40s-48gb'?")
+    assert (source.line, source.hint) == (8, "did you mean 'maker'?")
+
+
+def test_a_price_of_an_unknown_node_is_refused(write):
+    mine = write(
+        "rent:\n  eigth-h100: {usd_per_gpu_hour: 2, date: 2026-10-01, source: maker, "
+        "basis: published}\n",
+        "mine.yaml",
+    )
+
+    with pytest.raises(InputError, match="unknown node type 'eigth-h100'"):
+        load_catalog([mine])
+
+
+RULE = """\
+id: {name}
+title: Half the memory
+kind: formula
+applies: {{kind: serve}}
+inputs: {{{fact}: 10^9 parameters}}
+result: {{name: memory_gb, unit: GB}}
+formula: {fact} / 2
+sources: [{{title: Ours, read: 2026-10-01}}]
+"""
+
+
+def test_a_rule_of_ones_own_replaces_a_shipped_one_by_id(write):
+    mine = write(RULE.format(name="serving/plain", fact="parameters_b"), "mine.yaml")
+
+    rules, files = load_rules([mine])
+
+    assert rules.rules["serving/plain"].title == "Half the memory"
+    assert files[-1].path == str(mine)
+
+
+def test_a_rule_that_asks_for_an_unknown_fact_is_refused_where_it_asks(write):
+    mine = write(RULE.format(name="mine", fact="parameter_b"), "mine.yaml")
+
+    with pytest.raises(InputError) as error:
+        load_rules([mine])
+
+    (finding,) = error.value.findings
+    assert (finding.file, finding.line) == (str(mine), 5)
+    assert finding.hint == "did you mean 'parameters_b'?"
+
+
+def test_two_rules_of_one_id_in_one_folder_are_refused(write):
+    write(RULE.format(name="mine", fact="parameters_b"), "mine/a.yaml")
+    folder = write(RULE.format(name="mine", fact="parameters_b"), "mine/b.yaml").parent
+
+    with pytest.raises(InputError, match=r"'mine' is defined by .*a\.yaml as well"):
+        load_rules([folder])
+
+
+def test_a_scenario_brings_its_own_files(write, scenario_text):
+    write("sources: {a: {title: A}}\n", "data/mine.yaml")
+    path = write(scenario_text + "use: {catalog: [data/mine.yaml]}\n")
+
+    inputs = load_inputs(path)
+
+    assert inputs.catalog.sources["a"].title == "A"
+    assert [file.path for file in inputs.files if file.path.startswith("data")] == [
+        "data/mine.yaml"
+    ]
+
+
+def test_a_mistake_in_a_used_file_is_told_in_that_file(write, scenario_text):
+    used = write("gpus: [1]\n", "data/mine.yaml")
+
+    (finding,) = findings(write(scenario_text + "use: {catalog: [data/mine.yaml]}\n"))
+
+    assert finding.headline() == f"{used}:1:1: gpus: a list is not a mapping"
+
+
+def test_a_link_that_leads_out_of_the_folder_is_not_followed(write, scenario_text, tmp_path):
+    outside = write("sources: {}\n", "outside.yaml")
+    path = write(scenario_text + "use: {catalog: [link.yaml]}\n", "inner/scenario.yaml")
+    (tmp_path / "inner/link.yaml").symlink_to(outside)
+
+    (finding,) = findings(path)
+
+    assert "is a link that leads out" in finding.message
+
+
+def test_the_case_of_a_used_file_counts_on_every_system(write, scenario_text):
+    write("sources: {}\n", "Prices.yaml")
+
+    (finding,) = findings(write(scenario_text + "use: {catalog: [prices.yaml]}\n"))
+
+    assert finding.hint == "did you mean 'Prices.yaml'?"
+
+
+def test_a_letter_that_only_looks_latin_is_named(write, scenario_text):
+    text = scenario_text.replace("serve: {model: small-8b}", "serve: {model: sm\u0430ll-8b}")
+
+    (finding,) = findings(write(text))
+
+    assert finding.message.endswith("the non-Latin letter U+0430 CYRILLIC SMALL LETTER A")
+    assert finding.hint == "did you mean 'small-8b'?"
+
+
+def test_only_exclusions_can_be_waived(write, scenario_text):
+    waived = "policies: {waived_rules: {exclusions/no-small-gpus: measured by us}}\n"
+
+    inputs = load_inputs(write(scenario_text + waived))
+
+    assert inputs.scenario.policies.waived_rules == {"exclusions/no-small-gpus": "measured by us"}
+
+
+def test_memory_in_mib_and_power_in_watts_are_out_of_bounds(write):
+    mine = write(
+        "gpus:\n  mine:\n    vendor: nvidia\n    family: x\n    form_factor: F\n"
+        "    memory_gb: {value: 81920, source: maker}\n    kubernetes_resource: r\n"
+        "nodes:\n  mine:\n    vendor: V\n    product: P\n    gpu_type: mine\n"
+        "    gpus: {value: 4, source: maker}\n    cpu_cores: {value: 4, source: maker}\n"
+        "    host_memory_gb: {value: 4, source: maker}\n"
+        "    mean_power_kw: {value: 7100, source: maker}\n",
+        "mine.yaml",
+    )
+
+    with pytest.raises(InputError) as error:
+        load_catalog([mine])
+
+    assert [finding.message for finding in error.value.findings] == [
+        "81920 is too large, the most is 4096",
+        "7100 is too large, the most is 500",
+    ]

@@ -1,0 +1,71 @@
+from decimal import Decimal
+
+import pytest
+from pydantic import ValidationError
+
+from planner.inputs.quarter import Quarter
+from planner.inputs.scenario import Fixed, Horizon, Job
+
+YEAR = Horizon(first_quarter=Quarter(2027, 1), quarters=4)
+
+
+def job(**fields):
+    return Job(fixed=Fixed(gpus=1), **fields)
+
+
+def test_a_job_is_active_in_all_quarters_unless_it_says_otherwise():
+    assert job(count=3).counts(YEAR) == (3, 3, 3, 3)
+    assert job(count=3, quarters="all").counts(YEAR) == (3, 3, 3, 3)
+    assert job(count=3, quarters=None).counts(YEAR) == (3, 3, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("quarters", "counts"),
+    [
+        ("2027Q2", (0, 1, 0, 0)),
+        ("2027-Q2..2027-Q3", (0, 1, 1, 0)),
+        (("2027Q4", "2027Q1", "2027Q1"), (1, 0, 0, 1)),
+        (("2027Q1..2027Q2", "2027Q4"), (1, 1, 0, 1)),
+    ],
+)
+def test_quarters_are_written_one_by_one_or_as_ranges(quarters, counts):
+    assert job(quarters=quarters).counts(YEAR) == counts
+
+
+def test_growth_starts_in_the_first_active_quarter_and_rounds_up():
+    assert job(count=10, growth_per_quarter=Decimal("0.1")).counts(YEAR) == (10, 11, 13, 14)
+    later = job(count=10, growth_per_quarter=Decimal("0.1"), quarters="2027Q2..2027Q4")
+    assert later.counts(YEAR) == (0, 10, 11, 13)
+
+
+def test_growth_is_exact_where_binary_fractions_would_round_one_up():
+    # 10 × 1.1 is 11.000000000000002 in binary floating point
+    assert job(count=100, growth_per_quarter="10%").counts(YEAR) == (100, 110, 121, 134)
+
+
+def test_shrinking_rounds_up_too():
+    assert job(count=10, growth_per_quarter="-50%").counts(YEAR) == (10, 5, 3, 2)
+
+
+def test_a_count_by_quarter_leaves_the_others_empty():
+    assert job(count={"2027Q1": 2, "2027Q3": 5}).counts(YEAR) == (2, 0, 5, 0)
+
+
+def test_a_count_by_quarter_excludes_growth():
+    with pytest.raises(ValidationError, match="already says when and how many"):
+        job(count={"2027Q1": 2}, growth_per_quarter="10%")
+
+
+@pytest.mark.parametrize(
+    "text", ["2027Q5", "2027Q0", "27Q1", "Q1 2027", "2027", "0000Q1", "9999Q1"]
+)
+def test_what_is_no_quarter_of_our_time_is_refused(text):
+    with pytest.raises(ValueError, match=r"is not a calendar quarter|outside the years"):
+        Quarter.parse(text)
+
+
+def test_quarters_count_across_years():
+    assert str(Quarter(2027, 4) + 1) == "2028Q1"
+    assert Quarter(2028, 1) - Quarter(2027, 1) == 4
+    assert Quarter(2027, 4) < Quarter(2028, 1)
+    assert Quarter(2027, 3).start.isoformat() == "2027-07-01"

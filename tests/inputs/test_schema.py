@@ -1,0 +1,62 @@
+import json
+from pathlib import Path
+
+from planner.inputs.scenario import Scenario
+from planner.inputs.schema import scenario_schema, scenario_schema_text
+
+COMMITTED = Path(__file__).parents[2] / "docs" / "schema" / "scenario.schema.json"
+
+
+def test_the_committed_schema_is_the_one_that_the_models_give():
+    assert COMMITTED.read_text(encoding="utf-8") == scenario_schema_text(), (
+        "run: planner schema > docs/schema/scenario.schema.json"
+    )
+
+
+def test_every_key_is_described():
+    schema = scenario_schema()
+    for definition in (schema, *schema["$defs"].values()):
+        for key, field in definition["properties"].items():
+            assert field.get("description"), key
+
+
+def test_no_key_is_open_to_unknown_ones():
+    schema = scenario_schema()
+    for definition in (schema, *schema["$defs"].values()):
+        assert definition["additionalProperties"] is False
+
+
+def test_a_share_is_a_number_within_its_bounds_or_a_percentage():
+    share = scenario_schema()["$defs"]["Policies"]["properties"]["headroom"]
+
+    number, text = share["anyOf"]
+    assert (number["type"], number["minimum"], number["exclusiveMaximum"]) == ("number", 0, 1)
+    assert text["pattern"] == "^[-+]?[0-9.]+ *%$"
+
+
+def test_a_count_is_one_figure_or_figures_by_quarter():
+    figure, by_quarter = scenario_schema()["$defs"]["Job"]["properties"]["count"]["anyOf"]
+
+    assert figure["type"] == "integer"
+    assert by_quarter["patternProperties"]["^[0-9]{4}Q[1-4]$"]["type"] == "integer"
+    assert by_quarter["additionalProperties"] is False
+
+
+def test_a_job_is_of_exactly_one_kind():
+    assert scenario_schema()["$defs"]["Job"]["oneOf"] == [
+        {"required": ["tune"]},
+        {"required": ["serve"]},
+        {"required": ["fixed"]},
+    ]
+
+
+def test_required_keys_are_those_of_the_model():
+    required = [name for name, field in Scenario.model_fields.items() if field.is_required()]
+
+    assert scenario_schema()["required"] == required
+
+
+def test_only_words_of_json_schema_are_used():
+    text = json.dumps(scenario_schema())
+    for word in ('"ge"', '"gt"', '"le"', '"lt"', '"null"'):
+        assert f"{word}:" not in text

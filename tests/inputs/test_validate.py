@@ -1,0 +1,149 @@
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.errors import InputError
+from planner.inputs.diagnostics import validate, validate_values
+from planner.inputs.reader import parse_document
+from planner.inputs.scenario import Job, Scenario
+
+
+def scenario(text):
+    return validate(parse_document(text, "s.yaml"), Scenario)
+
+
+def findings(text):
+    with pytest.raises(InputError) as error:
+        scenario(text)
+    return error.value.findings
+
+
+def job(text):
+    """A scenario of one job, flow style."""
+    head = "format: 1\nname: n\nhorizon: {first_quarter: 2027Q1, quarters: 4}\njobs:\n"
+    return f"{head}  one: {text}\n"
+
+
+def test_a_sound_scenario_is_built(scenario_text):
+    built = scenario(scenario_text)
+
+    assert built.jobs["tune-chat"].tune.batch == 8
+    assert str(built.horizon.first_quarter) == "2027Q1"
+
+
+def test_a_whole_number_may_be_written_with_a_point():
+    assert scenario(job("{fixed: {gpus: 8.0}}")).jobs["one"].fixed.gpus == 8
+    assert scenario(job("{serve: {model: m, bits: 8.0}}")).jobs["one"].serve.bits == 8
+
+
+@pytest.mark.parametrize("value", ["8.5", "true", "'8'", "eight", "[8]", "{a: 8}", "010", "1e99"])
+def test_what_is_no_count_is_refused_at_its_place(value):
+    (finding,) = findings(job(f"{{fixed: {{gpus: {value}}}}}"))
+
+    assert finding.path == "jobs.one.fixed.gpus"
+    assert finding.line == 5
+
+
+@pytest.mark.parametrize(
+    ("written", "share"), [("15%", "0.15"), ("0.15", "0.15"), ("2.5 %", "0.025")]
+)
+def test_a_share_is_written_as_fraction_or_per_cent_and_stays_exact(written, share):
+    built = scenario(job("{fixed: {gpus: 1}}") + f"policies: {{headroom: {written}}}\n")
+
+    assert str(built.policies.headroom) == share
+
+
+def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
+    told = findings(
+        job("{tune: {model: m, method: qlorra, batch: 0}, gpu_typs: [a]}") + "finanse: {}\n"
+    )
+
+    assert [finding.path for finding in told] == [
+        "jobs.one.tune.method",
+        "jobs.one.tune.batch",
+        "jobs.one.gpu_typs",
+        "finanse",
+    ]
+    assert told[0].hint == "did you mean 'qlora'?"
+    assert told[2].hint == "did you mean 'gpu_types'?"
+    assert told[3].hint == "did you mean 'finance'?"
+
+
+def test_a_misspelled_required_key_is_not_reported_missing_as_well():
+    (finding,) = findings(job("{tune: {model: m, methd: lora}}"))
+
+    assert finding.message == "unknown key 'methd'"
+
+
+def test_a_key_of_a_neighbour_is_sent_to_its_place():
+    (finding,) = findings(job("{tune: {model: m, method: lora, team: A}}"))
+
+    assert finding.hint == "`team` belongs under `jobs.one`"
+
+
+def test_a_key_of_the_top_is_sent_there():
+    (finding,) = findings(job("{fixed: {gpus: 1}}") + "policies: {fleet: {}}\n")
+
+    assert finding.hint == "`fleet` belongs at the top of the file"
+
+
+def test_a_count_by_quarter_names_the_quarter_at_fault():
+    (finding,) = findings(job("{fixed: {gpus: 1}, count: {2027Q1: 1, 2027Q2: many}}"))
+
+    assert finding.path == "jobs.one.count.2027Q2"
+    assert finding.message == "'many' is not a whole number"
+
+
+def test_a_section_left_empty_is_told_how_to_take_its_defaults():
+    (finding,) = findings(job("{tune: {model: m, method: lora, deploy: }}"))
+
+    assert finding.message == "is empty"
+    assert finding.hint == "write `{}` for its defaults or delete the line"
+
+
+def test_options_are_validated_in_the_same_words_under_their_own_names():
+    values = {"tune": {"model": "m", "method": "lora", "batch": 0}}
+
+    with pytest.raises(InputError) as error:
+        validate_values(values, Job, lambda path: f"--{path.rpartition('.')[2]}")
+
+    (finding,) = error.value.findings
+    assert finding.headline() == "--batch: 0 is too small, it must be above 0"
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.decimals(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=12)
+    | st.sampled_from(["2027Q1", "2027Q1..2027Q3", "all", "15%", "lora", "2026-01-01"]),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(
+            st.sampled_from(["tune", "serve", "fixed", "model", "method", "count", "gpus"])
+            | st.text(min_size=1, max_size=5),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    section=st.sampled_from([*Scenario.model_fields, "surprise"]),
+    value=VALUES,
+    job_key=st.sampled_from([None, *Job.model_fields]),
+)
+def test_no_value_anywhere_does_worse_than_an_input_error(section, value, job_key):
+    document = parse_document(job("{fixed: {gpus: 1}}"), "s.yaml")
+    if job_key:
+        document.data["jobs"]["one"][job_key] = value
+    else:
+        document.data[section] = value
+
+    with contextlib.suppress(InputError):
+        validate(document, Scenario)

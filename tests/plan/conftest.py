@@ -1,0 +1,372 @@
+"""A portfolio small enough to plan in the head: two pools, three quarters, four jobs.
+
+One server with 8 H100 is owned. `chat` grows from one to two units of 2 GPUs, `tune` takes 4 GPUs
+in the first and the last quarter, `big` spans two whole servers from the second quarter on, `small`
+takes one GPU of a bought L40S server. The second server for `big` is bought, the third rented.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from planner.inputs.catalog import (
+    Catalog,
+    GpuType,
+    NodeType,
+    PriceBook,
+    PriceBookHeader,
+    Source,
+)
+from planner.inputs.quarter import Quarter
+from planner.inputs.rules import RuleBook
+from planner.inputs.scenario import (
+    Fixed,
+    FleetEntry,
+    Horizon,
+    Job,
+    Offer,
+    Scenario,
+)
+from planner.inputs.settled import InputFile, Inputs, Setting, Settings, SettledOffer
+from planner.packing.problem import Layout, PriceTag, Solution, Status
+from planner.packing.translate import Translation, translate
+from planner.plan.assemble import assemble
+from planner.sizing.candidate import Candidate, Quantity, Rejection, SizedJob, Sizing, Step
+
+if TYPE_CHECKING:
+    from planner.plan.plan import Plan
+
+H100, L40S = "h100-80gb-sxm", "l40s-48gb"
+EIGHT, FOUR = "eight-h100", "four-l40s"
+SITE = "main"
+
+
+def figure(value: Any, basis: str = "published", note: str | None = None) -> Any:
+    return {"value": value, "source": "maker", "basis": basis, "note": note}
+
+
+def gpu_type(family: str, memory_gb: int) -> GpuType:
+    return GpuType(
+        vendor="nvidia",
+        family=family,
+        form_factor="sxm",
+        memory_gb=figure(Decimal(memory_gb)),
+        kubernetes_resource="nvidia.com/gpu",
+    )
+
+
+def node_type(gpu: str, gpus: int, kw: str, *, fabric: str | None) -> NodeType:
+    return NodeType(
+        vendor="maker",
+        product=f"Server with {gpus}",
+        gpu_type=gpu,
+        gpus=figure(gpus),
+        cpu_cores=figure(8 * gpus),
+        host_memory_gb=figure(Decimal(128 * gpus), "assumption", "as its sibling"),
+        mean_power_kw=figure(Decimal(kw)),
+        scale_out_fabric=figure(fabric) if fabric else None,
+    )
+
+
+CATALOG = Catalog(
+    sources={"maker": Source(title="Data sheet")},
+    gpus={H100: gpu_type("h100", 80), L40S: gpu_type("l40s", 48)},
+    nodes={
+        EIGHT: node_type(H100, 8, "7", fabric="400 Gb/s"),
+        FOUR: node_type(L40S, 4, "2.5", fabric=None),
+    },
+    models={},
+    prices=PriceBook(
+        header=PriceBookHeader(
+            id="book-1",
+            date=date(2027, 1, 1),
+            illustrative=True,
+            notice="Prices are illustrative.",
+        )
+    ),
+)
+
+
+def setting(value: str, unit: str, *, assumed: bool = False) -> Setting:
+    origin = "rule policies/x" if assumed else "scenario"
+    return Setting(value=Decimal(value), unit=unit, origin=origin, assumed=assumed)
+
+
+SETTINGS = Settings(
+    headroom=setting("0", "share"),
+    discount_rate_per_year=setting("0.08", "share"),
+    useful_life_years=setting("5", "years"),
+    support_share_per_year=setting("0.1", "share", assumed=True),
+    energy_usd_per_kwh=setting("0.10", "USD/kWh"),
+    pue=setting("1.5", "ratio"),
+    hours_per_quarter=setting("2190", "hours"),
+)
+
+
+def offer(name: str, node: str, kind: Any, price: str, **changes: Any) -> SettledOffer:
+    figures: dict[str, Any] = {
+        "name": name,
+        "node_type": node,
+        "site": SITE,
+        "kind": kind,
+        "unit_price_usd": Decimal(price),
+        "price_text": f"${price}",
+        "price_origin": "quote 7",
+        "price_date": "2026-12-01",
+        "illustrative": False,
+        "lead_time_weeks": 0,
+        "maximum": None,
+    }
+    return SettledOffer(**{**figures, **changes})
+
+
+OFFERS = (
+    offer("buy-h100", EIGHT, "buy", "300000", lead_time_weeks=12, maximum=2),
+    offer("buy-l40s", FOUR, "buy", "60000.50", illustrative=True),
+    offer("rent-h100", EIGHT, "rent", "72532.80", maximum=1),
+)
+
+SCENARIO = Scenario(
+    format=1,
+    name="four jobs",
+    horizon=Horizon(first_quarter=Quarter(2027, 1), quarters=3, as_of=date(2026, 12, 15)),
+    fleet={"first": FleetEntry(node_type=EIGHT, count=1, site=SITE)},
+    offers={
+        "buy-h100": Offer(node_type=EIGHT, kind="buy", price_usd=Decimal(300000), quote="7"),
+        "buy-l40s": Offer(node_type=FOUR, kind="buy"),
+        "rent-h100": Offer(
+            node_type=EIGHT, kind="rent", price_usd_per_gpu_hour=Decimal("4.14"), quote="7"
+        ),
+    },
+    jobs={name: Job(fixed=Fixed(gpus=1)) for name in ("big", "chat", "small", "tune")},
+)
+
+INPUTS = Inputs(
+    scenario=SCENARIO,
+    catalog=CATALOG,
+    rules=RuleBook(rules={}),
+    settings=SETTINGS,
+    offers=OFFERS,
+    files=(InputFile(role="scenario", path="four.yaml", sha256="0" * 64),),
+)
+
+
+def step(rule: str, gpus: int) -> Step:
+    return Step(
+        rule=rule,
+        title="As stated",
+        formula="gpus",
+        worked=str(gpus),
+        inputs=(Quantity(name="gpus", value=float(gpus), unit="GPUs", origin="job"),),
+        result=Quantity(name="gpus", value=float(gpus), unit="GPUs", origin=f"rule {rule}"),
+        sources=("The job itself",),
+    )
+
+
+def candidate(gpu: str, gpus: int, cpus: int, memory_gb: int, storage_mb: int = 0) -> Candidate:
+    return Candidate(
+        gpu_type=gpu,
+        gpus=gpus,
+        gpu_memory_mb=gpus * 40_000,
+        gpu_capacity_mb=gpus * 48_000,
+        cpus=cpus,
+        memory_mb=memory_gb * 1000,
+        storage_mb=storage_mb,
+        hours=None,
+        decided_by="stated",
+        trace=(step("capacity/stated", gpus),),
+    )
+
+
+def sized(
+    name: str,
+    units: tuple[int, ...],
+    *candidates: Candidate,
+    kind: Any = "fixed",
+    rejections: tuple[Rejection, ...] = (),
+) -> SizedJob:
+    return SizedJob(
+        name=name,
+        kind=kind,
+        derived_from=None,
+        derived_by=None,
+        team=None,
+        units=units,
+        sizing=Sizing(
+            id=f"id-{name}",
+            summary=f"{name}, as stated",
+            candidates=tuple(sorted(candidates, key=lambda item: item.gpu_type)),
+            rejections=rejections,
+            assumptions=("one adapter of rank 16",) if kind == "tune" else (),
+            warnings=(),
+        ),
+    )
+
+
+NO_L40S = Rejection(
+    gpu_type=L40S, rule="exclusions/qlora", message="L40S is not supported", sources=("IBM",)
+)
+JOBS = (
+    sized("big", (0, 1, 1), candidate(H100, 16, 17, 1001)),
+    sized("chat", (1, 2, 2), candidate(H100, 2, 3, 160), candidate(L40S, 4, 5, 192)),
+    sized("small", (0, 2, 2), candidate(L40S, 1, 2, 48)),
+    sized("tune", (1, 0, 1), candidate(H100, 4, 5, 320, 500), kind="tune", rejections=(NO_L40S,)),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Inputs with their sizing, the problem and a solution of it."""
+
+    inputs: Inputs
+    jobs: tuple[SizedJob, ...]
+    translation: Translation
+    solution: Solution
+
+    @property
+    def plan(self) -> Plan:
+        return assemble(
+            self.inputs,
+            self.jobs,
+            self.translation,
+            self.solution,
+            asked_gap=0.01,
+            solver="by hand",
+        )
+
+
+def part(translation: Translation, job: str, unit: int, gpu: str, units: int = 1):
+    """`units` of the demand that holds this unit, on a GPU type, as a part of a layout."""
+    demand = next(
+        index for index, members in enumerate(translation.members) if (job, unit) in members
+    )
+    choices = translation.problem.demands[demand].choices
+    choice = next(index for index, item in enumerate(choices) if item.gpu_type == gpu)
+    return demand, choice, units
+
+
+def solution_of(translation: Translation, layouts, bought, rented) -> Solution:
+    """Count, cost and tag given layouts; the bound is one dollar below the cost."""
+    problem = translation.problem
+    assigned = [[0] * len(demand.choices) for demand in problem.demands]
+    seen: set[tuple[int, int]] = set()
+    for quarter in layouts:
+        here: dict[tuple[int, int], int] = {}
+        for layout in (layout for pool in quarter for layout in pool):
+            for demand, choice, units in layout.parts:
+                here[demand, choice] = here.get((demand, choice), 0) + units * layout.count
+        for (demand, choice), units in here.items():
+            if (demand, choice) not in seen:
+                assigned[demand][choice] = units
+        seen |= here.keys()
+    cost = problem.fixed_cost_cents + sum(
+        count * (supply.unit_cost_cents[quarter] or 0)
+        for counts in (bought, rented)
+        for supply, row in zip(problem.supplies, counts, strict=True)
+        for quarter, count in enumerate(row)
+    )
+    tags = tuple(
+        PriceTag(1000.4, tuple(0.0 if index == 0 else 5000.6 for index in range(len(d.choices))))
+        for d in problem.demands
+    )
+    units = sum(demand.count for demand in problem.demands)
+    bound = cost - 100
+    return Solution(
+        status=Status.PROVED,
+        cost_cents=cost,
+        bound_cents=bound,
+        bought=bought,
+        rented=rented,
+        assigned=tuple(tuple(row) for row in assigned),
+        layouts=layouts,
+        tags=tags,
+        bound_terms=(("fixed cost", bound - units * 1000.4),),
+        method="in the head",
+    )
+
+
+@pytest.fixture
+def case() -> Case:
+    translation = translate(INPUTS, JOBS)
+
+    def on(job: str, unit: int, gpu: str = H100, units: int = 1):
+        return part(translation, job, unit, gpu, units)
+
+    big = Layout((on("big", 1),), 1, span=2)
+    chats = (on("chat", 1), on("chat", 2))
+    small = Layout((on("small", 1, L40S, 2),), 1)
+    layouts = (
+        ((Layout((on("chat", 1), on("tune", 1)), 1),), ()),
+        ((Layout(chats, 1), big), (small,)),
+        ((Layout((*chats, on("tune", 1)), 1), big), (small,)),
+    )
+    bought = ((0, 1, 0), (0, 1, 0), (0, 0, 0))
+    rented = ((0, 0, 0), (0, 0, 0), (0, 1, 1))
+    return Case(INPUTS, JOBS, translation, solution_of(translation, layouts, bought, rented))
+
+
+@pytest.fixture
+def plan(case: Case) -> Plan:
+    return case.plan
+
+
+def first_fit(needs: list[tuple[int, tuple[int, ...]]]) -> Case:
+    """Jobs of (GPUs, units by quarter) on H100 alone, packed first-fit and bought when needed."""
+    jobs = tuple(
+        sized(f"job-{number:02d}", units, candidate(H100, gpus, gpus + 1, 10 * gpus))
+        for number, (gpus, units) in enumerate(needs)
+    )
+    offers = tuple(
+        item.model_copy(update={"lead_time_weeks": 0, "maximum": None}) for item in OFFERS
+    )
+    inputs = INPUTS.model_copy(update={"offers": offers})
+    translation = translate(inputs, jobs)
+    pools = translation.problem.pools
+    layouts, wanted = [], []
+    for quarter in range(3):
+        packed = pack(translation, quarter)
+        layouts.append((packed, ()))
+        wanted.append(sum(layout.count * layout.span for layout in packed))
+    owned = pools[0].owned
+    to_the_end = (max(0, min(nodes, wanted[-1]) - owned) for nodes in wanted)
+    kept = tuple(accumulate(to_the_end, max))
+    bought = tuple(now - before for before, now in pairwise((0, *kept)))
+    rented = tuple(max(0, nodes - owned - more) for nodes, more in zip(wanted, kept, strict=True))
+    none = (0, 0, 0)
+    solution = solution_of(translation, tuple(layouts), (bought, none, none), (none, none, rented))
+    return Case(inputs, jobs, translation, solution)
+
+
+def pack(translation: Translation, quarter: int) -> tuple[Layout, ...]:
+    """Largest units first onto nodes of 8 GPUs; more than 8 span whole nodes."""
+    nodes: list[dict[int, int]] = []
+    free: list[int] = []
+    spanning: list[Layout] = []
+    shapes = [demand.choices[0].shape for demand in translation.problem.demands]
+    for index in sorted(range(len(shapes)), key=lambda index: -shapes[index].gpus):
+        demand, gpus = translation.problem.demands[index], shapes[index].gpus
+        if quarter not in demand.quarters:
+            continue
+        if gpus > 8:
+            spanning.append(Layout(((index, 0, 1),), demand.count, gpus // 8))
+            continue
+        for _ in range(demand.count):
+            node = next((at for at, left in enumerate(free) if left >= gpus), len(free))
+            if node == len(free):
+                free.append(8)
+                nodes.append({})
+            free[node] -= gpus
+            nodes[node][index] = nodes[node].get(index, 0) + 1
+    single = [Layout(tuple((i, 0, n) for i, n in sorted(node.items())), 1) for node in nodes]
+    return (*single, *spanning)
+
+
+@pytest.fixture(scope="session")
+def packer() -> Any:
+    return first_fit

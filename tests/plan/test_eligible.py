@@ -1,0 +1,84 @@
+"""A job that fits nothing is named with the rules and figures that say so."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.errors import InfeasibleError
+from planner.packing.translate import translate
+from planner.plan.eligible import require_eligible
+from planner.sizing.candidate import Rejection
+
+H100, L40S = "h100-80gb-sxm", "l40s-48gb"
+
+
+def refusal(inputs, *jobs):
+    with pytest.raises(InfeasibleError) as caught:
+        require_eligible(jobs, translate(inputs, jobs))
+    return caught.value
+
+
+def job_with(job, *candidates, rejections=(), name=None, units=None):
+    sizing = job.sizing.model_copy(update={"candidates": candidates, "rejections": rejections})
+    changes = {"sizing": sizing, "name": name or job.name, "units": units or job.units}
+    return job.model_copy(update=changes)
+
+
+def test_a_portfolio_that_fits_passes(case):
+    require_eligible(case.jobs, case.translation)
+
+
+def test_each_gpu_type_in_play_is_listed_with_its_rule(case):
+    rejections = tuple(
+        Rejection(gpu_type=gpu, rule="exclusions/x", message=f"not on {gpu}")
+        for gpu in (H100, L40S, "mi300x-192gb")
+    )
+    error = refusal(case.inputs, job_with(case.jobs[1], rejections=rejections))
+    assert error.headline == "no plan exists: 1 job has no GPU type to run on"
+    assert error.reasons == (
+        "chat (chat, as stated) fits nothing that is owned or offered",
+        f"  {H100}: not on {H100} (rule exclusions/x)",
+        f"  {L40S}: not on {L40S} (rule exclusions/x)",
+    )
+    assert "waived_rules" in error.remedies[0]
+
+
+def test_a_need_beyond_the_node_says_by_how_much(case):
+    small = case.jobs[2]
+    wants = small.sizing.candidates[0].model_copy(update={"cpus": 33})
+    error = refusal(case.inputs, job_with(small, wants))
+    assert error.reasons[1] == f"  {L40S}: on four-l40s@main it needs 33 cores of 32"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "gpus", "expected"),
+    [
+        (H100, 12, "12 GPUs, which is not a whole number of 8"),
+        (L40S, 8, "8 GPUs, a node has 4 and no fabric to span"),
+    ],
+)
+def test_a_unit_that_cannot_span_says_why(case, gpu, gpus, expected):
+    small = case.jobs[2]
+    wants = small.sizing.candidates[0].model_copy(update={"gpu_type": gpu, "gpus": gpus})
+    assert expected in refusal(case.inputs, job_with(small, wants)).reasons[1]
+
+
+def test_a_gpu_type_that_would_do_is_the_remedy(case):
+    small = case.jobs[2]
+    wants = small.sizing.candidates[0].model_copy(update={"gpu_type": "h200-141gb-sxm"})
+    error = refusal(case.inputs, job_with(small, wants))
+    assert error.remedies == ("offer nodes of a GPU type that it can use: 1 × h200-141gb-sxm",)
+
+
+def test_jobs_specified_alike_share_one_line(case):
+    jobs = [job_with(case.jobs[2], name=f"small-{number}") for number in range(6)]
+    error = refusal(case.inputs, *jobs)
+    assert error.headline == "no plan exists: 6 jobs have no GPU type to run on"
+    assert error.reasons[0].startswith(
+        "small-0, small-1, small-2 and 3 more jobs specified alike (small"
+    )
+
+
+def test_a_job_without_units_needs_no_server(case):
+    idle = job_with(case.jobs[2], units=(0, 0, 0))
+    require_eligible((idle,), translate(case.inputs, (idle,)))

@@ -1,0 +1,95 @@
+"""From a scenario file to a checked plan, through every room."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.errors import CheckError, InfeasibleError
+from planner.inputs.load import load_inputs
+from planner.plan.explain import explain
+from planner.plan.make import make_plan
+from planner.plan.store import dumps, loads
+from planner.plan.verify import verify
+
+SCENARIO = """
+format: 1
+name: two quarters
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-11-21}
+fleet:
+  first: {node_type: xe9680-h100, count: 1}
+offers:
+  buy-h100: {node_type: xe9680-h100, kind: buy, price_usd: 325000, quote: Q-1, lead_time_weeks: 14}
+  rent-h100: {node_type: xe9680-h100, kind: rent, price_usd_per_gpu_hour: 4.14}
+  buy-l40s: {node_type: r760xa-l40s, kind: buy, price_usd: 70000}
+jobs:
+  assistant:
+    serve: {model: llama-3.1-70b}
+    count: 1
+    growth_per_quarter: 100%
+  tuner:
+    tune: {model: llama-3.1-8b, method: qlora, base_bits: 4, deploy: {replicas: 2}}
+    quarters: 2027Q1
+  notebooks:
+    fixed: {gpus: 1, cpus: 4, memory_gb: 32}
+    count: 3
+"""
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    path = tmp_path_factory.mktemp("scenario") / "two.yaml"
+    path.write_text(SCENARIO)
+    return load_inputs(path)
+
+
+@pytest.fixture(scope="module")
+def made(inputs):
+    return make_plan(inputs)
+
+
+def test_a_scenario_becomes_a_proved_and_checked_plan(inputs, made):
+    assert made.proof.status == "proved"
+    assert made.proof.checks == verify(inputs, made)
+    assert [job.name for job in made.jobs] == ["assistant", "notebooks", "tuner", "tuner-serving"]
+
+
+def test_the_same_inputs_give_the_same_bytes(inputs, made):
+    assert dumps(make_plan(inputs)) == dumps(made)
+
+
+def test_a_stored_plan_can_be_checked_and_explained(inputs, made):
+    again = loads(dumps(made), "plan.json")
+    assert verify(inputs, again) == made.proof.checks
+    told = explain(again, "tuner")
+    rejected = {item.gpu_type for item in told.verdicts if item.outcome == "rejected"}
+    assert "l40s-48gb" in rejected, "QLoRA does not run on L40S"
+    assert "gaudi3-128gb" in rejected, "nor does any tuning on Gaudi 3"
+
+
+def test_a_plan_for_another_scenario_fails_the_check(inputs, made):
+    policies = inputs.scenario.policies.model_copy(
+        update={"excluded_gpu_types": ("h100-80gb-sxm",)}
+    )
+    scenario = inputs.scenario.model_copy(update={"policies": policies})
+    with pytest.raises(CheckError, match="may not use h100-80gb-sxm"):
+        verify(inputs.model_copy(update={"scenario": scenario}), made)
+
+
+L40S_ALONE = """
+format: 1
+name: QLoRA on L40S
+horizon: {first_quarter: 2027Q1, quarters: 1}
+offers:
+  buy-l40s: {node_type: r760xa-l40s, kind: buy, price_usd: 70000}
+jobs:
+  tuner:
+    tune: {model: llama-3.1-8b, method: qlora, base_bits: 4}
+"""
+
+
+def test_a_rule_that_leaves_a_job_nowhere_to_run_is_named(tmp_path):
+    path = tmp_path / "none.yaml"
+    path.write_text(L40S_ALONE)
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(load_inputs(path))
+    assert any("exclusions/qlora-not-on-l40s" in reason for reason in caught.value.reasons)

@@ -1,0 +1,129 @@
+"""Money against sums worked out by hand (to the cent, at 8 % a year)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from planner.packing.economics import node_costs, owned_costs
+from planner.packing.problem import PriceTag
+from planner.plan.checks.money import expected_costs
+from planner.plan.checks.view import View
+from planner.plan.tags import JOB_TAGS, bill
+
+
+def line(plan, name):
+    return next(cost for cost in plan.costs if cost.name == name)
+
+
+def test_purchase_is_paid_when_the_nodes_enter_service(plan):
+    """300,000 + 60,000.50 in the second quarter, one quarter at 1.08^(-1/4) = 0.980944."""
+    assert line(plan, "purchase").cents == (0, 36_000_050, 0)
+    assert line(plan, "purchase").present_cents == 29_428_310 + 5_885_711
+
+
+def test_residual_value_is_straight_line_and_returns_at_the_end(plan):
+    """2 of 20 quarters are used: 90 % is left, discounted by three quarters, 0.943913."""
+    assert line(plan, "residual value").cents == (0, 0, -(27_000_000 + 5_400_045))
+    assert line(plan, "residual value").present_cents == -(25_485_664 + 5_097_175)
+
+
+def test_support_is_paid_by_quarter_in_service(plan):
+    """10 % a year of 360,000.50 is 9,000.0125 a quarter: 7,500.00 and 1,500.01 (half even)."""
+    assert line(plan, "support").cents == (0, 900_001, 900_001)
+    assert line(plan, "support").present_cents == 1_457_396 + 291_482
+
+
+def test_energy_is_drawn_by_owned_and_bought_nodes_and_not_by_rented_ones(plan):
+    """7 kW × 1.5 × 2,190 h × $0.10 = $2,299.50; 2.5 kW gives $821.25."""
+    assert line(plan, "energy").cents == (229_950, 2 * 229_950 + 82_125, 2 * 229_950 + 82_125)
+
+
+def test_rent_is_paid_in_its_quarters_alone(plan):
+    assert line(plan, "rent").cents == (0, 7_253_280, 7_253_280)
+
+
+def test_the_net_present_cost_is_the_sum_of_its_lines(plan):
+    assert plan.proof.cost_cents == sum(cost.present_cents for cost in plan.costs)
+
+
+def test_both_workings_agree_for_every_offer_and_quarter(case, plan):
+    """The program's floating decimals and the check's fractions, for lives that do not divide."""
+    for life in ("5", "3", "0.4"):
+        settings = case.inputs.settings.model_copy(
+            update={
+                "useful_life_years": case.inputs.settings.useful_life_years.model_copy(
+                    update={"value": Decimal(life)}
+                )
+            }
+        )
+        inputs = case.inputs.model_copy(update={"settings": settings})
+        for offer in inputs.offers:
+            for quarter in range(3):
+                labels = (
+                    plan.quarters[quarter:] if offer.kind == "buy" else (plan.quarters[quarter],)
+                )
+                node = plan.nodes[1].model_copy(
+                    update={
+                        "origin": offer.kind,
+                        "entry": offer.name,
+                        "node_type": offer.node_type,
+                        "in_service": labels,
+                    }
+                )
+                one = plan.model_copy(update={"nodes": (node,)})
+                expected = expected_costs(View(inputs, case.jobs, one))
+                found = {
+                    s.name: (list(s.cents), s.present_cents)
+                    for s in node_costs(inputs, offer, quarter)
+                }
+                assert found == {k: (s.cents, s.present_cents) for k, s in expected.items()}
+
+
+def test_an_owned_node_costs_its_energy(case):
+    (energy,) = owned_costs(case.inputs, "eight-h100")
+    assert (energy.name, energy.cents) == ("energy", (229_950,) * 3)
+
+
+def test_acquisitions_say_when_to_order(plan):
+    found = {(line.offer, line.quarter): line.order_by for line in plan.acquisitions}
+    assert found["buy-h100", "2027Q2"] == "2027-01-07", "12 weeks before 1 April"
+    assert found["rent-h100", "2027Q3"] == "2027-07-01"
+
+
+def test_price_tags_and_terms_add_up_to_the_bound_exactly(case, plan):
+    assert sum(cents for _, cents in plan.proof.bound_terms) == plan.proof.bound_cents
+    assert plan.proof.bound_terms[0] == (JOB_TAGS, sum(job.tag_cents for job in plan.jobs))
+
+
+def test_a_job_is_tagged_for_all_its_units(plan):
+    tags = {job.name: job.tag_cents for job in plan.jobs}
+    assert tags["chat"] in (2000, 2001), "two units at 1,000.4 cents"
+    assert tags["big"] in (1000, 1001)
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.2, 0.5, 0.999999])
+def test_rounding_spreads_over_the_largest_remainders(case, fraction):
+    tags = tuple(PriceTag(7 + fraction, tag.extra_cents_by_choice) for tag in case.solution.tags)
+    units = sum(demand.count for demand in case.translation.problem.demands)
+    solution = replace(
+        case.solution,
+        tags=tags,
+        bound_terms=(("x", case.solution.bound_cents - units * (7 + fraction)),),
+    )
+    found, terms = bill(case.translation, solution)
+    assert sum(cents for _, cents in terms) == solution.bound_cents
+    assert len(terms) == 2
+    assert all(
+        abs(cents - (7 + fraction) * n) <= 1
+        for (_, cents), n in zip(sorted(found.items()), (1, 2, 2, 1), strict=True)
+    )
+
+
+def test_what_rounding_cannot_explain_is_a_term_of_its_own(case):
+    solution = replace(case.solution, bound_terms=(("x", 0.0),))
+    _, terms = bill(case.translation, solution)
+    assert terms[-1][0] == "not attributed"
+    assert sum(cents for _, cents in terms) == solution.bound_cents

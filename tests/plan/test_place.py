@@ -1,0 +1,276 @@
+"""Units keep their node, their GPUs and their GPU type where the layouts let them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from planner.packing.problem import Choice, Demand, Layout, Pool, Problem, Shape, Solution, Status
+from planner.packing.translate import Translation
+from planner.plan.fleet import Fleet
+from planner.plan.keep import choices_kept
+from planner.plan.place import place
+from planner.plan.plan import Node
+
+H100 = "h100-80gb-sxm"
+TWO_GPUS = Choice(H100, Shape(2, 3, 100))
+FOUR_GPUS = Choice(H100, Shape(4, 5, 101))
+SPANNING = Choice(H100, Shape(16, 17, 33))
+
+
+@dataclass
+class Stage:
+    """Alike nodes with 8 GPUs; by default all of them serve in all quarters."""
+
+    demands: list[Demand]
+    members: list[list[tuple[str, int]]]
+    layouts: list[list[Layout]]
+    nodes: int
+    serving: list[list[int]] | None = None
+
+    def __post_init__(self):
+        quarters = len(self.layouts)
+        pool = Pool("eight", "main", H100, Shape(8, 64, 1000), self.nodes, 0, True)
+        problem = Problem(quarters, (pool,), (), tuple(self.demands), 0)
+        self.translation = Translation(
+            problem,
+            tuple(tuple(units) for units in self.members),
+            (),
+            tuple(f"2027Q{quarter + 1}" for quarter in range(quarters)),
+        )
+        self.solution = Solution(
+            Status.PROVED,
+            0,
+            0,
+            (),
+            (),
+            tuple((demand.count,) for demand in self.demands),
+            tuple((tuple(layouts),) for layouts in self.layouts),
+            (),
+            (),
+            "",
+        )
+        serving = self.serving or [list(range(self.nodes))] * quarters
+        self.fleet = Fleet(
+            tuple(node(number) for number in range(self.nodes)),
+            (0,) * self.nodes,
+            tuple((tuple(nodes),) for nodes in serving),
+        )
+
+    def place(self):
+        return place(self.translation, self.solution, self.fleet)
+
+
+def node(number):
+    return Node(
+        id=str(number),
+        node_type="eight",
+        gpu_type=H100,
+        gpus=8,
+        cpus=64,
+        memory_mb=1000,
+        site="main",
+        origin="owned",
+        entry="x",
+        in_service=(),
+    )
+
+
+def seats(placement, quarter):
+    """(job, unit) -> {node: GPUs}."""
+    found: dict[tuple[str, int], dict[str, tuple[int, ...]]] = {}
+    for use in placement.uses[quarter]:
+        for occupant in use.occupants:
+            found.setdefault((occupant.job, occupant.unit), {})[use.node] = occupant.gpus
+    return found
+
+
+def units(job, count, first=1):
+    return [(job, number) for number in range(first, first + count)]
+
+
+def layout(*parts, count=1, span=1):
+    return Layout(parts, count, span)
+
+
+def test_units_stay_when_a_layout_fits_another_node_as_well():
+    """Two full nodes swap their order among the layouts; nobody moves."""
+    stage = Stage(
+        [Demand((TWO_GPUS,), (0, 1), 4), Demand((FOUR_GPUS,), (0, 1), 2)],
+        [units("small", 4), units("large", 2)],
+        [
+            [layout((0, 0, 4)), layout((1, 0, 2))],
+            [layout((1, 0, 2)), layout((0, 0, 4))],
+        ],
+        nodes=2,
+    )
+    placement = stage.place()
+    assert placement.moves == (0, 0)
+    assert seats(placement, 0) == seats(placement, 1)
+
+
+def test_a_unit_that_stays_keeps_its_gpu_numbers_when_its_neighbour_leaves():
+    stage = Stage(
+        [
+            Demand((FOUR_GPUS,), (0,), 1),
+            Demand((TWO_GPUS,), (0, 1), 1),
+            Demand((TWO_GPUS,), (1,), 1),
+        ],
+        [units("leaves", 1), units("stays", 1), units("comes", 1)],
+        [[layout((0, 0, 1), (1, 0, 1))], [layout((1, 0, 1), (2, 0, 1))]],
+        nodes=1,
+    )
+    placement = stage.place()
+    assert seats(placement, 0)["stays", 1] == {"0": (4, 5)}
+    assert seats(placement, 1) == {("stays", 1): {"0": (4, 5)}, ("comes", 1): {"0": (0, 1)}}
+
+
+def test_only_as_many_units_move_as_the_layouts_force():
+    """Three small units on one node and one on another become two and two: one has to move."""
+    stage = Stage(
+        [Demand((TWO_GPUS,), (0, 1), 4)],
+        [units("small", 4)],
+        [[layout((0, 0, 3)), layout((0, 0, 1))], [layout((0, 0, 2), count=2)]],
+        nodes=2,
+    )
+    assert stage.place().moves == (0, 1)
+
+
+def test_the_node_that_keeps_most_units_gets_the_layout():
+    stage = Stage(
+        [Demand((TWO_GPUS,), (0, 1), 4)],
+        [units("small", 4)],
+        [[layout((0, 0, 1)), layout((0, 0, 3))], [layout((0, 0, 4))]],
+        nodes=2,
+    )
+    placement = stage.place()
+    assert placement.moves == (0, 1)
+    assert {use.node for use in placement.uses[1]} == {
+        max(placement.uses[0], key=lambda use: len(use.occupants)).node
+    }
+
+
+def test_units_move_off_a_node_that_leaves_service():
+    stage = Stage(
+        [Demand((TWO_GPUS,), (0, 1), 1), Demand((TWO_GPUS,), (0,), 1)],
+        [units("stays", 1), units("short", 1)],
+        [[layout((0, 0, 1)), layout((1, 0, 1))], [layout((0, 0, 1))]],
+        nodes=2,
+        serving=[[0, 1], [0]],
+    )
+    placement = stage.place()
+    assert placement.moves == (0, 0), "who goes on is put on the node that stays"
+    assert seats(placement, 1) == {("stays", 1): {"0": (0, 1)}}
+
+
+def test_a_spanning_unit_takes_whole_nodes_and_keeps_them():
+    stage = Stage(
+        [Demand((SPANNING,), (0, 1), 1), Demand((TWO_GPUS,), (1,), 1)],
+        [units("big", 1), units("small", 1)],
+        [
+            [layout((0, 0, 1), span=2)],
+            [layout((1, 0, 1)), layout((0, 0, 1), span=2)],
+        ],
+        nodes=3,
+    )
+    placement = stage.place()
+    assert placement.moves == (0, 0)
+    assert seats(placement, 1)["big", 1] == {"0": tuple(range(8)), "1": tuple(range(8))}
+    shares = [(use.occupants[0].cpus, use.occupants[0].memory_mb) for use in placement.uses[0]]
+    assert shares == [(9, 17), (8, 16)], "17 cores and 33 MB, the remainder on the first"
+
+
+def test_a_spanning_unit_moves_when_one_of_its_nodes_leaves():
+    stage = Stage(
+        [Demand((SPANNING,), (0, 1), 1)],
+        [units("big", 1)],
+        [[layout((0, 0, 1), span=2)]] * 2,
+        nodes=3,
+        serving=[[0, 1], [0, 2]],
+    )
+    placement = stage.place()
+    assert placement.moves == (0, 1)
+    assert set(seats(placement, 1)["big", 1]) == {"0", "2"}
+
+
+def test_a_unit_that_pauses_does_not_count_as_moved():
+    stage = Stage(
+        [Demand((TWO_GPUS,), (0, 2), 1)],
+        [units("yearly", 1)],
+        [[layout((0, 0, 1))], [], [layout((0, 0, 1))]],
+        nodes=2,
+        serving=[[0], [0, 1], [1]],
+    )
+    assert stage.place().moves == (0, 0, 0)
+
+
+def keeping(choices, members, assigned):
+    demands = tuple(
+        Demand(tuple(Choice(name, Shape(1, 1, 1)) for name in choices), (0,), len(units))
+        for units in members
+    )
+    translation = Translation(
+        Problem(1, (), (), demands, 0), tuple(tuple(units) for units in members), (), ("2027Q1",)
+    )
+    solution = replace(EMPTY, assigned=tuple(tuple(row) for row in assigned))
+    return choices_kept(translation, solution)
+
+
+EMPTY = Solution(Status.PROVED, 0, 0, (), (), (), (), (), (), "")
+
+
+def test_a_job_stays_on_one_gpu_type_where_the_counts_allow_it():
+    members = [[*units("a", 2), *units("b", 3), *units("c", 1)]]
+    assert keeping(["h100", "l40s"], members, [[3, 3]]) == ((1, 1, 0, 0, 0, 1),)
+
+
+def test_a_job_that_must_be_split_is_split_once():
+    members = [[*units("a", 4), *units("b", 2)]]
+    kept = keeping(["h100", "l40s"], members, [[3, 3]])
+    assert sorted(kept[0][:4]) in ([0, 0, 0, 1], [0, 1, 1, 1])
+    assert len(set(kept[0][4:])) == 1
+
+
+def test_later_units_of_a_job_follow_its_first_ones():
+    """The first demand puts `grows` on L40S; in the second both types would do."""
+    members = [units("grows", 1), [*units("grows", 1, first=2), *units("other", 1)]]
+    assert keeping(["h100", "l40s"], members, [[0, 1], [1, 1]]) == ((1,), (1, 0))
+
+
+def test_every_unit_gets_a_choice_and_the_counts_are_met():
+    members = [[*units("a", 5), *units("b", 4), *units("c", 1)]]
+    kept = keeping(["x", "y", "z"], members, [[1, 6, 3]])
+    assert [kept[0].count(index) for index in range(3)] == [1, 6, 3]
+
+
+@pytest.mark.parametrize("job", ["big", "chat", "small", "tune"])
+def test_a_real_case_keeps_everybody_in_place(case, plan, job):
+    assert plan.moves == (0, 0, 0)
+    for unit in (1, 2):
+        places = [
+            [
+                (use.node, occupant.gpus)
+                for use in uses
+                for occupant in use.occupants
+                if (occupant.job, occupant.unit) == (job, unit)
+            ]
+            for uses in plan.placements
+        ]
+        if job != "tune":  # it pauses, and finds its GPUs taken
+            assert len({tuple(seat) for seat in places if seat}) <= 1
+
+
+def test_nodes_are_named_owned_first_then_bought_then_rented(plan):
+    assert [(item.id, item.origin) for item in plan.nodes] == [
+        ("eight-h100/main/01", "owned"),
+        ("eight-h100/main/02", "buy"),
+        ("eight-h100/main/r01", "rent"),
+        ("four-l40s/main/01", "buy"),
+    ]
+
+
+def test_a_rented_node_is_in_service_in_its_quarters_alone(plan):
+    assert plan.nodes[2].in_service == ("2027Q2", "2027Q3")
+    assert plan.nodes[1].in_service == ("2027Q2", "2027Q3")
+    assert plan.nodes[0].in_service == ("2027Q1", "2027Q2", "2027Q3")

@@ -1,0 +1,97 @@
+"""A plan survives the disk, and nothing else passes for one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from planner.errors import InputError
+from planner.plan.store import dumps, loads, write_atomically
+
+
+def test_a_plan_read_back_is_the_same_plan_and_the_same_bytes(plan):
+    text = dumps(plan)
+    again = loads(text, "plan.json")
+    assert again == plan
+    assert dumps(again) == text
+
+
+def test_the_file_is_plain_json_that_ends_with_a_line_feed(plan):
+    text = dumps(plan)
+    assert text.endswith("}\n")
+    assert "\r" not in text
+    assert json.loads(text) == plan.model_dump(mode="json")
+
+
+def test_each_job_and_each_node_stands_on_a_line_of_its_own(plan):
+    lines = dumps(plan).splitlines()
+    assert sum(line.startswith('  {"name":"chat"') for line in lines) == 1
+    assert sum(line.startswith('  {"id":"eight-h100/main/') for line in lines) == 3
+
+
+def test_names_outside_ascii_stay_readable(plan):
+    assert "für München" in dumps(plan.model_copy(update={"scenario": "für München"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "p.json:1:1: is not JSON"),
+        ('{"format": "1.0",', "is not JSON"),
+        ("[1]", "is not a plan: it states no `format`"),
+        ('{"format": 1}', "is not a plan: it states no `format`"),
+        ('{"format": "2.0"}', "is a plan of format 2.0, this planner reads 1.0"),
+        ('{"format": "1.0"}', "p.json: scenario: does not belong in a plan as it stands"),
+        ('{"format": "1.0", "x": NaN}', "holds no finite number"),
+        ("[" * 100_000, "nested too deep"),
+    ],
+    ids=["empty", "cut off", "a list", "a number", "newer", "incomplete", "not finite", "too deep"],
+)
+def test_what_is_no_plan_is_refused_by_name(text, message):
+    with pytest.raises(InputError) as caught:
+        loads(text, "p.json")
+    assert message in str(caught.value)
+
+
+def test_a_newer_minor_format_is_read(plan):
+    text = dumps(plan).replace('"format": "1.0"', '"format": "1.7"')
+    assert loads(text, "p.json").format == "1.7"
+
+
+def test_an_unknown_key_is_refused(plan):
+    text = dumps(plan).replace('"as_of"', '"as_off"')
+    with pytest.raises(InputError, match="as_off"):
+        loads(text, "p.json")
+
+
+def test_a_file_is_replaced_whole(tmp_path):
+    target = tmp_path / "plan.json"
+    target.write_text("old")
+    write_atomically(target, "new ü\n")
+    assert target.read_bytes() == "new ü\n".encode()
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
+
+
+def test_a_file_gets_the_usual_permissions(tmp_path):
+    write_atomically(tmp_path / "a", "x")
+    (tmp_path / "b").write_text("x")
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+
+def test_a_leftover_of_a_killed_run_does_no_harm(tmp_path):
+    (tmp_path / ".plan.json.0.tmp").write_text("half")
+    write_atomically(tmp_path / "plan.json", "whole")
+    assert (tmp_path / "plan.json").read_text() == "whole"
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path):
+    (tmp_path / "plan.json").mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        write_atomically(tmp_path / "plan.json", "x")
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"missing/plan\.json: cannot be written: No such file"):
+        write_atomically(tmp_path / "missing" / "plan.json", "x")

@@ -1,0 +1,492 @@
+"""Each thing that the check must notice, broken alone in a plan that is right otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from planner.errors import CheckError, ExitCode
+from planner.inputs.scenario import FleetEntry
+from planner.plan.checks.suite import check
+from planner.plan.plan import NodeUse, Occupant
+
+ONE, TWO, RENTED = "eight-h100/main/01", "eight-h100/main/02", "eight-h100/main/r01"
+L40S_ONE = "four-l40s/main/01"
+
+
+def changed(model, **changes):
+    return model.model_copy(update=changes)
+
+
+def with_proof(plan, **changes):
+    return changed(plan, proof=changed(plan.proof, **changes))
+
+
+def with_job(plan, name, **changes):
+    jobs = tuple(changed(job, **changes) if job.name == name else job for job in plan.jobs)
+    return changed(plan, jobs=jobs)
+
+
+def with_node(plan, node_id, **changes):
+    nodes = tuple(changed(node, **changes) if node.id == node_id else node for node in plan.nodes)
+    return changed(plan, nodes=nodes)
+
+
+def with_line(plan, index, **changes):
+    lines = list(plan.acquisitions)
+    lines[index] = changed(lines[index], **changes)
+    return changed(plan, acquisitions=tuple(lines))
+
+
+def with_cost(plan, name, **changes):
+    costs = tuple(changed(line, **changes) if line.name == name else line for line in plan.costs)
+    return changed(plan, costs=costs)
+
+
+def with_pool(plan, index, **changes):
+    pools = list(plan.pools)
+    pools[index] = changed(pools[index], **changes)
+    return changed(plan, pools=tuple(pools))
+
+
+def with_uses(plan, quarter, edit):
+    """Edit one quarter's placements as {node id: [occupants]}."""
+    uses = {use.node: list(use.occupants) for use in plan.placements[quarter]}
+    edit(uses)
+    placements = list(plan.placements)
+    placements[quarter] = tuple(
+        NodeUse(node=node, occupants=tuple(occupants)) for node, occupants in uses.items()
+    )
+    return changed(plan, placements=tuple(placements))
+
+
+def with_occupant(plan, quarter, node, index, **changes):
+    def edit(uses):
+        uses[node][index] = changed(uses[node][index], **changes)
+
+    return with_uses(plan, quarter, edit)
+
+
+def drop(node, index):
+    return lambda uses: uses[node].pop(index)
+
+
+def move(source, index, target):
+    def edit(uses):
+        uses.setdefault(target, []).append(uses[source].pop(index))
+
+    return edit
+
+
+def add(node, job, unit, gpus, cpus, memory_mb):
+    def edit(uses):
+        uses.setdefault(node, []).append(
+            Occupant(job=job, unit=unit, gpus=gpus, cpus=cpus, memory_mb=memory_mb)
+        )
+
+    return edit
+
+
+def emptied(node):
+    return lambda uses: uses[node].clear()
+
+
+def split_chat(uses):
+    """Unit 2 of `chat` takes one GPU here and one there."""
+    uses[ONE][1] = Occupant(job="chat", unit=2, gpus=(2,), cpus=3, memory_mb=160_000)
+    uses[TWO].append(Occupant(job="chat", unit=2, gpus=(3,), cpus=0, memory_mb=0))
+
+
+def same_node_twice(uses):
+    half = Occupant(job="chat", unit=2, gpus=(2,), cpus=3, memory_mb=160_000)
+    uses[ONE][1:] = [half, Occupant(job="chat", unit=2, gpus=(3,), cpus=0, memory_mb=0)]
+
+
+def part_of_a_node(uses):
+    """`big` leaves one GPU of its second node and takes it nowhere."""
+    uses[RENTED][0] = changed(uses[RENTED][0], gpus=tuple(range(7)))
+
+
+BROKEN = [
+    ("a job is dropped", lambda p: with_uses(p, 0, drop(ONE, 0)), "unit 1 of chat is not placed"),
+    (
+        "a unit is placed on two nodes",
+        lambda p: with_uses(p, 1, add(TWO, "chat", 1, (0, 1), 3, 160_000)),
+        "unit 1 of chat: (GPUs, cores, MB)",
+    ),
+    ("a unit is placed twice on a node", lambda p: with_uses(p, 1, same_node_twice), "2 times on"),
+    (
+        "a unit is placed in a quarter in which it is not active",
+        lambda p: with_uses(p, 1, add(ONE, "tune", 1, (4, 5, 6, 7), 5, 320_000)),
+        "unit 1 of tune is placed but not asked for",
+    ),
+    (
+        "a unit runs on a GPU type that its rules reject",
+        lambda p: with_uses(p, 0, move(ONE, 1, L40S_ONE)),
+        "unit 1 of tune may not use l40s-48gb",
+    ),
+    (
+        "a unit gets fewer GPUs than it needs",
+        lambda p: with_occupant(p, 0, ONE, 0, gpus=(0,)),
+        "unit 1 of chat: (GPUs, cores, MB) is (1, 3, 160000)",
+    ),
+    (
+        "a unit gets fewer cores than it needs",
+        lambda p: with_occupant(p, 0, ONE, 0, cpus=2),
+        "unit 1 of chat: (GPUs, cores, MB) is (2, 2, 160000)",
+    ),
+    (
+        "a unit gets less memory than it needs",
+        lambda p: with_occupant(p, 0, ONE, 0, memory_mb=159_999),
+        "(2, 3, 159999)",
+    ),
+    (
+        "a GPU is held by two units",
+        lambda p: with_occupant(p, 1, ONE, 1, gpus=(1, 2)),
+        "GPU 1 of eight-h100/main/01 is held 2 times",
+    ),
+    (
+        "a GPU number is out of range",
+        lambda p: with_occupant(p, 1, ONE, 1, gpus=(7, 8)),
+        "has no GPU 8",
+    ),
+    (
+        "a unit is split over two nodes",
+        lambda p: with_uses(p, 1, split_chat),
+        "unit 2 of chat spans 2 nodes but fits one",
+    ),
+    (
+        "a spanning unit does not take its nodes whole",
+        lambda p: with_uses(p, 1, part_of_a_node),
+        "unit 1 of big spans 2 nodes without taking them whole",
+    ),
+    (
+        "a unit changes its GPU type between quarters",
+        lambda p: with_uses(
+            with_uses(p, 2, drop(ONE, 0)), 2, add(L40S_ONE, "chat", 1, (0, 1, 2, 3), 5, 192_000)
+        ),
+        "unit 1 of chat changes its GPU type",
+    ),
+    (
+        "a node is used before it is in service",
+        lambda p: with_uses(p, 0, move(ONE, 0, TWO)),
+        "2027Q1: node eight-h100/main/02 is used but not in service",
+    ),
+    (
+        "a node is used that does not exist",
+        lambda p: with_uses(p, 0, move(ONE, 0, "eight-h100/main/09")),
+        "there is no node eight-h100/main/09",
+    ),
+    (
+        "a node is listed without a unit",
+        lambda p: with_uses(p, 1, emptied(L40S_ONE)),
+        "is listed as used but holds nothing",
+    ),
+    (
+        "a rented node serves in a quarter in which it is not rented",
+        lambda p: with_node(p, RENTED, in_service=("2027Q2",)),
+        "2027Q3: the number of nodes listed for offer rent-h100 is 1, in service enter 0",
+    ),
+    (
+        "a bought node leaves before the end",
+        lambda p: with_node(p, TWO, in_service=("2027Q2",)),
+        "does not stay in service to the end",
+    ),
+    (
+        "a node enters service before its lead time allows",
+        lambda p: with_node(p, TWO, in_service=("2027Q1", "2027Q2", "2027Q3")),
+        "ordered on 2026-12-15 offer buy-h100 delivers 67 days later",
+    ),
+    (
+        "an owned node is invented",
+        lambda p: changed(p, nodes=(*p.nodes, changed(p.nodes[0], id="eight-h100/main/03"))),
+        "owned eight-h100 nodes at main of fleet entry first is 2, the inputs give 1",
+    ),
+    (
+        "an owned node is missing in a quarter",
+        lambda p: with_node(p, ONE, in_service=("2027Q1", "2027Q2")),
+        "is owned but not in service in every quarter",
+    ),
+    (
+        "a node comes from no offer",
+        lambda p: with_node(p, TWO, entry="gift"),
+        "there is no offer gift",
+    ),
+    (
+        "a node is of another type than its offer",
+        lambda p: with_node(p, TWO, entry="buy-l40s"),
+        "(kind, node type, site)",
+    ),
+    (
+        "a node has more GPUs than its type",
+        lambda p: with_node(p, ONE, gpus=9),
+        "(GPU type, GPUs, cores, MB)",
+    ),
+    (
+        "a node is listed twice",
+        lambda p: changed(p, nodes=(*p.nodes, p.nodes[0])),
+        "node eight-h100/main/01 is listed 2 times",
+    ),
+    (
+        "a node is in service in no quarter",
+        lambda p: with_node(p, TWO, in_service=()),
+        "not in quarters of the horizon",
+    ),
+    (
+        "a purchase is listed for fewer nodes than enter service",
+        lambda p: with_line(p, 0, count=0, total_cents=0),
+        "listed for offer buy-h100 is 0, in service enter 1",
+    ),
+    (
+        "a purchase is listed at another price",
+        lambda p: with_line(p, 0, unit_price_cents=29_999_999, total_cents=29_999_999),
+        "unit_price_cents of offer buy-h100",
+    ),
+    (
+        "a purchase hides that its price is illustrative",
+        lambda p: with_line(p, 1, illustrative=False),
+        "illustrative of offer buy-l40s",
+    ),
+    (
+        "an order is listed too late",
+        lambda p: with_line(p, 0, order_by="2027-01-08"),
+        "order_by of offer buy-h100",
+    ),
+    (
+        "a cost line is off by one cent",
+        lambda p: with_cost(p, "support", cents=(0, 900_002, 900_001)),
+        "support by quarter, cents, is (0, 900002, 900001)",
+    ),
+    (
+        "a present value is off by one cent",
+        lambda p: with_cost(p, "residual value", present_cents=-30_582_840),
+        "the present value of residual value, cents, is -30582840",
+    ),
+    (
+        "a total is off by one cent",
+        lambda p: with_cost(p, "rent", total_cents=14_506_561),
+        "rent in total, cents, is 14506561",
+    ),
+    (
+        "a kind of cost is left out",
+        lambda p: changed(p, costs=p.costs[:-1]),
+        "rent is missing from the costs",
+    ),
+    (
+        "the cost is off by one cent",
+        lambda p: with_proof(p, cost_cents=p.proof.cost_cents + 1),
+        "the net present cost, cents,",
+    ),
+    (
+        "the bound is above the cost",
+        lambda p: with_proof(p, bound_cents=p.proof.cost_cents + 1),
+        "is above the cost",
+    ),
+    ("the gap is understated", lambda p: with_proof(p, gap=0.0), "the gap is stated as 0.0"),
+    (
+        "the status says proved beyond the asked gap",
+        lambda p: with_proof(p, asked_gap=1e-9),
+        "the status is proved, but the gap",
+    ),
+    (
+        "the terms do not add up to the bound",
+        lambda p: with_proof(p, bound_terms=p.proof.bound_terms[:1]),
+        "the terms of the bound add up to 6002",
+    ),
+    (
+        "the bound has no terms",
+        lambda p: with_proof(p, bound_terms=(), bound_cents=0, cost_cents=0, gap=0.0),
+        "the bound has no terms",
+    ),
+    (
+        "the jobs' price tags do not add up",
+        lambda p: with_job(p, "chat", tag_cents=1),
+        "the sum of the jobs' price tags",
+    ),
+    ("a job is not listed", lambda p: changed(p, jobs=p.jobs[1:]), "the list of jobs"),
+    (
+        "a job's units are misstated",
+        lambda p: with_job(p, "chat", units=(1, 1, 2)),
+        "job chat: units by quarter",
+    ),
+    (
+        "a job's GPU types are misstated",
+        lambda p: with_job(p, "chat", gpu_types=(("l40s-48gb", 2),)),
+        "job chat: GPU types",
+    ),
+    (
+        "a job's team is misstated",
+        lambda p: with_job(p, "chat", team="other"),
+        "(kind, derived from, by, team)",
+    ),
+    (
+        "a sizing is not what the rules give",
+        lambda p: changed(p, sizings={**p.sizings, "id-chat": p.sizings["id-big"]}),
+        "job chat: its sizing is not what the rules give",
+    ),
+    (
+        "a quarter is left out",
+        lambda p: changed(p, quarters=p.quarters[:2]),
+        "the horizon is ('2027Q1', '2027Q2')",
+    ),
+    (
+        "a quarter has no placements",
+        lambda p: changed(p, placements=p.placements[:2]),
+        "the number of quarters placed is 2",
+    ),
+    (
+        "the day of the plan is another",
+        lambda p: changed(p, as_of="2026-12-14"),
+        "the earliest day of an order",
+    ),
+    (
+        "moves are miscounted",
+        lambda p: changed(p, moves=(0, 1, 0)),
+        "the number of units that move",
+    ),
+    (
+        "storage is miscounted",
+        lambda p: changed(p, storage_mb=(500, 500, 1000)),
+        "the storage for tuned assets",
+    ),
+    (
+        "utilization is miscounted",
+        lambda p: with_pool(p, 0, gpus_used=(8, 20, 24)),
+        "2027Q1: eight-h100 at main: gpus_used is 8",
+    ),
+    (
+        "more GPUs are stranded than are free",
+        lambda p: with_pool(p, 0, gpus_stranded=(3, 0, 0)),
+        "3 GPUs stranded of 2 free ones",
+    ),
+    ("a pool is left out", lambda p: changed(p, pools=p.pools[:1]), "the list of pools"),
+]
+
+
+@pytest.mark.parametrize(
+    ("broken", "expected"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN]
+)
+def test_the_check_notices_when(case, plan, broken, expected):
+    with pytest.raises(CheckError) as caught:
+        check(case.inputs, case.jobs, broken(plan))
+    assert any(expected in violation for violation in caught.value.violations)
+
+
+def test_a_right_plan_is_confirmed_in_sentences(case, plan):
+    confirmed = check(case.inputs, case.jobs, plan)
+    assert "no GPU is held twice" in confirmed
+    assert "each of 13 units (job × quarter) is placed exactly once" in confirmed
+
+
+def test_a_failed_check_has_its_own_exit_code():
+    assert CheckError(("x",)).exit_code is ExitCode.UNVERIFIED
+
+
+def test_all_violations_are_listed_at_once(case, plan):
+    broken = with_proof(changed(plan, moves=(1, 1, 1)), gap=0.5)
+    with pytest.raises(CheckError) as caught:
+        check(case.inputs, case.jobs, broken)
+    assert len(caught.value.violations) == 2
+
+
+def inputs_with(case, **policies):
+    scenario = case.inputs.scenario
+    return changed(
+        case.inputs, scenario=changed(scenario, policies=changed(scenario.policies, **policies))
+    )
+
+
+def test_a_spare_node_in_use_is_noticed(case, plan):
+    with pytest.raises(CheckError, match="eight-h100 at main must keep 1 spare, 0 of 1 nodes"):
+        check(inputs_with(case, spare_nodes={"eight-h100": 1}), case.jobs, plan)
+
+
+@pytest.mark.parametrize(("name", "maximum"), [("buy-h100", 0), ("rent-h100", 0)])
+def test_an_offer_taken_beyond_its_maximum_is_noticed(case, plan, name, maximum):
+    offers = tuple(
+        changed(offer, maximum=maximum) if offer.name == name else offer
+        for offer in case.inputs.offers
+    )
+    with pytest.raises(CheckError, match=f"offer {name} gives at most 0 nodes, the plan takes 1"):
+        check(changed(case.inputs, offers=offers), case.jobs, plan)
+
+
+def test_a_rent_is_limited_in_each_quarter_and_not_in_sum(case, plan):
+    assert sum(line.count for line in plan.acquisitions if line.kind == "rent") == 2
+    assert next(offer for offer in case.inputs.offers if offer.kind == "rent").maximum == 1
+    check(case.inputs, case.jobs, plan)
+
+
+def with_figures(case, plan, node_type, **figures):
+    """A node type with other figures, in the catalog and in the plan."""
+    catalog = case.inputs.catalog
+    node = catalog.nodes[node_type]
+    new = {name: changed(getattr(node, name), value=value) for name, value in figures.items()}
+    nodes = {**catalog.nodes, node_type: changed(node, **new)}
+    return changed(case.inputs, catalog=changed(catalog, nodes=nodes))
+
+
+def test_a_node_that_gives_more_cores_than_it_has_is_noticed(case, plan):
+    inputs = with_figures(case, plan, "eight-h100", cpu_cores=7)
+    short = changed(
+        plan,
+        nodes=tuple(
+            changed(node, cpus=7) if node.node_type == "eight-h100" else node for node in plan.nodes
+        ),
+    )
+    with pytest.raises(CheckError, match="2027Q1: eight-h100/main/01 has 7 cores, 8 are taken"):
+        check(inputs, case.jobs, short)
+
+
+def test_a_node_that_gives_more_memory_than_it_has_is_noticed(case, plan):
+    inputs = with_figures(case, plan, "eight-h100", host_memory_gb=479)
+    short = changed(
+        plan,
+        nodes=tuple(
+            changed(node, memory_mb=479_000) if node.node_type == "eight-h100" else node
+            for node in plan.nodes
+        ),
+    )
+    with pytest.raises(CheckError, match="has 479000 MB of memory, 480000 are taken"):
+        check(inputs, case.jobs, short)
+
+
+def test_a_unit_that_spans_nodes_without_a_fabric_is_noticed(case, plan):
+    catalog = case.inputs.catalog
+    bare = changed(catalog.nodes["eight-h100"], scale_out_fabric=None)
+    nodes = {**catalog.nodes, "eight-h100": bare}
+    inputs = changed(case.inputs, catalog=changed(catalog, nodes=nodes))
+    with pytest.raises(CheckError, match="big spans nodes of eight-h100, which has no fabric"):
+        check(inputs, case.jobs, plan)
+
+
+def test_a_unit_that_spans_two_sites_is_noticed(case, plan):
+    scenario = case.inputs.scenario
+    fleet = {**scenario.fleet, "far": FleetEntry(node_type="eight-h100", count=1, site="far")}
+    inputs = changed(case.inputs, scenario=changed(scenario, fleet=fleet))
+    far = changed(plan.nodes[0], id="eight-h100/far/01", site="far", entry="far")
+    there = with_uses(
+        changed(plan, nodes=(*plan.nodes, far)), 1, move(RENTED, 0, "eight-h100/far/01")
+    )
+    with pytest.raises(CheckError, match="unit 1 of big spans different pools"):
+        check(inputs, case.jobs, there)
+
+
+def test_a_rejected_gpu_type_is_noticed_even_if_the_plan_says_it_may(case, plan):
+    jobs = tuple(replace_candidates(job) if job.name == "chat" else job for job in case.jobs)
+    sizings = {**plan.sizings, "id-chat": jobs[1].sizing}
+    with pytest.raises(CheckError, match="unit 1 of chat may not use h100-80gb-sxm"):
+        check(case.inputs, jobs, changed(plan, sizings=sizings))
+
+
+def replace_candidates(job):
+    only = tuple(item for item in job.sizing.candidates if item.gpu_type == "l40s-48gb")
+    return changed(job, sizing=changed(job.sizing, candidates=only))
+
+
+def test_the_check_does_not_depend_on_who_made_the_plan(case, plan):
+    """A solution that claims another cost than its nodes have does not survive."""
+    wrong = replace(case, solution=replace(case.solution, cost_cents=case.solution.cost_cents - 1))
+    with pytest.raises(CheckError, match="the net present cost"):
+        check(case.inputs, case.jobs, wrong.plan)

@@ -1,0 +1,82 @@
+from planner.errors import CheckError, Finding, InfeasibleError, InputError, LimitError
+from planner.report.findings import Pen, draw_error, draw_findings
+
+TYPO = Finding(
+    "'qlorra' is not one of full, lora, qlora, p-tuning",
+    file="scenario.yaml",
+    line=12,
+    column=13,
+    path="jobs.chat-tune.tune.method",
+    source_line="    method: qlorra",
+    hint="did you mean 'qlora'?",
+)
+
+
+def test_a_mistake_shows_place_line_caret_and_hint():
+    assert draw_findings((TYPO,), Pen()) == (
+        "error: scenario.yaml:12:13: jobs.chat-tune.tune.method: "
+        "'qlorra' is not one of full, lora, qlora, p-tuning\n"
+        "   |\n"
+        "12 |     method: qlorra\n"
+        "   |             ^\n"
+        "hint: did you mean 'qlora'?\n"
+        "\n"
+        "1 mistake\n"
+    )
+
+
+def test_mistakes_of_several_files_are_counted():
+    other = Finding("has no content", file="other.yaml")
+    assert draw_findings((TYPO, other), Pen()).endswith("2 mistakes in 2 files\n")
+
+
+def test_the_caret_stands_under_its_character_after_wide_letters_and_tabs():
+    finding = Finding("x", file="f", line=1, column=4, source_line="日\t: bad")
+    lines = draw_findings((finding,), Pen()).splitlines()
+    assert lines[2] == "1 | 日 : bad"
+    assert lines[3] == "  |     ^"
+
+
+def test_a_very_long_line_is_cut_around_the_mistake():
+    line = "a" * 500 + "!" + "b" * 500
+    finding = Finding("x", file="f", line=1, column=501, source_line=line)
+    lines = draw_findings((finding,), Pen()).splitlines()
+    assert len(lines[2]) < 140
+    assert lines[2][lines[3].index("^")] == "!"
+
+
+def test_no_file_steers_the_terminal():
+    finding = Finding("bad \x1b[2J", file="f", line=1, column=1, source_line="\x1b]0;x\x07")
+    assert "\x1b" not in draw_findings((finding,), Pen())
+
+
+def test_colour_is_only_paint():
+    coloured = draw_findings((TYPO,), Pen(colour=True))
+    assert coloured.replace("\x1b[1;31m", "").replace("\x1b[36m", "").replace(
+        "\x1b[0m", ""
+    ) == draw_findings((TYPO,), Pen())
+
+
+def test_ascii_findings_hold_ascii_alone():
+    assert draw_findings((Finding("größer – 8"),), Pen(unicode=False)).isascii()
+
+
+def test_infeasible_gives_every_reason_and_remedy():
+    error = InfeasibleError("2027Q2 needs 3 nodes more", ("job a: …", "job b: …"), ("buy 3",))
+    assert draw_error(error, Pen()).splitlines() == [
+        "infeasible: 2027Q2 needs 3 nodes more",
+        "  job a: …",
+        "  job b: …",
+        "hint: buy 3",
+    ]
+
+
+def test_a_failed_check_says_that_nothing_is_printed():
+    text = draw_error(CheckError(("GPU 3 is held twice",)), Pen())
+    assert "the plan failed its independent check (1 disagreement)" in text
+    assert "GPU 3 is held twice" in text
+
+
+def test_other_errors_are_one_sentence():
+    assert draw_error(LimitError("no plan found in 1 s"), Pen()) == "error: no plan found in 1 s\n"
+    assert draw_error(InputError(Finding("x")), Pen()) == "error: x\n\n1 mistake\n"

@@ -1,0 +1,159 @@
+import re
+
+import pytest
+
+from planner.report import markdown
+from planner.report.plan import FULL, SCREEN, Detail, plan_document
+from planner.report.terminal import Look, draw
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_plan_is_drawn_as_before(plan, golden, width):
+    golden(f"plan-{width}.txt", draw(plan_document(plan, SCREEN), Look(width)))
+
+
+def test_the_plan_in_ascii_is_drawn_as_before(plan, golden):
+    golden("plan-80-ascii.txt", draw(plan_document(plan, SCREEN), Look(80, unicode=False)))
+
+
+def test_the_plan_in_markdown_is_drawn_as_before(plan, golden):
+    golden("plan.md", markdown.draw(plan_document(plan, FULL)))
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
+def test_no_line_is_wider_than_the_page(plan, width):
+    text = draw(plan_document(plan, SCREEN), Look(width))
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_a_narrow_page_loses_no_figure(plan):
+    wide = draw(plan_document(plan, SCREEN), Look(160))
+    narrow = draw(plan_document(plan, SCREEN), Look(40))
+    figures = re.compile(r"[0-9][0-9,]{3,}")
+    assert set(figures.findall(wide)) <= set(figures.findall(narrow))
+
+
+def test_an_ascii_page_holds_ascii_alone(plan):
+    text = draw(plan_document(plan, SCREEN), Look(80, unicode=False))
+    assert text.isascii()
+    assert "Buy 1 x PowerEdge XE9680" in text
+
+
+def test_colour_adds_escapes_and_changes_no_word(plan):
+    plain = draw(plan_document(plan, SCREEN), Look(80))
+    coloured = draw(plan_document(plan, SCREEN), Look(80, colour=True))
+    assert "\x1b[" not in plain
+    assert "\x1b[" in coloured
+    stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
+
+
+def test_the_same_plan_gives_the_same_bytes(plan):
+    assert draw(plan_document(plan, SCREEN), Look(80)) == draw(
+        plan_document(plan.model_copy(), SCREEN), Look(80)
+    )
+
+
+def test_the_ask_says_what_how_many_by_when_how_much_and_how_well_proved(plan):
+    text = markdown.draw(plan_document(plan, FULL))
+    assert (
+        "Buy 1 × PowerEdge XE9680 (8× h200-141gb-sxm) by 2027Q2 (order by 2027-01-07) and rent "
+        "1 × PowerEdge R760xa (4× l40s-48gb) in 2027Q1–Q3 for $126,357 net present cost over "
+        "3 quarters, at illustrative prices; proved optimal for these inputs to within $5.00 "
+        "(gap 0.004 %), checked independently."
+    ) in text
+
+
+def test_a_plan_that_buys_nothing_says_so(plan):
+    text = markdown.draw(plan_document(plan.model_copy(update={"acquisitions": ()}), FULL))
+    assert "Buy and rent nothing: the owned fleet runs every job for $126,357" in text
+    assert "Nothing to buy and nothing to rent." in text
+    assert "illustrative prices" not in text
+
+
+def test_a_plan_that_only_rents_asks_for_no_purchase(plan):
+    rents = tuple(line for line in plan.acquisitions if line.kind == "rent")
+    text = markdown.draw(plan_document(plan.model_copy(update={"acquisitions": rents}), FULL))
+    assert "**Rent 1 × PowerEdge R760xa (4× l40s-48gb) in 2027Q1–Q3 for" in text
+
+
+def test_rent_that_varies_says_up_to_how_many(plan):
+    rents = [line for line in plan.acquisitions if line.kind == "rent"]
+    rents[1] = rents[1].model_copy(update={"count": 3})
+    text = markdown.draw(
+        plan_document(plan.model_copy(update={"acquisitions": tuple(rents)}), FULL)
+    )
+    assert "Rent up to 3 × PowerEdge R760xa" in text
+
+
+def test_an_unproved_plan_cannot_be_taken_for_a_proved_one(plan):
+    proof = plan.proof.model_copy(update={"status": "not proved", "gap": 0.0132})
+    text = markdown.draw(plan_document(plan.model_copy(update={"proof": proof}), FULL))
+    assert "NOT proved: the best plan found, at most $5.00 dearer than the best there is" in text
+    assert "(gap 1.32 %)" in text
+    assert "proved optimal" not in text
+
+
+def test_warnings_keep_the_plans_order_and_name_their_origin_once(plan):
+    text = markdown.draw(plan_document(plan, FULL))
+    warnings = text[text.index("## Warnings") :].splitlines()
+    assert warnings[2].startswith("- Purchase prices are illustrative")
+    assert warnings[3].startswith("- claims-tune has no spare node")
+    assert text.count("rule policies/discount-rate") == 1
+
+
+def test_many_files_of_one_role_are_counted(plan):
+    files = (("scenario", "s.yaml", "aa"), *(("rules", f"{n}.yaml", "bb") for n in range(80)))
+    made = plan.provenance.model_copy(update={"files": files})
+    text = markdown.draw(plan_document(plan.model_copy(update={"provenance": made}), FULL))
+    assert "| 80 files, each in plan.json | rules |  |" in text
+    assert "| s.yaml | scenario | aa |" in text
+
+
+def test_alike_quarters_and_alike_nodes_are_drawn_once(plan):
+    text = draw(plan_document(plan, SCREEN), Look(100))
+    assert "xe9680-h100/dc-east/01–02 (×2)  [BBBBBBBB]  B batch-inference (spans nodes)" in text
+    assert "2027Q2–Q3: 3 of 5 nodes in use, 1 kept as spare" in text
+    assert "2027Q3:" not in text
+
+
+def test_a_long_portfolio_is_cut_and_says_how_much_is_left(plan):
+    small = Detail(jobs=1, map_lines=1, notes=1, rules=1)
+    text = draw(plan_document(plan, small), Look(100))
+    assert "… 3 more jobs with tags of 31,000,100 USD, all of them in plan.json" in text
+    assert "… 2 more nodes, all of them in `placements` of plan.json" in text
+    assert "… 1 more note, all of them in plan.json" in text
+    assert "2 rules spoke" in text
+    assert "All jobs" in text
+
+
+def test_more_jobs_than_letters_get_letters_line_by_line(plan):
+    use = plan.placements[0][0]
+    crowd = tuple(
+        use.model_copy(
+            update={
+                "node": f"r760xa-l40s/cloud/r{number}",
+                "occupants": (use.occupants[0].model_copy(update={"job": f"job-{number}"}),),
+            }
+        )
+        for number in range(60)
+    )
+    template = plan.nodes[-1]
+    nodes = tuple(template.model_copy(update={"id": use.node}) for use in crowd)
+    changed = plan.model_copy(
+        update={"nodes": nodes, "placements": (crowd, crowd, crowd), "acquisitions": ()}
+    )
+    text = draw(plan_document(changed, FULL), Look(100))
+    assert "letters are given anew on each line" in text
+    assert re.search(r"r59 +\[A···\]  A job-59", text)
+
+
+def test_every_erratum_of_a_rule_that_spoke_is_shown(plan):
+    none_listed = Detail(jobs=60, map_lines=40, notes=20, rules=0)
+    text = draw(plan_document(plan, none_listed), Look(200))
+    assert "the source writes 0.128 beside 15.375, which gives 15.384" in text
+
+
+def test_terms_of_the_bound_are_shown_to_add_up_to_it(plan):
+    text = draw(plan_document(plan, SCREEN), Look(100))
+    assert re.search(r"^Bound +\$126,351\.60$", text, re.MULTILINE)

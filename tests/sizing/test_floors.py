@@ -1,0 +1,94 @@
+"""Published points are never undercut by a job at least as large, and bind no smaller one."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.inputs.scenario import Job
+
+POINTS = [
+    ("70b-lora", {"parameters_b": 70, "method": "lora", "sequence": 1024, "batch": 32}, 8),
+    ("8b-small", {"parameters_b": 8, "method": "qlora", "sequence": 512, "batch": 2}, 1),
+    ("8b-large", {"parameters_b": 8, "method": "qlora", "sequence": 8192, "batch": 128}, 8),
+    ("8b-full-long", {"parameters_b": 8, "method": "full", "sequence": 32000, "batch": 1}, 2),
+    ("8b-lora-long", {"parameters_b": 8, "method": "lora", "sequence": 64000, "batch": 1}, 2),
+]
+BINDING = [point for point in POINTS if point[0] in ("70b-lora", "8b-large", "8b-lora-long")]
+
+
+@pytest.mark.parametrize(("name", "job", "gpus"), POINTS, ids=[point[0] for point in POINTS])
+def test_a_published_point_is_met_on_its_own_gpu(candidate, name, job, gpus):
+    assert candidate("a100-80gb-sxm", tune=job).gpus == gpus
+
+
+@pytest.mark.parametrize(("name", "job", "gpus"), BINDING, ids=[point[0] for point in BINDING])
+def test_a_larger_job_is_held_to_the_point(candidate, name, job, gpus):
+    for larger in (
+        job | {"parameters_b": job["parameters_b"] + 1},
+        job | {"sequence": job["sequence"] * 2},
+        job | {"batch": job["batch"] * 2},
+    ):
+        assert candidate("a100-80gb-sxm", tune=larger).gpus >= gpus
+
+
+@pytest.mark.parametrize(("name", "job", "gpus"), BINDING, ids=[point[0] for point in BINDING])
+def test_a_job_just_below_the_point_is_not_held_to_it(candidate, name, job, gpus):
+    for smaller in (
+        job | {"sequence": job["sequence"] - 1},
+        job | {"parameters_b": job["parameters_b"] * 0.97},
+    ):
+        tuned = candidate("a100-80gb-sxm", tune=smaller)
+        assert tuned.gpus < gpus
+        assert tuned.decided_by != "floor"
+
+
+def test_a_batch_just_below_the_point_frees_the_job(candidate):
+    job = {"parameters_b": 70, "method": "lora", "sequence": 1024, "batch": 31}
+    assert candidate("a100-80gb-sxm", tune=job).gpus == 4
+
+
+def test_llama_2_70b_counts_as_70b_though_it_has_less(candidate):
+    job = {"parameters_b": 68.977, "method": "lora", "sequence": 1024, "batch": 32}
+    assert candidate("a100-80gb-sxm", tune=job).decided_by == "floor"
+
+
+def test_qlora_is_not_held_to_the_point_of_lora(candidate):
+    job = {"parameters_b": 70, "method": "qlora", "sequence": 1024, "batch": 32}
+    assert candidate("a100-80gb-sxm", tune=job).gpus == 1
+
+
+def test_a_full_fine_tune_is_held_to_the_point_of_lora(candidate):
+    job = {"parameters_b": 8, "method": "full", "sequence": 64000, "batch": 1, "optimizer": "sgd"}
+    tuned = candidate("a100-80gb-sxm", tune=job)
+    assert "floors/8b-lora-sequence-64000-batch-1" in {step.rule for step in tuned.trace}
+
+
+def test_of_several_points_the_largest_counts_and_all_are_shown(candidate):
+    job = {"parameters_b": 70, "method": "lora", "sequence": 64000, "batch": 128}
+    tuned = candidate("a100-80gb-sxm", tune=job)
+    floors = {step.rule for step in tuned.trace if step.rule.startswith("floors/")}
+    assert tuned.gpus == 8
+    assert {
+        "floors/70b-lora-sequence-1024-batch-32",
+        "floors/8b-sequence-8192-batch-128",
+        "floors/8b-lora-sequence-64000-batch-1",
+        "floors/8b-sequence-512-batch-2",
+    } <= floors
+
+
+def test_a_point_is_scaled_to_the_memory_of_the_gpu(candidate):
+    job = {"parameters_b": 70, "method": "lora", "sequence": 1024, "batch": 32}
+    small, large = (candidate(gpu, tune=job) for gpu in ("l40s-48gb", "h200-141gb-sxm"))
+    assert (small.gpus, large.gpus) == (16, 8)
+    assert small.gpu_memory_mb == large.gpu_memory_mb == 640_000
+
+
+def test_a_point_does_not_bind_a_job_that_leaves_its_size_open(candidate):
+    tuned = candidate("a100-80gb-sxm", tune={"parameters_b": 70, "method": "lora", "batch": 32})
+    assert not any(step.rule.startswith("floors/") for step in tuned.trace)
+
+
+def test_a_floor_plans_no_more_memory_than_the_gpus_offer(sizer):
+    job = Job.model_validate({"tune": POINTS[0][1]})
+    for one in sizer(headroom="0.1").size(job).candidates:
+        assert one.gpu_memory_mb <= one.gpu_capacity_mb

@@ -1,0 +1,203 @@
+"""Every figure that the sources publish comes out of the public interface."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import ceil
+
+import pytest
+
+from planner.inputs.scenario import Job
+
+ADAPTERS = {"count": 2, "size_gb": Decimal("0.125")}
+
+
+@pytest.mark.parametrize(
+    ("bits", "memory_mb", "quoted_gb"), [(16, 30375, 31), (8, 15375, 16), (4, 7875, 8)]
+)
+def test_a_10b_base_with_two_adapters_needs_what_the_peft_page_says(
+    candidate, bits, memory_mb, quoted_gb
+):
+    served = candidate(
+        "h100-80gb-sxm", serve={"parameters_b": 10, "bits": bits, "adapters": ADAPTERS}
+    )
+    assert served.gpu_memory_mb == memory_mb
+    assert ceil(served.gpu_memory_mb / 1000) == quoted_gb
+    assert (served.gpus, served.cpus, served.memory_mb) == (1, 2, memory_mb)
+
+
+def test_the_adapter_size_that_the_8_bit_example_writes_gives_15384_mb(candidate):
+    adapters = {"count": 2, "size_gb": Decimal("0.128")}
+    served = candidate("h100-80gb-sxm", serve={"parameters_b": 10, "bits": 8, "adapters": adapters})
+    assert served.gpu_memory_mb == 15384
+
+
+def test_llama_70b_at_16_bit_does_not_fit_two_gpus_of_80_gb(candidate):
+    served = candidate("h100-80gb-sxm", serve={"parameters_b": 70})
+    assert served.gpu_memory_mb == 168_000
+    assert served.gpus == 4
+    assert served.decided_by == "parallelism"
+    needed = next(step for step in served.trace if step.rule == "capacity/gpus-for-memory")
+    assert needed.result.value == 3
+
+
+def test_llama_70b_at_8_bit_needs_84_gb_and_not_21(candidate):
+    served = candidate("h100-80gb-sxm", serve={"parameters_b": 70, "bits": 8})
+    assert (served.gpu_memory_mb, served.gpus) == (84_000, 2)
+
+
+def test_llama_70b_at_4_bit_needs_42_gb(candidate):
+    served = candidate("l40s-48gb", serve={"parameters_b": 70, "bits": 4})
+    assert (served.gpu_memory_mb, served.gpus, served.decided_by) == (42_000, 1, "memory")
+
+
+def test_a_full_fine_tune_of_13b_in_fp32_adds_up_as_the_source_adds(candidate):
+    tuned = candidate(
+        "h100-80gb-sxm",
+        tune={
+            "parameters_b": 13,
+            "method": "full",
+            "precision": "fp32",
+            "batch": 1,
+            "sequence": 64,
+        },
+    )
+    results = {step.rule: step.result.value for step in tuned.trace}
+    assert results["storage/trained-fp32"] == 52
+    assert results["tuning/training-memory"] == 208
+    assert results["tuning/gradients"] == 52
+    assert results["tuning/optimizer-adamw"] == 104
+    assert results["tuning/full-memory"] == 436.8
+    assert tuned.gpu_memory_mb == 436_800
+    assert tuned.gpus == 8
+
+
+def test_sgd_keeps_one_state_per_parameter_where_adamw_keeps_two(candidate):
+    tuned = candidate(
+        "h100-80gb-sxm",
+        tune={"parameters_b": 13, "method": "full", "precision": "fp32", "optimizer": "sgd"},
+    )
+    assert tuned.gpu_memory_mb == 374_400
+
+
+def test_lora_is_inference_of_the_base_and_training_of_the_adapter(candidate):
+    tuned = candidate(
+        "h100-80gb-sxm",
+        tune={"model": "llama-3.1-8b", "method": "lora", "batch": 1, "sequence": 512},
+    )
+    assert tuned.gpu_memory_mb == 19_502
+    assert (tuned.gpus, tuned.decided_by, tuned.storage_mb) == (1, "memory", 28)
+
+
+def test_the_adapter_rank_changes_the_asset(candidate):
+    tuned = candidate(
+        "h100-80gb-sxm", tune={"model": "llama-3.1-8b", "method": "lora", "adapter_rank": 64}
+    )
+    assert tuned.storage_mb == 110
+
+
+def test_qlora_loads_its_base_at_4_bit_unless_told_otherwise(candidate):
+    job = {"model": "llama-3.1-70b", "method": "qlora", "batch": 1, "sequence": 512}
+    at_four = candidate("h100-80gb-sxm", tune=job)
+    at_eight = candidate("h100-80gb-sxm", tune=job | {"base_bits": 8})
+    assert at_eight.gpu_memory_mb - at_four.gpu_memory_mb == pytest.approx(42_332, abs=2)
+
+
+def test_a_model_known_by_its_size_alone_gets_an_adapter_by_share(candidate):
+    tuned = candidate("h100-80gb-sxm", tune={"parameters_b": 8, "method": "lora"})
+    assert "tuning/adapter-share" in {step.rule for step in tuned.trace}
+
+
+def test_latent_attention_is_not_measured_by_the_lora_shape_rule(candidate):
+    tuned = candidate("h100-80gb-sxm", tune={"model": "latent", "method": "lora"})
+    rules = {step.rule for step in tuned.trace}
+    assert "tuning/adapter-share" in rules
+    assert "tuning/lora-parameters" not in rules
+
+
+@pytest.mark.parametrize(
+    ("method", "gpus"), [("full", 4), ("lora", 2), ("qlora", 1), ("p-tuning", 2)]
+)
+def test_the_published_baseline_decides_where_the_job_says_little(candidate, method, gpus):
+    tuned = candidate("a100-80gb-sxm", tune={"parameters_b": 3, "method": method})
+    assert tuned.gpus == gpus
+    assert tuned.decided_by == ("memory" if method == "qlora" else "baseline")
+
+
+@pytest.mark.parametrize(
+    ("gpu_type", "gpus"), [("h100-80gb-sxm", 4), ("h200-141gb-sxm", 4), ("l40s-48gb", 8)]
+)
+def test_a_baseline_is_scaled_to_the_memory_of_the_gpu(candidate, gpu_type, gpus):
+    tuned = candidate(gpu_type, tune={"parameters_b": 3, "method": "full"})
+    assert tuned.gpus == gpus
+
+
+def test_memory_beyond_the_baseline_wins_over_it(candidate):
+    tuned = candidate("h100-80gb-sxm", tune={"model": "llama-3.1-70b", "method": "lora"})
+    assert (tuned.gpus, tuned.gpu_memory_mb) == (4, 170_430)
+
+
+def test_a_baseline_is_shown_even_where_the_formula_decides(candidate):
+    tuned = candidate(
+        "h100-80gb-sxm",
+        tune={"model": "llama-3.1-8b", "method": "lora", "batch": 1, "sequence": 512},
+    )
+    assert "baselines/lora" in {step.rule for step in tuned.trace}
+    assert tuned.gpus == 1
+
+
+def test_a_trace_reads_like_the_sum_a_person_would_write(candidate):
+    served = candidate("h100-80gb-sxm", serve={"parameters_b": 10, "adapters": ADAPTERS})
+    first = served.trace[0]
+    assert first.worked == "((10 × 2) + (2 × 0.125)) × 1.5"
+    assert (first.result.value, first.result.unit) == (30.375, "GB")
+    assert first.inputs[0].origin == "job"
+    assert "ibm.com" in first.sources[0]
+
+
+def test_every_step_comes_after_the_steps_it_needs(candidate):
+    tuned = candidate(
+        "l40s-48gb", tune={"model": "llama-3.1-70b", "method": "lora", "dataset_tokens": 10**9}
+    )
+    known: set[str] = set()
+    for step in tuned.trace:
+        needed = {q.name for q in step.inputs if q.origin.startswith("rule ")}
+        assert needed <= known, step.rule
+        known.add(step.result.name)
+
+
+def test_the_smaller_of_marketed_and_reported_memory_counts(candidate):
+    served = candidate("h100-80gb-sxm", serve={"parameters_b": 10})
+    assert served.gpu_capacity_mb == 80_000
+
+
+def test_a_need_that_fills_the_gpus_exactly_takes_no_further_one(candidate):
+    fixed = candidate("h100-80gb-sxm", fixed={"gpu_memory_gb": 160})
+    assert (fixed.gpus, fixed.gpu_memory_mb, fixed.gpu_capacity_mb) == (2, 160_000, 160_000)
+
+
+def test_no_float_dust_adds_a_gpu(sizer):
+    job = Job.model_validate({"fixed": {"gpu_memory_gb": Decimal("100.8")}})
+    sizing = sizer(headroom="0.3").size(job)
+    found = {one.gpu_type: one.gpus for one in sizing.candidates}
+    assert found["l40s-48gb"] == 4, "3 × 48 × 0.7 is exactly 100.8, and 3 becomes 4 by the counts"
+    needed = next(
+        step
+        for one in sizing.candidates
+        if one.gpu_type == "l40s-48gb"
+        for step in one.trace
+        if step.rule == "capacity/gpus-for-memory"
+    )
+    assert needed.result.value == 3
+
+
+def test_a_fixed_job_keeps_its_figures(candidate):
+    fixed = candidate("h100-80gb-sxm", fixed={"gpus": 3, "cpus": 20, "memory_gb": Decimal("64.5")})
+    assert (fixed.gpus, fixed.cpus, fixed.memory_mb, fixed.decided_by) == (3, 20, 64_500, "stated")
+
+
+def test_a_sizing_says_in_one_line_what_it_is_about(size):
+    tuned = size(tune={"model": "llama-3.1-8b", "method": "lora", "sequence": 4096, "batch": 8})
+    assert tuned.summary == "LoRA tuning of llama-3.1-8b, sequence 4,096, batch 8"
+    served = size(serve={"parameters_b": 10, "bits": 8, "adapters": ADAPTERS})
+    assert served.summary == "serving of 10 B parameters at 8 bit with 2 adapters of 0.125 GB"
