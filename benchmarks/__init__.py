@@ -1,0 +1,1 @@
+"""Measures the planner against its targets: `python -m benchmarks`."""

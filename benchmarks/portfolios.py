@@ -36,12 +36,12 @@ _KINDS = (
 )
 _SIZES_B = (3, 7, 8, 13, 20, 34, 70, 123, 405)
 _WORK = (
-    ("full", 16.0, 12, 220, False),
-    ("full-offload", 8.0, 14, 450, False),
-    ("lora", 2.6, 8, 110, False),
-    ("qlora", 0.9, 8, 90, False),
-    ("serve-16", 2.4, 6, 60, False),
-    ("serve-8", 1.3, 6, 50, True),
+    ("full", 16.0, 8, 220, False),
+    ("full-offload", 8.0, 10, 450, False),
+    ("lora", 2.6, 6, 110, False),
+    ("qlora", 0.9, 6, 90, False),
+    ("serve-16", 2.4, 4, 60, False),
+    ("serve-8", 1.3, 4, 50, True),
 )
 """Name, GB of GPU memory per billion parameters, cores per GPU, host GB per GPU, needs 8-bit."""
 
@@ -61,7 +61,7 @@ def _archetypes() -> list[_Archetype]:
     return [
         _Archetype(
             size_b * per_b * (1.0 if small else 1.6),
-            cpus if small else cpus + 4,
+            cpus if small else cpus + 2,
             host_gb if small else round(host_gb * 1.35),
             eight_bit,
             name.startswith(("full", "lora", "qlora")),

@@ -31,6 +31,9 @@ _DUAL_FEASIBLE_ORDERS = range(1, 8)
 CENTS_PER_UNIT = 100_000
 """The objective is stated in thousands of dollars, so that its coefficients stay near 1."""
 
+_USEFUL_ROOM = 0.08
+"""Share of a pool's cores and memory beyond which more room makes no layout easier."""
+
 Terms = dict[int, float]
 
 
@@ -66,8 +69,8 @@ class Counts:
     """(pool, quarter) -> variable: nodes that may run units, where spare nodes are asked for."""
     splits: set[int]
     """Variables that split units of a GPU type over its pools."""
-    host_rows: dict[int, tuple[int, int]]
-    """Row of cores or memory summed over a pool -> (pool, quarter)."""
+    room_rows: dict[int, tuple[int, int]]
+    """Rows of cores, of memory and of cuts -> (pool, quarter): where room makes layouts easier."""
     demand_rows: list[int]
     supply_rows: dict[int, list[int]]
 
@@ -109,15 +112,18 @@ class Counts:
     def with_room(self, values: tuple[float, ...]) -> Program:
         """A copy, for node counts held at these values, that leaves as much room as it can.
 
-        One share of every pool's cores and memory is kept free, and made as large as possible: the
-        more even the room, the easier the units are to lay out. GPUs need none, they divide evenly.
+        In each pool one share of cores, memory and every cut is kept free, and made as large as is
+        useful: the more room, the easier the layout. GPUs need none, they divide evenly.
         """
-        free = Variable("room", 0.0, 1.0, -1.0, integer=False)
-        variables = [*(replace(variable, cost=0.0) for variable in self.program.variables), free]
+        variables = [replace(variable, cost=0.0) for variable in self.program.variables]
         rows = list(self.program.rows)
-        for row, (pool, quarter) in self.host_rows.items():
-            kept = (len(variables) - 1, max(0.0, self.shared_nodes(pool, quarter, values)))
-            rows[row] = replace(rows[row], terms=(*rows[row].terms, kept))
+        room: dict[tuple[int, int], int] = {}
+        for row, key in self.room_rows.items():
+            nodes = max(0.0, self.shared_nodes(*key, values))
+            if key not in room:
+                room[key] = len(variables)
+                variables.append(Variable("room", 0.0, _USEFUL_ROOM, -nodes, integer=False))
+            rows[row] = replace(rows[row], terms=(*rows[row].terms, (room[key], nodes)))
         return Program(variables, rows)
 
     def with_reserve(self, share: float) -> Program:
@@ -125,7 +131,7 @@ class Counts:
         service = {index for terms in self.in_service.values() for index in terms}
         service |= set(self.usable.values())
         rows = list(self.program.rows)
-        for number in self.host_rows:
+        for number in self.room_rows:
             row = rows[number]
             terms = tuple(
                 (index, factor * (1 - share) if index in service else factor)
@@ -189,7 +195,8 @@ class Counts:
                 for index, factor in usage.terms:
                     load[index] += factor * (span or weight.get(usage.shape, 0.0))
             if any(load.values()):
-                self.capacity_row("cutting", number, quarter, load)
+                row = self.capacity_row("cutting", number, quarter, load)
+                self.room_rows[row] = (number, quarter)
 
 
 def build_counts(problem: Problem) -> Counts:
@@ -355,7 +362,7 @@ def _capacity(counts: Counts, pool: int, quarter: int, usages: list[Usage]) -> N
             name = resource if order == 0 else f"dual-{resource}-{order}"
             row = counts.capacity_row(name, pool, quarter, load)
             if order == 0 and resource != "gpus":
-                counts.host_rows[row] = (pool, quarter)
+                counts.room_rows[row] = (pool, quarter)
 
 
 def _adds_nothing(weights: tuple[Fraction, ...], seen: list[tuple[Fraction, ...]]) -> bool:

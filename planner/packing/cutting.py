@@ -58,9 +58,25 @@ class _Relaxation:
 class _View:
     """The shapes that are in use, and the kinds that a knapsack tells apart among them."""
 
-    def __init__(self, node: Shape, shapes: Sequence[Shape], usage: Sequence[float]) -> None:
+    def __init__(
+        self,
+        node: Shape,
+        shapes: Sequence[Shape],
+        usage: Sequence[float],
+        nodes: float,
+        *,
+        real: bool = False,
+    ) -> None:
         self.active = [index for index, units in enumerate(usage) if units > _TOLERANCE]
-        self.knapsack = Knapsack(node, [shapes[index] for index in self.active])
+        cpus = sum(shapes[index].cpus * usage[index] for index in self.active)
+        memory_mb = sum(shapes[index].memory_mb * usage[index] for index in self.active)
+        offered = max(nodes, 1e-6)
+        loads = (
+            cpus / offered / max(node.cpus, 1),
+            memory_mb / offered / max(node.memory_mb, 1),
+        )
+        in_use = [shapes[index] for index in self.active]
+        self.knapsack = Knapsack(node, in_use, loads, real=real)
         self.kind = dict(zip(self.active, self.knapsack.kind_of, strict=True))
         self.members: dict[int, list[int]] = defaultdict(list)
         for index in sorted(self.active, key=lambda index: shapes[index], reverse=True):
@@ -95,6 +111,8 @@ class CuttingStock:
             range(len(shapes)), key=lambda index: self.shapes[index], reverse=True
         )
         self._patterns: dict[Pattern, None] = {}
+        self._near: dict[tuple[tuple[int, ...], int], list[tuple[Pattern, int]]] = {}
+        """Packings that fell short of holding all units, by what was asked."""
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Every real pattern met so far."""
@@ -110,24 +128,52 @@ class CuttingStock:
         self._remember(tight)
         if not any(left):
             return Packed(tuple(tight))
-        view = _View(self._node, self.shapes, counts)
+        view = _View(self._node, self.shapes, counts, nodes)
         relaxation = self._relax(view, view.demands(counts), nodes)
         if ceil(relaxation.bound - _TOLERANCE) > nodes:
             return self._cut(view, relaxation)
+        if not view.knapsack.exact:
+            view = _View(self._node, self.shapes, counts, nodes, real=True)
+            relaxation = self._relax(view, view.demands(counts), nodes)
         dived = self._dive(view, list(counts), nodes, relaxation)
-        return None if dived is None else Packed(tuple(dived))
+        if nodes_in(dived) <= nodes:
+            return Packed(tuple(dived))
+        self._near[tuple(counts), nodes] = self._fullest(dived, nodes)
+        return None
 
     def separate(self, usage: Sequence[float], nodes: float) -> Cut | None:
         """A cut that a fractional usage of a fractional number of nodes violates, if there is one."""
-        view = _View(self._node, self.shapes, usage)
+        view = _View(self._node, self.shapes, usage, nodes)
         relaxation = self._relax(view, view.demands(usage), nodes)
         violated = relaxation.bound > nodes * (1 + _TOLERANCE) + _TOLERANCE
         return self._cut(view, relaxation) if violated else None
 
     def most(self, counts: Sequence[int], nodes: int) -> tuple[Packed, list[int]]:
         """A packing of most units on these nodes, and the units by shape that found no room."""
-        packed, left = least_slack(self._node, self.shapes, counts, nodes)
+        packed = self._near.get((tuple(counts), nodes))
+        if packed is None:
+            packed, left = least_slack(self._node, self.shapes, counts, nodes)
+            return Packed(tuple(packed)), left
+        left = list(counts)
+        for pattern, times in packed:
+            for index, units in pattern:
+                left[index] -= units * times
         return Packed(tuple(packed)), left
+
+    def _fullest(self, packed: list[tuple[Pattern, int]], nodes: int) -> list[tuple[Pattern, int]]:
+        """The fullest nodes of a packing that takes too many."""
+
+        def fill_of(pattern: Pattern) -> float:
+            gpus = sum(self.shapes[index].gpus * units for index, units in pattern)
+            memory_mb = sum(self.shapes[index].memory_mb * units for index, units in pattern)
+            return gpus / self._node.gpus + memory_mb / max(self._node.memory_mb, 1)
+
+        kept: list[tuple[Pattern, int]] = []
+        for pattern, times in sorted(packed, key=lambda entry: (-fill_of(entry[0]), entry)):
+            if nodes:
+                kept.append((pattern, min(times, nodes)))
+                nodes -= kept[-1][1]
+        return kept
 
     def exactly(self, chosen: Iterable[tuple[Pattern, int]], counts: Sequence[int]) -> Packed:
         """Patterns used so often, less the units that nobody asked for."""
@@ -193,22 +239,24 @@ class CuttingStock:
 
     def _dive(
         self, view: _View, left: list[int], nodes: int, relaxation: _Relaxation
-    ) -> list[tuple[Pattern, int]] | None:
-        """Fix patterns from the relaxation step by step; greedy finishes what is left."""
+    ) -> list[tuple[Pattern, int]]:
+        """Fix patterns from the relaxation step by step; greedy finishes what is left.
+
+        The best packing met, which may take too many nodes.
+        """
         fixed: list[tuple[Pattern, int]] = []
+        best: list[tuple[Pattern, int]] | None = None
         while True:
             step = self._fix(view, relaxation.columns, left)
             fixed += step
             rest = fullest_first_fit(self._node, self.shapes, left)
             self._remember((*step, *rest))
+            if best is None or nodes_in(fixed) + nodes_in(rest) < nodes_in(best):
+                best = [*fixed, *rest]
             used = nodes_in(fixed)
-            if used + nodes_in(rest) <= nodes:
-                return [*fixed, *rest]
-            if not step or used >= nodes:
-                return None
+            if nodes_in(best) <= nodes or not step or used >= nodes:
+                return best
             relaxation = self._relax(view, view.demands(left), nodes - used)
-            if used + ceil(relaxation.bound - _TOLERANCE) > nodes:
-                return None
 
     def _fix(
         self, view: _View, columns: tuple[tuple[GridPattern, float], ...], left: list[int]

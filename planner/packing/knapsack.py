@@ -26,11 +26,16 @@ __all__ = ["GridPattern", "Knapsack"]
 GridPattern = tuple[tuple[int, int], ...]
 """What one node holds: (kind, units)."""
 
-_EXACT_SHAPES = 64
+_EXACT_SHAPES = 40
 """Up to so many shapes each is told apart, and patterns are searched on real sizes."""
-_FINE_CELLS = (28, 64)
-_COARSE_CELLS = (28, 48)
-"""Cells of cores and of memory."""
+_SCARCE = 0.8
+_CELLS = {
+    (False, False): (28, 32),
+    (True, False): (112, 16),
+    (False, True): (14, 160),
+    (True, True): (112, 48),
+}
+"""Most cells of cores and of memory, by which of the two is scarce."""
 _SEARCH_STEPS = 20_000
 _PATTERNS_PER_CALL = 12
 _EPSILON = 1e-9
@@ -39,9 +44,22 @@ _EPSILON = 1e-9
 class Knapsack:
     """Patterns of one kind of node; any number of copies of a shape is allowed."""
 
-    def __init__(self, node: Shape, shapes: Sequence[Shape]) -> None:
-        self.exact = len(shapes) <= _EXACT_SHAPES
-        cpu_cells, memory_cells = _FINE_CELLS if self.exact else _COARSE_CELLS
+    def __init__(
+        self,
+        node: Shape,
+        shapes: Sequence[Shape],
+        loads: tuple[float, float] = (1.0, 1.0),
+        *,
+        real: bool = False,
+    ) -> None:
+        """`loads` say which shares of cores and memory are asked for: a scarce one gets more cells.
+
+        With `real`, sizes are rounded up: every pattern is one of the real node, but the best of them
+        is no bound.
+        """
+        self._up = real
+        self.exact = len(shapes) <= _EXACT_SHAPES and not real
+        cpu_cells, memory_cells = _CELLS[loads[0] > _SCARCE, loads[1] > _SCARCE]
         self._gpus = node.gpus
         self._cpu = _cells(node.cpus, [shape.cpus for shape in shapes], cpu_cells)
         self._memory = _cells(node.memory_mb, [shape.memory_mb for shape in shapes], memory_cells)
@@ -76,12 +94,12 @@ class Knapsack:
         )
 
     def cells(self, shape: Shape) -> tuple[int, int, int]:
-        """A shape's size on the grid, rounded down."""
-        return (
-            shape.gpus,
-            shape.cpus * self._cpu // max(self._node.cpus, 1),
-            shape.memory_mb * self._memory // max(self._node.memory_mb, 1),
-        )
+        """A shape's size on the grid."""
+        cpus, memory_mb = max(self._node.cpus, 1), max(self._node.memory_mb, 1)
+        cpu_cells, memory_cells = shape.cpus * self._cpu, shape.memory_mb * self._memory
+        if self._up:
+            return shape.gpus, -(-cpu_cells // cpus), -(-memory_cells // memory_mb)
+        return shape.gpus, cpu_cells // cpus, memory_cells // memory_mb
 
     def best(self, prices: Mapping[int, float]) -> tuple[float, list[tuple[float, GridPattern]]]:
         """No pattern is worth more than the first; then valuable ones: (value, (kind, units)).

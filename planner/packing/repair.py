@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Problem, Shape
 
-__all__ = ["Bench", "Seat", "seat_everyone"]
+__all__ = ["Bench", "Seat"]
 
 _CHAIN = 3
 """Units that may move to seat one."""

@@ -29,6 +29,8 @@ _ROUNDS = 60
 _TIE_GAP = 0.01
 _TIE_NODES = 200
 _PATTERN_NODES = 500
+_FEW_DEMANDS = 300
+"""Beyond so many demands there is time for one way to choose the units, not for all."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
 """How far the tie-break is pursued: to 1 %, or this many nodes of the solver's tree."""
@@ -120,10 +122,15 @@ class _Search:
         """One pass of bound, units and layouts; False where another would gain nothing."""
         cuts = self._found.cuts
         bounded = self._bound(self._counts.unit_variables)
-        if bounded is None or self._on_bound(bounded):
+        if bounded is None:
+            return False
+        self._rounded = ()
+        if self._on_bound(bounded):
             return False
         if self._found.cuts > cuts:
             return True
+        if self._rounded:
+            return False
         whole = self._bound(frozenset())
         if whole is None or self._lay_out(whole.values) or self._on_bound(whole):
             return False
@@ -142,15 +149,16 @@ class _Search:
     def _on_bound(self, bounded: Answer) -> bool:
         """Lay whole units out on the node counts of the bound; True where that worked.
 
-        Two ways to choose the units are tried: on the GPUs that cost the least, and with the most
-        even room.
+        The units are chosen on the GPUs that cost the least, then with the most room, then by moving
+        those that found none, then from the patterns met so far.
         """
         acquired = self._counts.acquire.values()
         held = {index: float(round(bounded.values[index])) for index in acquired}
-        for program in (
-            self._counts.program.priced(self._preference()),
-            self._counts.with_room(bounded.values),
-        ):
+        few = len(self._problem.demands) <= _FEW_DEMANDS
+        programs = [self._counts.with_room(bounded.values)]
+        if few:
+            programs.insert(0, self._counts.program.priced(self._preference()))
+        for program in programs:
             answer = solve_integer(
                 program.fixed(held),
                 time_limit_s=max(self._left_s(), 0.1),
@@ -159,10 +167,13 @@ class _Search:
             )
             if not answer.values:
                 continue
-            self._rounded = answer.values
-            if self._lay_out(answer.values) or self._reseat(answer.values, more_nodes=False):
+            self._rounded, cuts = answer.values, self._found.cuts
+            if self._lay_out(answer.values):
                 return True
-        return bool(self._stuck) and self._by_patterns(held)
+            if few or self._found.cuts == cuts:
+                if self._reseat(answer.values, more_nodes=False):
+                    return True
+        return few and bool(self._stuck) and self._by_patterns(held)
 
     def _reseat(self, solved: tuple[float, ...], *, more_nodes: bool) -> bool:
         """Move units between choices until all have a seat; only within one quarter."""
@@ -207,7 +218,9 @@ class _Search:
             answer = solve_integer(program, time_limit_s=max(self._left_s(), 1.0), relaxed=relaxed)
             if answer.values and self._on_bound(answer):
                 return
-        if self._rounded and self._reseat(self._rounded, more_nodes=True):
+            if self._rounded:
+                self._reseat(self._rounded, more_nodes=True)
+        if self._found.cost_cents is not None:
             return
         at_least: dict[tuple[int, int], int] = {}
         for _ in range(_ROUNDS):

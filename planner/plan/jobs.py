@@ -67,16 +67,18 @@ def stored_assets(
 
     Each unit keeps one asset from its first active quarter on; tuning it again replaces the asset.
     """
+    sizings = {job.sizing.id: job.sizing for job in jobs}
+    sizing_of = {job.name: job.sizing.id for job in jobs}
     sizes = {
-        (job.name, candidate.gpu_type): candidate.storage_mb
-        for job in jobs
-        for candidate in job.sizing.candidates
+        (key, candidate.gpu_type): candidate.storage_mb
+        for key, sizing in sizings.items()
+        for candidate in sizing.candidates
     }
     problem = translation.problem
     stored = [0] * problem.quarters
     for demand, members, choices in zip(problem.demands, translation.members, kept, strict=True):
         for (job, _), choice in zip(members, choices, strict=True):
-            size_mb = sizes[job, demand.choices[choice].gpu_type]
+            size_mb = sizes[sizing_of[job], demand.choices[choice].gpu_type]
             for quarter in range(demand.quarters[0] if size_mb else problem.quarters, len(stored)):
                 stored[quarter] += size_mb
     return tuple(stored)

@@ -185,5 +185,7 @@ def _node_uses(
 
 def _even(amount: int, nodes: int) -> list[int]:
     """Split into whole parts that differ by one at most, the larger ones first."""
+    if nodes == 1:
+        return [amount]
     share, rest = divmod(amount, nodes)
     return [share + (index < rest) for index in range(nodes)]

@@ -326,6 +326,16 @@ BROKEN = [
         "job chat: its sizing is not what the rules give",
     ),
     (
+        "a job is shown with the sizing of another",
+        lambda p: with_job(p, "chat", sizing="id-big"),
+        "job chat: its sizing is not what the rules give",
+    ),
+    (
+        "a sizing is left over",
+        lambda p: changed(p, sizings={**p.sizings, "id-x": p.sizings["id-big"]}),
+        "the list of sizings",
+    ),
+    (
         "a quarter is left out",
         lambda p: changed(p, quarters=p.quarters[:2]),
         "the horizon is ('2027Q1', '2027Q2')",

@@ -19,6 +19,9 @@ __all__ = ["CHECKS"]
 def _jobs(view: View) -> Iterator[str]:
     names = tuple(job.name for job in view.plan.jobs)
     yield from differences("the list of jobs", names, tuple(job.name for job in view.jobs))
+    expected = {job.sizing.id: job.sizing for job in view.jobs}
+    yield from differences("the list of sizings", sorted(view.plan.sizings), sorted(expected))
+    wrong = {key for key, sizing in expected.items() if view.plan.sizings.get(key) != sizing}
     for planned in view.plan.jobs:
         sized = view.sized.get(planned.name)
         if sized is None:
@@ -26,9 +29,9 @@ def _jobs(view: View) -> Iterator[str]:
         what = f"job {planned.name}"
         yield from differences(f"{what}: units by quarter", planned.units, sized.units)
         origin = (planned.kind, planned.derived_from, planned.derived_by, planned.team)
-        expected = (sized.kind, sized.derived_from, sized.derived_by, sized.team)
-        yield from differences(f"{what}: (kind, derived from, by, team)", origin, expected)
-        if view.plan.sizings.get(planned.sizing) != sized.sizing:
+        known = (sized.kind, sized.derived_from, sized.derived_by, sized.team)
+        yield from differences(f"{what}: (kind, derived from, by, team)", origin, known)
+        if planned.sizing != sized.sizing.id or planned.sizing in wrong:
             yield f"{what}: its sizing is not what the rules give"
 
 

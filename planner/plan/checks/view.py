@@ -84,16 +84,18 @@ class View:
         return tuple(found)
 
     @cached_property
-    def _candidates(self) -> dict[tuple[str, str], Candidate]:
+    def _candidates(self) -> dict[str, dict[str, Candidate]]:
+        """By sizing, then by GPU type."""
+        sizings = {job.sizing.id: job.sizing for job in self.jobs}
         return {
-            (job.name, candidate.gpu_type): candidate
-            for job in self.jobs
-            for candidate in job.sizing.candidates
+            key: {candidate.gpu_type: candidate for candidate in sizing.candidates}
+            for key, sizing in sizings.items()
         }
 
     def candidate(self, job: str, gpu_type: str) -> Candidate | None:
         """How a unit of a job runs on a GPU type; None if it may not."""
-        return self._candidates.get((job, gpu_type))
+        sized = self.sized.get(job)
+        return self._candidates[sized.sizing.id].get(gpu_type) if sized else None
 
     def spare(self, node_type: str) -> int:
         """Nodes to keep empty in each pool of a node type that runs something."""

@@ -1,0 +1,74 @@
+"""`python -m benchmarks`: measures the planner against its targets and prints a table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.table import Row, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PARTS = {
+    "processes": "Whole processes",
+    "catalogue": "Many jobs alike (seeds 0 / 1 / 2)",
+    "naive": "Against a binary for each job and node",
+    "quarterly": "Over four quarters (seeds 0 / 1 / 2)",
+    "unique": "No two jobs alike (seeds 0 / 1 / 2)",
+}
+"""In this order: processes first, while this one is still small."""
+
+_NAIVE_LIMIT_S = 120.0
+
+
+def main() -> int:
+    """Run the parts asked for; 1 if a target was missed."""
+    options = _options()
+    tables, missed = [], 0
+    for part, title in PARTS.items():
+        if options.only not in (None, part) or (options.quick and part == "naive"):
+            continue
+        rows = []
+        for row in _measure(part, quick=options.quick):
+            print(f"{row.verdict:6}  {row.what}: {row.measured}", file=sys.stderr, flush=True)
+            rows.append(row)
+        missed += sum(not row.met for row in rows)
+        tables.append(table(title, rows))
+    text = "\n".join(tables)
+    print(text)
+    if options.out:
+        options.out.write_text(text, encoding="utf-8")
+    return 1 if missed else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
+    parser.add_argument("--only", choices=PARTS, help="measure one part alone")
+    parser.add_argument("--out", type=Path, metavar="FILE.md", help="also write the tables here")
+    return parser.parse_args()
+
+
+def _measure(part: str, *, quick: bool) -> Iterator[Row]:
+    """The rows of a part; solvers are loaded only once a part needs them."""
+    if part == "processes":
+        from benchmarks.processes import whole_processes  # noqa: PLC0415
+
+        return whole_processes(() if quick else (20_000,))
+    from benchmarks import portfolio_runs as runs  # noqa: PLC0415
+
+    sizes = (20, 50, 100, 200, 500, 1000)
+    measured: dict[str, Callable[[], Iterator[Row]]] = {
+        "catalogue": lambda: runs.many_alike(sizes if quick else (*sizes, 5000, 20_000)),
+        "naive": lambda: runs.against_naive((50, 100), _NAIVE_LIMIT_S),
+        "quarterly": runs.over_quarters,
+        "unique": lambda: runs.no_two_alike((200,) if quick else (200, 1000)),
+    }
+    return measured[part]()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""Whole processes as a user starts them: wall time and peak memory of the command."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.scenario import write_scenario
+from benchmarks.table import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["whole_processes"]
+
+_ROOT = Path(__file__).resolve().parent.parent
+_QUARTERLY = "scenarios/quarterly.yaml"
+_GIB = 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One finished command."""
+
+    seconds: float
+    peak_bytes: int
+    code: int
+
+
+def run(*arguments: str) -> Process:
+    """Run `planner` with these arguments, its output thrown away.
+
+    The kernel counts the memory of this process towards the command's peak, so nothing large may
+    have been loaded before.
+    """
+    command = [sys.executable, "-m", "planner.cli", *arguments]
+    silence = [
+        (os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_WRONLY, 0o600) for descriptor in (1, 2)
+    ]
+    started = time.perf_counter()
+    child = os.posix_spawn(sys.executable, command, os.environ, file_actions=silence)
+    _, status, usage = os.wait4(child, 0)
+    seconds = time.perf_counter() - started
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Process(seconds, usage.ru_maxrss * unit, os.waitstatus_to_exitcode(status))
+
+
+def whole_processes(jobs: tuple[int, ...]) -> Iterator[Row]:
+    """Check and plan a shipped scenario, and plan generated ones of these sizes."""
+    quarterly = str(_ROOT / _QUARTERLY)
+    yield _row(f"`planner check {_QUARTERLY}`", [run("check", quarterly) for _ in range(5)], 0.4)
+    yield _row(f"`planner plan {_QUARTERLY}`", [run("plan", quarterly) for _ in range(3)], 3.0)
+    with tempfile.TemporaryDirectory() as folder:
+        for number in jobs:
+            scenario = Path(folder) / f"{number}.yaml"
+            write_scenario(scenario, number)
+            out = str(Path(folder) / "out")
+            plans = [run("plan", str(scenario), "--out", out)]
+            yield _row(f"`planner plan` with {number:,} jobs, files written", plans, 10.0)
+
+
+def _row(what: str, runs: list[Process], seconds: float) -> Row:
+    """The median of the times and the largest of the peaks."""
+    median = sorted(run.seconds for run in runs)[len(runs) // 2]
+    peak = max(run.peak_bytes for run in runs)
+    failed = [str(run.code) for run in runs if run.code]
+    suffix = f"; exit code {failed[0]}" if failed else ""
+    return Row(
+        what,
+        f"{median:.2f} s; {peak / _GIB:.2f} GiB{suffix}",
+        f"≤ {seconds:g} s; ≤ 2 GiB",
+        median <= seconds and peak <= 2 * _GIB and not failed,
+    )

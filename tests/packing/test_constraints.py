@@ -1,0 +1,226 @@
+"""Every constraint alone decides, on problems that are solved in the head."""
+
+from __future__ import annotations
+
+import pytest
+
+BUY = 10_000_000
+RENT = 3_000_000
+
+
+@pytest.fixture
+def plan(solve, least_cost, faults):
+    """The proved plan, sound and as cheap as trying everything finds; None if there is none."""
+
+    def planned(problem):
+        solution = solve(problem)
+        assert (solution and solution.cost_cents) == least_cost(problem)
+        assert solution is None or not faults(problem, solution)
+        return solution
+
+    return planned
+
+
+@pytest.fixture
+def nodes_bought(build, plan):
+    """Nodes bought for demands of one quarter on one kind of node."""
+
+    def bought(*demands, **pool):
+        return sum(plan(build.problem([build.pool(**pool)], [build.buy(BUY)], demands)).bought[0])
+
+    return bought
+
+
+def test_a_node_holds_no_more_units_than_it_has_gpus_for(build, nodes_bought):
+    assert nodes_bought(build.units(2, ("h100", 4, 0, 0))) == 1
+    assert nodes_bought(build.units(3, ("h100", 4, 0, 0))) == 2
+
+
+def test_a_node_holds_no_more_units_than_it_has_cores_for(build, nodes_bought):
+    assert nodes_bought(build.units(2, ("h100", 1, 40, 0))) == 1
+    assert nodes_bought(build.units(2, ("h100", 1, 41, 0))) == 2
+
+
+def test_a_node_holds_no_more_units_than_it_has_host_memory_for(build, nodes_bought):
+    assert nodes_bought(build.units(2, ("h100", 1, 0, 400_000))) == 1
+    assert nodes_bought(build.units(2, ("h100", 1, 0, 400_001))) == 2
+
+
+def test_a_unit_runs_within_one_node_even_where_the_totals_would_fit(build, nodes_bought):
+    """15 GPUs fit into 16, but 5 and 5 do not fit into 8."""
+    assert nodes_bought(build.units(3, ("h100", 5, 0, 0))) == 3
+
+
+def test_units_that_exclude_each_other_pairwise_each_take_a_node(build, nodes_bought):
+    """No resource alone needs more than two nodes: the pairs collide on GPUs, cores and memory."""
+    units = (
+        build.units(1, ("h100", 5, 48, 80_000)),
+        build.units(1, ("h100", 1, 40, 480_000)),
+        build.units(1, ("h100", 4, 8, 400_000)),
+    )
+    assert nodes_bought(*units) == 3
+
+
+def test_a_unit_that_spans_takes_whole_nodes(build, nodes_bought):
+    """16 GPUs take two nodes, and what cores and memory they leave is nobody else's."""
+    spanning = build.units(1, ("h100", 16, 1, 1))
+    assert nodes_bought(spanning) == 2
+    assert nodes_bought(spanning, build.units(1, ("h100", 1, 1, 1))) == 3
+
+
+def test_a_unit_spans_only_where_there_is_a_fabric(build, plan):
+    spanning = build.units(1, ("h100", 16, 1, 1))
+    offers = [build.buy(BUY)]
+    assert plan(build.problem([build.pool(fabric=True)], offers, [spanning]))
+    assert plan(build.problem([build.pool(fabric=False)], offers, [spanning])) is None
+
+
+def test_a_unit_spans_whole_nodes_or_not_at_all(build, plan):
+    uneven = build.units(1, ("h100", 12, 1, 1))
+    assert plan(build.problem([build.pool()], [build.buy(BUY)], [uneven])) is None
+
+
+def test_the_nodes_that_a_unit_spans_lend_it_their_cores_and_memory_together(build, plan):
+    for memory_mb, fits in ((1_600_000, True), (1_600_001, False)):
+        spanning = build.units(1, ("h100", 16, 160, memory_mb))
+        problem = build.problem([build.pool()], [build.buy(BUY)], [spanning])
+        assert (plan(problem) is not None) == fits
+
+
+def test_a_unit_does_not_span_sites(build, plan):
+    """One node at each of two sites are two nodes, but not two nodes of one pool."""
+    sites = [build.pool(site="east", owned=1), build.pool(site="west", owned=1)]
+    assert plan(build.problem(sites, [], [build.units(1, ("h100", 16, 1, 1))])) is None
+    assert plan(build.problem(sites, [], [build.units(2, ("h100", 8, 1, 1))]))
+    together = [build.pool(site="east", owned=2)]
+    assert plan(build.problem(together, [], [build.units(1, ("h100", 16, 1, 1))]))
+
+
+def test_a_unit_takes_one_whole_node_or_several_smaller_ones(build, plan):
+    """8 GPUs are one node of 8 or, over a fabric, two nodes of 4: whichever is cheaper."""
+    pools = [build.pool(), build.pool(node=(4, 40, 400_000), site="small")]
+    offers = [build.buy(BUY), build.buy(BUY * 2 // 5, pool=1)]
+    solution = plan(build.problem(pools, offers, [build.units(1, ("h100", 8, 80, 800_000))]))
+    assert solution.bought == ((0,), (2,))
+
+
+def test_a_unit_takes_the_choice_that_costs_least(build, plan):
+    pools = [build.pool("h100"), build.pool("l40s")]
+    offers = [build.buy(BUY), build.buy(BUY // 3, pool=1)]
+    demand = build.units(2, ("h100", 4, 0, 0), ("l40s", 8, 0, 0))
+    assert plan(build.problem(pools, offers, [demand])).assigned == ((0, 2),)
+
+
+def test_a_demand_without_a_choice_has_no_plan(build, plan):
+    assert plan(build.problem([build.pool()], [build.buy(BUY)], [build.units(1)])) is None
+
+
+def test_a_unit_keeps_its_gpu_type_where_changing_would_be_cheaper(build, plan):
+    """Rent of `a` is cheap first, rent of `b` later: whoever stays pays the dear quarter."""
+    pools = [build.pool("a"), build.pool("b")]
+    offers = [build.rent(RENT, 3 * RENT), build.rent(4 * RENT, RENT, pool=1)]
+    either = (("a", 8, 0, 0), ("b", 8, 0, 0))
+    staying = build.problem(pools, offers, [build.units(1, *either, quarters=(0, 1))], 2)
+    assert plan(staying).cost_cents == 4 * RENT
+    two_jobs = [build.units(1, *either, quarters=(quarter,)) for quarter in (0, 1)]
+    assert plan(build.problem(pools, offers, two_jobs, 2)).cost_cents == 2 * RENT
+
+
+def test_owned_nodes_serve_every_quarter_and_are_never_paid_for_again(build, plan):
+    demand = build.units(2, ("h100", 8, 0, 0), quarters=(0, 1, 2))
+    problem = build.problem([build.pool(owned=2)], [build.buy(BUY, BUY, BUY)], [demand], 3)
+    assert plan(problem).cost_cents == 0
+
+
+def test_bought_nodes_stay(build, plan):
+    demand = build.units(1, ("h100", 8, 0, 0), quarters=(0, 1, 2))
+    problem = build.problem([build.pool()], [build.buy(BUY, BUY - 9, BUY - 99)], [demand], 3)
+    assert plan(problem).bought == ((1, 0, 0),)
+
+
+def test_a_node_is_bought_no_earlier_than_it_is_needed_where_later_is_cheaper(build, plan):
+    demand = build.units(1, ("h100", 8, 0, 0), quarters=(1, 2))
+    problem = build.problem([build.pool()], [build.buy(BUY, BUY - 9, BUY - 99)], [demand], 3)
+    assert plan(problem).bought == ((0, 1, 0),)
+
+
+def test_rent_lasts_one_quarter(build, plan):
+    demand = build.units(1, ("h100", 8, 0, 0), quarters=(0, 2))
+    problem = build.problem([build.pool()], [build.rent(RENT, RENT, RENT)], [demand], 3)
+    assert plan(problem).rented == ((1, 0, 1),)
+    assert plan(problem).cost_cents == 2 * RENT
+
+
+@pytest.mark.parametrize(("quarters", "kind"), [(3, "rent"), (4, "buy")])
+def test_a_node_is_rented_until_the_horizon_makes_it_cheaper_to_buy(build, plan, quarters, kind):
+    """10 to buy against 3 a quarter: rent for three quarters, buy for four."""
+    demand = build.units(1, ("h100", 8, 0, 0), quarters=range(quarters))
+    offers = [build.buy(*[BUY] * quarters), build.rent(*[RENT] * quarters)]
+    solution = plan(build.problem([build.pool()], offers, [demand], quarters))
+    assert any(solution.bought[0]) == (kind == "buy")
+    assert any(solution.rented[1]) == (kind == "rent")
+
+
+def test_nothing_enters_service_before_its_lead_time(build, plan):
+    demand = build.units(1, ("h100", 8, 0, 0), quarters=(0, 1))
+    late = build.buy(None, RENT)
+    assert plan(build.problem([build.pool()], [late], [demand], 2)) is None
+    offers = [late, build.rent(2 * RENT, 2 * RENT)]
+    solution = plan(build.problem([build.pool()], offers, [demand], 2))
+    assert (solution.bought[0], solution.rented[1]) == ((0, 1), (1, 0))
+
+
+def test_an_offer_to_buy_ends_at_its_maximum_over_the_whole_horizon(build, plan):
+    demands = [build.units(1, ("h100", 8, 0, 0), quarters=(q, 2)[: 1 + (q < 2)]) for q in range(3)]
+    cheap = build.buy(1000, 1000, 1000, maximum=1)
+    dear = build.rent(BUY, BUY, BUY)
+    solution = plan(build.problem([build.pool()], [cheap, dear], demands, 3))
+    assert sum(solution.bought[0]) == 1
+    assert solution.rented[1] == (0, 0, 2)
+
+
+def test_an_offer_to_rent_ends_at_its_maximum_in_each_quarter_anew(build, plan):
+    demand = build.units(2, ("h100", 8, 0, 0), quarters=(0, 1, 2))
+    offers = [build.buy(BUY, BUY, BUY), build.rent(1000, 1000, 1000, maximum=1)]
+    solution = plan(build.problem([build.pool()], offers, [demand], 3))
+    assert solution.rented[1] == (1, 1, 1)
+    assert solution.bought[0] == (1, 0, 0)
+
+
+def test_an_offer_of_no_nodes_is_no_offer(build, plan):
+    demand = build.units(1, ("h100", 1, 0, 0))
+    assert plan(build.problem([build.pool()], [build.buy(1, maximum=0)], [demand])) is None
+
+
+def test_a_pool_that_runs_a_unit_keeps_its_spare_nodes_empty(build, nodes_bought):
+    assert nodes_bought(build.units(2, ("h100", 8, 0, 0)), spare=1) == 3
+    assert nodes_bought(build.units(1, ("h100", 16, 0, 0)), spare=2) == 4
+
+
+def test_a_pool_that_runs_nothing_keeps_no_spare_nodes(build, plan):
+    demand = build.units(1, ("h100", 8, 0, 0), quarters=(1,))
+    offer = build.rent(RENT, RENT, RENT)
+    assert plan(build.problem([build.pool(spare=1)], [offer], [demand], 3)).rented == ((0, 2, 0),)
+
+
+def test_spare_nodes_can_make_the_dearer_pool_the_cheaper_one(build, plan):
+    pools = [build.pool("a", spare=1), build.pool("b")]
+    offers = [build.buy(BUY), build.buy(BUY + 1, pool=1)]
+    demand = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0))
+    assert plan(build.problem(pools, offers, [demand])).bought == ((0,), (1,))
+
+
+def test_each_pool_keeps_spare_nodes_of_its_own(build, plan):
+    """Two pools in use keep two spare nodes, so everybody moves into one of them."""
+    pools = [build.pool("a", spare=1), build.pool("b", spare=1)]
+    offers = [build.buy(BUY), build.buy(BUY, pool=1)]
+    apart = [build.units(1, ("a", 4, 0, 0)), build.units(1, ("b", 4, 0, 0))]
+    assert plan(build.problem(pools, offers, apart)).cost_cents == 4 * BUY
+    free = [build.units(1, ("a", 4, 0, 0)), build.units(1, ("a", 4, 0, 0), ("b", 4, 0, 0))]
+    assert plan(build.problem(pools, offers, free)).bought == ((2,), (0,))
+
+
+def test_the_cost_of_the_owned_fleet_is_part_of_the_cost_and_of_the_bound(build, solve):
+    problem = build.problem([build.pool(owned=1)], [], [build.units(1, ("h100", 1, 0, 0))])
+    solution = solve(type(problem)(1, problem.pools, (), problem.demands, 777))
+    assert (solution.cost_cents, solution.bound_cents) == (777, 777)

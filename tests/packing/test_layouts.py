@@ -1,0 +1,207 @@
+"""What is said about one kind of node holds for every way to fill it, tried one by one."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from planner.packing.counts import build_counts
+from planner.packing.cutting import Cut, CuttingStock, Packed
+from planner.packing.greedy import fullest_first_fit, nodes_in
+from planner.packing.knapsack import Knapsack
+from planner.packing.problem import Shape
+from planner.packing.tight import least_slack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.packing.greedy import Pattern
+
+NODE = Shape(8, 56, 1_000_003)
+SMALL_NODE = Shape(3, 56, 1_000_003)
+TOLERANCE = 1e-9
+
+
+def draw_shapes(
+    rng: random.Random, count: int, node: Shape, least_share: float = 0.2
+) -> list[Shape]:
+    """Different shapes, each taking at least a share of some resource."""
+    shapes: set[Shape] = set()
+    while len(shapes) < count:
+        shape = Shape(
+            rng.randrange(1, node.gpus + 1),
+            rng.randrange(0, node.cpus + 1),
+            rng.randrange(0, node.memory_mb + 1),
+        )
+        if max(shape.gpus / node.gpus, shape.memory_mb / node.memory_mb) >= least_share:
+            shapes.add(shape)
+    return sorted(shapes)
+
+
+def patterns(node: Shape, shapes: Sequence[Shape], start: int = 0) -> Iterator[list[int]]:
+    """Every way to fill a node, as lists of indices."""
+    yield []
+    for index in range(start, len(shapes)):
+        shape = shapes[index]
+        left = Shape(
+            node.gpus - shape.gpus, node.cpus - shape.cpus, node.memory_mb - shape.memory_mb
+        )
+        if min(left.gpus, left.cpus, left.memory_mb) >= 0:
+            for rest in patterns(left, shapes, index):
+                yield [index, *rest]
+
+
+def fits(node: Shape, shapes: Sequence[Shape], pattern: Pattern) -> bool:
+    held = [(shapes[index], units) for index, units in pattern]
+    return (
+        sum(shape.gpus * units for shape, units in held) <= node.gpus
+        and sum(shape.cpus * units for shape, units in held) <= node.cpus
+        and sum(shape.memory_mb * units for shape, units in held) <= node.memory_mb
+    )
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_exact_knapsack_finds_the_best_pattern(seed):
+    rng = random.Random(seed)
+    shapes = draw_shapes(rng, rng.randrange(2, 9), NODE)
+    prices = {index: rng.choice((0.0, rng.random())) for index in range(len(shapes))}
+    knapsack = Knapsack(NODE, shapes)
+    ceiling, found = knapsack.best(prices)
+    best = max(sum(prices[index] for index in filled) for filled in patterns(NODE, shapes))
+    assert knapsack.exact
+    assert ceiling == pytest.approx(best)
+    for value, pattern in found:
+        assert fits(NODE, shapes, pattern)
+        assert value == pytest.approx(sum(prices[index] * units for index, units in pattern))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_pattern_is_worth_more_than_the_coarse_knapsack_says(seed):
+    rng = random.Random(seed)
+    shapes = draw_shapes(rng, 80, SMALL_NODE)
+    knapsack = Knapsack(SMALL_NODE, shapes)
+    prices = {kind: rng.random() for kind in range(len(knapsack.kinds))}
+    ceiling, _ = knapsack.best(prices)
+    best = max(
+        sum(prices[knapsack.kind_of[index]] for index in filled)
+        for filled in patterns(SMALL_NODE, shapes)
+    )
+    assert not knapsack.exact
+    assert best <= ceiling + TOLERANCE
+    assert ceiling <= 1.5 * best, "a ceiling that is far too high would cut nothing"
+
+
+@pytest.mark.parametrize("shapes", [6, 80])
+def test_a_shape_weighs_as_much_as_what_fits_inside_it(shapes):
+    rng = random.Random(shapes)
+    inner = draw_shapes(rng, shapes, SMALL_NODE)
+    knapsack = Knapsack(SMALL_NODE, inner)
+    prices = {kind: rng.random() for kind in range(len(knapsack.kinds))}
+    for index, shape in enumerate(inner):
+        larger = Shape(shape.gpus, shape.cpus, shape.memory_mb)
+        assert knapsack.weigh(prices, larger) >= prices[knapsack.kind_of[index]]
+    assert knapsack.weigh(prices, Shape(0, 0, 0)) == 0
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("missing", [1, 2])
+def test_a_cut_holds_for_every_pattern_and_forbids_what_it_was_made_against(seed, missing):
+    rng = random.Random(seed)
+    shapes = draw_shapes(rng, rng.randrange(2, 7), NODE, least_share=0.25)
+    counts = [rng.randrange(1, 6) for _ in shapes]
+    nodes = nodes_in(fullest_first_fit(NODE, shapes, counts)) - missing
+    cut = CuttingStock(NODE, shapes).pack(counts, nodes)
+    assert isinstance(cut, Cut)
+    check_cut(cut, shapes, counts, nodes)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_a_cut_against_fractional_counts_holds_for_every_pattern(seed):
+    rng = random.Random(seed)
+    shapes = draw_shapes(rng, 6, NODE, least_share=0.25)
+    usage = [3 * rng.random() for _ in shapes]
+    nodes = sum(
+        units * max(shape.gpus / NODE.gpus, shape.cpus / NODE.cpus) / 1.6
+        for shape, units in zip(shapes, usage, strict=True)
+    )
+    cut = CuttingStock(NODE, shapes).separate(usage, nodes)
+    assert cut is not None
+    check_cut(cut, shapes, usage, nodes)
+
+
+def test_a_cut_is_made_where_the_totals_fit_and_the_nodes_do_not():
+    """Each pair of these collides on another resource; no total needs more than two nodes."""
+    shapes = [Shape(1, 28, 600_000), Shape(4, 5, 500_000), Shape(5, 33, 100_000)]
+    stock = CuttingStock(NODE, shapes)
+    cut = stock.pack([1, 1, 1], 2)
+    assert isinstance(cut, Cut)
+    check_cut(cut, shapes, [1, 1, 1], 2)
+    assert isinstance(stock.pack([1, 1, 1], 3), Packed)
+
+
+def check_packed(
+    packed: Packed, shapes: Sequence[Shape], counts: Sequence[int], nodes: int
+) -> None:
+    assert sum(times for _, times in packed.patterns) <= nodes
+    held = [0] * len(shapes)
+    for pattern, times in packed.patterns:
+        assert fits(NODE, shapes, pattern)
+        for index, units in pattern:
+            held[index] += units * times
+    assert held == list(counts)
+
+
+def check_cut(cut: Cut, shapes: Sequence[Shape], counts: Sequence[float], nodes: float) -> None:
+    heaviest = max(sum(cut.weights[index] for index in filled) for filled in patterns(NODE, shapes))
+    assert heaviest <= 1
+    weighed = sum(weight * units for weight, units in zip(cut.weights, counts, strict=True))
+    assert weighed > nodes, "a cut that its own counts obey would be found for ever"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_row_of_the_counting_program_holds_for_every_pattern(build, seed):
+    """The dual feasible functions too: whatever fits one node weighs at most one node."""
+    rng = random.Random(seed)
+    shapes = draw_shapes(rng, 6, NODE)
+    node = (NODE.gpus, NODE.cpus, NODE.memory_mb)
+    demands = [
+        build.units(9, ("h100", shape.gpus, shape.cpus, shape.memory_mb)) for shape in shapes
+    ]
+    counts = build_counts(build.problem([build.pool(node=node, owned=1)], [], demands))
+    rows = [
+        row
+        for row in counts.program.rows
+        if row.name.startswith(("gpus", "cpus", "memory", "dual-"))
+    ]
+    assert any(row.name.startswith("dual-") for row in rows)
+    for filled in patterns(NODE, [shape for shape in shapes if shape.gpus < NODE.gpus]):
+        inside = [shape for shape in shapes if shape.gpus < NODE.gpus]
+        values = dict.fromkeys(range(len(counts.program.variables)), 0)
+        for index in filled:
+            values[counts.choice[shapes.index(inside[index]), 0]] += 1
+        for row in rows:
+            load = sum(values[index] * factor for index, factor in row.terms)
+            assert load <= row.right + TOLERANCE, row.name
+
+
+def test_dual_feasible_functions_count_what_sums_do_not(build, solve):
+    """Five units of just over half a node: 2.6 nodes by the sum, 5 by the function for halves."""
+    demand = build.units(5, ("h100", 1, 42, 0))
+    counts = build_counts(build.problem([build.pool()], [build.buy(100)], [demand]))
+    load = {row.name: dict(row.terms).get(counts.choice[0, 0]) for row in counts.program.rows}
+    assert load["cpus[0,0]"] == pytest.approx(42 / 80)
+    assert load["dual-cpus-1[0,0]"] == 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_greedy_packings_hold_exactly_the_units_asked_for(seed):
+    rng = random.Random(seed)
+    shapes = draw_shapes(rng, 8, NODE)
+    counts = [rng.randrange(0, 9) for _ in shapes]
+    packed = fullest_first_fit(NODE, shapes, counts)
+    check_packed(Packed(tuple(packed)), shapes, counts, nodes_in(packed))
+    tight, left = least_slack(NODE, shapes, counts, nodes_in(packed) - 1)
+    seated = [units - missing for units, missing in zip(counts, left, strict=True)]
+    check_packed(Packed(tuple(tight)), shapes, seated, nodes_in(packed) - 1)

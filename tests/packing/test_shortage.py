@@ -1,0 +1,125 @@
+"""Where no plan exists, the user reads which job lacks room, when, why, and what would do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from planner.errors import InfeasibleError
+from planner.packing import Translation, solve
+
+if TYPE_CHECKING:
+    from planner.packing.problem import Demand, Pool, Supply
+
+QUARTERS = ("2027Q1", "2027Q2", "2027Q3")
+
+
+@pytest.fixture
+def told(build):
+    """What the user is told about a portfolio that has no plan."""
+
+    def translated(
+        pools: list[Pool],
+        supplies: list[Supply],
+        jobs: list[tuple[str, Demand]],
+        quarters: int = 1,
+    ) -> Translation:
+        problem = build.problem(pools, supplies, [demand for _, demand in jobs], quarters)
+        members = tuple(
+            tuple((name, unit) for unit in range(1, demand.count + 1)) for name, demand in jobs
+        )
+        offers = tuple(supply.name for supply in supplies)
+        return Translation(problem, members, offers, QUARTERS[:quarters])
+
+    def raised(*arguments: Any) -> InfeasibleError:
+        with pytest.raises(InfeasibleError) as caught:
+            solve(translated(*arguments))
+        return caught.value
+
+    return raised
+
+
+def test_the_job_the_quarter_the_limit_and_the_remedy_are_named(build, told):
+    """Three units of 4 GPUs need 12; one node has 8."""
+    error = told([build.pool(owned=1)], [], [("chat", build.units(3, ("h100", 4, 0, 0)))])
+    assert error.headline == (
+        "no plan exists: in 2027Q1 at least 4 GPUs more are needed than can be in service"
+    )
+    assert error.reasons == (
+        "chat: 1 of 3 units find no room (2027Q1)",
+        "node-h100@main (h100, 8 GPUs each): 1 owned",
+    )
+    assert error.remedies == ("1 node more of node-h100@main, in service from 2027Q1, would do",)
+
+
+def test_an_offer_that_ends_at_its_maximum_is_named_with_it(build, told):
+    offer = build.buy(100, maximum=2)
+    error = told([build.pool()], [offer], [("big", build.units(5, ("h100", 8, 0, 0)))])
+    assert "at least 24 GPUs more" in error.headline
+    assert "big: 3 of 5 units find no room (2027Q1)" in error.reasons
+    assert any("offer buy-0 ends at 2 nodes" in reason for reason in error.reasons)
+    assert error.remedies[0].startswith("3 nodes more of node-h100@main")
+
+
+def test_an_offer_that_arrives_too_late_is_named_with_its_first_quarter(build, told):
+    offer = build.buy(None, None, 100)
+    job = build.units(1, ("h100", 1, 0, 0), quarters=(1, 2))
+    error = told([build.pool()], [offer], [("early", job)], 3)
+    assert "in 2027Q2 at least 1 GPUs more" in error.headline
+    assert "early: 1 of 1 units find no room (2027Q2 to 2027Q3)" in error.reasons
+    assert any("buy-0 is in service from 2027Q3 at the earliest" in r for r in error.reasons)
+
+
+def test_an_offer_that_arrives_after_the_horizon_is_said_to(build, told):
+    offer = build.buy(None)
+    error = told([build.pool()], [offer], [("job", build.units(1, ("h100", 1, 0, 0)))])
+    assert any("offer buy-0 arrives after the horizon" in reason for reason in error.reasons)
+
+
+def test_nodes_kept_spare_are_named_as_a_limit(build, told):
+    pool = build.pool(owned=2, spare=1)
+    error = told([pool], [], [("pair", build.units(2, ("h100", 8, 0, 0)))])
+    assert any("2 owned, 1 kept spare" in reason for reason in error.reasons)
+    assert error.remedies == ("1 node more of node-h100@main, in service from 2027Q1, would do",)
+
+
+def test_a_job_that_has_room_is_not_blamed(build, told):
+    pools = [build.pool("h100", owned=1), build.pool("l40s", owned=1)]
+    error = told(
+        pools,
+        [],
+        [
+            ("fits", build.units(2, ("l40s", 4, 0, 0))),
+            ("lacks", build.units(2, ("h100", 8, 0, 0))),
+        ],
+    )
+    assert any(reason.startswith("lacks: 1 of 2") for reason in error.reasons)
+    assert not any("fits" in reason for reason in error.reasons)
+    assert len(error.remedies) == 1
+
+
+def test_cores_and_memory_can_be_what_is_lacking(build, told):
+    job = build.units(3, ("h100", 1, 80, 0))
+    error = told([build.pool(owned=2)], [], [("hosts", job)])
+    assert "hosts: 1 of 3 units find no room (2027Q1)" in error.reasons
+    assert error.remedies[0].startswith("1 node more")
+
+
+def test_the_remedy_is_enough_and_no_more_than_enough(build, told, solve):
+    job = build.units(7, ("h100", 5, 0, 0))
+    error = told([build.pool(owned=2)], [], [("fives", job)])
+    assert error.remedies[0].startswith("5 nodes more")
+    problem = build.problem([build.pool(owned=2)], [], [job])
+    for more, works in ((4, False), (5, True)):
+        pools = (replace(problem.pools[0], owned=2 + more),)
+        assert (solve(replace(problem, pools=pools)) is not None) == works
+
+
+def test_many_jobs_that_are_alike_are_not_all_listed(build):
+    problem = build.problem([build.pool(owned=1)], [], [build.units(9, ("h100", 8, 0, 0))])
+    members = tuple((f"job-{number}", 1) for number in range(9))
+    with pytest.raises(InfeasibleError) as caught:
+        solve(Translation(problem, (members,), (), QUARTERS[:1]))
+    assert "job-0, job-1, job-2, job-3 and 5 more: 8 of 9 units" in caught.value.reasons[0]

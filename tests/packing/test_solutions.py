@@ -1,0 +1,138 @@
+"""Whole portfolios: sound, bounded, tagged, and the same whenever they are solved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmarks.portfolios import catalogue, quarterly, unique
+from planner.packing.problem import Layout, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from planner.packing.problem import Problem, Solution
+
+ASKED_GAP = 1e-4
+PROVED = [(catalogue, jobs, seed) for jobs in (20, 100, 500) for seed in range(3)]
+PROVED += [(unique, 50, 0)]
+SOUND = [(unique, 100, 0), (quarterly, 50, 0)]
+
+
+@pytest.fixture(scope="module")
+def solved(solve):
+    """Each portfolio's problem and solution, solved once."""
+    known: dict[Any, tuple[Problem, Solution]] = {}
+
+    def get(
+        generator: Callable[[int, int], Problem], jobs: int, seed: int
+    ) -> tuple[Problem, Solution]:
+        key = (generator, jobs, seed)
+        if key not in known:
+            problem = generator(jobs, seed)
+            known[key] = problem, solve(problem, asked_gap=ASKED_GAP)
+        return known[key]
+
+    return get
+
+
+@pytest.mark.parametrize(("generator", "jobs", "seed"), PROVED + SOUND)
+def test_a_portfolio_is_laid_out_soundly(solved, faults, generator, jobs, seed):
+    problem, solution = solved(generator, jobs, seed)
+    assert not faults(problem, solution)
+    assert solution.bound_cents <= solution.cost_cents
+
+
+@pytest.mark.parametrize(("generator", "jobs", "seed"), PROVED)
+def test_a_portfolio_of_many_alike_is_proved(solved, generator, jobs, seed):
+    _, solution = solved(generator, jobs, seed)
+    assert solution.status is Status.PROVED
+    assert solution.gap <= ASKED_GAP
+
+
+@pytest.mark.parametrize(("generator", "jobs", "seed"), PROVED + SOUND)
+def test_price_tags_and_terms_add_up_to_the_bound(solved, generator, jobs, seed):
+    problem, solution = solved(generator, jobs, seed)
+    tagged = sum(
+        tag.cents * demand.count for tag, demand in zip(solution.tags, problem.demands, strict=True)
+    )
+    terms = sum(cents for _, cents in solution.bound_terms)
+    assert tagged + terms == pytest.approx(solution.bound_cents, rel=1e-6)
+
+
+@pytest.mark.parametrize(("generator", "jobs", "seed"), PROVED + SOUND)
+def test_no_price_tag_and_no_reduced_cost_is_negative(solved, generator, jobs, seed):
+    _, solution = solved(generator, jobs, seed)
+    for tag in solution.tags:
+        assert tag.cents >= -1e-6
+        assert all(extra is None or extra >= 0 for extra in tag.extra_cents_by_choice)
+
+
+def test_a_unit_that_costs_capacity_has_a_price(solved):
+    problem, solution = solved(catalogue, 100, 0)
+    tagged = sum(
+        tag.cents * demand.count for tag, demand in zip(solution.tags, problem.demands, strict=True)
+    )
+    assert tagged > 0.9 * solution.bound_cents, "nothing is owned, so the units carry the cost"
+
+
+def test_a_choice_that_no_pool_can_run_has_no_reduced_cost(build, solve):
+    demand = build.units(1, ("h100", 1, 0, 0), ("mi300x", 1, 0, 0))
+    solution = solve(build.problem([build.pool()], [build.buy(100)], [demand]))
+    assert solution.tags[0].extra_cents_by_choice == (0.0, None)
+
+
+def test_what_a_limited_offer_and_owned_nodes_take_off_the_bound_is_a_term_of_its_own(build, solve):
+    """One node is owned, one is cheap but the only one, one is dear and sets the price: 100."""
+    offers = [build.buy(40_00000, maximum=1), build.rent(100_00000)]
+    demand = build.units(3, ("h100", 8, 0, 0))
+    solution = solve(build.problem([build.pool(owned=1)], offers, [demand]))
+    terms = dict(solution.bound_terms)
+    assert solution.tags[0].cents == pytest.approx(100_00000)
+    assert terms["owned nodes"] == pytest.approx(-100_00000)
+    assert terms["limited offers"] == pytest.approx(-60_00000)
+    assert solution.bound_cents == 140_00000
+
+
+@pytest.mark.parametrize(("generator", "jobs"), [(catalogue, 100), (unique, 50), (quarterly, 20)])
+def test_the_same_problem_has_the_same_solution(solve, generator, jobs):
+    first = solve(generator(jobs, 1), asked_gap=ASKED_GAP)
+    assert solve(generator(jobs, 1), asked_gap=ASKED_GAP) == first
+
+
+def test_one_more_unit_never_makes_a_plan_cheaper(solved, solve):
+    problem, solution = solved(catalogue, 20, 0)
+    for number, demand in enumerate(problem.demands[:6]):
+        demands = list(problem.demands)
+        demands[number] = replace(demand, count=demand.count + 1)
+        more = solve(replace(problem, demands=tuple(demands)))
+        assert more.cost_cents >= solution.bound_cents
+
+
+def spoilt(problem: Problem, solution: Solution) -> Iterator[tuple[str, Solution]]:
+    """Solutions with one fault each."""
+    layouts = solution.layouts[0]
+    pool = next(number for number, held in enumerate(layouts) if held)
+    first, *rest = layouts[pool]
+    doubled = replace(first, parts=tuple((d, c, 9 * units) for d, c, units in first.parts))
+
+    def with_layouts(*held: Layout) -> Solution:
+        return replace(solution, layouts=((*layouts[:pool], tuple(held), *layouts[pool + 1 :]),))
+
+    none = tuple((0,) * problem.quarters for _ in problem.supplies)
+    yield "placed", with_layouts(*rest)
+    yield "on 1 nodes", with_layouts(Layout(doubled.parts, 1), *rest)
+    yield "in use", replace(solution, bought=none)
+    yield "costs", replace(solution, cost_cents=solution.cost_cents + 1)
+    yield "bound above cost", replace(solution, bound_cents=solution.cost_cents + 1)
+    yield "assigned", replace(solution, assigned=((0,) * 9, *solution.assigned[1:]))
+    yield "acquired", replace(solution, rented=solution.bought)
+    yield "span", with_layouts(replace(first, span=2), *rest)
+
+
+def test_the_checker_of_these_tests_notices_every_kind_of_fault(solved, faults):
+    problem, solution = solved(catalogue, 20, 0)
+    for word, wrong in spoilt(problem, solution):
+        assert any(word in fault for fault in faults(problem, wrong)), word

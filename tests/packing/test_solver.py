@@ -1,0 +1,216 @@
+"""The seam to the solver: statuses, limits, and models on which released solvers have lied."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pytest
+
+from planner.errors import LimitError
+from planner.packing import search as searching
+from planner.packing.program import Program
+from planner.packing.solver import (
+    Answer,
+    LinearMaster,
+    Outcome,
+    solve_integer,
+    solve_linear,
+    solver_version,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.packing.program import Sense
+
+NOTHING = Answer(Outcome.NOTHING, (), float("inf"), float("-inf"))
+
+
+def program_of(
+    costs: Sequence[float],
+    rows: Sequence[tuple[Sequence[float], Sense, float]],
+    *,
+    uppers: Sequence[float] | None = None,
+    integers: Sequence[int] = (),
+) -> Program:
+    """Minimize the costs; rows are (coefficients, sense, right)."""
+    program = Program()
+    for index, cost in enumerate(costs):
+        upper = uppers[index] if uppers else None
+        program.variable(f"x{index}", cost=cost, upper=upper, integer=index in integers)
+    for number, (coefficients, sense, right) in enumerate(rows):
+        program.row(f"row{number}", dict(enumerate(coefficients)), sense, right)
+    return program
+
+
+def market_split(variables: int = 40, rows: int = 4) -> Program:
+    """Equal halves of random weights: small, and out of reach of any branch and bound."""
+    rng = random.Random(7)
+    program = Program()
+    for index in range(variables):
+        program.variable(f"x{index}", upper=1, integer=True)
+    for number in range(rows):
+        weights = [rng.randrange(100) for _ in range(variables)]
+        over = program.variable(f"over{number}", cost=1.0)
+        under = program.variable(f"under{number}", cost=1.0)
+        terms = {index: float(weight) for index, weight in enumerate(weights)}
+        program.row(f"half{number}", {**terms, over: -1.0, under: 1.0}, "==", sum(weights) // 2)
+    return program
+
+
+def test_an_integer_program_is_solved_to_its_optimum():
+    program = program_of([3, 2], [([2, 1], ">=", 5)], integers=(0, 1))
+    answer = solve_integer(program, time_limit_s=10)
+    assert answer.outcome is Outcome.OPTIMAL
+    assert answer.objective == answer.bound == 8
+    assert tuple(round(value) for value in answer.values) == (2, 1)
+
+
+def test_relaxed_variables_may_be_fractional_and_the_others_not():
+    program = program_of([3, 2], [([2, 0], ">=", 5), ([0, 2], ">=", 5)], integers=(0, 1))
+    answer = solve_integer(program, time_limit_s=10, relaxed=frozenset({1}))
+    assert answer.values == pytest.approx((3.0, 2.5))
+
+
+def test_a_program_stopped_by_its_time_is_not_called_optimal():
+    answer = solve_integer(market_split(), time_limit_s=0.2)
+    assert answer.outcome in (Outcome.FEASIBLE, Outcome.NOTHING)
+    assert answer.bound < 1, "nothing is proved that was not"
+
+
+def test_a_program_stopped_by_its_node_limit_is_not_called_optimal():
+    answer = solve_integer(market_split(), time_limit_s=10, node_limit=1)
+    assert answer.outcome in (Outcome.FEASIBLE, Outcome.NOTHING)
+    assert answer.bound < 1
+
+
+def test_a_program_without_a_solution_is_called_infeasible():
+    program = program_of([1, 1], [([1, 1], ">=", 3)], uppers=(1, 1), integers=(0, 1))
+    answer = solve_integer(program, time_limit_s=10)
+    assert answer.outcome is Outcome.INFEASIBLE
+    assert answer.values == ()
+    assert solve_linear(program) is None
+
+
+def test_a_program_with_only_a_fractional_solution_is_called_infeasible():
+    program = program_of([1], [([2], "==", 3)], integers=(0,))
+    assert solve_integer(program, time_limit_s=10).outcome is Outcome.INFEASIBLE
+    assert solve_linear(program) is not None
+
+
+def test_the_prices_of_a_linear_program_add_up_to_its_optimum():
+    program = program_of([3, 2, 9], [([1, 1, 0], ">=", 4), ([1, 0, 1], ">=", 3)])
+    duals = solve_linear(program)
+    assert duals is not None
+    assert duals.objective == pytest.approx(4 * duals.rows[0] + 3 * duals.rows[1])
+    assert duals.objective == pytest.approx(11)
+    assert duals.reduced_costs[2] > 0
+
+
+def test_a_covering_program_grows_by_columns_and_prices_its_rows():
+    master = LinearMaster([4, 8])
+    master.add([(0, 1)])
+    master.add([(1, 2)])
+    assert master.solve()[0] == pytest.approx(8)
+    master.add([(0, 1), (1, 2)])
+    objective, values, prices = master.solve()
+    assert objective == pytest.approx(4)
+    assert values[2] == pytest.approx(4)
+    assert 4 * prices[0] + 8 * prices[1] == pytest.approx(objective)
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "optimum"),
+    [
+        (
+            "one continuous and one integer variable (HiGHS issue 3043)",
+            program_of([2, 3], [([1, 1], ">=", 4.5)], uppers=(10, 10), integers=(1,)),
+            9.0,
+        ),
+        (
+            "an integer beside a continuous one that starts at 8 (HiGHS issue 2957)",
+            program_of(
+                [1, 2], [([1, 1], ">=", 20.1), ([0, 1], ">=", 8)], uppers=(20, 20), integers=(0,)
+            ),
+            28.2,
+        ),
+        (
+            "a shortfall against an integer (HiGHS issue 3073)",
+            program_of(
+                [100, 0.01, 0],
+                [
+                    ([1, 0, 1], "==", 3),
+                    ([0, -1, 1], "<=", 0),
+                    ([0, -1, -1], "<=", 0),
+                    ([0, 0, 1], "<=", 3),
+                    ([0, 0, -1], "<=", -0.45),
+                ],
+                integers=(2,),
+            ),
+            0.03,
+        ),
+        (
+            "two capacity links and one choice between them (HiGHS issue 3094)",
+            program_of(
+                [0, 0, 10, 8, 0, 0],
+                [
+                    ([1, 0, 0, 0, -1000, 0], "<=", 0),
+                    ([0, 1, 0, 0, 0, -1000], "<=", 0),
+                    ([1, 0, 1, 0, 0, 0], "==", 1000),
+                    ([0, 1, 0, 1, 0, 0], "==", 1000),
+                    ([0, 0, 0, 0, 1, 1], "<=", 1),
+                ],
+                uppers=(1000, 1000, 1000, 1000, 1, 1),
+                integers=(4, 5),
+            ),
+            8000.0,
+        ),
+    ],
+)
+def test_models_on_which_released_solvers_have_lied_are_solved_right(name, program, optimum):
+    answer = solve_integer(program, time_limit_s=10)
+    assert answer.outcome is Outcome.OPTIMAL
+    assert answer.objective == pytest.approx(optimum), name
+    assert answer.bound == pytest.approx(optimum), name
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_shortfalls_linked_to_at_most_so_many_pools_agree_with_trying_all(seed):
+    """Serve demand from pools that are open, pay for what is short, open at most some."""
+    rng = random.Random(seed)
+    pools, most = rng.randrange(2, 5), rng.randrange(1, 3)
+    demand = [rng.randrange(1, 50) + rng.choice((0, 0.5)) for _ in range(pools)]
+    capacity = [rng.randrange(1, 80) for _ in range(pools)]
+    penalty, fee = [rng.randrange(1, 30) for _ in range(pools)], rng.randrange(0, 200)
+    program = Program()
+    opened = [program.variable(f"open{i}", cost=fee, upper=1, integer=True) for i in range(pools)]
+    for index in range(pools):
+        served = program.variable(f"served{index}", upper=capacity[index])
+        short = program.variable(f"short{index}", cost=penalty[index])
+        program.row("demand", {served: 1.0, short: 1.0}, ">=", demand[index])
+        program.row("link", {served: 1.0, opened[index]: -1000.0}, "<=", 0.0)
+    program.row("most", dict.fromkeys(opened, 1.0), "<=", most)
+    best = min(
+        sum(fee for is_open in chosen if is_open)
+        + sum(
+            penalty[i] * max(0.0, demand[i] - (capacity[i] if chosen[i] else 0))
+            for i in range(pools)
+        )
+        for chosen in product((False, True), repeat=pools)
+        if sum(chosen) <= most
+    )
+    assert solve_integer(program, time_limit_s=10).objective == pytest.approx(best)
+
+
+def test_a_search_that_ends_without_a_plan_claims_neither_plan_nor_proof(build, monkeypatch):
+    monkeypatch.setattr(searching, "solve_integer", lambda *_, **__: NOTHING)
+    problem = build.problem([build.pool()], [build.buy(100)], [build.units(1, ("h100", 1, 0, 0))])
+    with pytest.raises(LimitError, match="no proof that none exists"):
+        searching.search(problem, asked_gap=0.0, time_limit_s=0.01)
+
+
+def test_the_solver_names_its_version():
+    assert solver_version().startswith("HiGHS ")
+    assert "PuLP 3." in solver_version()

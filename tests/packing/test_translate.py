@@ -1,0 +1,280 @@
+"""From settled inputs to integers: classes, pools, lead times, and costs worked out by hand."""
+
+from __future__ import annotations
+
+import random
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from planner.inputs.catalog import Catalog, GpuType, NodeType, PriceBook, PriceBookHeader, Source
+from planner.inputs.quarter import Quarter
+from planner.inputs.rules import RuleBook
+from planner.inputs.scenario import Fixed, FleetEntry, Horizon, Job, Policies, Scenario
+from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
+from planner.packing import solve, translate
+from planner.packing.economics import node_costs, owned_costs
+from planner.packing.problem import Shape
+from planner.sizing.candidate import Candidate, SizedJob, Sizing
+
+EIGHT, FOUR = "eight-a", "four-b"
+
+
+def figure(value: Any) -> Any:
+    return {"value": value, "source": "maker", "basis": "published"}
+
+
+def gpu(memory_gb: int) -> GpuType:
+    return GpuType(
+        vendor="amd",
+        family="f",
+        form_factor="card",
+        memory_gb=figure(Decimal(memory_gb)),
+        kubernetes_resource="maker.com/gpu",
+    )
+
+
+def node(gpu_type: str, gpus: int, *, fabric: bool) -> NodeType:
+    return NodeType(
+        vendor="maker",
+        product="Server",
+        gpu_type=gpu_type,
+        gpus=figure(gpus),
+        cpu_cores=figure(10 * gpus),
+        host_memory_gb=figure(Decimal("100.5") * gpus),
+        mean_power_kw=figure(Decimal("2.5")),
+        scale_out_fabric=figure("a switch") if fabric else None,
+    )
+
+
+CATALOG = Catalog(
+    sources={"maker": Source(title="Data sheet")},
+    gpus={"a": gpu(80), "b": gpu(48)},
+    nodes={EIGHT: node("a", 8, fabric=True), FOUR: node("b", 4, fabric=False)},
+    models={},
+    prices=PriceBook(
+        header=PriceBookHeader(id="p", date=date(2027, 1, 1), illustrative=True, notice="No.")
+    ),
+)
+
+
+def setting(value: str, unit: str) -> Setting:
+    return Setting(value=Decimal(value), unit=unit, origin="scenario", assumed=False)
+
+
+SETTINGS = Settings(
+    headroom=setting("0", "share"),
+    discount_rate_per_year=setting("0.21550625", "share"),
+    useful_life_years=setting("2.5", "years"),
+    support_share_per_year=setting("0.08", "share"),
+    energy_usd_per_kwh=setting("0.10", "USD/kWh"),
+    pue=setting("1.2", "ratio"),
+    hours_per_quarter=setting("2000", "hours"),
+)
+"""At 21.550625 % a year a quarter is discounted by exactly 1.05."""
+
+
+def offer(name: str, node_type: str, kind: Any, usd: str, **changes: Any) -> SettledOffer:
+    figures: dict[str, Any] = {
+        "name": name,
+        "node_type": node_type,
+        "site": "main",
+        "kind": kind,
+        "unit_price_usd": Decimal(usd),
+        "price_text": usd,
+        "price_origin": "quote",
+        "price_date": None,
+        "illustrative": False,
+        "lead_time_weeks": 0,
+        "maximum": None,
+    }
+    return SettledOffer(**{**figures, **changes})
+
+
+def inputs_of(
+    *offers: SettledOffer, quarters: int = 2, as_of: date | None = None, **scenario: Any
+) -> Inputs:
+    question = Scenario(
+        format=1,
+        name="question",
+        horizon=Horizon(first_quarter=Quarter(2027, 1), quarters=quarters, as_of=as_of),
+        jobs={"job": Job(fixed=Fixed(gpus=1))},
+        **scenario,
+    )
+    return Inputs(
+        scenario=question,
+        catalog=CATALOG,
+        rules=RuleBook(rules={}),
+        settings=SETTINGS,
+        offers=offers,
+        files=(),
+    )
+
+
+def candidate(gpu_type: str, gpus: int, memory_mb: int = 1000) -> Candidate:
+    return Candidate(
+        gpu_type=gpu_type,
+        gpus=gpus,
+        gpu_memory_mb=1,
+        gpu_capacity_mb=1,
+        cpus=gpus + 1,
+        memory_mb=memory_mb,
+        storage_mb=0,
+        hours=None,
+        decided_by="stated",
+        trace=(),
+    )
+
+
+def sized(name: str, units: tuple[int, ...], *candidates: Candidate) -> SizedJob:
+    identity = "-".join(f"{c.gpu_type}{c.gpus}x{c.memory_mb}" for c in candidates)
+    sizing = Sizing(
+        id=identity, summary=name, candidates=candidates, rejections=(), assumptions=(), warnings=()
+    )
+    return SizedJob(
+        name=name,
+        kind="fixed",
+        derived_from=None,
+        derived_by=None,
+        team=None,
+        units=units,
+        sizing=sizing,
+    )
+
+
+BUY_A = offer("buy-a", EIGHT, "buy", "200000")
+RENT_A = offer("rent-a", EIGHT, "rent", "21000")
+BUY_B = offer("buy-b", FOUR, "buy", "60000")
+
+
+def test_jobs_that_need_the_same_become_one_demand_whatever_their_names():
+    jobs = (sized("x", (2, 2), candidate("a", 2)), sized("y", (1, 1), candidate("a", 2)))
+    translation = translate(inputs_of(BUY_A), jobs)
+    (demand,) = translation.problem.demands
+    assert (demand.count, demand.quarters) == (3, (0, 1))
+    assert translation.members == ((("x", 1), ("x", 2), ("y", 1)),)
+
+
+def test_a_growing_job_becomes_a_demand_for_each_run_of_quarters():
+    """1, 3 and 2 units: one stays for three quarters, one for two, one for one."""
+    inputs = inputs_of(BUY_A, quarters=3)
+    translation = translate(inputs, (sized("x", (1, 3, 2), candidate("a", 2)),))
+    runs = {demand.quarters: demand.count for demand in translation.problem.demands}
+    assert runs == {(0, 1, 2): 1, (1, 2): 1, (1,): 1}
+    by_unit = {
+        unit: demand.quarters
+        for demand, units in zip(translation.problem.demands, translation.members, strict=True)
+        for unit in units
+    }
+    assert by_unit == {("x", 1): (0, 1, 2), ("x", 2): (1, 2), ("x", 3): (1,)}
+
+
+def test_a_job_that_is_never_active_makes_no_demand():
+    translation = translate(inputs_of(BUY_A), (sized("x", (0, 0), candidate("a", 2)),))
+    assert translation.problem.demands == ()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_jobs_in_another_order_are_the_same_problem_and_the_same_plan(seed):
+    jobs = [
+        sized(f"job-{number}", (number % 2, 1 + number % 3), *choices)
+        for number, choices in enumerate(
+            (candidate("a", gpus, 1000 * gpus), candidate("b", min(4, 2 * gpus), 900))
+            for gpus in (1, 2, 4, 1, 2, 8, 1)
+        )
+    ]
+    inputs = inputs_of(BUY_A, BUY_B, RENT_A)
+    first = translate(inputs, tuple(jobs))
+    random.Random(seed).shuffle(jobs)
+    again = translate(inputs, tuple(jobs))
+    assert again == first
+    assert solve(again) == solve(first)
+
+
+def test_nodes_of_one_type_at_one_site_are_one_pool():
+    fleet = {
+        "old": FleetEntry(node_type=EIGHT, count=2),
+        "older": FleetEntry(node_type=EIGHT, count=3),
+        "far": FleetEntry(node_type=EIGHT, count=1, site="far"),
+    }
+    policies = Policies(spare_nodes={EIGHT: 1})
+    problem = translate(inputs_of(BUY_B, fleet=fleet, policies=policies), ()).problem
+    found = [(pool.name, pool.owned, pool.spare, pool.fabric) for pool in problem.pools]
+    assert found == [
+        ("eight-a@far", 1, 1, True),
+        ("eight-a@main", 5, 1, True),
+        ("four-b@main", 0, 0, False),
+    ]
+    assert problem.pools[1].node == Shape(8, 80, 804_000)
+    assert problem.supplies[0].pool == 2
+
+
+def test_a_node_enters_service_in_the_first_quarter_that_begins_after_its_lead_time():
+    """From 1 January 2027, 12 weeks end on 26 March and 13 on 2 April, when Q2 has begun."""
+    offers = [
+        offer(f"in-{weeks}", EIGHT, "rent", "1", lead_time_weeks=weeks) for weeks in (0, 12, 13, 25)
+    ]
+    supplies = translate(inputs_of(*offers, quarters=3), ()).problem.supplies
+    ready = [
+        next((q for q, cents in enumerate(supply.unit_cost_cents) if cents is not None), None)
+        for supply in supplies
+    ]
+    assert ready == [0, 1, 2, 2]
+
+
+def test_an_order_placed_earlier_arrives_earlier():
+    late = offer("late", EIGHT, "rent", "1", lead_time_weeks=12)
+    early = inputs_of(late, as_of=date(2026, 10, 1))
+    assert translate(early, ()).problem.supplies[0].unit_cost_cents[0] is not None
+
+
+def test_a_purchase_costs_its_price_less_what_is_left_of_it_plus_support_and_energy():
+    """200,000 bought at once, 2 of 10 quarters used: 80 % is left, two quarters later at 1.05^-2.
+
+    160,000 / 1.1025 = 145,124.72; support 4,000 a quarter: 4,000 + 3,809.52; energy 2.5 kW × 1.2 ×
+    2,000 h × 0.10 = 600 a quarter: 600 + 571.43.
+    """
+    costs = {item.name: item for item in node_costs(inputs_of(BUY_A), BUY_A, 0)}
+    assert {name: item.present_cents for name, item in costs.items()} == {
+        "purchase": 20_000_000,
+        "residual value": -14_512_472,
+        "support": 780_952,
+        "energy": 117_143,
+    }
+    assert costs["residual value"].cents == (0, -16_000_000)
+    assert costs["support"].cents == (400_000, 400_000)
+
+
+def test_a_later_purchase_is_discounted_and_keeps_more_of_its_value():
+    """200,000 / 1.05 = 190,476.19; 90 % is left: 180,000 / 1.1025 = 163,265.31."""
+    costs = {item.name: item.present_cents for item in node_costs(inputs_of(BUY_A), BUY_A, 1)}
+    assert costs["purchase"] == 19_047_619
+    assert costs["residual value"] == -16_326_531
+    assert costs["support"] == 380_952
+    assert costs["energy"] == 57_143
+
+
+def test_a_node_older_than_its_life_has_no_value_left():
+    inputs = inputs_of(BUY_A, quarters=12)
+    costs = {item.name: item.present_cents for item in node_costs(inputs, BUY_A, 0)}
+    assert costs["residual value"] == 0
+
+
+def test_rent_is_discounted_from_the_quarter_it_is_paid_in_and_carries_no_energy():
+    inputs = inputs_of(RENT_A)
+    assert [stream.present_cents for stream in node_costs(inputs, RENT_A, 0)] == [2_100_000]
+    assert [stream.present_cents for stream in node_costs(inputs, RENT_A, 1)] == [2_000_000]
+
+
+def test_the_program_counts_the_same_cents():
+    inputs = inputs_of(BUY_A, RENT_A, fleet={"own": FleetEntry(node_type=EIGHT, count=3)})
+    problem = translate(inputs, ()).problem
+    first = 20_000_000 - 14_512_472 + 780_952 + 117_143
+    later = 19_047_619 - 16_326_531 + 380_952 + 57_143
+    assert problem.supplies[0].unit_cost_cents == (first, later)
+    assert problem.supplies[1].unit_cost_cents == (2_100_000, 2_000_000)
+    (energy,) = owned_costs(inputs, EIGHT)
+    assert energy.present_cents == 117_143
+    assert problem.fixed_cost_cents == 3 * 117_143

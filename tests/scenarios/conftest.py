@@ -1,0 +1,61 @@
+"""The shipped scenarios, read and planned once for all tests of this folder."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from planner.inputs.load import load_inputs
+from planner.plan.make import make_plan
+from planner.sizing import Sizer
+
+if TYPE_CHECKING:
+    from planner.inputs.settled import Inputs
+    from planner.plan.plan import Plan
+    from planner.sizing import SizedJob
+
+ROOT = Path(__file__).parents[2]
+
+
+@cache
+def _inputs(name: str) -> Inputs:
+    return load_inputs(ROOT / "scenarios" / f"{name}.yaml")
+
+
+@cache
+def _sized(name: str) -> dict[str, SizedJob]:
+    given = _inputs(name)
+    sizer = Sizer(given.catalog, given.rules, given.settings, given.scenario.policies)
+    return {job.name: job for job in sizer.portfolio(given.scenario)}
+
+
+@cache
+def _planned(name: str) -> Plan:
+    return make_plan(_inputs(name))
+
+
+@pytest.fixture(scope="session")
+def inputs():
+    """`inputs("quarterly")`: a shipped scenario with all that it stands on."""
+    return _inputs
+
+
+@pytest.fixture(scope="session")
+def sized():
+    """`sized("quarterly")["support-assistant"]`: its jobs and their deployments, sized."""
+    return _sized
+
+
+@pytest.fixture(scope="session")
+def planned():
+    """`planned("quarterly")`: its plan, proved and checked."""
+    return _planned
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The folder of README.md."""
+    return ROOT

@@ -1,0 +1,108 @@
+"""Every shipped scenario loads, sizes, and is planned with proof; the big one stays interesting."""
+
+from pathlib import Path
+
+import pytest
+
+SHIPPED = sorted(path.stem for path in (Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
+MODELINE = "# yaml-language-server: $schema=../docs/schema/scenario.schema.json"
+
+
+def test_the_promised_scenarios_ship():
+    assert SHIPPED == ["quarterly", "quickstart", "sources"]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_an_editor_finds_the_schema_of_each_scenario(root, name):
+    first = (root / "scenarios" / f"{name}.yaml").read_text(encoding="utf-8").splitlines()[0]
+    assert first == MODELINE
+    assert (root / "scenarios" / first.partition("$schema=")[2]).resolve().is_file()
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_job_of_a_shipped_scenario_can_run_somewhere(sized, name):
+    for job in sized(name).values():
+        assert job.sizing.candidates, job.name
+        assert any(job.units), job.name
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_scenario_is_planned_proved_and_checked(planned, name):
+    plan = planned(name)
+    assert plan.proof.status == "proved"
+    assert plan.proof.gap <= plan.proof.asked_gap
+    assert plan.proof.bound_cents <= plan.proof.cost_cents
+    assert plan.proof.checks
+    assert plan.acquisitions
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_prices_of_a_shipped_scenario_are_called_illustrative(planned, name):
+    plan = planned(name)
+    assert all(line.illustrative for line in plan.acquisitions)
+    assert any("illustrative" in note.text for note in plan.warnings)
+
+
+def test_the_quickstart_has_five_jobs(inputs):
+    assert len(inputs("quickstart").scenario.jobs) == 5
+
+
+def test_the_quarterly_portfolio_is_that_of_an_enterprise(inputs):
+    scenario = inputs("quarterly").scenario
+    assert len(scenario.jobs) == 40
+    assert "support-assistant" in scenario.jobs
+    assert len({job.team for job in scenario.jobs.values()}) == 10
+    assert {job.kind for job in scenario.jobs.values()} == {"tune", "serve", "fixed"}
+    assert {entry.node_type for entry in scenario.fleet.values()} == {
+        "r760xa-l40s",
+        "xe9680-a100",
+        "xe9680-h100",
+    }
+
+
+def test_the_quarterly_plan_rents_until_purchases_can_arrive(planned):
+    plan = planned("quarterly")
+    first = plan.quarters[0]
+    by_kind = {
+        kind: {line.quarter for line in plan.acquisitions if line.kind == kind}
+        for kind in ("buy", "rent")
+    }
+    assert first in by_kind["rent"]
+    assert by_kind["buy"]
+    assert first not in by_kind["buy"]
+
+
+def test_the_quarterly_plan_uses_several_gpu_types_old_and_new(planned):
+    plan = planned("quarterly")
+    used = {gpu_type for job in plan.jobs for gpu_type, _ in job.gpu_types}
+    assert used == {"a100-80gb-sxm", "h100-80gb-sxm", "h200-141gb-sxm", "l40s-48gb"}
+    assert {line.gpu_type for line in plan.acquisitions} >= {"h200-141gb-sxm", "l40s-48gb"}
+
+
+def test_the_quarterly_plan_keeps_its_spare_node_and_fills_the_others(planned):
+    plan = planned("quarterly")
+    hopper = next(pool for pool in plan.pools if pool.node_type == "xe9680-h100")
+    assert hopper.nodes_spare == (1, 1, 1, 1)
+    for quarter in range(len(plan.quarters)):
+        usable = sum(
+            pool.gpus[quarter]
+            // pool.nodes[quarter]
+            * (pool.nodes[quarter] - pool.nodes_spare[quarter])
+            for pool in plan.pools
+            if pool.nodes[quarter]
+        )
+        assert sum(pool.gpus_used[quarter] for pool in plan.pools) / usable > 0.9
+
+
+def test_the_one_large_fine_tune_of_the_year_spans_whole_nodes(planned):
+    plan = planned("quarterly")
+    second = plan.placements[1]
+    holders = [use for use in second if any(item.job == "house-model" for item in use.occupants)]
+    assert len(holders) > 1
+    assert all(len(use.occupants) == 1 and len(use.occupants[0].gpus) == 8 for use in holders)
+
+
+def test_tuned_models_of_the_quarterly_portfolio_are_served_from_the_quarter_after(sized):
+    served = sized("quarterly")["long-contracts-serving"]
+    assert served.derived_from == "long-contracts"
+    assert served.units == (0, 2, 2, 2)

@@ -1,0 +1,153 @@
+"""The figures of the five source pages, one by one, through the scenario that ships for them."""
+
+from math import ceil
+from typing import Any
+
+import pytest
+
+A100, H100 = "a100-80gb-sxm", "h100-80gb-sxm"
+
+
+@pytest.fixture
+def candidate(sized):
+    """`candidate("serve-70b-16bit")`: that job on the GPU of 80 GB that the pages count in."""
+
+    def find(job, gpu_type=A100):
+        sizing = sized("sources")[job].sizing
+        return next(item for item in sizing.candidates if item.gpu_type == gpu_type)
+
+    return find
+
+
+def figure(candidate: Any, name: str) -> Any:
+    """A result of the sum by which a candidate was sized."""
+    return next(step.result.value for step in candidate.trace if step.result.name == name)
+
+
+@pytest.mark.parametrize(
+    ("job", "memory_mb", "quoted_gb"),
+    [
+        ("peft-10b-16bit", 30_375, 31),
+        ("peft-10b-8bit", 15_375, 16),
+        ("peft-10b-4bit", 7_875, 8),
+    ],
+)
+def test_ten_billion_parameters_with_two_adapters(candidate, job, memory_mb, quoted_gb):
+    """((10 × 2, 1 or 0.5) + 2 × 0.125) + 50 %; host memory = GPU memory, CPUs = GPUs + 1."""
+    unit = candidate(job)
+    assert unit.gpu_memory_mb == memory_mb
+    assert ceil(unit.gpu_memory_mb / 1000) == quoted_gb
+    assert (unit.gpus, unit.cpus, unit.memory_mb) == (1, 2, memory_mb)
+
+
+@pytest.mark.parametrize(
+    ("job", "memory_mb", "by_memory", "gpus"),
+    [
+        ("serve-70b-16bit", 168_000, 3, 4),  # the page says two GPUs; they hold 160 GB
+        ("serve-70b-8bit", 84_000, 2, 2),  # the page says 21 GB
+    ],
+)
+def test_llama_70b_is_served_by_the_arithmetic_of_its_page(
+    candidate, job, memory_mb, by_memory, gpus
+):
+    unit = candidate(job)
+    assert unit.gpu_memory_mb == memory_mb
+    assert figure(unit, "gpus_for_memory") == by_memory
+    assert unit.gpus == gpus
+
+
+@pytest.mark.parametrize(
+    ("job", "name", "gb"),
+    [
+        ("lora-7b-bf16", "model_size_gb", 14),
+        ("lora-7b-bf16", "inference_gb", 14),
+        ("full-7b-fp32", "training_gb", 112),
+        ("full-13b-fp32", "trained_size_gb", 52),
+        ("full-13b-fp32", "training_gb", 208),
+        ("full-13b-fp32", "gradients_gb", 52),
+        ("full-13b-fp32", "optimizer_gb", 104),
+        ("full-13b-fp32", "memory_gb", 436.8),
+    ],
+)
+def test_the_sums_of_the_model_requirements_page(candidate, job, name, gb):
+    assert figure(candidate(job), name) == pytest.approx(gb, abs=1e-9)
+
+
+def test_the_437_gb_of_the_page_need_six_gpus_and_take_eight(candidate):
+    unit = candidate("full-13b-fp32")
+    assert ceil(unit.gpu_memory_mb / 1000) == 437
+    assert figure(unit, "gpus_for_memory") == 6
+    assert unit.gpus == 8
+
+
+@pytest.mark.parametrize(
+    ("job", "gpus"),
+    [("average-full", 4), ("average-lora", 2), ("average-qlora", 1), ("lora-7b-bf16", 2)],
+)
+def test_a_job_of_which_little_is_known_takes_the_average_of_table_1(candidate, job, gpus):
+    assert candidate(job).gpus == gpus
+
+
+@pytest.mark.parametrize(
+    ("job", "gpus"),
+    [
+        ("point-70b-lora-sequence-1024-batch-32", 8),
+        ("point-8b-sequence-512-batch-2", 1),
+        ("point-8b-sequence-8192-batch-128", 8),
+        ("point-8b-full-sequence-32000-batch-1", 2),
+        ("point-8b-lora-sequence-64000-batch-1", 2),
+    ],
+)
+def test_the_published_points_are_met_exactly(candidate, job, gpus):
+    assert candidate(job).gpus == gpus
+
+
+def test_nothing_is_tuned_on_gaudi_3_and_qlora_not_on_l40s(sized):
+    for job in sized("sources").values():
+        refused = {(item.gpu_type, item.rule) for item in job.sizing.rejections}
+        refused_on_gaudi = ("gaudi3-128gb", "exclusions/no-tuning-on-gaudi3") in refused
+        assert refused_on_gaudi == (job.kind == "tune"), job.name
+    qlora = sized("sources")["average-qlora"].sizing
+    assert "l40s-48gb" not in {item.gpu_type for item in qlora.candidates}
+    assert ("l40s-48gb", "exclusions/qlora-not-on-l40s") in {
+        (item.gpu_type, item.rule) for item in qlora.rejections
+    }
+
+
+@pytest.mark.parametrize("job", ["average-lora", "average-qlora"])
+def test_a_tuned_adapter_is_deployed_with_a_new_instance_of_its_base(sized, job):
+    served = sized("sources")[f"{job}-serving"]
+    assert served.derived_from == job
+    assert served.units == (0, 1)
+
+
+def test_sft_is_more_computationally_intensive_than_peft(candidate):
+    work = {
+        method: unit.gpus * unit.hours
+        for method in ("sft", "p-tuning", "lora")
+        for unit in [candidate(f"factors-70b-{method}", H100)]
+    }
+    assert work["sft"] > work["lora"]
+    assert work["sft"] > work["p-tuning"]
+
+
+def test_sft_of_70b_takes_two_whole_servers_and_peft_half_of_one(candidate):
+    gpus = [candidate(f"factors-70b-{method}", H100).gpus for method in ("sft", "p-tuning", "lora")]
+    assert gpus == [16, 4, 4]
+
+
+def test_the_plan_of_the_sources_gives_each_job_the_gpus_that_it_was_sized_for(planned, candidate):
+    plan = planned("sources")
+    held = {
+        (item.job, gpu_type): 0
+        for use in plan.placements[0]
+        for item in use.occupants
+        for gpu_type in (A100, H100)
+    }
+    types = {node.id: node.gpu_type for node in plan.nodes}
+    for use in plan.placements[0]:
+        for item in use.occupants:
+            held[item.job, types[use.node]] += len(item.gpus)
+    for (job, gpu_type), gpus in held.items():
+        assert gpus in (0, candidate(job, gpu_type).gpus if gpus else 0)
+    assert sum(held.values()) == 75
