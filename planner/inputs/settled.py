@@ -79,3 +79,10 @@ class Inputs(Frozen):
     offers: tuple[SettledOffer, ...]
     """In the scenario's order of names, sorted."""
     files: tuple[InputFile, ...]
+
+    @property
+    def gpu_types_in_play(self) -> tuple[str, ...]:
+        """GPU types of the nodes that are owned or offered, sorted."""
+        node_types = {entry.node_type for entry in self.scenario.fleet.values()}
+        node_types |= {offer.node_type for offer in self.offers}
+        return tuple(sorted({self.catalog.nodes[name].gpu_type for name in node_types}))

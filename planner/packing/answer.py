@@ -156,7 +156,7 @@ def _prices(found: Found) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float]
 
 
 def _without_caps(counts: Counts) -> list[Variable]:
-    """Variables with the caps that rows imply taken off, so that they carry no price of their own."""
+    """Variables without the caps that rows imply, so that these carry no price of their own."""
     variables = list(counts.program.variables)
     for index in counts.choice.values():
         variables[index] = replace(variables[index], upper=None)

@@ -2,28 +2,27 @@
 
 Units of the same shape on the same pool are counted together, so the program's size follows the
 variety of the portfolio. It is a relaxation of the real packing: resources are summed over a pool's
-nodes, tightened by dual feasible functions and by cuts from the cutting stock. `docs/model.md` has it
-in mathematics; row names follow that page.
+nodes, tightened by dual feasible functions and by cuts from the cutting stock. `docs/model.md` has
+it in mathematics; row names follow that page.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from planner.packing.program import Program, Row, Variable
+from planner.packing.program import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from planner.packing.cutting import Cut
-    from planner.packing.greedy import Pattern
     from planner.packing.problem import Pool, Problem, Shape
 
-__all__ = ["Counts", "Usage", "build_counts"]
+__all__ = ["CENTS_PER_UNIT", "Counts", "Terms", "Usage", "build_counts"]
 
 _DUAL_FEASIBLE_ORDERS = range(1, 8)
 """Orders q of the dual feasible functions u_q: beyond 7 they cut nothing on 8-GPU nodes."""
@@ -31,10 +30,8 @@ _DUAL_FEASIBLE_ORDERS = range(1, 8)
 CENTS_PER_UNIT = 100_000
 """The objective is stated in thousands of dollars, so that its coefficients stay near 1."""
 
-_USEFUL_ROOM = 0.08
-"""Share of a pool's cores and memory beyond which more room makes no layout easier."""
-
 Terms = dict[int, float]
+"""Factors by variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,79 +106,6 @@ class Counts:
             right = self.problem.pools[pool].owned
         return self.program.row(f"{name}[{pool},{quarter}]", terms, "<=", right)
 
-    def with_room(self, values: tuple[float, ...]) -> Program:
-        """A copy, for node counts held at these values, that leaves as much room as it can.
-
-        In each pool one share of cores, memory and every cut is kept free, and made as large as is
-        useful: the more room, the easier the layout. GPUs need none, they divide evenly.
-        """
-        variables = [replace(variable, cost=0.0) for variable in self.program.variables]
-        rows = list(self.program.rows)
-        room: dict[tuple[int, int], int] = {}
-        for row, key in self.room_rows.items():
-            nodes = max(0.0, self.shared_nodes(*key, values))
-            if key not in room:
-                room[key] = len(variables)
-                variables.append(Variable("room", 0.0, _USEFUL_ROOM, -nodes, integer=False))
-            rows[row] = replace(rows[row], terms=(*rows[row].terms, (room[key], nodes)))
-        return Program(variables, rows)
-
-    def with_reserve(self, share: float) -> Program:
-        """A copy in which a share of every pool's cores and memory must stay free."""
-        service = {index for terms in self.in_service.values() for index in terms}
-        service |= set(self.usable.values())
-        rows = list(self.program.rows)
-        for number in self.room_rows:
-            row = rows[number]
-            terms = tuple(
-                (index, factor * (1 - share) if index in service else factor)
-                for index, factor in row.terms
-            )
-            rows[number] = replace(row, terms=terms, right=row.right * (1 - share))
-        return Program(self.program.variables, rows)
-
-    def with_patterns(
-        self, known: Mapping[tuple[int, int], tuple[tuple[Shape, ...], Sequence[Pattern]]]
-    ) -> tuple[Program, dict[tuple[int, int], dict[Pattern, int]]]:
-        """A copy in which some pools lay their units out by known patterns.
-
-        `known` gives, by (pool, quarter), the shapes that patterns index and the patterns. A plan of
-        this copy has its layouts; it says nothing of the bound, since other patterns may exist.
-        Returns the program and the variables that count how often a pattern is used.
-        """
-        copy = replace(self, program=Program(list(self.program.variables), list(self.program.rows)))
-        columns: dict[tuple[int, int], dict[Pattern, int]] = {}
-        for (pool, quarter), (shapes, patterns) in known.items():
-            used = {pattern: copy.program.variable("pattern", integer=True) for pattern in patterns}
-            columns[pool, quarter] = used
-            load: Terms = dict.fromkeys(used.values(), 1.0)
-            for usage in self.usages[pool, quarter]:
-                span = self.problem.pools[pool].nodes_taken(usage.shape)
-                if span:
-                    for index, factor in usage.terms:
-                        load[index] = load.get(index, 0.0) + span * factor
-                    continue
-                position = shapes.index(usage.shape)
-                held: Terms = dict(usage.terms)
-                for pattern, index in used.items():
-                    held[index] = -float(dict(pattern).get(position, 0))
-                copy.program.row("held", held, "<=", 0.0)
-            copy.capacity_row("patterns", pool, quarter, load)
-        return copy.program, columns
-
-    def with_at_least(self, nodes: Mapping[tuple[int, int], int]) -> Program:
-        """A copy of the program in which some pools have at least so many usable nodes."""
-        extra = []
-        for (pool, quarter), wanted in sorted(nodes.items()):
-            if (pool, quarter) in self.usable:
-                terms: Terms = {self.usable[pool, quarter]: 1.0}
-                right = wanted
-            else:
-                terms = self.in_service[pool, quarter]
-                right = wanted - self.problem.pools[pool].owned
-            extra.append(Row(f"at-least[{pool},{quarter}]", tuple(terms.items()), ">=", right))
-        return Program(self.program.variables, [*self.program.rows, *extra])
-
     def add_cut(self, pool: Pool, cut: Cut, shapes: tuple[Shape, ...]) -> None:
         """State a cut for every pool of the same kind of node, in every quarter."""
         weight = dict(zip(shapes, cut.weights, strict=True))
@@ -232,7 +156,7 @@ def _runs(pool: Pool, gpu_type: str, shape: Shape) -> bool:
 
 
 def _acquisitions(counts: Counts) -> None:
-    """Bought nodes stay, rent lasts a quarter, and offers end at their maximum: rows `maximum[s]`."""
+    """Bought nodes stay, rent lasts a quarter, offers end at their maximum: rows `maximum[s]`."""
     problem, program = counts.problem, counts.program
     counts.in_service = {
         (pool, quarter): {}
@@ -378,7 +302,7 @@ def _size(shape: Shape, resource: str) -> int:
 
 
 def _dual_feasible(share: Fraction, order: int) -> Fraction:
-    """u_q(x) of Fekete and Schepers: x where (q+1)x is whole, else floor((q+1)x) / q; order 0: x."""
+    """u_q(x) of Fekete and Schepers: x if (q+1)x is whole, else floor((q+1)x) / q; order 0: x."""
     scaled = (order + 1) * share
     if order == 0 or scaled.denominator == 1:
         return share

@@ -1,4 +1,4 @@
-"""Cutting stock per pool: lays units out on a given number of nodes, or proves that they do not fit.
+"""Cutting stock of one kind of node: lays units out on so many nodes, or proves they do not fit.
 
 Column generation over node patterns, on the knapsack's grid. Its prices, divided by the worth of
 the best pattern, are a dual feasible function: a linear cut that every real packing obeys, which
@@ -66,6 +66,7 @@ class _View:
         nodes: float,
         *,
         real: bool = False,
+        classes: bool = False,
     ) -> None:
         self.active = [index for index, units in enumerate(usage) if units > _TOLERANCE]
         cpus = sum(shapes[index].cpus * usage[index] for index in self.active)
@@ -76,8 +77,13 @@ class _View:
             memory_mb / offered / max(node.memory_mb, 1),
         )
         in_use = [shapes[index] for index in self.active]
-        self.knapsack = Knapsack(node, in_use, loads, real=real)
-        self.kind = dict(zip(self.active, self.knapsack.kind_of, strict=True))
+        if classes and len(in_use) > CL:
+            least, class_of = classify(node, in_use, [usage[index] for index in self.active], CL)
+            self.knapsack = Knapsack(node, least, loads)
+            self.kind = dict(zip(self.active, class_of, strict=True))
+        else:
+            self.knapsack = Knapsack(node, in_use, loads, real=real)
+            self.kind = dict(zip(self.active, self.knapsack.kind_of, strict=True))
         self.members: dict[int, list[int]] = defaultdict(list)
         for index in sorted(self.active, key=lambda index: shapes[index], reverse=True):
             self.members[self.kind[index]].append(index)
@@ -119,7 +125,7 @@ class CuttingStock:
         return tuple(self._patterns)
 
     def pack(self, counts: Sequence[int], nodes: int) -> Packed | Cut | None:
-        """A packing on at most `nodes` nodes, a cut that the counts violate, or None for neither."""
+        """A packing on at most `nodes`, a cut that the counts violate, or None for neither."""
         packed = fullest_first_fit(self._node, self.shapes, counts)
         self._remember(packed)
         if nodes_in(packed) <= nodes:
@@ -142,11 +148,15 @@ class CuttingStock:
         return None
 
     def separate(self, usage: Sequence[float], nodes: float) -> Cut | None:
-        """A cut that a fractional usage of a fractional number of nodes violates, if there is one."""
-        view = _View(self._node, self.shapes, usage, nodes)
-        relaxation = self._relax(view, view.demands(usage), nodes)
-        violated = relaxation.bound > nodes * (1 + _TOLERANCE) + _TOLERANCE
-        return self._cut(view, relaxation) if violated else None
+        """A cut that a fractional usage of fractional nodes violates, if there is one."""
+        for classes in (False, True):
+            view = _View(self._node, self.shapes, usage, nodes, classes=classes)
+            relaxation = self._relax(view, view.demands(usage), nodes)
+            if relaxation.bound > nodes * (1 + _TOLERANCE) + _TOLERANCE:
+                return self._cut(view, relaxation)
+            if view.knapsack.exact:
+                return None
+        return None
 
     def most(self, counts: Sequence[int], nodes: int) -> tuple[Packed, list[int]]:
         """A packing of most units on these nodes, and the units by shape that found no room."""
@@ -217,7 +227,7 @@ class CuttingStock:
                 break
             for column in improving:
                 master.add(column)
-                if view.knapsack.exact:
+                if view.knapsack.exact and len(view.active)<=40:
                     self._patterns[tuple((view.active[kind], units) for kind, units in column)] = (
                         None
                     )
@@ -261,7 +271,7 @@ class CuttingStock:
     def _fix(
         self, view: _View, columns: tuple[tuple[GridPattern, float], ...], left: list[int]
     ) -> list[tuple[Pattern, int]]:
-        """Real patterns for the whole parts of the columns, or one for the largest; takes from left."""
+        """Real patterns for whole parts of the columns, or for the largest; takes from `left`."""
         whole = [
             (column, floor(value + _TOLERANCE))
             for column, value in columns
@@ -270,25 +280,34 @@ class CuttingStock:
         if not whole and columns:
             whole = [(max(columns, key=lambda entry: (entry[1], entry[0]))[0], 1)]
         fixed: list[tuple[Pattern, int]] = []
-        for column, wanted in whole:
-            while wanted > 0:
-                pattern = self._realize(view, column, left)
-                if not pattern:
-                    break
-                times = min([wanted, *(left[index] // units for index, units in pattern)])
-                for index, units in pattern:
-                    left[index] -= units * times
-                fixed.append((pattern, times))
-                wanted -= times
+        for column, times in whole:
+            fixed += self._repeat(view, column, times, left)
+        return fixed
+
+    def _repeat(
+        self, view: _View, column: GridPattern, wanted: int, left: list[int]
+    ) -> list[tuple[Pattern, int]]:
+        """Real patterns for a column, so many in all while units last; takes from `left`."""
+        fixed: list[tuple[Pattern, int]] = []
+        while wanted > 0:
+            pattern = self._realize(view, column, left)
+            if not pattern:
+                break
+            times = min([wanted, *(left[index] // units for index, units in pattern)])
+            for index, units in pattern:
+                left[index] -= units * times
+            fixed.append((pattern, times))
+            wanted -= times
         return fixed
 
     def _realize(self, view: _View, column: GridPattern, left: Sequence[int]) -> Pattern:
-        """A real pattern for one of the grid: its kinds' largest units first, then whatever fits."""
+        """A real pattern for one of the grid: its largest units first, then whatever fits."""
         first = [0] * len(left)
         for kind, units in column:
+            wanted = units
             for index in view.members[kind]:
-                first[index] = min(left[index], units)
-                units -= first[index]
+                first[index] = min(left[index], wanted)
+                wanted -= first[index]
         return fill(self._node, self.shapes, (first, left), self._by_size)
 
 
@@ -315,3 +334,40 @@ class _Master:
         """Columns in use with their values."""
         pairs = zip(self._known, self._values, strict=False)
         return tuple((column, value) for column, value in pairs if value > _TOLERANCE)
+
+
+import os
+CL = int(os.environ.get("CL", "40"))
+SPR = os.environ.get("SPR", "sum")
+
+
+def classify(node, shapes, usage, most):
+    from planner.packing.problem import Shape
+    pts = [(s.cpus / max(node.cpus, 1), s.memory_mb / max(node.memory_mb, 1)) for s in shapes]
+    cells = {}
+    for i, s in enumerate(shapes):
+        cells.setdefault(s.gpus, []).append(i)
+    cells = [c for _, c in sorted(cells.items())]
+
+    def loss(c):
+        lows = [min(pts[i][a] for i in c) for a in (0, 1)]
+        tot = [sum((pts[i][a] - lows[a]) * usage[i] for i in c) for a in (0, 1)]
+        return max((tot[a], -a) for a in (0, 1))
+
+    while len(cells) < most:
+        k = max(range(len(cells)), key=lambda k: (loss(cells[k])[0], -k))
+        v, axis = loss(cells[k])
+        axis = -axis
+        if v <= 0:
+            break
+        o = sorted(cells[k], key=lambda i: (pts[i][axis], i))
+        al = [pts[i][axis] for i in o]
+        n = len(o)
+        cum = [0.0]
+        for i in o:
+            cum.append(cum[-1] + usage[i])
+        at = max(range(1, n), key=lambda at: ((al[at] - al[0]) * (cum[n] - cum[at]), -at))
+        cells[k : k + 1] = [o[:at], o[at:]]
+    cls = {i: k for k, c in enumerate(cells) for i in c}
+    reps = [Shape(shapes[c[0]].gpus, min(shapes[i].cpus for i in c), min(shapes[i].memory_mb for i in c)) for c in cells]
+    return reps, [cls[i] for i in range(len(shapes))]

@@ -32,7 +32,7 @@ class CostStream:
 
 
 def node_costs(inputs: Inputs, offer: SettledOffer, quarter: int) -> tuple[CostStream, ...]:
-    """Costs of one node of an offer that enters service in a quarter (from 0); rent: that quarter only."""
+    """Costs of one node of an offer that enters service in a quarter, from 0; rent: for it only."""
     settings, horizon = inputs.settings, inputs.scenario.horizon.quarters
     price = offer.unit_price_usd
     if offer.kind == "rent":

@@ -1,9 +1,9 @@
 """The most valuable ways to fill one node: an exact knapsack over GPUs, cores and host memory.
 
 Sizes are counted in cells of a grid, rounded down, so that every pattern of the real shapes is a
-pattern of the grid: what the grid says a node can be worth is never too low. Where shapes are few, a
-search on real sizes, cut by the grid, finds the exact best; where they are many, shapes in the same
-cells are one kind, and prices are valid for the real node, only weaker.
+pattern of the grid: what the grid says a node can be worth is never too low. Where shapes are few,
+a search on real sizes, cut by the grid, finds the exact best; where they are many, shapes in the
+same cells are one kind, and prices are valid for the real node, only weaker.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Knapsack:
     ) -> None:
         """`loads` say which shares of cores and memory are asked for: a scarce one gets more cells.
 
-        With `real`, sizes are rounded up: every pattern is one of the real node, but the best of them
-        is no bound.
+        With `real`, sizes are rounded up: every pattern is one of the real node, but the best of
+        them is no bound.
         """
         self._up = real
         self.exact = len(shapes) <= _EXACT_SHAPES and not real

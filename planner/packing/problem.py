@@ -26,11 +26,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, order=True)
 class Shape:
-    """What one unit takes."""
+    """What one unit takes, or one node offers."""
 
     gpus: int
     cpus: int
     memory_mb: int
+    spans: bool = True
+    """Whether a unit may take several whole nodes where a fabric joins them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class Pool:
         if nodes == 0:
             fits = shape.cpus <= self.node.cpus and shape.memory_mb <= self.node.memory_mb
             return 0 if fits else None
-        if rest or (nodes > 1 and not self.fabric):
+        if rest or (nodes > 1 and not (self.fabric and shape.spans)):
             return None
         fits = (
             shape.cpus <= nodes * self.node.cpus and shape.memory_mb <= nodes * self.node.memory_mb
@@ -140,9 +142,9 @@ class PriceTag:
     """What a demand adds to the bound of the linear relaxation, by choice."""
 
     cents: float
-    """Per unit; summed over all units, and with the terms in `Solution.bound_terms`, it gives the bound."""
+    """Per unit; summed over all units, with `Solution.bound_terms`, it gives the bound."""
     extra_cents_by_choice: tuple[float | None, ...]
-    """Reduced cost per unit: how much the bound rises if one unit must take this choice; None if it has no pool."""
+    """Reduced cost: how much the bound rises if one unit must take this choice; None: no pool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ class Solution:
     tags: tuple[PriceTag, ...]
     """By demand."""
     bound_terms: tuple[tuple[str, float], ...]
-    """What else the bound consists of: owned nodes, limited offers, fixed cost, whole nodes; cents."""
+    """What else is in the bound: owned nodes, limited offers, fixed cost, whole nodes; cents."""
     method: str
     """How it was solved, in one sentence, without times."""
 

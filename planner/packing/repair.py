@@ -1,7 +1,7 @@
 """Ejection chains: places the units that were left over by moving others out of their way.
 
-Works on one quarter's plan, where a unit may still change its choice: a unit that fits nowhere takes
-the place of another that fits elsewhere, possibly after a third has moved.
+Works on one quarter's plan, where a unit may still change its choice: a unit that fits nowhere
+takes the place of another that fits elsewhere, possibly after a third has moved.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ def reseat(
 ) -> tuple[tuple[float, ...], dict[tuple[int, int], Packed]] | None:
     """Whole units seated on the nodes of `values`, moving between choices where that helps.
 
-    With `more_nodes`, the cheapest nodes on offer are added until all are seated. Returns the changed
-    values and the packings, or None where some unit found no seat. One quarter only.
+    With `more_nodes`, the cheapest nodes on offer are added until all are seated. Returns the
+    changed values and the packings, or None where some unit found no seat. One quarter only.
     """
     units = _units(counts, values)
     seats, left_over = _seated(counts, stocks, values, units)

@@ -16,6 +16,7 @@ from planner.packing.counts import CENTS_PER_UNIT, Counts, build_counts
 from planner.packing.cutting import Cut, CuttingStock, Packed
 from planner.packing.reseat import reseat
 from planner.packing.solver import Answer, Outcome, solve_integer, solve_linear
+from planner.packing.variants import with_at_least, with_patterns, with_reserve, with_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,12 +29,12 @@ _ROOT_ROUNDS = 6
 _ROUNDS = 60
 _TIE_GAP = 0.01
 _TIE_NODES = 200
+"""How far the tie-break is pursued: to 1 %, or this many nodes of the solver's tree."""
 _PATTERN_NODES = 500
 _FEW_DEMANDS = 300
 """Beyond so many demands there is time for one way to choose the units, not for all."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
-"""How far the tie-break is pursued: to 1 %, or this many nodes of the solver's tree."""
 
 
 class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure
@@ -96,7 +97,7 @@ class _Search:
         self._rounded: tuple[float, ...] = ()
         """The last whole units on the bound's node counts, laid out or not."""
         self._stuck: dict[tuple[int, int], int] = {}
-        """Pools whose units fit on paper but could not be laid out, with one node more than tried."""
+        """Pools whose units could not be laid out -> one node more than tried."""
 
     def run(self) -> Found:
         self._say("tightening the bound")
@@ -111,7 +112,8 @@ class _Search:
             self._beyond_need()
         if self._found.cost_cents is None:
             raise LimitError(
-                "the time limit was hit before any plan was found; that is no proof that none exists"
+                "the time limit was hit before any plan was found; "
+                "that is no proof that none exists"
             )
         return self._found
 
@@ -137,7 +139,7 @@ class _Search:
         return self._found.cuts > cuts
 
     def _bound(self, relaxed: frozenset[int]) -> Answer | None:
-        """Solve the counting program and keep its bound; None where time ended without a solution."""
+        """Solve the counting program and keep its bound; None where time ended without values."""
         answer = solve_integer(self._counts.program, time_limit_s=self._left_s(), relaxed=relaxed)
         if answer.outcome is Outcome.INFEASIBLE:
             raise Infeasible
@@ -149,13 +151,13 @@ class _Search:
     def _on_bound(self, bounded: Answer) -> bool:
         """Lay whole units out on the node counts of the bound; True where that worked.
 
-        The units are chosen on the GPUs that cost the least, then with the most room, then by moving
-        those that found none, then from the patterns met so far.
+        The units are chosen on the GPUs that cost the least, then with the most room, then by
+        moving those that found none, then from the patterns met so far.
         """
         acquired = self._counts.acquire.values()
         held = {index: float(round(bounded.values[index])) for index in acquired}
         few = len(self._problem.demands) <= _FEW_DEMANDS
-        programs = [self._counts.with_room(bounded.values)]
+        programs = [with_room(self._counts, bounded.values)]
         if few:
             programs.insert(0, self._counts.program.priced(self._preference()))
         for program in programs:
@@ -170,9 +172,9 @@ class _Search:
             self._rounded, cuts = answer.values, self._found.cuts
             if self._lay_out(answer.values):
                 return True
-            if few or self._found.cuts == cuts:
-                if self._reseat(answer.values, more_nodes=False):
-                    return True
+            helps = few or self._found.cuts == cuts
+            if helps and self._reseat(answer.values, more_nodes=False):
+                return True
         return few and bool(self._stuck) and self._by_patterns(held)
 
     def _reseat(self, solved: tuple[float, ...], *, more_nodes: bool) -> bool:
@@ -192,7 +194,7 @@ class _Search:
             key: (self._found.shapes[key[0]], self._stocks[key[0]].patterns())
             for key in self._counts.usages
         }
-        program, columns = self._counts.with_patterns(known)
+        program, columns = with_patterns(self._counts, known)
         answer = solve_integer(
             program.fixed(held).priced({}),
             time_limit_s=max(self._left_s(), 0.1),
@@ -213,7 +215,7 @@ class _Search:
     def _beyond_need(self) -> None:
         """Give the pools whose units could not be laid out one more node at a time."""
         for share in _RESERVES:
-            program = self._counts.with_reserve(share)
+            program = with_reserve(self._counts, share)
             relaxed = self._counts.unit_variables
             answer = solve_integer(program, time_limit_s=max(self._left_s(), 1.0), relaxed=relaxed)
             if answer.values and self._on_bound(answer):
@@ -225,7 +227,7 @@ class _Search:
         at_least: dict[tuple[int, int], int] = {}
         for _ in range(_ROUNDS):
             at_least |= self._stuck
-            program = self._counts.with_at_least(at_least)
+            program = with_at_least(self._counts, at_least)
             answer = solve_integer(
                 program, time_limit_s=max(self._left_s(), 1.0), relative_gap=self._asked_gap
             )
@@ -309,7 +311,7 @@ class _Search:
         return bool(cuts)
 
     def _lay_out(self, solved: tuple[float, ...]) -> bool:
-        """Lay out every pool and quarter; keep the plan if all fit, else learn from what does not."""
+        """Lay out every pool and quarter; keep the plan if all fit, else learn from the rest."""
         values = tuple(float(round(value)) for value in solved)
         packings: dict[tuple[int, int], Packed] = {}
         cuts: list[tuple[int, Cut]] = []

@@ -91,7 +91,7 @@ def _supply(inputs: Inputs, offer: SettledOffer, pools: tuple[Pool, ...]) -> Sup
 
 
 def _demands(jobs: tuple[SizedJob, ...]) -> tuple[tuple[Demand, ...], tuple[tuple[Unit, ...], ...]]:
-    """Group units by (choices, active quarters), in an order that the input's order cannot change."""
+    """Group units by (choices, active quarters), in an order of their own, not the input's."""
     groups: dict[tuple[tuple[Choice, ...], tuple[int, ...]], list[Unit]] = defaultdict(list)
     choices: dict[str, tuple[Choice, ...]] = {}
     for job in jobs:
@@ -110,7 +110,10 @@ def _demands(jobs: tuple[SizedJob, ...]) -> tuple[tuple[Demand, ...], tuple[tupl
 
 def _choices(sizing: Sizing) -> tuple[Choice, ...]:
     return tuple(
-        Choice(candidate.gpu_type, Shape(candidate.gpus, candidate.cpus, candidate.memory_mb))
+        Choice(
+            candidate.gpu_type,
+            Shape(candidate.gpus, candidate.cpus, candidate.memory_mb, candidate.may_span),
+        )
         for candidate in sorted(sizing.candidates, key=lambda candidate: candidate.gpu_type)
     )
 

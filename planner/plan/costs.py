@@ -133,7 +133,7 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
 
 
 def _plain(setting: Setting) -> str:
-    return f"{setting.value.normalize():f}"
+    return f"{setting.value.normalize():,f}"
 
 
 def _percent(setting: Setting) -> str:

@@ -5,73 +5,59 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError
+from planner.plan.fit import fits, shortfalls
+from planner.plan.words import some, some_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from planner.packing.problem import Pool
     from planner.packing.translate import Translation
     from planner.sizing.candidate import Candidate, SizedJob, Sizing
 
-__all__ = ["require_eligible"]
+__all__ = ["require_eligible", "stuck_jobs"]
 
 _JOBS_NAMED = 3
+_OTHERS_NAMED = 6
 
 
-def require_eligible(jobs: tuple[SizedJob, ...], translation: Translation) -> None:
+def stuck_jobs(jobs: tuple[SizedJob, ...], translation: Translation) -> tuple[SizedJob, ...]:
+    """Jobs with units that fit no node that is owned or offered, however many there were."""
+    pools = translation.problem.pools
+    verdicts: dict[str, bool] = {}
+    for job in jobs:
+        if job.sizing.id not in verdicts:
+            verdicts[job.sizing.id] = any(
+                fits(candidate, pool) for candidate in job.sizing.candidates for pool in pools
+            )
+    return tuple(job for job in jobs if any(job.units) and not verdicts[job.sizing.id])
+
+
+def require_eligible(stuck: tuple[SizedJob, ...], translation: Translation) -> None:
     """Refuse a portfolio in which some job fits no node that is owned or offered.
 
-    Raises InfeasibleError with one line per job, and per GPU type in play the rule or the figure
-    that rules it out.
+    `stuck` are those jobs, sized on every GPU type of the catalog. Raises InfeasibleError with one
+    line per job, and per GPU type in play the rule or the figure that rules it out.
     """
     pools = translation.problem.pools
     reasons: list[str] = []
     remedies: dict[str, None] = {}
-    stuck = 0
-    for sizing, names in _by_sizing(jobs):
-        if any(_fits(candidate, pool) for candidate in sizing.candidates for pool in pools):
-            continue
-        stuck += len(names)
+    for sizing, names in _by_sizing(stuck):
         reasons.append(f"{_named(names)} ({sizing.summary}) fits nothing that is owned or offered")
         reasons += (f"  {line}" for line in _why(sizing, pools))
-        remedies |= dict.fromkeys(_remedies(sizing, pools))
+        remedies |= dict.fromkeys(_remedies(names[0], sizing, pools))
     if reasons:
-        what = "1 job has" if stuck == 1 else f"{stuck:,} jobs have"
+        what = "1 job has" if len(stuck) == 1 else f"{len(stuck):,} jobs have"
         headline = f"no plan exists: {what} no GPU type to run on"
         raise InfeasibleError(headline, tuple(reasons), tuple(remedies))
 
 
 def _by_sizing(jobs: tuple[SizedJob, ...]) -> list[tuple[Sizing, list[str]]]:
-    """Jobs with any unit, those that are specified alike together."""
+    """Jobs that are specified alike together."""
     found: dict[str, tuple[Sizing, list[str]]] = {}
     for job in jobs:
-        if any(job.units):
-            found.setdefault(job.sizing.id, (job.sizing, []))[1].append(job.name)
+        found.setdefault(job.sizing.id, (job.sizing, []))[1].append(job.name)
     return list(found.values())
-
-
-def _fits(candidate: Candidate, pool: Pool) -> bool:
-    """Whether one unit can run within a pool of unlimited nodes."""
-    return candidate.gpu_type == pool.gpu_type and not _shortfalls(candidate, pool)
-
-
-def _shortfalls(candidate: Candidate, pool: Pool) -> list[str]:
-    """What a unit asks for beyond one node, or beyond the whole nodes that it may span."""
-    nodes, rest = 1, 0
-    if candidate.gpus > pool.node.gpus:
-        nodes, rest = divmod(candidate.gpus, pool.node.gpus)
-        if not pool.fabric:
-            return [f"{candidate.gpus} GPUs, a node has {pool.node.gpus} and no fabric to span"]
-        if rest:
-            return [f"{candidate.gpus} GPUs, which is not a whole number of {pool.node.gpus}"]
-    short = []
-    if candidate.cpus > nodes * pool.node.cpus:
-        short.append(f"{candidate.cpus} cores of {nodes * pool.node.cpus}")
-    if candidate.memory_mb > nodes * pool.node.memory_mb:
-        short.append(
-            f"{candidate.memory_mb:,} MB of host memory of {nodes * pool.node.memory_mb:,}"
-        )
-    return short
 
 
 def _why(sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str]:
@@ -82,31 +68,54 @@ def _why(sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str]:
     for gpu_type in in_play:
         for rejection in sizing.rejections:
             if rejection.gpu_type == gpu_type:
-                yield f"{gpu_type}: {rejection.message} (rule {rejection.rule})"
+                yield f"{gpu_type}: {rejection.message} ({rejection.rule})"
         for candidate in sizing.candidates:
             if candidate.gpu_type == gpu_type:
                 for pool in pools:
                     if pool.gpu_type == gpu_type:
-                        short = " and ".join(_shortfalls(candidate, pool))
+                        short = " and ".join(shortfalls(candidate, pool))
                         yield f"{gpu_type}: on {pool.name} it needs {short}"
 
 
-def _remedies(sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str]:
+def _remedies(job: str, sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str]:
     in_play = {pool.gpu_type for pool in pools}
     others = [
         f"{candidate.gpus} × {candidate.gpu_type}"
         for candidate in sizing.candidates
         if candidate.gpu_type not in in_play
     ]
+    stated = [one for one in sizing.candidates if one.decided_by == "stated"]
+    counts = _countable(stated, pools)
+    if counts:
+        yield f"{job}: state {counts}, or offer a node type whose GPUs divide it"
     if others:
-        yield f"offer nodes of a GPU type that it can use: {' or '.join(others)}"
+        shown = some_of(others, _OTHERS_NAMED)
+        yield f"{job}: offer nodes of a GPU type that it can use: {shown}"
     elif sizing.candidates:
-        yield "offer a node type with more GPUs, cores or host memory, or with a fabric to span"
+        fabric = any(candidate.may_span for candidate in sizing.candidates)
+        or_fabric = ", or with a fabric" if fabric else ""
+        yield f"{job}: offer a node type with more GPUs, cores or host memory{or_fabric}"
     else:
-        yield "change the job, or waive a rule under policies.waived_rules with the reason"
+        yield f"{job}: change it, or waive a rule under policies.waived_rules with the reason"
+
+
+def _countable(stated: Sequence[Candidate], pools: tuple[Pool, ...]) -> str:
+    """The nearest GPU counts, below and above, that whole nodes in play give; empty if none do."""
+    odd = {
+        (pool.node.gpus, one.gpus)
+        for pool in pools
+        for one in stated
+        if pool.fabric and one.gpu_type == pool.gpu_type and one.gpus > pool.node.gpus
+        if one.gpus % pool.node.gpus
+    }
+    if not odd:
+        return ""
+    size, asked = max(odd)
+    below = asked // size * size
+    return f"{below} or {some(below + size, 'GPU')}, whole nodes of {size}"
 
 
 def _named(names: list[str]) -> str:
     more = len(names) - _JOBS_NAMED
     shown = ", ".join(names[:_JOBS_NAMED])
-    return f"{shown} and {more:,} more jobs specified alike" if more > 0 else shown
+    return f"{shown} and {some(more, 'more job')} specified alike" if more > 0 else shown

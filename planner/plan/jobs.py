@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from planner.plan.fit import obstacle
 from planner.plan.plan import Alternative, PlannedJob
+from planner.plan.words import usd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planner.packing import Translation
-    from planner.packing.problem import Choice, Pool, Solution
+    from planner.packing.problem import Choice, Problem, Solution
     from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = ["planned_jobs", "stored_assets"]
@@ -105,12 +107,12 @@ def _alternatives(
 
     The first unit is active in every quarter in which the job is.
     """
-    pools = translation.problem.pools
-    in_play = {pool.gpu_type for pool in pools}
+    problem = translation.problem
+    in_play = {pool.gpu_type for pool in problem.pools}
     choices: tuple[Choice, ...] = ()
     extras: tuple[float | None, ...] = ()
     if demand is not None:
-        choices = translation.problem.demands[demand].choices
+        choices = problem.demands[demand].choices
         extras = solution.tags[demand].extra_cents_by_choice
     extra_of = {choice.gpu_type: extra for choice, extra in zip(choices, extras, strict=True)}
     found = []
@@ -120,33 +122,47 @@ def _alternatives(
         extra = extra_of.get(candidate.gpu_type)
         cents = None if extra is None else max(0, round(extra))
         if candidate.gpu_type in chosen:
-            found.append(_chosen(candidate.gpu_type, cents or 0))
+            found.append(_chosen(candidate.gpu_type, cents or 0, len(in_play & set(extra_of))))
         else:
-            reason = _reason(candidate, cents, pools, demand)
-            found.append(Alternative(gpu_type=candidate.gpu_type, extra_cents=cents, reason=reason))
+            found.append(_not_chosen(candidate, cents, problem, demand, solution))
     return tuple(found)
 
 
-def _chosen(gpu_type: str, cents: int) -> Alternative:
-    reason = "chosen"
+def _chosen(gpu_type: str, cents: int, allowed: int) -> Alternative:
+    reason = "no other GPU type adds less to the bound"
     if cents:
-        reason = "chosen: dearer by the bound alone, but whole nodes fill better with it"
+        reason = f"dearer by {usd(cents)} by the bound alone, but whole nodes fill better with it"
+    elif allowed == 1:
+        reason = "the only GPU type in play that the job may use"
     return Alternative(gpu_type=gpu_type, extra_cents=0, reason=reason)
 
 
-def _reason(
-    candidate: Candidate, cents: int | None, pools: tuple[Pool, ...], demand: int | None
-) -> str:
+def _not_chosen(
+    candidate: Candidate,
+    cents: int | None,
+    problem: Problem,
+    demand: int | None,
+    solution: Solution,
+) -> Alternative:
+    """What speaks against a GPU type that would be allowed."""
     if demand is None:
-        return "the job has no unit in any quarter"
-    if cents:
-        return "costs more"
-    if cents == 0:
-        return "costs no more by the bound; the other fills whole nodes better or comes first"
-    of_type = {pool.node_type for pool in pools if pool.gpu_type == candidate.gpu_type}
-    return f"no {' or '.join(sorted(of_type))} holds {_needs(candidate)}"
+        reason, cents = "the job has no unit in any quarter", None
+    elif told := obstacle(candidate, problem, problem.demands[demand].quarters):
+        reason, cents = told, None
+    elif cents is None:
+        reason = "its nodes are not to be had in the quarters of the job"
+    elif cents:
+        reason = f"one unit on it would raise the proved bound by {usd(cents)}"
+    else:
+        reason = _tie(solution)
+    return Alternative(gpu_type=candidate.gpu_type, extra_cents=cents, reason=reason)
 
 
-def _needs(candidate: Candidate) -> str:
-    gpus = f"{candidate.gpus} GPU{'s' if candidate.gpus != 1 else ''}"
-    return f"{gpus}, {candidate.cpus} cores and {candidate.memory_mb:,} MB of host memory"
+def _tie(solution: Solution) -> str:
+    """Why a GPU type that is no dearer by the bound is no better choice either."""
+    left = solution.cost_cents - solution.bound_cents
+    by = f" by more than {usd(left)}" if left else ""
+    return (
+        "costs no more by the bound, which fills nodes in fractions; on whole nodes no plan with "
+        f"it is cheaper than this one{by}"
+    )

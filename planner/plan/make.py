@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.packing import solve, translate
 from planner.packing.solver import solver_version
 from planner.plan.assemble import assemble
-from planner.plan.eligible import require_eligible
+from planner.plan.eligible import require_eligible, stuck_jobs
 from planner.plan.verify import verify
 from planner.sizing import Sizer
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
+    from planner.sizing import SizedJob
 
 __all__ = ["make_plan"]
 
@@ -35,10 +36,12 @@ def make_plan(
     """
     say = progress or (lambda _: None)
     say("sizing jobs")
-    sizer = Sizer(inputs.catalog, inputs.rules, inputs.settings, inputs.scenario.policies)
-    jobs = sizer.portfolio(inputs.scenario)
+    jobs = _sized(inputs, inputs.gpu_types_in_play)
     translation = translate(inputs, jobs)
-    require_eligible(jobs, translation)
+    stuck = {job.name for job in stuck_jobs(jobs, translation)}
+    if stuck:
+        everywhere = _sized(inputs, None)
+        require_eligible(tuple(job for job in everywhere if job.name in stuck), translation)
     solution = solve(translation, asked_gap=asked_gap, time_limit_s=time_limit_s, progress=progress)
     say("placing units on nodes")
     plan = assemble(
@@ -47,3 +50,10 @@ def make_plan(
     say("checking the plan")
     checks = verify(inputs, plan)
     return plan.model_copy(update={"proof": plan.proof.model_copy(update={"checks": checks})})
+
+
+def _sized(inputs: Inputs, gpu_types: tuple[str, ...] | None) -> tuple[SizedJob, ...]:
+    sizer = Sizer(
+        inputs.catalog, inputs.rules, inputs.settings, inputs.scenario.policies, gpu_types
+    )
+    return sizer.portfolio(inputs.scenario)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.packing.problem import Status
 from planner.plan.plan import Note
+from planner.plan.words import amount, some, some_of, usd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -62,7 +63,7 @@ def _not_proved(solution: Solution) -> Iterator[Note]:
         yield Note(
             text=(
                 "not proved: a limit was hit; a cheaper plan may exist, cheaper by at most "
-                f"{_usd(left)} ({solution.gap:.3%})"
+                f"{usd(left)} ({solution.gap:.3%})"
             ),
             origin="solver",
         )
@@ -100,8 +101,8 @@ def _stale(inputs: Inputs) -> Iterator[Note]:
         days = (as_of - date.fromisoformat(offer.price_date)).days
         if days > STALE_DAYS:
             yield Note(
-                text=f"the price of {offer.name} is of {offer.price_date}, {days} days before "
-                f"the plan's first order on {as_of}",
+                text=f"the price of {offer.name} is of {offer.price_date}, {some(days, 'day')} "
+                f"before the plan's first order on {as_of}",
                 origin=f"offers.{offer.name}",
             )
 
@@ -127,10 +128,8 @@ def _settings(inputs: Inputs) -> Iterator[Note]:
     for name in type(inputs.settings).model_fields:
         setting = getattr(inputs.settings, name)
         if setting.assumed:
-            value = f"{setting.value.normalize():f}"
-            yield Note(
-                text=f"{name} = {value} {setting.unit} ({setting.origin})", origin=setting.origin
-            )
+            text = f"{name} = {amount(setting.value, setting.unit)} ({setting.origin})"
+            yield Note(text=text, origin=setting.origin)
 
 
 def _waived(inputs: Inputs) -> Iterator[Note]:
@@ -149,7 +148,7 @@ def _catalog_figures(inputs: Inputs) -> Iterator[Note]:
                 article = "an" if figure.basis[0] in "ae" else "a"
                 note = f": {figure.note}" if figure.note else ""
                 yield Note(
-                    text=f"{node_type}: {name} = {figure.value} {unit} is {article} "
+                    text=f"{node_type}: {name} = {amount(figure.value, unit)} is {article} "
                     f"{figure.basis}{note}",
                     origin=f"catalog {node_type}",
                 )
@@ -187,11 +186,5 @@ def _from_sizing(
 
 
 def _names(names: list[str]) -> str:
-    shown = ", ".join(names[:_JOBS_NAMED])
-    more = len(names) - _JOBS_NAMED
     kind = "job" if len(names) == 1 else "jobs"
-    return f"{kind} {shown} and {more:,} more" if more > 0 else f"{kind} {shown}"
-
-
-def _usd(cents: int) -> str:
-    return f"${cents // 100:,}.{cents % 100:02d}"
+    return f"{kind} {some_of(names, _JOBS_NAMED)}"

@@ -1,21 +1,22 @@
-"""From layouts to units on GPUs: who sits where in each quarter, moving as few as is sensible."""
+"""From layouts to units on GPUs: who sits where in each quarter."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planner.plan.host import Host
 from planner.plan.keep import choices_kept
-from planner.plan.match import Group, Hosting, match_layouts
 from planner.plan.plan import NodeUse, Occupant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planner.packing import Translation
-    from planner.packing.problem import Layout, Solution
+    from planner.packing.problem import Solution
     from planner.plan.fleet import Fleet
+    from planner.plan.match import Group, Hosting
 
 __all__ = ["Placement", "place"]
 
@@ -54,7 +55,8 @@ def place(translation: Translation, solution: Solution, fleet: Fleet) -> Placeme
     for quarter, layouts in enumerate(solution.layouts):
         before = _going_on(translation, seats, quarter)
         seating = _Seating(translation, fleet, kept, before)
-        seats = seating.seat_all(seating.host(layouts, quarter), quarter)
+        host = Host(translation.problem, fleet, kept, quarter, seating.counted())
+        seats = seating.seat_all(host.hostings(layouts), quarter)
         moves.append(sum(seats[unit].nodes != seat.nodes for unit, seat in before.items()))
         uses.append(_node_uses(translation, fleet, kept, seats))
     return Placement(tuple(uses), tuple(moves), kept)
@@ -87,25 +89,12 @@ class _Seating:
         self.seats: Seats = {}
         self.free = {node: list(range(fleet.nodes[node].gpus)) for node in range(len(fleet.nodes))}
 
-    def host(self, layouts: Sequence[Sequence[Layout]], quarter: int) -> list[Hosting]:
-        """Match this quarter's layouts to nodes, pool by pool."""
-        residents: dict[int, Counter[Group]] = {}
-        spans: dict[Group, list[tuple[int, ...]]] = defaultdict(list)
-        for nodes, groups in self.here.items():
-            if len(nodes) == 1:
-                residents[nodes[0]] = Counter(
-                    {group: len(units) for group, units in groups.items()}
-                )
-                continue
-            for group in groups:
-                spans[group].append(nodes)
-        stay = {
-            index for index, demand in enumerate(self.demands) if quarter + 1 in demand.quarters
+    def counted(self) -> dict[tuple[int, ...], dict[Group, int]]:
+        """How many units of each group sat on which nodes."""
+        return {
+            nodes: {group: len(units) for group, units in groups.items()}
+            for nodes, groups in self.here.items()
         }
-        hostings: list[Hosting] = []
-        for of_pool, nodes in zip(layouts, self.fleet.in_service[quarter], strict=True):
-            hostings += match_layouts(of_pool, nodes, residents, spans, stay)
-        return hostings
 
     def seat_all(self, hostings: Sequence[Hosting], quarter: int) -> Seats:
         """Residents first, so that they keep node and GPU numbers; then everybody else in order."""

@@ -117,7 +117,7 @@ class Alternative(Frozen):
 
     gpu_type: str
     extra_cents: int | None
-    """None: no node of this GPU type that is owned or offered holds a unit."""
+    """None: no node of this GPU type holds a unit, or not enough of them can be had."""
     reason: str
 
 

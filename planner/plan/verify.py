@@ -24,5 +24,11 @@ def verify(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     Raises CheckError with the violations found.
     """
     scenario = inputs.scenario
-    sizer = Sizer(inputs.catalog, inputs.rules, inputs.settings, scenario.policies)
+    sizer = Sizer(
+        inputs.catalog,
+        inputs.rules,
+        inputs.settings,
+        scenario.policies,
+        inputs.gpu_types_in_play,
+    )
     return check(inputs, sizer.portfolio(scenario), plan)

@@ -26,6 +26,27 @@ __all__ = ["explanation_document"]
 
 _MOST_NODES_NAMED = 12
 
+_READING_AID = (
+    "The price tag is what the job adds to the proved bound of the cost; Extra is what one unit "
+    "forced onto that GPU type would add, over the horizon. Both are prices at the margin of the "
+    "whole portfolio, not invoices. GPU types that are neither owned nor offered were not "
+    "considered: `planner size` compares all."
+)
+
+_LEADS = (
+    "A figure from the catalog leads on with `planner catalog show ID`, a rule with `planner rules "
+    "show ID`; what the job or the scenario states stands in the scenario file."
+)
+
+_DECIDED_BY = {
+    "memory": "as many as hold its memory",
+    "baseline": "as many as the published baseline",
+    "floor": "as many as a published point for a job of this size",
+    "deadline": "as many as the deadline asks for",
+    "parallelism": "the next count that a job can be split over",
+    "stated": "as the job states",
+}
+
 
 def explanation_document(told: Explanation) -> Document:
     """The answer first, then where, why not elsewhere, and the sums behind each number."""
@@ -39,17 +60,12 @@ def explanation_document(told: Explanation) -> Document:
         blocks += [Heading("Where it runs"), _where(told)]
     if told.verdicts:
         blocks += [Heading("Why this GPU type, and why not the others"), _verdicts(told)]
-        blocks.append(
-            Paragraph(
-                "Extra is what one more unit forced onto that GPU type would add to the proved "
-                "bound of the cost, over the horizon.",
-                tone="faint",
-            )
-        )
+        blocks.append(Paragraph(_READING_AID, tone="faint"))
         blocks += _sources(told)
     sums = Sums()
     for candidate in told.chosen:
         blocks += [Heading(f"The sums on {candidate.gpu_type}"), _needs(candidate)]
+        blocks.append(Paragraph(_LEADS, tone="faint"))
         blocks += sums.of(candidate.trace)
     if told.sizing.warnings:
         blocks += [Heading("Warnings"), Bullets(told.sizing.warnings, tone="warning")]
@@ -82,8 +98,9 @@ def _answer(told: Explanation) -> str:
             for candidate in told.chosen
         ]
     )
+    whose = "Each unit runs" if len(told.chosen) == 1 else "Its units run"
     return (
-        f"Each unit runs on {runs_on}. Units: {units}. "
+        f"{whose} on {runs_on}. Units: {units}. "
         f"Price tag over the horizon: {money(told.tag_cents)}."
     )
 
@@ -159,7 +176,8 @@ def _needs(candidate: Candidate) -> Paragraph:
     offer = candidate.gpu_capacity_mb
     filled = f" ({percent(candidate.gpu_memory_mb / offer, 0)})" if offer else ""
     parts = [
-        f"{candidate.gpus} GPUs, the count set by {candidate.decided_by}",
+        f"{count_of(candidate.gpus, 'GPU')}, "
+        f"{_DECIDED_BY.get(candidate.decided_by, candidate.decided_by)}",
         f"GPU memory {gigabytes(candidate.gpu_memory_mb)} of {memory(offer)}{filled}",
         f"{count_of(candidate.cpus, 'core')}",
         f"host memory {memory(candidate.memory_mb)}",

@@ -25,7 +25,21 @@ __all__ = [
     "quarter_span",
     "range_of",
     "visible",
+    "with_unit",
 ]
+
+_ONE_OF = {
+    "GPUs": "GPU",
+    "adapters": "adapter",
+    "cores": "core",
+    "nodes": "node",
+    "passes": "pass",
+    "quarters": "quarter",
+    "sequences": "sequence",
+    "tokens": "token",
+    "years": "year",
+}
+"""Units of figures that are often one."""
 
 _ASCII = str.maketrans(
     {
@@ -125,6 +139,14 @@ def figure(value: object) -> str:
             return f"{number:.3g}"
         return _trimmed(number, 6)
     return str(value)
+
+
+def with_unit(value: object, unit: str) -> str:
+    """A figure with its unit in the right number: `1 GPU of 80 GB`, `2 GPUs of 80 GB`, `0.5 GB`."""
+    noun, space, rest = unit.partition(" ")
+    if value == 1 and not isinstance(value, bool):
+        noun = _ONE_OF.get(noun, noun)
+    return f"{figure(value)} {noun}{space}{rest}".rstrip()
 
 
 def _trimmed(number: Decimal, digits: int) -> str:

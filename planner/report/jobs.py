@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from planner.report.document import Block, Column, Paragraph, Table
-from planner.report.format import count_of, dollars, gigabytes, percent, range_of
+from planner.report.document import Block, Bullets, Column, Paragraph, Table
+from planner.report.format import count_of, dollars, gigabytes, listed, percent, range_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from planner.plan.plan import Plan, PlannedJob
     from planner.sizing.candidate import Candidate, Rejection
 
 __all__ = ["jobs_section", "rejections_section"]
+
+_DERIVED_NAMED = 5
 
 
 def jobs_section(plan: Plan, most: int) -> tuple[Block, ...]:
@@ -21,7 +25,6 @@ def jobs_section(plan: Plan, most: int) -> tuple[Block, ...]:
     table = Table(
         (
             Column("Job", wraps=True),
-            Column("Kind"),
             Column("Units", "right"),
             Column("A unit runs on", wraps=True),
             Column("Memory GB", "right"),
@@ -29,7 +32,7 @@ def jobs_section(plan: Plan, most: int) -> tuple[Block, ...]:
             Column("Tag, USD", "right"),
         ),
         tuple(row for job in shown for row in _job_rows(plan, job)),
-        ("All jobs", "", "", "", "", "", dollars(sum(job.tag_cents for job in plan.jobs))),
+        ("All jobs", "", "", "", "", dollars(sum(job.tag_cents for job in plan.jobs))),
     )
     blocks: list[Block] = [
         Paragraph(
@@ -51,7 +54,7 @@ def jobs_section(plan: Plan, most: int) -> tuple[Block, ...]:
 
 def _job_rows(plan: Plan, job: PlannedJob) -> list[tuple[str, ...]]:
     candidates = {c.gpu_type: c for c in plan.sizings[job.sizing].candidates}
-    head = (job.name, job.kind, range_of(job.units))
+    head = (job.name, range_of(job.units))
     if not job.gpu_types:
         return [(*head, "no unit in any quarter", "", "", dollars(job.tag_cents))]
     rows: list[tuple[str, ...]] = []
@@ -60,7 +63,7 @@ def _job_rows(plan: Plan, job: PlannedJob) -> list[tuple[str, ...]]:
         share = f" ({count_of(units, 'unit')})" if len(job.gpu_types) > 1 else ""
         rows.append(
             (
-                *(head if first else ("", "", "")),
+                *(head if first else ("", "")),
                 *_needs(candidates[gpu_type], share),
                 dollars(job.tag_cents) if first else "",
             )
@@ -73,55 +76,68 @@ def _needs(candidate: Candidate, share: str) -> tuple[str, str, str]:
     stated = need > 0 and offer > 0
     return (
         f"{candidate.gpus}× {candidate.gpu_type}{share}",
-        f"{gigabytes(need) if stated else '–'}/{gigabytes(offer)}",
+        f"{_short(need) if stated else '–'}/{_short(offer)}",
         percent(need / offer, 0) if stated else "–",
     )
 
 
+def _short(megabytes: int) -> str:
+    """GB for a narrow column: from a thousand on without decimals."""
+    return gigabytes(megabytes) if megabytes < 10**6 else f"{round(megabytes / 1000):,}"
+
+
 def _derived(plan: Plan) -> tuple[Block, ...]:
+    by_rule: dict[str, list[str]] = {}
+    for job in plan.jobs:
+        if job.derived_from:
+            by_rule.setdefault(job.derived_by or "", []).append(
+                f"{job.name} from {job.derived_from}"
+            )
     lines = [
-        f"{job.name} is derived from {job.derived_from} by rule {job.derived_by}."
-        for job in plan.jobs
-        if job.derived_from
+        f"Derived by rule {rule}: "
+        + (listed(told) if len(told) <= _DERIVED_NAMED else count_of(len(told), "job"))
+        + "."
+        for rule, told in sorted(by_rule.items())
     ]
-    if not lines:
-        return ()
-    if len(lines) > 5:
-        return (
-            Paragraph(f"{count_of(len(lines), 'job')} are derived deployments of tuned models."),
-        )
-    return (Paragraph(" ".join(lines), tone="faint"),)
+    return (Paragraph(" ".join(lines), tone="faint"),) if lines else ()
 
 
 def rejections_section(plan: Plan) -> tuple[Block, ...]:
-    """GPU types that jobs may not or cannot use, grouped by the rule that says so."""
+    """GPU types that jobs may not or cannot use, grouped by the rule that says so.
+
+    What the scenario itself restricts is no finding: one line tells how many jobs it concerns.
+    """
+    by_rule: dict[str, dict[str, list[Rejection]]] = {}
+    concerned: Counter[str] = Counter()
     jobs_of_sizing = Counter(job.sizing for job in plan.jobs)
-    jobs: Counter[tuple[str, str]] = Counter()
-    example: dict[tuple[str, str], Rejection] = {}
-    for key in sorted(plan.sizings):
-        for spoken in {(r.rule, r.gpu_type): r for r in plan.sizings[key].rejections}.values():
-            jobs[spoken.rule, spoken.gpu_type] += jobs_of_sizing[key]
-            example.setdefault((spoken.rule, spoken.gpu_type), spoken)
-    rules: dict[str, list[str]] = {}
-    for rule, gpu_type in sorted(jobs):
-        rules.setdefault(rule, []).append(gpu_type)
-    if not rules:
-        return ()
-    rows = tuple(
-        (
-            rule,
-            ", ".join(f"{gpu} ({count_of(jobs[rule, gpu], 'job')})" for gpu in gpus),
-            example[rule, gpus[0]].message,
-        )
-        for rule, gpus in rules.items()
+    for key, sizing in sorted(plan.sizings.items()):
+        spoken = {(said.rule, said.gpu_type): said for said in sizing.rejections}
+        concerned.update(dict.fromkeys({rule for rule, _ in spoken}, jobs_of_sizing[key]))
+        for (rule, gpu_type), said in spoken.items():
+            alike = by_rule.setdefault(rule, {}).setdefault(gpu_type, [])
+            alike += [said] * jobs_of_sizing[key]
+    own = [rule for rule in sorted(by_rule) if rule.startswith(_OWN)]
+    rows = tuple(_rejection_row(rule, by_rule[rule]) for rule in sorted(by_rule) if rule not in own)
+    lines = [f"{rule}: {_restricted(by_rule[rule], concerned[rule])}" for rule in own]
+    columns = (
+        Column("Rule", wraps=True),
+        Column("GPU types and jobs", wraps=True),
+        Column("For example", wraps=True),
     )
-    return (
-        Table(
-            (
-                Column("Rule", wraps=True),
-                Column("GPU types and jobs", wraps=True),
-                Column("For example", wraps=True),
-            ),
-            rows,
-        ),
-    )
+    told: list[Block] = [Table(columns, rows)] if rows else []
+    return (*told, Bullets(tuple(lines))) if lines else tuple(told)
+
+
+_OWN = ("job.", "policies.")
+
+
+def _rejection_row(rule: str, by_gpu_type: Mapping[str, list[Rejection]]) -> tuple[str, ...]:
+    gpu_types = sorted(by_gpu_type)
+    counted = (f"{gpu} ({count_of(len(by_gpu_type[gpu]), 'job')})" for gpu in gpu_types)
+    return (rule, ", ".join(counted), by_gpu_type[gpu_types[0]][0].message)
+
+
+def _restricted(by_gpu_type: Mapping[str, list[Rejection]], jobs: int) -> str:
+    some = "some of " if len(by_gpu_type) > 1 else ""
+    names = listed(sorted(by_gpu_type))
+    return f"the scenario keeps {count_of(jobs, 'job')} off {some}{names}"

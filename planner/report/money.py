@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Paragraph, Table
-from planner.report.format import dollars, money
+from planner.report.format import count_of, dollars, money
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,8 +18,8 @@ _THOUSANDS_FROM_CENTS = 100_000_000 * 100
 """Above this the table counts thousands, so that it fits a page."""
 
 
-def acquisitions_section(plan: Plan) -> tuple[Block, ...]:
-    """Purchases and rents, quarter by quarter, with the origin of each price."""
+def acquisitions_section(plan: Plan, *, sources: bool) -> tuple[Block, ...]:
+    """Purchases and rents, quarter by quarter, and each price, with its source if `sources`."""
     if not plan.acquisitions:
         return (Paragraph("Nothing to buy and nothing to rent."),)
     lines = sorted(plan.acquisitions, key=lambda line: (line.quarter, line.kind, line.offer))
@@ -36,7 +36,8 @@ def acquisitions_section(plan: Plan) -> tuple[Block, ...]:
         tuple(_acquisition_row(line) for line in lines),
         ("Sum", "", "", "", "", dollars(sum(line.total_cents for line in lines)), ""),
     )
-    return (table, Bullets(tuple(dict.fromkeys(map(_price_line, lines)))))
+    prices = dict.fromkeys(_price_line(line, sources=sources) for line in lines)
+    return (table, Bullets(tuple(prices)))
 
 
 def _acquisition_row(line: Acquisition) -> tuple[str, ...]:
@@ -51,13 +52,15 @@ def _acquisition_row(line: Acquisition) -> tuple[str, ...]:
     )
 
 
-def _price_line(line: Acquisition) -> str:
-    trust = "illustrative, " if line.illustrative else ""
+def _price_line(line: Acquisition, *, sources: bool) -> str:
+    origin = line.price_origin if sources else line.price_origin.partition(": ")[0]
+    trust = "illustrative, " if line.illustrative and "illustrative" not in origin else ""
     dated = f", {line.price_date}" if line.price_date else ""
-    lead = f"; lead time {line.lead_time_weeks} weeks" if line.lead_time_weeks else ""
+    weeks = count_of(line.lead_time_weeks, "week")
+    lead = f"; lead time {weeks}" if line.lead_time_weeks else ""
     return (
         f"{line.offer} ({line.product}, {line.gpus_per_node}× {line.gpu_type}): "
-        f"{line.price_text} ({trust}{line.price_origin}{dated}){lead}"
+        f"{line.price_text} ({trust}{origin}{dated}){lead}"
     )
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Heading, Paragraph, Verbatim
 from planner.report.format import count_of, quarter_span
+from planner.report.nodegrid import node_grid
+from planner.report.nodenames import range_of_ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +23,10 @@ __all__ = ["node_map"]
 _FREE = "·"
 _OTHER = "#"
 """A job for which no letter is left on one line."""
+_READING_AID = (
+    f"One cell per GPU, letters are given anew on each line, {_FREE} is a free GPU; ×2 after a "
+    "job: two units of it."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +43,21 @@ class _Picture:
 
 
 def node_map(plan: Plan, most_lines: int) -> tuple[Block, ...]:
-    """Quarter by quarter; alike quarters and alike nodes are drawn once."""
+    """A grid where letters suffice for all jobs; else quarter by quarter, alike ones drawn once."""
+    letters = _letters(plan)
+    if letters:
+        return node_grid(plan, letters, most_lines)
     nodes = {node.id: node for node in plan.nodes}
     quarters = [
         (label, (_summary(plan, place), _pictures(plan.placements[place], nodes)))
         for place, label in enumerate(plan.quarters)
     ]
-    letters = _letters(plan)
-    blocks: list[Block] = [Paragraph(_reading_aid(letters), tone="faint")]
+    blocks: list[Block] = [Paragraph(_READING_AID, tone="faint")]
     for (summary, pictures), group in groupby(quarters, key=lambda entry: entry[1]):
         labels = [label for label, _ in group]
         blocks.append(Heading(f"{quarter_span(labels[0], labels[-1])}: {summary}", 3))
-        blocks.append(Verbatim(_lines(pictures, letters, most_lines)))
+        blocks.append(Verbatim(_lines(pictures, most_lines)))
     return tuple(blocks)
-
-
-def _reading_aid(letters: Mapping[str, str] | None) -> str:
-    meaning = (
-        "a letter means the same job everywhere"
-        if letters is not None
-        else "letters are given anew on each line"
-    )
-    return f"One cell per GPU, {meaning}, {_FREE} is a free GPU; ×2 after a job: two units of it."
 
 
 def _letters(plan: Plan) -> dict[str, str] | None:
@@ -104,19 +103,18 @@ def _picture(use: NodeUse, node: Node, where: Mapping[tuple[str, int], int]) -> 
 
 def _lines(
     pictures: Sequence[tuple[_Picture, tuple[str, ...]]],
-    letters: Mapping[str, str] | None,
     most_lines: int,
 ) -> tuple[str, ...]:
     if not pictures:
         return ("no node runs a job",)
     shown = pictures[:most_lines]
-    names = [_range_of_ids(ids) for _, ids in shown]
+    names = [range_of_ids(ids) for _, ids in shown]
     name_width = max(map(len, names))
     cells_width = max(len(picture.holders) for picture, _ in shown) + 2
     lines = [
         f"{name:<{name_width}}  {_cells(picture, marks):<{cells_width}}  {_held(picture, marks)}"
         for name, (picture, _) in zip(names, shown, strict=True)
-        for marks in [letters if letters is not None else _own_letters(picture)]
+        for marks in [_own_letters(picture)]
     ]
     hidden = sum(len(ids) for _, ids in pictures[most_lines:])
     if hidden:
@@ -141,21 +139,6 @@ def _held(picture: _Picture, marks: Mapping[str, str]) -> str:
         whole = " (spans nodes)" if spans else ""
         parts.append(f"{marks.get(job, _OTHER)} {job}{times}{whole}")
     return ", ".join(parts)
-
-
-def _range_of_ids(ids: Sequence[str]) -> str:
-    """`type/site/01`, `type/site/01–38 (×38)` for nodes in a row, `01… (×5)` for others."""
-    if len(ids) == 1:
-        return ids[0]
-    stem, _, first = ids[0].rpartition("/")
-    last = ids[-1].rpartition("/")[2]
-    adjacent = _number(last) - _number(first) == len(ids) - 1
-    return f"{stem}/{first}{'–' + last if adjacent else '…'} (×{len(ids):,})"
-
-
-def _number(label: str) -> int:
-    digits = "".join(char for char in label if char.isdigit())
-    return int(digits or 0)
 
 
 def _summary(plan: Plan, place: int) -> str:

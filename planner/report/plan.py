@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.report.ask import ask_sentence
-from planner.report.document import Block, Bullets, Document, Heading, Paragraph, Tone
-from planner.report.format import count_of
+from planner.report.document import Block, Document, Heading, Paragraph
 from planner.report.jobs import jobs_section, rejections_section
 from planner.report.money import acquisitions_section, costs_section
 from planner.report.nodemap import node_map
+from planner.report.notes import notes_section
 from planner.report.proof import proof_section, rules_section
 from planner.report.usage import usage_section
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from planner.plan.plan import Note, Plan
+    from planner.plan.plan import Plan
 
 __all__ = ["FULL", "SCREEN", "Detail", "plan_document"]
 
@@ -32,28 +30,30 @@ class Detail:
     notes: int
     rules: int
     """Rules listed with their sources; errata are shown in any case."""
+    whole: bool
+    """Whether sources of prices and every check are written out."""
 
 
-SCREEN = Detail(jobs=60, map_lines=40, notes=20, rules=0)
+SCREEN = Detail(jobs=60, map_lines=40, notes=20, rules=0, whole=False)
 """For a terminal."""
 
-FULL = Detail(jobs=1000, map_lines=200, notes=500, rules=500)
+FULL = Detail(jobs=1000, map_lines=200, notes=500, rules=500, whole=True)
 """For a document."""
 
 
 def plan_document(plan: Plan, detail: Detail) -> Document:
     """The whole report."""
     sections: tuple[tuple[str, tuple[Block, ...]], ...] = (
-        ("Warnings", _notes(plan.warnings, detail.notes, "warning")),
-        ("Purchases and rents", acquisitions_section(plan)),
+        ("Warnings", notes_section(plan.warnings, detail.notes, "warning", whole=detail.whole)),
+        ("Purchases and rents", acquisitions_section(plan, sources=detail.whole)),
         ("Node map", node_map(plan, detail.map_lines)),
         ("Jobs", jobs_section(plan, detail.jobs)),
         ("Utilization", usage_section(plan)),
         ("Cost", costs_section(plan)),
         ("Rejected GPU types", rejections_section(plan)),
-        ("Assumptions", _notes(plan.assumptions, detail.notes, "plain")),
+        ("Assumptions", notes_section(plan.assumptions, detail.notes, "plain", whole=detail.whole)),
         ("Rules and their sources", rules_section(plan, detail.rules)),
-        ("Proof and provenance", proof_section(plan)),
+        ("Proof and provenance", proof_section(plan, every_check=detail.whole)),
     )
     opening: list[Block] = [Heading(plan.scenario, 1)]
     if plan.description:
@@ -61,18 +61,3 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
     opening.append(Paragraph(ask_sentence(plan), tone="strong"))
     body = [block for title, blocks in sections if blocks for block in (Heading(title), *blocks)]
     return (*opening, *body)
-
-
-def _notes(notes: Sequence[Note], most: int, tone: Tone) -> tuple[Block, ...]:
-    if not notes:
-        return ()
-    blocks: list[Block] = [Bullets(tuple(_line(note) for note in notes[:most]), tone)]
-    if len(notes) > most:
-        more = count_of(len(notes) - most, "more note")
-        blocks.append(Paragraph(f"… {more}, all of them in plan.json", tone="faint"))
-    return tuple(blocks)
-
-
-def _line(note: Note) -> str:
-    told = not note.origin or note.origin in note.text
-    return note.text if told else f"{note.text} ({note.origin})"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Paragraph, Table
-from planner.report.format import count_of, gap_percent, money
+from planner.report.format import count_of, gap_percent, listed, money
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,9 +17,10 @@ __all__ = ["proof_section", "rules_section"]
 
 _HASH_SHOWN = 12
 _FILES_LISTED = 8
+_KIND_OF_FILE = {"rules": "rule"}
 
 
-def proof_section(plan: Plan) -> tuple[Block, ...]:
+def proof_section(plan: Plan, *, every_check: bool) -> tuple[Block, ...]:
     """Status, bound with its terms, the independent checks, and what the plan was made from."""
     proof = plan.proof
     blocks: list[Block] = [
@@ -34,19 +36,42 @@ def proof_section(plan: Plan) -> tuple[Block, ...]:
             ("Bound", money(sum(cents for _, cents in proof.bound_terms))),
         ),
     ]
+    if not every_check:
+        return (*blocks, Paragraph(_in_short(plan)))
     if proof.checks:
         blocks += [Paragraph("The independent check confirmed:"), Bullets(proof.checks)]
-    made_by = plan.provenance
     blocks += [
-        Paragraph(
-            f"Made by gpu-fit-planner {made_by.planner_version} with {made_by.solver}, from:"
-        ),
+        Paragraph(f"{_made_by(plan)}, from:"),
         Table(
             (Column("File", wraps=True), Column("Role"), Column("SHA-256 begins")),
-            _files(made_by.files),
+            _files(plan.provenance.files),
         ),
     ]
     return tuple(blocks)
+
+
+def _made_by(plan: Plan) -> str:
+    made_by = plan.provenance
+    return f"Made by gpu-fit-planner {made_by.planner_version} with {made_by.solver}"
+
+
+def _in_short(plan: Plan) -> str:
+    """The same checks and files as numbers, for a page that should stay short."""
+    files = plan.provenance.files
+    scenarios = ", ".join(
+        f"{path} (SHA-256 {digest[:_HASH_SHOWN]}…)"
+        for role, path, digest in files
+        if role == "scenario"
+    )
+    others = Counter(role for role, _, _ in files if role != "scenario")
+    counted = (
+        count_of(number, f"{_KIND_OF_FILE.get(role, role)} file") for role, number in others.items()
+    )
+    checked = count_of(len(plan.proof.checks), "statement")
+    return (
+        f"An independent check confirmed {checked} about this plan, each in plan.json. "
+        f"{_made_by(plan)}, from {listed([scenarios, *counted])}."
+    )
 
 
 def _files(files: Sequence[tuple[str, str, str]]) -> tuple[tuple[str, ...], ...]:
@@ -70,8 +95,8 @@ def rules_section(plan: Plan, most: int) -> tuple[Block, ...]:
     ordered = sorted(plan.rules, key=lambda rule: (not rule.errata, -rule.used, rule.id))
     blocks: list[Block] = [
         Paragraph(
-            f"{count_of(len(ordered), 'rule')} spoke; `planner rules show ID` has each whole, "
-            "and plan.json has all with their sources."
+            f"{count_of(len(ordered), 'rule')} spoke. `planner rules show ID` tells each with "
+            "formula, sources and examples; plan.json and plan.md list them."
         )
     ]
     if most:

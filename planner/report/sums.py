@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Heading, Paragraph, Verbatim
-from planner.report.format import figure
+from planner.report.format import with_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,4 +66,4 @@ def _given(quantity: Quantity) -> str:
 
 
 def _amount(quantity: Quantity) -> str:
-    return f"{figure(quantity.value)} {quantity.unit}".rstrip()
+    return with_unit(quantity.value, quantity.unit)

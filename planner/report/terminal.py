@@ -99,7 +99,7 @@ def _draw_bullets(console: Console, bullets: Bullets, look: Look) -> None:
 
 
 def _draw_verbatim(console: Console, line: str) -> None:
-    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    indent = " " * min(len(line) - len(line.lstrip()) + 4, console.width // 2)
     folded = textwrap.wrap(
         line, console.width, subsequent_indent=indent, replace_whitespace=False
     ) or [""]

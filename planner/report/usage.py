@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Column, Paragraph, Table
-from planner.report.format import listed, memory, percent, quarter_span
+from planner.report.format import count_of, listed, memory, percent, quarter_span, range_of
 
 if TYPE_CHECKING:
     from planner.plan.plan import Plan, PoolUse
@@ -24,7 +24,6 @@ def usage_section(plan: Plan) -> tuple[Block, ...]:
             Column("Pool", wraps=True),
             Column("Quarter"),
             Column("Nodes", "right"),
-            Column("Spare", "right"),
             Column("GPUs", "right"),
             Column("Used", "right"),
             Column("Stranded", "right"),
@@ -63,7 +62,6 @@ def _collapsed(plan: Plan, name: str, by_quarter: list[tuple[str, ...]]) -> list
 def _figures(pool: PoolUse, place: int) -> tuple[str, ...]:
     return (
         f"{pool.nodes_used[place]:,}/{pool.nodes[place]:,}",
-        f"{pool.nodes_spare[place]:,}",
         f"{pool.gpus_used[place]:,}/{pool.gpus[place]:,}",
         _share(pool.gpus_used[place], pool.gpus[place]),
         f"{pool.gpus_stranded[place]:,}",
@@ -86,7 +84,6 @@ def _summed(plan: Plan, place: int) -> tuple[str, ...]:
 
     return (
         f"{total('nodes_used'):,}/{total('nodes'):,}",
-        f"{total('nodes_spare'):,}",
         f"{total('gpus_used'):,}/{total('gpus'):,}",
         _share(total("gpus_used"), total("gpus")),
         f"{total('gpus_stranded'):,}",
@@ -100,7 +97,11 @@ def _share(used: int, capacity: int) -> str:
 
 
 def _asides(plan: Plan) -> tuple[Block, ...]:
-    sentences = []
+    sentences = [
+        f"Kept empty as spare: {_spares(pool)} of {pool.node_type} @ {pool.site}."
+        for pool in plan.pools
+        if any(pool.nodes_spare)
+    ]
     moved = [
         f"{units:,} at the start of {quarter}"
         for quarter, units in zip(plan.quarters, plan.moves, strict=True)
@@ -109,9 +110,17 @@ def _asides(plan: Plan) -> tuple[Block, ...]:
     if moved:
         sentences.append(f"Units that change node: {listed(moved)}.")
     if any(plan.storage_mb):
-        by_quarter = ", ".join(
+        grown = [
             f"{memory(stored)} by the end of {quarter}"
-            for quarter, stored in zip(plan.quarters, plan.storage_mb, strict=True)
-        )
-        sentences.append(f"Storage for tuned assets: {by_quarter}.")
+            for quarter, stored, before in zip(
+                plan.quarters, plan.storage_mb, (0, *plan.storage_mb), strict=False
+            )
+            if stored != before
+        ]
+        sentences.append(f"Storage for tuned assets: {listed(grown)}.")
     return (Paragraph(" ".join(sentences)),) if sentences else ()
+
+
+def _spares(pool: PoolUse) -> str:
+    kept = sorted({spare for spare in pool.nodes_spare if spare})
+    return count_of(kept[0], "node") if len(kept) == 1 else f"{range_of(kept)} nodes"

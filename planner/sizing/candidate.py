@@ -16,7 +16,7 @@ class Quantity(Frozen):
     value: float | str | bool
     unit: str
     origin: str
-    """`job`, `catalog <id>`, `rule <id>`, `setting`, or `assumed`."""
+    """`job`, `catalog <id>`, `rule <id>`, `scenario`, or `assumed`."""
 
 
 class Step(Frozen):
@@ -49,6 +49,8 @@ class Candidate(Frozen):
     """For the tuned asset; 0 for other jobs."""
     hours: float | None
     """Run time of one tuning run; None where the job names no dataset."""
+    may_span: bool
+    """Whether a unit may take several whole nodes where one does not hold its GPUs."""
     decided_by: str
     """What set the count: `memory`, `baseline`, `floor`, `deadline`, `parallelism` or `stated`."""
     trace: tuple[Step, ...]

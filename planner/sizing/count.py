@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = ["NEEDED", "Counter"]
 
-NEEDED: Final = ("gpus", "planned_memory_gb", "usable_gb_per_gpu", "cpus", "host_memory_gb")
+NEEDED: Final = (
+    "gpus",
+    "nodes_at_most",
+    "planned_memory_gb",
+    "usable_gb_per_gpu",
+    "cpus",
+    "host_memory_gb",
+)
 """Results without which there is no candidate."""
 
 _SHOWN: Final = (
@@ -100,6 +107,7 @@ class Counter:
             memory_mb=ceil(_number(at, "host_memory_gb") * _MB_PER_GB),
             storage_mb=ceil((at.number("storage_gb") or 0) * _MB_PER_GB),
             hours=None if hours is None else float(hours),
+            may_span=_number(at, "nodes_at_most") > 1,
             decided_by="deadline" if raised else _decided_by(at),
             trace=self._recorder.steps(derived),
         )

@@ -27,7 +27,7 @@ class Known:
     value: Value
     unit: str
     origin: str
-    """`job`, `catalog <id>`, `rule <id>`, `setting`, `assumed` or `none` (no rule speaks)."""
+    """`job`, `catalog <id>`, `rule <id>`, `scenario`, `assumed` or `none` (no rule speaks)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +103,7 @@ class Reasoning:
 
         def put(name: str) -> str:
             value = self.value(name)
-            return "an unknown number of" if value is None else value_text(value)
+            return "an unknown number of" if value is None else _told(value)
 
         return PLACEHOLDER.sub(lambda match: put(match[1]), message)
 
@@ -194,6 +194,15 @@ class Reasoning:
                     needs.append(derivation)
             inputs.append((name, known))
         return tuple(inputs), tuple(needs), tuple(assumed)
+
+
+def _told(value: Value) -> str:
+    """Round as one would in a sentence: `4,096`, `1,185.3`, `28.6`, `0.125`."""
+    if not isinstance(value, Fraction):
+        return value_text(value)
+    if value.denominator == 1:
+        return f"{value.numerator:,}"
+    return f"{float(value):,.1f}" if abs(value) >= 100 else f"{float(value):.3g}"
 
 
 def _stand_in(declared: RuleInput) -> Known | None:

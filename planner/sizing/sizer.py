@@ -32,19 +32,26 @@ class Sizer:
     """
 
     def __init__(
-        self, catalog: Catalog, rules: RuleBook, settings: Settings, policies: Policies
+        self,
+        catalog: Catalog,
+        rules: RuleBook,
+        settings: Settings,
+        policies: Policies,
+        gpu_types: Iterable[str] | None = None,
     ) -> None:
+        """`gpu_types` are those in play, where the others are of no interest; all if left out."""
         self._catalog = catalog
         self._rules = rules
         self._policies = policies
         self._settings = setting_facts(settings, rules)
-        self._gpus = {gpu_type: gpu_facts(gpu_type, catalog) for gpu_type in sorted(catalog.gpus)}
+        considered = sorted(catalog.gpus if gpu_types is None else set(gpu_types))
+        self._gpus = {gpu_type: gpu_facts(gpu_type, catalog) for gpu_type in considered}
         held = tuple(rule for rule in rules.exclusions if rule.id not in policies.waived_rules)
         self._counter = Counter(rules, held)
         self._sizings: dict[Hashable, Sizing] = {}
 
     def size(self, job: Job, origins: dict[str, str] | None = None) -> Sizing:
-        """Size one job on every GPU type of the catalog.
+        """Size one job on every GPU type that is considered.
 
         `origins` names the rule behind figures that were derived rather than stated.
         Raises InputError for an unknown model, or where rules contradict each other.

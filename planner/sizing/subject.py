@@ -61,7 +61,7 @@ def setting_facts(settings: Settings, rules: RuleBook) -> dict[str, Known]:
             continue
         setting = getattr(settings, name, None)
         if setting is not None:
-            facts[name] = Known(Fraction(setting.value), fact.unit, "setting")
+            facts[name] = Known(Fraction(setting.value), fact.unit, setting.origin)
         elif name in rules.by_result:
             rule = rules.setting(name)
             facts[name] = Known(Fraction(rule.value or 0), fact.unit, f"rule {rule.id}")

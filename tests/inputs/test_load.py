@@ -23,7 +23,9 @@ def test_a_scenario_comes_back_with_all_it_stands_on(write, scenario_text):
 
     assert set(inputs.catalog.nodes) == {"eight-h100", "four-l40s", "dark"}
     assert "serving/plain" in inputs.rules.rules
-    assert inputs.scenario.jobs["chat"].serve.model == "small-8b"
+    serve = inputs.scenario.jobs["chat"].serve
+    assert serve is not None
+    assert serve.model == "small-8b"
 
 
 def test_every_file_is_recorded_by_name_and_hash_scenario_first(write, scenario_text):

@@ -52,9 +52,13 @@ class Build:
         count: int,
         *choices: tuple[str, int, int, int],
         quarters: Sequence[int] = (0,),
+        spans: bool = True,
     ) -> Demand:
         return Demand(
-            tuple(Choice(gpu_type, Shape(*shape)) for gpu_type, *shape in choices),
+            tuple(
+                Choice(gpu_type, Shape(gpus, cpus, memory_mb, spans))
+                for gpu_type, gpus, cpus, memory_mb in choices
+            ),
             tuple(quarters),
             count,
         )
@@ -230,7 +234,8 @@ class _Exhaustive:
     def _whole(self, pool: Pool, shape: Shape, nodes: list[Shape]) -> Iterator[list[Shape]]:
         span, over = divmod(shape.gpus, pool.node.gpus)
         fits = shape.cpus <= span * pool.node.cpus and shape.memory_mb <= span * pool.node.memory_mb
-        if over or (span > 1 and not pool.fabric) or not fits or nodes.count(pool.node) < span:
+        joined = span == 1 or (pool.fabric and shape.spans)
+        if over or not joined or not fits or nodes.count(pool.node) < span:
             return
         for _ in range(span):
             nodes.remove(pool.node)
@@ -313,6 +318,8 @@ class _Checker:
                 load["gpus"] += units * taken.shape.gpus
                 load["cpus"] += units * taken.shape.cpus
                 load["memory_mb"] += units * taken.shape.memory_mb
+                if layout.span > 1 and not taken.shape.spans:
+                    yield f"{pool.name}: a unit spans that may not"
                 if taken.gpu_type != pool.gpu_type:
                     yield f"{pool.name} holds a unit for {taken.gpu_type}"
             for name, amount in load.items():

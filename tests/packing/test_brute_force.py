@@ -60,7 +60,7 @@ def draw_choice(pool: Pool, rng: random.Random) -> Choice:
     gpus = rng.choice((1, 1, 2, 2, 3, 4, 4, 5, 8, 16))
     cpus = rng.randrange(0, pool.node.cpus * min(gpus, 6) // 5 + 1)
     memory = rng.randrange(0, pool.node.memory_mb * min(gpus, 6) // 5 + 1)
-    return Choice(pool.gpu_type, Shape(gpus, cpus, memory))
+    return Choice(pool.gpu_type, Shape(gpus, cpus, memory, rng.random() < 0.8))
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from planner.packing.problem import Status
+
 BUY = 10_000_000
 RENT = 3_000_000
 
@@ -15,7 +17,9 @@ def plan(solve, least_cost, faults):
     def planned(problem):
         solution = solve(problem)
         assert (solution and solution.cost_cents) == least_cost(problem)
-        assert solution is None or not faults(problem, solution)
+        if solution is not None:
+            assert not faults(problem, solution)
+            assert solution.status is Status.PROVED
         return solution
 
     return planned
@@ -59,6 +63,7 @@ def test_units_that_exclude_each_other_pairwise_each_take_a_node(build, nodes_bo
         build.units(1, ("h100", 4, 8, 400_000)),
     )
     assert nodes_bought(*units) == 3
+    assert nodes_bought(*units, build.units(2, ("h100", 16, 0, 0))) == 7
 
 
 def test_a_unit_that_spans_takes_whole_nodes(build, nodes_bought):
@@ -73,6 +78,13 @@ def test_a_unit_spans_only_where_there_is_a_fabric(build, plan):
     offers = [build.buy(BUY)]
     assert plan(build.problem([build.pool(fabric=True)], offers, [spanning]))
     assert plan(build.problem([build.pool(fabric=False)], offers, [spanning])) is None
+
+
+def test_a_unit_that_may_not_span_stays_within_one_node(build, plan):
+    for gpus, spans, fits in ((16, True, True), (16, False, False), (8, False, True)):
+        demand = build.units(1, ("h100", gpus, 1, 1), spans=spans)
+        problem = build.problem([build.pool(fabric=True)], [build.buy(BUY)], [demand])
+        assert (plan(problem) is not None) == fits
 
 
 def test_a_unit_spans_whole_nodes_or_not_at_all(build, plan):
@@ -94,6 +106,13 @@ def test_a_unit_does_not_span_sites(build, plan):
     assert plan(build.problem(sites, [], [build.units(2, ("h100", 8, 1, 1))]))
     together = [build.pool(site="east", owned=2)]
     assert plan(build.problem(together, [], [build.units(1, ("h100", 16, 1, 1))]))
+
+
+def test_units_of_one_shape_at_two_sites_are_each_placed_once(build, plan):
+    """Two jobs with the same shape are two demands; each site has room for one of them."""
+    sites = [build.pool(site="east", owned=1), build.pool(site="west", owned=1)]
+    demands = [build.units(1, ("h100", 5, 9, 9)), build.units(1, ("h100", 5, 9, 9), ("b", 1, 1, 1))]
+    assert plan(build.problem(sites, [], demands))
 
 
 def test_a_unit_takes_one_whole_node_or_several_smaller_ones(build, plan):

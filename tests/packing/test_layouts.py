@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -91,6 +92,30 @@ def test_no_pattern_is_worth_more_than_the_coarse_knapsack_says(seed):
     assert not knapsack.exact
     assert best <= ceiling + TOLERANCE
     assert ceiling <= 1.5 * best, "a ceiling that is far too high would cut nothing"
+
+
+def split(rng: random.Random, parts: int) -> list[Shape]:
+    """A node in parts that fill it to the last core and MB."""
+    cpus = sorted(rng.randrange(NODE.cpus + 1) for _ in range(parts - 1))
+    memory = sorted(rng.randrange(NODE.memory_mb + 1) for _ in range(parts - 1))
+    return [
+        Shape(NODE.gpus // parts, cpus_to - cpus_from, memory_to - memory_from)
+        for (cpus_from, cpus_to), (memory_from, memory_to) in zip(
+            pairwise([0, *cpus, NODE.cpus]), pairwise([0, *memory, NODE.memory_mb]), strict=True
+        )
+    ]
+
+
+@pytest.mark.parametrize("others", [3, 80])
+@pytest.mark.parametrize("seed", range(10))
+def test_a_pattern_that_fills_a_node_to_the_last_core_is_not_overlooked(seed, others):
+    rng = random.Random(seed)
+    parts = split(rng, rng.randrange(2, 5))
+    shapes = sorted({*parts, *draw_shapes(rng, others, NODE)})
+    knapsack = Knapsack(NODE, shapes)
+    prices = dict.fromkeys((knapsack.kind_of[shapes.index(part)] for part in parts), 1.0)
+    assert knapsack.exact == (others == 3)
+    assert knapsack.best(prices)[0] >= len(parts)
 
 
 @pytest.mark.parametrize("shapes", [6, 80])

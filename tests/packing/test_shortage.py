@@ -100,6 +100,14 @@ def test_a_job_that_has_room_is_not_blamed(build, told):
     assert len(error.remedies) == 1
 
 
+def test_those_who_must_go_without_are_chosen_for_the_fewest_gpus(build, told):
+    """One node's cores hold the large unit or both small ones: 4 GPUs against 2."""
+    large, small = build.units(1, ("h100", 4, 80, 0)), build.units(2, ("h100", 1, 40, 0))
+    error = told([build.pool(owned=1)], [], [("large", large), ("small", small)])
+    assert "at least 2 GPUs more" in error.headline
+    assert error.reasons[0] == "small: 2 of 2 units find no room (2027Q1)"
+
+
 def test_cores_and_memory_can_be_what_is_lacking(build, told):
     job = build.units(3, ("h100", 1, 80, 0))
     error = told([build.pool(owned=2)], [], [("hosts", job)])

@@ -70,6 +70,13 @@ def test_no_price_tag_and_no_reduced_cost_is_negative(solved, generator, jobs, s
         assert all(extra is None or extra >= 0 for extra in tag.extra_cents_by_choice)
 
 
+def test_where_nothing_is_limited_and_nothing_owned_the_units_carry_the_whole_price(solved):
+    _, solution = solved(catalogue, 100, 0)
+    terms = dict(solution.bound_terms)
+    assert terms["limited offers"] == pytest.approx(0, abs=1)
+    assert terms["owned nodes"] == 0
+
+
 def test_a_unit_that_costs_capacity_has_a_price(solved):
     problem, solution = solved(catalogue, 100, 0)
     tagged = sum(

@@ -124,6 +124,7 @@ def candidate(gpu_type: str, gpus: int, memory_mb: int = 1000) -> Candidate:
         storage_mb=0,
         hours=None,
         decided_by="stated",
+        may_span=True,
         trace=(),
     )
 
@@ -169,6 +170,13 @@ def test_a_growing_job_becomes_a_demand_for_each_run_of_quarters():
         for unit in units
     }
     assert by_unit == {("x", 1): (0, 1, 2), ("x", 2): (1, 2), ("x", 3): (1,)}
+
+
+@pytest.mark.parametrize("may_span", [True, False])
+def test_a_candidate_that_may_not_span_becomes_a_shape_that_does_not(may_span):
+    one = candidate("a", 8).model_copy(update={"may_span": may_span})
+    (demand,) = translate(inputs_of(BUY_A), (sized("x", (1, 1), one),)).problem.demands
+    assert demand.choices[0].shape.spans is may_span
 
 
 def test_a_job_that_is_never_active_makes_no_demand():

@@ -179,6 +179,7 @@ def candidate(gpu: str, gpus: int, cpus: int, memory_gb: int, storage_mb: int = 
         memory_mb=memory_gb * 1000,
         storage_mb=storage_mb,
         hours=None,
+        may_span=True,
         decided_by="stated",
         trace=(step("capacity/stated", gpus),),
     )

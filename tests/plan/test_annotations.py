@@ -56,12 +56,12 @@ def test_an_unproved_plan_says_how_far_it_can_be_off(case):
 
 
 def test_assumed_settings_are_listed_with_value_unit_and_rule(plan):
-    assert "support_share_per_year = 0.1 share (rule policies/x)" in texts(plan.assumptions)
+    assert "support_share_per_year = 10 % (rule policies/x)" in texts(plan.assumptions)
     assert not any(text.startswith("pue") for text in texts(plan.assumptions))
 
 
 def test_estimated_node_figures_are_listed_with_their_note(plan):
-    assert "eight-h100: host_memory_gb = 1024 GB is an assumption: as its sibling" in texts(
+    assert "eight-h100: host_memory_gb = 1,024 GB is an assumption: as its sibling" in texts(
         plan.assumptions
     )
 
@@ -118,17 +118,27 @@ def alternatives(plan, job):
 
 
 def test_the_chosen_gpu_type_costs_nothing_extra(plan):
-    assert alternatives(plan, "chat")["h100-80gb-sxm"] == (0, "chosen")
+    assert alternatives(plan, "chat")["h100-80gb-sxm"] == (
+        0,
+        "no other GPU type adds less to the bound",
+    )
 
 
 @pytest.mark.parametrize(
     ("extra", "expected"),
     [
-        (5000.6, (5001, "costs more")),
-        (0.2, (0, "costs no more by the bound; the other fills whole nodes better or comes first")),
-        (None, (None, "no four-l40s holds 4 GPUs, 5 cores and 192,000 MB of host memory")),
+        (5000.6, (5001, "one unit on it would raise the proved bound by $50.01")),
+        (
+            0.2,
+            (
+                0,
+                "costs no more by the bound, which fills nodes in fractions; on whole nodes no "
+                "plan with it is cheaper than this one by more than $1.00",
+            ),
+        ),
+        (None, (None, "its nodes are not to be had in the quarters of the job")),
     ],
-    ids=["dearer", "a tie", "does not fit"],
+    ids=["dearer", "a tie", "no nodes"],
 )
 def test_another_gpu_type_says_why_not(case, extra, expected):
     tags = tuple(
@@ -147,3 +157,36 @@ def test_a_chosen_gpu_type_that_the_bound_finds_dearer_says_why_it_is_chosen(cas
     plan = replace(case, solution=replace(case.solution, tags=tags)).plan
     assert alternatives(plan, "chat")["h100-80gb-sxm"][0] == 0
     assert "whole nodes fill better" in alternatives(plan, "chat")["h100-80gb-sxm"][1]
+
+
+def with_pool(case, index, **changes):
+    pools = list(case.translation.problem.pools)
+    pools[index] = replace(pools[index], **changes)
+    problem = replace(case.translation.problem, pools=tuple(pools))
+    return replace(case, translation=replace(case.translation, problem=problem))
+
+
+def test_a_gpu_type_whose_nodes_are_too_small_is_not_available_whatever_the_bound_says(case):
+    node = replace(case.translation.problem.pools[1].node, memory_mb=191_999)
+    told = alternatives(with_pool(case, 1, node=node).plan, "chat")["l40s-48gb"]
+    assert told == (None, "on four-l40s@main it needs 192,000 MB of host memory of 191,999")
+
+
+def test_a_gpu_type_of_which_too_few_nodes_can_be_had_is_not_available(case):
+    supplies = tuple(
+        replace(supply, maximum=0) if supply.pool == 1 else supply
+        for supply in case.translation.problem.supplies
+    )
+    problem = replace(case.translation.problem, supplies=supplies)
+    plan = replace(case, translation=replace(case.translation, problem=problem)).plan
+    assert alternatives(plan, "chat")["l40s-48gb"] == (
+        None,
+        "it needs 1 whole node of four-l40s@main, which can have 0 at most",
+    )
+
+
+def test_the_only_gpu_type_that_a_job_may_use_says_so(plan):
+    assert alternatives(plan, "big")["h100-80gb-sxm"] == (
+        0,
+        "the only GPU type in play that the job may use",
+    )

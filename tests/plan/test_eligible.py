@@ -6,15 +6,17 @@ import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing.translate import translate
-from planner.plan.eligible import require_eligible
-from planner.sizing.candidate import Rejection
+from planner.plan.eligible import require_eligible, stuck_jobs
+from planner.sizing.candidate import Quantity, Rejection
 
 H100, L40S = "h100-80gb-sxm", "l40s-48gb"
 
 
 def refusal(inputs, *jobs):
+    translation = translate(inputs, jobs)
+    stuck = stuck_jobs(jobs, translation)
     with pytest.raises(InfeasibleError) as caught:
-        require_eligible(jobs, translate(inputs, jobs))
+        require_eligible(stuck, translation)
     return caught.value
 
 
@@ -25,7 +27,7 @@ def job_with(job, *candidates, rejections=(), name=None, units=None):
 
 
 def test_a_portfolio_that_fits_passes(case):
-    require_eligible(case.jobs, case.translation)
+    assert stuck_jobs(case.jobs, case.translation) == ()
 
 
 def test_each_gpu_type_in_play_is_listed_with_its_rule(case):
@@ -37,8 +39,8 @@ def test_each_gpu_type_in_play_is_listed_with_its_rule(case):
     assert error.headline == "no plan exists: 1 job has no GPU type to run on"
     assert error.reasons == (
         "chat (chat, as stated) fits nothing that is owned or offered",
-        f"  {H100}: not on {H100} (rule exclusions/x)",
-        f"  {L40S}: not on {L40S} (rule exclusions/x)",
+        f"  {H100}: not on {H100} (exclusions/x)",
+        f"  {L40S}: not on {L40S} (exclusions/x)",
     )
     assert "waived_rules" in error.remedies[0]
 
@@ -53,7 +55,7 @@ def test_a_need_beyond_the_node_says_by_how_much(case):
 @pytest.mark.parametrize(
     ("gpu", "gpus", "expected"),
     [
-        (H100, 12, "12 GPUs, which is not a whole number of 8"),
+        (H100, 12, "12 GPUs, which is not a whole number of nodes of 8"),
         (L40S, 8, "8 GPUs, a node has 4 and no fabric to span"),
     ],
 )
@@ -67,7 +69,9 @@ def test_a_gpu_type_that_would_do_is_the_remedy(case):
     small = case.jobs[2]
     wants = small.sizing.candidates[0].model_copy(update={"gpu_type": "h200-141gb-sxm"})
     error = refusal(case.inputs, job_with(small, wants))
-    assert error.remedies == ("offer nodes of a GPU type that it can use: 1 × h200-141gb-sxm",)
+    assert error.remedies == (
+        "small: offer nodes of a GPU type that it can use: 1 × h200-141gb-sxm",
+    )
 
 
 def test_jobs_specified_alike_share_one_line(case):
@@ -81,4 +85,38 @@ def test_jobs_specified_alike_share_one_line(case):
 
 def test_a_job_without_units_needs_no_server(case):
     idle = job_with(case.jobs[2], units=(0, 0, 0))
-    require_eligible((idle,), translate(case.inputs, (idle,)))
+    assert stuck_jobs((idle,), translate(case.inputs, (idle,))) == ()
+
+
+def wanting(case, gpus, gpu=H100, **changes):
+    job = case.jobs[2]
+    wants = {"gpu_type": gpu, "gpus": gpus, **changes}
+    return job_with(job, job.sizing.candidates[0].model_copy(update=wants))
+
+
+def test_a_unit_that_must_stay_within_one_node_says_by_which_rule(case):
+    nodes = Quantity(name="nodes_at_most", value=1.0, unit="nodes", origin="rule")
+    step = case.jobs[0].sizing.candidates[0].trace[0]
+    trace = (step.model_copy(update={"rule": "capacity/one-node", "result": nodes}),)
+    error = refusal(case.inputs, wanting(case, 16, may_span=False, trace=trace))
+    assert error.reasons[1] == (
+        f"  {H100}: on eight-h100@main it needs 16 GPUs, a node has 8, and a unit stays within one "
+        "node (capacity/one-node)"
+    )
+    assert error.remedies == ("small: offer a node type with more GPUs, cores or host memory",)
+
+
+def test_a_stated_count_that_is_no_whole_number_of_nodes_gets_the_nearest_ones_below_and_above(
+    case,
+):
+    error = refusal(case.inputs, wanting(case, 12))
+    assert error.remedies[0] == (
+        "small: state 8 or 16 GPUs, whole nodes of 8, or offer a node type whose GPUs divide it"
+    )
+
+
+def test_a_stated_count_on_nodes_without_a_fabric_gets_no_such_advice(case):
+    error = refusal(case.inputs, wanting(case, 6, L40S))
+    assert error.remedies == (
+        "small: offer a node type with more GPUs, cores or host memory, or with a fabric",
+    )

@@ -1,4 +1,4 @@
-"""Units keep their node, their GPUs and their GPU type where the layouts let them."""
+"""Units keep their node, their GPUs and their GPU type where that can be."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from planner.plan.plan import Node
 H100 = "h100-80gb-sxm"
 TWO_GPUS = Choice(H100, Shape(2, 3, 100))
 FOUR_GPUS = Choice(H100, Shape(4, 5, 101))
+EIGHT_GPUS = Choice(H100, Shape(8, 8, 102))
 SPANNING = Choice(H100, Shape(16, 17, 33))
 
 
@@ -28,10 +29,11 @@ class Stage:
     layouts: list[list[Layout]]
     nodes: int
     serving: list[list[int]] | None = None
+    spare: int = 0
 
     def __post_init__(self):
         quarters = len(self.layouts)
-        pool = Pool("eight", "main", H100, Shape(8, 64, 1000), self.nodes, 0, True)
+        pool = Pool("eight", "main", H100, Shape(8, 64, 1000), self.nodes, self.spare, True)
         problem = Problem(quarters, (pool,), (), tuple(self.demands), 0)
         self.translation = Translation(
             problem,
@@ -86,6 +88,11 @@ def seats(placement, quarter):
     return found
 
 
+def _nodes(placement, quarter):
+    """(job, node) of every unit."""
+    return {(job, node) for (job, _), held in seats(placement, quarter).items() for node in held}
+
+
 def units(job, count, first=1):
     return [(job, number) for number in range(first, first + count)]
 
@@ -126,29 +133,71 @@ def test_a_unit_that_stays_keeps_its_gpu_numbers_when_its_neighbour_leaves():
     assert seats(placement, 1) == {("stays", 1): {"0": (4, 5)}, ("comes", 1): {"0": (0, 1)}}
 
 
-def test_only_as_many_units_move_as_the_layouts_force():
-    """Three small units on one node and one on another become two and two: one has to move."""
+def test_nobody_moves_because_a_layout_says_so_where_all_can_stay():
+    """Three small units on one node and one on another are as good as two and two."""
     stage = Stage(
         [Demand((TWO_GPUS,), (0, 1), 4)],
         [units("small", 4)],
         [[layout((0, 0, 3)), layout((0, 0, 1))], [layout((0, 0, 2), count=2)]],
         nodes=2,
     )
-    assert stage.place().moves == (0, 1)
+    assert stage.place().moves == (0, 0)
 
 
-def test_the_node_that_keeps_most_units_gets_the_layout():
+def test_only_as_many_units_move_as_have_to():
+    """A newcomer needs a whole node; one small unit of four is alone on its node, and goes."""
     stage = Stage(
-        [Demand((TWO_GPUS,), (0, 1), 4)],
-        [units("small", 4)],
-        [[layout((0, 0, 1)), layout((0, 0, 3))], [layout((0, 0, 4))]],
+        [Demand((TWO_GPUS,), (0, 1), 4), Demand((EIGHT_GPUS,), (1,), 1)],
+        [units("small", 4), units("large", 1)],
+        [[layout((0, 0, 1)), layout((0, 0, 3))], [layout((0, 0, 4)), layout((1, 0, 1))]],
         nodes=2,
     )
     placement = stage.place()
     assert placement.moves == (0, 1)
-    assert {use.node for use in placement.uses[1]} == {
-        max(placement.uses[0], key=lambda use: len(use.occupants)).node
-    }
+    fullest = max(placement.uses[0], key=lambda use: len(use.occupants)).node
+    assert {node for job, node in _nodes(placement, 1) if job == "small"} == {fullest}
+
+
+def test_a_newcomer_takes_a_gap_and_leaves_the_others_alone():
+    stage = Stage(
+        [
+            Demand((FOUR_GPUS,), (0, 1), 1),
+            Demand((TWO_GPUS,), (0, 1), 3),
+            Demand((TWO_GPUS,), (1,), 1),
+        ],
+        [units("large", 1), units("small", 3), units("comes", 1)],
+        [
+            [layout((0, 0, 1)), layout((1, 0, 3))],
+            [layout((1, 0, 2), (0, 0, 1)), layout((1, 0, 1), (2, 0, 1))],
+        ],
+        nodes=2,
+    )
+    placement = stage.place()
+    assert placement.moves == (0, 0)
+    assert len(seats(placement, 1)) == 5
+
+
+def test_where_newcomers_do_not_fit_in_between_the_layouts_decide():
+    """Two newcomers of half a node each: the small units make room on one node."""
+    stage = Stage(
+        [Demand((TWO_GPUS,), (0, 1), 4), Demand((FOUR_GPUS,), (1,), 2)],
+        [units("small", 4), units("large", 2)],
+        [[layout((0, 0, 1)), layout((0, 0, 3))], [layout((0, 0, 2), (1, 0, 1), count=2)]],
+        nodes=2,
+    )
+    assert stage.place().moves == (0, 1)
+
+
+def test_spare_nodes_stay_empty_when_newcomers_are_fitted_in():
+    stage = Stage(
+        [Demand((FOUR_GPUS,), (0, 1), 1), Demand((FOUR_GPUS,), (1,), 1)],
+        [units("stays", 1), units("comes", 1)],
+        [[layout((0, 0, 1))], [layout((1, 0, 1), (0, 0, 1))]],
+        nodes=2,
+        spare=1,
+    )
+    placement = stage.place()
+    assert [len(uses) for uses in placement.uses] == [1, 1]
 
 
 def test_units_move_off_a_node_that_leaves_service():

@@ -500,3 +500,12 @@ def test_the_check_does_not_depend_on_who_made_the_plan(case, plan):
     wrong = replace(case, solution=replace(case.solution, cost_cents=case.solution.cost_cents - 1))
     with pytest.raises(CheckError, match="the net present cost"):
         check(case.inputs, case.jobs, wrong.plan)
+
+
+def test_a_unit_that_spans_nodes_though_it_must_stay_within_one_is_noticed(case, plan):
+    big = case.jobs[0]
+    bound = tuple(changed(item, may_span=False) for item in big.sizing.candidates)
+    jobs = (changed(big, sizing=changed(big.sizing, candidates=bound)), *case.jobs[1:])
+    sizings = {**plan.sizings, "id-big": jobs[0].sizing}
+    with pytest.raises(CheckError, match="unit 1 of big spans 2 nodes, but must stay within one"):
+        check(case.inputs, jobs, changed(plan, sizings=sizings))

@@ -64,6 +64,7 @@ def candidate(gpu_type, gpus, need_gb, per_gpu_gb, *, decided_by="memory", hours
         memory_mb=int(need_gb * GB),
         storage_mb=storage,
         hours=hours,
+        may_span=True,
         decided_by=decided_by,
         trace=(PEFT,),
     )

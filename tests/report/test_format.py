@@ -16,6 +16,7 @@ from planner.report.format import (
     quarter_runs,
     quarter_span,
     range_of,
+    with_unit,
 )
 
 
@@ -115,3 +116,19 @@ def test_small_words():
     assert range_of([2, 2]) == "2"
     assert listed(["a", "b", "c"]) == "a, b and c"
     assert percent(Decimal("0.9375")) == "93.8 %"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (1, "GPUs", "1 GPU"),
+        (1.0, "GPUs of 80 GB", "1 GPU of 80 GB"),
+        (2, "GPUs of 80 GB", "2 GPUs of 80 GB"),
+        (1, "GB", "1 GB"),
+        (1, "10^9 parameters", "1 10^9 parameters"),
+        (True, "true/false", "yes true/false"),
+        ("lora", "", "lora"),
+    ],
+)
+def test_a_unit_is_in_the_number_of_its_figure(value, unit, expected):
+    assert with_unit(value, unit) == expected

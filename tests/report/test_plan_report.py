@@ -2,7 +2,10 @@ import re
 
 import pytest
 
+from planner.plan.plan import Note
 from planner.report import markdown
+from planner.report.document import Verbatim
+from planner.report.nodemap import node_map
 from planner.report.plan import FULL, SCREEN, Detail, plan_document
 from planner.report.terminal import Look, draw
 
@@ -112,16 +115,44 @@ def test_many_files_of_one_role_are_counted(plan):
 
 def test_alike_quarters_and_alike_nodes_are_drawn_once(plan):
     text = draw(plan_document(plan, SCREEN), Look(100))
-    assert "xe9680-h100/dc-east/01–02 (×2)  [BBBBBBBB]  B batch-inference (spans nodes)" in text
-    assert "2027Q2–Q3: 3 of 5 nodes in use, 1 kept as spare" in text
-    assert "2027Q3:" not in text
+    assert re.search(r"^r760xa-l40s/cloud/r1 +\[AAA·\] +\[AAA·\]$", text, re.M)
+    assert re.search(r"^ +2027Q1 +2027Q2–Q3$", text, re.M)
+    assert re.search(r"^xe9680-h200/dc-east/01 +\[CCCCCCCC\]$", text, re.M)
+    assert re.search(r"^nodes in use +3 of 4 +3 of 5$", text, re.M)
+    assert "B=batch-inference (spans nodes)" in text
+
+
+def map_of(plan, placements):
+    """The map over as many quarters as there are placements."""
+    labels = tuple(f"{2027 + n // 4}Q{n % 4 + 1}" for n in range(len(placements)))
+    count = len(labels)
+    nodes = tuple(node.model_copy(update={"in_service": labels}) for node in plan.nodes)
+    pools = tuple(
+        pool.model_copy(update={"nodes": (3,) * count, "nodes_used": (1,) * count})
+        for pool in plan.pools
+    )
+    changes = {"quarters": labels, "nodes": nodes, "placements": placements, "pools": pools}
+    blocks = node_map(plan.model_copy(update=changes), 40)
+    return labels, next(block for block in blocks if isinstance(block, Verbatim)).lines
+
+
+def test_the_quarters_of_a_long_map_stand_below_each_other(plan):
+    labels, lines = map_of(plan, plan.placements[:2] * 4)
+    shown = [word for line in lines for word in line.split() if "Q" in word]
+    assert shown == list(labels)
+    assert max(map(len, lines)) <= 80
+
+
+def test_quarters_that_look_alike_share_a_column_of_the_map(plan):
+    _, lines = map_of(plan, (*plan.placements[:1], *plan.placements[1:2] * 6))
+    assert lines[0].split() == ["2027Q1", "2027Q2–2028Q3"]
 
 
 def test_a_long_portfolio_is_cut_and_says_how_much_is_left(plan):
-    small = Detail(jobs=1, map_lines=1, notes=1, rules=1)
+    small = Detail(jobs=1, map_lines=1, notes=1, rules=1, whole=True)
     text = draw(plan_document(plan, small), Look(100))
     assert "… 3 more jobs with tags of 31,000,100 USD, all of them in plan.json" in text
-    assert "… 2 more nodes, all of them in `placements` of plan.json" in text
+    assert "… 4 more nodes, all of them in `placements` of plan.json" in text
     assert "… 1 more note, all of them in plan.json" in text
     assert "2 rules spoke" in text
     assert "All jobs" in text
@@ -149,7 +180,7 @@ def test_more_jobs_than_letters_get_letters_line_by_line(plan):
 
 
 def test_every_erratum_of_a_rule_that_spoke_is_shown(plan):
-    none_listed = Detail(jobs=60, map_lines=40, notes=20, rules=0)
+    none_listed = Detail(jobs=60, map_lines=40, notes=20, rules=0, whole=False)
     text = draw(plan_document(plan, none_listed), Look(200))
     assert "the source writes 0.128 beside 15.375, which gives 15.384" in text
 
@@ -157,3 +188,38 @@ def test_every_erratum_of_a_rule_that_spoke_is_shown(plan):
 def test_terms_of_the_bound_are_shown_to_add_up_to_it(plan):
     text = draw(plan_document(plan, SCREEN), Look(100))
     assert re.search(r"^Bound +\$126,351\.60$", text, re.MULTILINE)
+
+
+def with_notes(plan, *notes):
+    return plan.model_copy(update={"warnings": tuple(Note(text=t, origin=o) for t, o in notes)})
+
+
+def test_notes_that_differ_in_figures_alone_share_a_line_on_a_screen_and_not_in_a_document(plan):
+    noted = with_notes(
+        plan,
+        ("needs 20.1 GB at batch 8 (tuning/x)", "job one"),
+        ("needs 1,043.4 GB at batch 16 (tuning/x)", "jobs two, three"),
+        ("needs a licence (tuning/x)", "job four"),
+    )
+    screen = draw(plan_document(noted, SCREEN), Look(200))
+    merged = (
+        "needs 20.1 GB at batch 8 (tuning/x) (job one); likewise with other figures for jobs two"
+    )
+    assert merged in screen
+    assert "needs a licence (tuning/x) (job four)" in screen
+    assert "1,043.4" not in screen
+    assert "1,043.4" in markdown.draw(plan_document(noted, FULL))
+
+
+def test_what_the_scenario_itself_restricts_is_one_line(plan):
+    text = draw(plan_document(plan, SCREEN), Look(200))
+    line = "policies.excluded_gpu_types: the scenario keeps 2 jobs off gaudi3-128gb"
+    assert line in text
+    assert re.search(r"^exclusions/no-tuning-on-gaudi3 +gaudi3-128gb \(1 job\)", text, re.M)
+
+
+def test_a_screen_counts_the_checks_that_a_document_lists(plan):
+    screen = draw(plan_document(plan, SCREEN), Look(200))
+    assert "An independent check confirmed 2 statements about this plan" in screen
+    assert "no GPU is held twice" not in screen
+    assert "- no GPU is held twice" in markdown.draw(plan_document(plan, FULL))

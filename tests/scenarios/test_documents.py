@@ -77,16 +77,43 @@ def pages(root: Path) -> Iterator[Path]:
         yield from [root / name] if name.endswith(".md") else sorted((root / name).glob("*.md"))
 
 
-def test_the_excerpts_of_the_readme_are_what_the_commands_print(root, monkeypatch):
+def printed_by(command: str) -> str:
+    words = command.removeprefix("$ planner ").split()
+    printed = CliRunner().invoke(planner, words, env={"COLUMNS": "80"}, prog_name="planner")
+    assert printed.exit_code == 0, printed.stderr
+    return printed.stdout
+
+
+def renewed(excerpt: str) -> str:
+    """The excerpt as the command prints it now: as many paragraphs of each section as before."""
+    command, _, shown = excerpt.partition("\n")
+    output = printed_by(command)
+    opening, *sections = re.split(r"\n\n(?=── )", output.rstrip("\n"))
+    by_heading = {section.partition("\n")[0]: section for section in sections}
+    parts = []
+    for number, part in enumerate(shown.split(f"{LEFT_OUT}\n")):
+        first = part.partition("\n")[0]
+        if first in by_heading:
+            paragraphs = by_heading[first].split("\n\n")[: part.count("\n\n") + 1]
+            parts.append("\n\n".join(paragraphs) + "\n")
+        else:
+            parts.append(opening + "\n" if part and number == 0 else part)
+    return f"{command}\n" + f"{LEFT_OUT}\n".join(parts)
+
+
+def test_the_excerpts_of_the_readme_are_what_the_commands_print(root, monkeypatch, request):
+    """`pytest --update-golden` writes the excerpts anew, as it does golden files."""
     monkeypatch.chdir(root)
-    excerpts = blocks((root / "README.md").read_text(encoding="utf-8"), "text")
+    text = (root / "README.md").read_text(encoding="utf-8")
+    if request.config.getoption("--update-golden"):
+        for excerpt in blocks(text, "text"):
+            text = text.replace(excerpt, renewed(excerpt))
+        (root / "README.md").write_text(text, encoding="utf-8", newline="\n")
+    excerpts = blocks(text, "text")
     assert len(excerpts) == 3
     for excerpt in excerpts:
         command, _, shown = excerpt.partition("\n")
-        words = command.removeprefix("$ planner ").split()
-        printed = CliRunner().invoke(planner, words, env={"COLUMNS": "80"}, prog_name="planner")
-        assert printed.exit_code == 0, printed.stderr
-        rest = printed.stdout
+        rest = printed_by(command)
         for part in filter(None, shown.split(f"{LEFT_OUT}\n")):
             assert part in rest, f"{command} no longer prints:\n{part}"
             rest = rest.partition(part)[2]

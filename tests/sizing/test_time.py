@@ -49,7 +49,7 @@ def test_a_deadline_that_no_count_meets_is_a_rejection_with_hours_and_limit(size
     sizing = size(tune=JOB | {"dataset_tokens": 10**12, "deadline_hours": 100})
     refused = {one.gpu_type: one for one in sizing.rejections}
     assert refused["a100-80gb-sxm"].rule == "exclusions/deadline"
-    assert "on 64 GPUs" in refused["a100-80gb-sxm"].message
+    assert "on 64 × a100-80gb-sxm" in refused["a100-80gb-sxm"].message
     assert "100 h allowed" in refused["a100-80gb-sxm"].message
 
 
@@ -82,7 +82,7 @@ def test_a_gpu_without_bf16_figure_gives_no_hours_and_a_warning(catalog, rules, 
 def test_a_large_batch_warns_that_activations_are_not_counted(size):
     sizing = size(tune=JOB | {"sequence": 4096, "batch": 8})
     assert "tuning/activations-not-counted" in sizing.warnings[0]
-    assert "sequence 4096 and batch 8" in sizing.warnings[0]
+    assert "sequence 4,096 and batch 8" in sizing.warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from planner.plan.checks.view import Check, View, differences, some
+from planner.plan.checks.view import Check, View, differences
+from planner.plan.words import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from planner.plan.checks.view import Check, View, differences, some
+from planner.plan.checks.view import Check, View, differences
+from planner.plan.words import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,6 +96,8 @@ def _together(
         yield f"{what} spans nodes of {nodes[0].node_type}, which has no fabric"
     if any(len(occupant.gpus) != node.gpus for node, occupant in places):
         yield f"{what} spans {len(places)} nodes without taking them whole"
+    if not candidate.may_span:
+        yield f"{what} spans {len(places)} nodes, but must stay within one"
     if candidate.gpus <= nodes[0].gpus:
         yield f"{what} spans {len(places)} nodes but fits one"
 

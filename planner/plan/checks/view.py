@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planner.plan.plan import Node, Occupant, Plan, PlannedJob
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["Check", "View", "differences", "some"]
+__all__ = ["Check", "View", "differences"]
 
 Unit = tuple[str, int]
 """Job and unit number."""
@@ -126,8 +126,3 @@ def differences(what: str, found: object, expected: object) -> Iterator[str]:
     """One violation if a figure of the plan is not what the inputs give."""
     if found != expected:
         yield f"{what} is {found}, the inputs give {expected}"
-
-
-def some(count: int, singular: str) -> str:
-    """`1 node`, `12 nodes`."""
-    return f"{count:,} {singular}{'' if count == 1 else 's'}"

@@ -1,0 +1,102 @@
+"""Variants of the counting program: the same rows, asked for units that can be laid out.
+
+Each is a copy; the program that proves the bound is left as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planner.packing.program import Program, Row, Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planner.packing.counts import Counts, Terms
+    from planner.packing.greedy import Pattern
+    from planner.packing.problem import Shape
+
+__all__ = ["with_at_least", "with_patterns", "with_reserve", "with_room"]
+
+_USEFUL_ROOM = 0.08
+"""Share of a pool's cores and memory beyond which more room makes no layout easier."""
+
+
+def with_room(counts: Counts, values: tuple[float, ...]) -> Program:
+    """The program, for node counts held at these values, that leaves as much room as it can.
+
+    In each pool one share of cores, memory and every cut is kept free, and made as large as is
+    useful: the more room, the easier the layout. GPUs need none, they divide evenly.
+    """
+    variables = [replace(variable, cost=0.0) for variable in counts.program.variables]
+    rows = list(counts.program.rows)
+    room: dict[tuple[int, int], int] = {}
+    for row, key in counts.room_rows.items():
+        nodes = max(0.0, counts.shared_nodes(*key, values))
+        if key not in room:
+            room[key] = len(variables)
+            variables.append(Variable("room", 0.0, _USEFUL_ROOM, -nodes, integer=False))
+        rows[row] = replace(rows[row], terms=(*rows[row].terms, (room[key], nodes)))
+    return Program(variables, rows)
+
+
+def with_reserve(counts: Counts, share: float) -> Program:
+    """The program in which a share of every pool's cores and memory must stay free."""
+    service = {index for terms in counts.in_service.values() for index in terms}
+    service |= set(counts.usable.values())
+    rows = list(counts.program.rows)
+    for number in counts.room_rows:
+        row = rows[number]
+        terms = tuple(
+            (index, factor * (1 - share) if index in service else factor)
+            for index, factor in row.terms
+        )
+        rows[number] = replace(row, terms=terms, right=row.right * (1 - share))
+    return Program(counts.program.variables, rows)
+
+
+def with_patterns(
+    counts: Counts, known: Mapping[tuple[int, int], tuple[tuple[Shape, ...], Sequence[Pattern]]]
+) -> tuple[Program, dict[tuple[int, int], dict[Pattern, int]]]:
+    """The program in which some pools lay their units out by known patterns.
+
+    `known` gives, by (pool, quarter), the shapes that patterns index and the patterns. A plan of
+    this copy has its layouts; it says nothing of the bound, since other patterns may exist.
+    Returns the program and the variables that count how often a pattern is used.
+    """
+    copy = replace(
+        counts, program=Program(list(counts.program.variables), list(counts.program.rows))
+    )
+    columns: dict[tuple[int, int], dict[Pattern, int]] = {}
+    for (pool, quarter), (shapes, patterns) in known.items():
+        used = {pattern: copy.program.variable("pattern", integer=True) for pattern in patterns}
+        columns[pool, quarter] = used
+        load: Terms = dict.fromkeys(used.values(), 1.0)
+        for usage in counts.usages[pool, quarter]:
+            span = counts.problem.pools[pool].nodes_taken(usage.shape)
+            if span:
+                for index, factor in usage.terms:
+                    load[index] = load.get(index, 0.0) + span * factor
+                continue
+            position = shapes.index(usage.shape)
+            held: Terms = dict(usage.terms)
+            for pattern, index in used.items():
+                held[index] = -float(dict(pattern).get(position, 0))
+            copy.program.row("held", held, "<=", 0.0)
+        copy.capacity_row("patterns", pool, quarter, load)
+    return copy.program, columns
+
+
+def with_at_least(counts: Counts, nodes: Mapping[tuple[int, int], int]) -> Program:
+    """The program in which some pools have at least so many usable nodes."""
+    extra = []
+    for (pool, quarter), wanted in sorted(nodes.items()):
+        if (pool, quarter) in counts.usable:
+            terms: Terms = {counts.usable[pool, quarter]: 1.0}
+            right = wanted
+        else:
+            terms = counts.in_service[pool, quarter]
+            right = wanted - counts.problem.pools[pool].owned
+        extra.append(Row(f"at-least[{pool},{quarter}]", tuple(terms.items()), ">=", right))
+    return Program(counts.program.variables, [*counts.program.rows, *extra])

@@ -1,0 +1,121 @@
+"""Which nodes hold which units in a quarter: as before as far as can be, else by the layouts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planner.plan.match import match_layouts
+from planner.plan.steady import Quarter, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planner.packing.problem import Layout, Problem
+    from planner.plan.fleet import Fleet
+    from planner.plan.match import Group, Hosting
+
+__all__ = ["Host"]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One quarter, and who was where before it."""
+
+    problem: Problem
+    fleet: Fleet
+    kept: Sequence[Sequence[int]]
+    """demand × member: choice."""
+    quarter: int
+    here: Mapping[tuple[int, ...], Mapping[Group, int]]
+    """Nodes -> units of each group that sat there and go on."""
+
+    def hostings(self, layouts: Sequence[Sequence[Layout]]) -> list[Hosting]:
+        """Nodes with their units, so that few move; `layouts`, by pool, prove that there is a way.
+
+        The pools of one GPU type are looked at together, since its units may run on any of them.
+        """
+        pools: dict[str, list[int]] = defaultdict(list)
+        for index, pool in enumerate(self.problem.pools):
+            pools[pool.gpu_type].append(index)
+        return [
+            hosting
+            for gpu_type, indices in pools.items()
+            for hosting in self._of_gpu_type(gpu_type, indices, layouts)
+        ]
+
+    def _of_gpu_type(
+        self, gpu_type: str, pools: Sequence[int], layouts: Sequence[Sequence[Layout]]
+    ) -> list[Hosting]:
+        here = self._here(gpu_type)
+        matched = self._matched(pools, layouts)
+        unrest = self._unrest(matched, here)
+        if not any(unrest):
+            return matched
+        settled = settle(self._asked(gpu_type, pools), here)
+        return settled if settled and self._unrest(settled, here) <= unrest else matched
+
+    def _here(self, gpu_type: str) -> dict[tuple[int, ...], dict[Group, int]]:
+        found = {}
+        for nodes, groups in self.here.items():
+            mine = {group: units for group, units in groups.items() if self._is(group, gpu_type)}
+            if mine:
+                found[nodes] = mine
+        return found
+
+    def _is(self, group: Group, gpu_type: str) -> bool:
+        return self.problem.demands[group[0]].choices[group[1]].gpu_type == gpu_type
+
+    def _matched(self, pools: Sequence[int], layouts: Sequence[Sequence[Layout]]) -> list[Hosting]:
+        """The quarter's own layouts, each on the nodes where it keeps most units."""
+        residents = {nodes[0]: groups for nodes, groups in self.here.items() if len(nodes) == 1}
+        spans: dict[Group, list[tuple[int, ...]]] = defaultdict(list)
+        for nodes, groups in self.here.items():
+            if len(nodes) > 1:
+                for group in groups:
+                    spans[group].append(nodes)
+        in_service, stay = self.fleet.in_service[self.quarter], self._stay()
+        return [
+            hosting
+            for pool in pools
+            for hosting in match_layouts(layouts[pool], in_service[pool], residents, spans, stay)
+        ]
+
+    def _asked(self, gpu_type: str, pools: Sequence[int]) -> Quarter:
+        units = Counter(
+            (index, choice)
+            for index, demand in enumerate(self.problem.demands)
+            if self.quarter in demand.quarters
+            for choice in self.kept[index]
+        )
+        return Quarter(
+            self.problem,
+            {pool: self.fleet.in_service[self.quarter][pool] for pool in pools},
+            self._lasting(),
+            {group: count for group, count in units.items() if self._is(group, gpu_type)},
+            self._stay(),
+        )
+
+    def _stay(self) -> set[int]:
+        """Demands that go on in the next quarter."""
+        demands = enumerate(self.problem.demands)
+        return {index for index, demand in demands if self.quarter + 1 in demand.quarters}
+
+    def _lasting(self) -> set[int]:
+        """Nodes that are in service in the next quarter too."""
+        ahead = self.fleet.in_service[self.quarter + 1 :][:1]
+        return {node for pools in ahead for nodes in pools for node in nodes}
+
+    def _unrest(
+        self, hostings: Sequence[Hosting], here: Mapping[tuple[int, ...], Mapping[Group, int]]
+    ) -> tuple[int, int]:
+        """Units that change node now, and units that will have to in the next quarter."""
+        moves = sum(sum(groups.values()) for groups in here.values())
+        stay, lasting, must = self._stay(), self._lasting(), 0
+        for hosting in hostings:
+            held = here.get(hosting.nodes, {})
+            moves -= sum(min(count, held.get(group, 0)) for group, count in hosting.parts)
+            if not lasting.issuperset(hosting.nodes):
+                must += sum(count for (demand, _), count in hosting.parts if demand in stay)
+        return moves, must
