@@ -12,20 +12,23 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
+from planner.packing.classes import classified
 from planner.packing.greedy import Pattern, fill, fullest_first_fit, nodes_in
-from planner.packing.knapsack import GridPattern, Knapsack
+from planner.packing.knapsack import EXACT_SHAPES, GridPattern, Knapsack
+from planner.packing.problem import Shape
 from planner.packing.solver import LinearMaster
 from planner.packing.tight import least_slack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from planner.packing.problem import Shape
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["Cut", "CuttingStock", "Packed"]
 
 _TOLERANCE = 1e-6
 _COLUMN_ROUNDS = 150
+_CLASSES = 30
+"""Classes of shapes for a second cut where there are many: coarser than a grid, but in the right
+proportion for the small ones, which a grid rounds down to very little."""
 _SAFETY = 1 - 1e-7
 """Taken off every cut's weights against rounding in the linear programs."""
 
@@ -66,8 +69,9 @@ class _View:
         nodes: float,
         *,
         real: bool = False,
-        classes: bool = False,
+        classes: int | None = None,
     ) -> None:
+        """With `classes`, shapes that differ a little are one kind, of their least size."""
         self.active = [index for index, units in enumerate(usage) if units > _TOLERANCE]
         cpus = sum(shapes[index].cpus * usage[index] for index in self.active)
         memory_mb = sum(shapes[index].memory_mb * usage[index] for index in self.active)
@@ -77,13 +81,14 @@ class _View:
             memory_mb / offered / max(node.memory_mb, 1),
         )
         in_use = [shapes[index] for index in self.active]
-        if classes and len(in_use) > CL:
-            least, class_of = classify(node, in_use, [usage[index] for index in self.active], CL)
-            self.knapsack = Knapsack(node, least, loads)
-            self.kind = dict(zip(self.active, class_of, strict=True))
-        else:
-            self.knapsack = Knapsack(node, in_use, loads, real=real)
-            self.kind = dict(zip(self.active, self.knapsack.kind_of, strict=True))
+        least = list(range(len(in_use)))
+        if classes is not None:
+            in_use, least = _classes(node, in_use, [usage[index] for index in self.active], classes)
+        self.knapsack = Knapsack(node, in_use, loads, real=real)
+        self.real = classes is None and self.knapsack.exact
+        """Whether a kind is one shape, so that its patterns are patterns of the real node."""
+        kinds = [self.knapsack.kind_of[index] for index in least]
+        self.kind = dict(zip(self.active, kinds, strict=True))
         self.members: dict[int, list[int]] = defaultdict(list)
         for index in sorted(self.active, key=lambda index: shapes[index], reverse=True):
             self.members[self.kind[index]].append(index)
@@ -106,11 +111,38 @@ class _View:
         return tuple(sorted(units.items()))
 
 
+def _classes(
+    node: Shape, shapes: Sequence[Shape], usage: Sequence[float], most: int
+) -> tuple[list[Shape], list[int]]:
+    """The least size of each class, and the class of each shape."""
+    by_gpus: dict[int, list[int]] = defaultdict(list)
+    for index, shape in enumerate(shapes):
+        by_gpus[shape.gpus].append(index)
+    points = [
+        (shape.cpus / max(node.cpus, 1), shape.memory_mb / max(node.memory_mb, 1))
+        for shape in shapes
+    ]
+    cells = classified(by_gpus.values(), points, usage, most)
+    least = [
+        Shape(
+            shapes[cell[0]].gpus,
+            min(shapes[index].cpus for index in cell),
+            min(shapes[index].memory_mb for index in cell),
+        )
+        for cell in cells
+    ]
+    class_of = {index: number for number, cell in enumerate(cells) for index in cell}
+    return least, [class_of[index] for index in range(len(shapes))]
+
+
 class CuttingStock:
     """Packings of one kind of node for a fixed list of shapes; keeps the patterns it has found."""
 
-    def __init__(self, node: Shape, shapes: Sequence[Shape]) -> None:
-        self._node = node
+    def __init__(
+        self, node: Shape, shapes: Sequence[Shape], go_on: Callable[[], bool] = lambda: True
+    ) -> None:
+        """`go_on` is asked now and then; once it says no, what is known by then is the answer."""
+        self._node, self._go_on = node, go_on
         self.shapes = tuple(shapes)
         """What the indices of patterns mean."""
         self._by_size = sorted(
@@ -149,13 +181,12 @@ class CuttingStock:
 
     def separate(self, usage: Sequence[float], nodes: float) -> Cut | None:
         """A cut that a fractional usage of fractional nodes violates, if there is one."""
-        for classes in (False, True):
+        many = sum(units > _TOLERANCE for units in usage) > EXACT_SHAPES
+        for classes in (_CLASSES, None) if many else (None,):
             view = _View(self._node, self.shapes, usage, nodes, classes=classes)
             relaxation = self._relax(view, view.demands(usage), nodes)
             if relaxation.bound > nodes * (1 + _TOLERANCE) + _TOLERANCE:
                 return self._cut(view, relaxation)
-            if view.knapsack.exact:
-                return None
         return None
 
     def most(self, counts: Sequence[int], nodes: int) -> tuple[Packed, list[int]]:
@@ -214,6 +245,8 @@ class CuttingStock:
                 master.add(column)
         best = _Relaxation({}, 0.0, ())
         for _ in range(_COLUMN_ROUNDS if demands else 0):
+            if not self._go_on():
+                break
             objective, prices = master.solve()
             if objective <= nodes * (1 + _TOLERANCE):
                 break
@@ -227,7 +260,7 @@ class CuttingStock:
                 break
             for column in improving:
                 master.add(column)
-                if view.knapsack.exact and len(view.active)<=40:
+                if view.real:
                     self._patterns[tuple((view.active[kind], units) for kind, units in column)] = (
                         None
                     )
@@ -264,7 +297,7 @@ class CuttingStock:
             if best is None or nodes_in(fixed) + nodes_in(rest) < nodes_in(best):
                 best = [*fixed, *rest]
             used = nodes_in(fixed)
-            if nodes_in(best) <= nodes or not step or used >= nodes:
+            if nodes_in(best) <= nodes or not step or used >= nodes or not self._go_on():
                 return best
             relaxation = self._relax(view, view.demands(left), nodes - used)
 
@@ -334,40 +367,3 @@ class _Master:
         """Columns in use with their values."""
         pairs = zip(self._known, self._values, strict=False)
         return tuple((column, value) for column, value in pairs if value > _TOLERANCE)
-
-
-import os
-CL = int(os.environ.get("CL", "40"))
-SPR = os.environ.get("SPR", "sum")
-
-
-def classify(node, shapes, usage, most):
-    from planner.packing.problem import Shape
-    pts = [(s.cpus / max(node.cpus, 1), s.memory_mb / max(node.memory_mb, 1)) for s in shapes]
-    cells = {}
-    for i, s in enumerate(shapes):
-        cells.setdefault(s.gpus, []).append(i)
-    cells = [c for _, c in sorted(cells.items())]
-
-    def loss(c):
-        lows = [min(pts[i][a] for i in c) for a in (0, 1)]
-        tot = [sum((pts[i][a] - lows[a]) * usage[i] for i in c) for a in (0, 1)]
-        return max((tot[a], -a) for a in (0, 1))
-
-    while len(cells) < most:
-        k = max(range(len(cells)), key=lambda k: (loss(cells[k])[0], -k))
-        v, axis = loss(cells[k])
-        axis = -axis
-        if v <= 0:
-            break
-        o = sorted(cells[k], key=lambda i: (pts[i][axis], i))
-        al = [pts[i][axis] for i in o]
-        n = len(o)
-        cum = [0.0]
-        for i in o:
-            cum.append(cum[-1] + usage[i])
-        at = max(range(1, n), key=lambda at: ((al[at] - al[0]) * (cum[n] - cum[at]), -at))
-        cells[k : k + 1] = [o[:at], o[at:]]
-    cls = {i: k for k, c in enumerate(cells) for i in c}
-    reps = [Shape(shapes[c[0]].gpus, min(shapes[i].cpus for i in c), min(shapes[i].memory_mb for i in c)) for c in cells]
-    return reps, [cls[i] for i in range(len(shapes))]

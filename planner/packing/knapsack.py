@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Shape
 
-__all__ = ["GridPattern", "Knapsack"]
+__all__ = ["EXACT_SHAPES", "GridPattern", "Knapsack"]
 
 GridPattern = tuple[tuple[int, int], ...]
 """What one node holds: (kind, units)."""
 
-_EXACT_SHAPES = 40
+EXACT_SHAPES = 40
 """Up to so many shapes each is told apart, and patterns are searched on real sizes."""
 _SCARCE = 0.8
 _CELLS = {
@@ -58,7 +58,7 @@ class Knapsack:
         them is no bound.
         """
         self._up = real
-        self.exact = len(shapes) <= _EXACT_SHAPES and not real
+        self.exact = len(shapes) <= EXACT_SHAPES and not real
         cpu_cells, memory_cells = _CELLS[loads[0] > _SCARCE, loads[1] > _SCARCE]
         self._gpus = node.gpus
         self._cpu = _cells(node.cpus, [shape.cpus for shape in shapes], cpu_cells)

@@ -28,21 +28,23 @@ _EPSILON = 1e-9
 
 
 def level(
-    node: Shape, shapes: Sequence[Shape], places: Sequence[int], nodes: int, *, go_on: Callable[[], bool]
-) -> list[int] | None:
-    """Places for units of these shapes, one each, so that no node is too full; None if not found.
+    node: Shape,
+    shapes: Sequence[Shape],
+    places: Sequence[int],
+    nodes: int,
+    go_on: Callable[[], bool],
+) -> list[int]:
+    """Places for units of these shapes, one each, so that few nodes are too full, if any.
 
     `places` are node numbers to begin with. `go_on` is asked before each exchange.
     """
     levelling = _Levelling(node, shapes, places, nodes)
     for _ in range(_STEPS_PER_NODE * nodes):
         worst = levelling.worst()
-        if worst is None:
-            return levelling.places() if levelling.level() else None
-        if not go_on():
-            return None
+        if worst is None or not go_on():
+            break
         levelling.relieve(worst)
-    return None
+    return levelling.places()
 
 
 class _Levelling:
@@ -62,10 +64,6 @@ class _Levelling:
     def places(self) -> list[int]:
         """The node of each unit."""
         return [int(place) for place in self._place]
-
-    def level(self) -> bool:
-        """Whether no node is too full."""
-        return bool(_over(self._load).max(initial=0.0) <= _EPSILON)
 
     def worst(self) -> int | None:
         """The node that is over capacity the most, of those that an exchange may still help."""
@@ -133,7 +131,9 @@ class _Levelling:
         sizes, there = self._sum(real), self._place[[group[0] for group in real]]
         if len(real) == len(others):
             return sizes, there
-        nodes = np.array([other for other in range(len(self._load)) if other != node], dtype=np.int64)
+        nodes = np.array(
+            [other for other in range(len(self._load)) if other != node], dtype=np.int64
+        )
         return np.vstack([sizes, np.zeros((len(nodes), 3))]), np.concatenate([there, nodes])
 
     def _sum(self, groups: Sequence[tuple[int, ...]]) -> Floats:

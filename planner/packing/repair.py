@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from planner.packing.problem import Problem, Shape
 
@@ -60,8 +60,11 @@ class Seat:
 class Bench:
     """All nodes of one quarter and the ways to seat a unit on them."""
 
-    def __init__(self, problem: Problem, seats: Sequence[Seat]) -> None:
-        self._problem = problem
+    def __init__(
+        self, problem: Problem, seats: Sequence[Seat], go_on: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Once `go_on` says no, nobody moves any more."""
+        self._problem, self._go_on = problem, go_on
         self._seats = list(seats)
         self._by_pool: dict[int, list[Seat]] = {}
         for seat in self._seats:
@@ -89,7 +92,7 @@ class Bench:
         unseated = []
         for demand in ordered:
             self._steps = 0
-            if not self._seat(demand, chain, frozenset()):
+            if not self._seat(demand, chain if self._go_on() else 1, frozenset()):
                 unseated.append(demand)
         return unseated
 

@@ -3,38 +3,61 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.packing.cutting import CuttingStock, Packed
 from planner.packing.repair import Bench, Seat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from planner.packing.counts import Counts
     from planner.packing.problem import Shape
 
-__all__ = ["reseat"]
+__all__ = ["Seated", "Units", "seat_by_counts", "seat_the_rest"]
 
 Units = dict[int, dict["Shape", list[tuple[int, int]]]]
-"""By pool and shape: the (demand, choice) of each unit that shares a node."""
+"""By pool and shape: the (demand, choice) of each unit."""
 
 
-def reseat(
+@dataclass(frozen=True, slots=True)
+class Seated:
+    """A counted plan of one quarter with most units on nodes."""
+
+    values: tuple[float, ...]
+    units: Units
+    seats: list[Seat]
+    left_over: list[int]
+    """Demands of the units without a seat."""
+
+
+def seat_by_counts(
+    counts: Counts, stocks: Mapping[int, CuttingStock], values: tuple[float, ...]
+) -> Seated:
+    """Whole units on the nodes of `values`, as many as the cutting stock could lay out."""
+    units = _units(counts, values)
+    seats, left_over = _seated(counts, stocks, values, units)
+    return Seated(values, units, seats, left_over)
+
+
+def seat_the_rest(
     counts: Counts,
     stocks: Mapping[int, CuttingStock],
-    values: tuple[float, ...],
+    seated: Seated,
+    go_on: Callable[[], bool],
     *,
     more_nodes: bool,
 ) -> tuple[tuple[float, ...], dict[tuple[int, int], Packed]] | None:
-    """Whole units seated on the nodes of `values`, moving between choices where that helps.
+    """Find seats for those left over, moving others between choices where that helps.
 
-    With `more_nodes`, the cheapest nodes on offer are added until all are seated. Returns the
-    changed values and the packings, or None where some unit found no seat. One quarter only.
+    With `more_nodes`, the cheapest nodes on offer are added until all are seated; nobody moves once
+    `go_on` says no. Returns the changed values and the packings, or None where some unit found no
+    seat. One quarter only.
     """
-    units = _units(counts, values)
-    seats, left_over = _seated(counts, stocks, values, units)
-    bench = Bench(counts.problem, seats)
+    values, units = seated.values, seated.units
+    seats, left_over = seated.seats, seated.left_over
+    bench = Bench(counts.problem, seats, go_on)
     unseated = bench.seat_all(left_over)
     bought: Counter[int] = Counter()
     while unseated and more_nodes:

@@ -12,11 +12,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
+from planner.packing.coarse import coarsen, refine
 from planner.packing.counts import CENTS_PER_UNIT, Counts, build_counts
 from planner.packing.cutting import Cut, CuttingStock, Packed
-from planner.packing.reseat import reseat
+from planner.packing.reseat import Seated, seat_by_counts, seat_the_rest
 from planner.packing.solver import Answer, Outcome, solve_integer, solve_linear
-from planner.packing.variants import with_at_least, with_patterns, with_reserve, with_room
+from planner.packing.variants import (
+    on_cheapest_gpus,
+    with_at_least,
+    with_patterns,
+    with_reserve,
+    with_room,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +40,12 @@ _TIE_NODES = 200
 _PATTERN_NODES = 500
 _FEW_DEMANDS = 300
 """Beyond so many demands there is time for one way to choose the units, not for all."""
+_COARSENINGS = ((40, 0.0), (56, 0.0))
+"""Numbers of classes that stand in for more demands than that, and margins of their sizes."""
+_COARSE_ROUNDS = 1
+"""More rounds of cuts on the classes have not made their plans cheaper, only proved them."""
+_LAST_CHANCE_S = 1.0
+"""Time beyond the limit while there is no plan at all."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
 
@@ -92,23 +105,26 @@ class _Search:
         self._deadline = time.monotonic() + time_limit_s
         self._say = progress or (lambda _: None)
         self._counts = build_counts(problem)
+        self._many = len(problem.demands) > _FEW_DEMANDS
+        self._coarse = self._many and problem.quarters == 1
         self._found = Found(self._counts)
         self._stocks = self._cutting_stocks()
         self._rounded: tuple[float, ...] = ()
         """The last whole units on the bound's node counts, laid out or not."""
+        self.rounds, self.chains = _ROUNDS, True
         self._stuck: dict[tuple[int, int], int] = {}
         """Pools whose units could not be laid out -> one node more than tried."""
 
     def run(self) -> Found:
         self._say("tightening the bound")
         self._cut_root()
-        for number in range(1, _ROUNDS + 1):
+        for number in range(1, self.rounds + 1):
             self._found.rounds = number
             self._say(f"counting and laying out nodes, round {number}")
             more = self._round()
-            if not more or self._found.closed(self._asked_gap) or self._left_s() <= 0:
+            if not more or self._closed() or self._coarse or self._left_s() <= 0:
                 break
-        if not self._found.closed(self._asked_gap):
+        if self._found.cost_cents is None or not (self._coarse or self._closed()):
             self._beyond_need()
         if self._found.cost_cents is None:
             raise LimitError(
@@ -117,6 +133,9 @@ class _Search:
             )
         return self._found
 
+    def _closed(self) -> bool:
+        return self._found.closed(self._asked_gap)
+
     def _left_s(self) -> float:
         return self._deadline - time.monotonic()
 
@@ -124,7 +143,9 @@ class _Search:
         """One pass of bound, units and layouts; False where another would gain nothing."""
         cuts = self._found.cuts
         bounded = self._bound(self._counts.unit_variables)
-        if bounded is None:
+        if self._coarse:
+            self._by_classes()
+        if bounded is None or self._closed() or (self._coarse and not self._in_time()):
             return False
         self._rounded = ()
         if self._on_bound(bounded):
@@ -156,10 +177,10 @@ class _Search:
         """
         acquired = self._counts.acquire.values()
         held = {index: float(round(bounded.values[index])) for index in acquired}
-        few = len(self._problem.demands) <= _FEW_DEMANDS
+        few = not self._many
         programs = [with_room(self._counts, bounded.values)]
         if few:
-            programs.insert(0, self._counts.program.priced(self._preference()))
+            programs.insert(0, on_cheapest_gpus(self._counts))
         for program in programs:
             answer = solve_integer(
                 program.fixed(held),
@@ -179,14 +200,48 @@ class _Search:
 
     def _reseat(self, solved: tuple[float, ...], *, more_nodes: bool) -> bool:
         """Move units between choices until all have a seat; only within one quarter."""
-        if self._problem.quarters > 1:
+        if self._problem.quarters > 1 or not self.chains:
             return False
         values = tuple(float(round(value)) for value in solved)
-        seated = reseat(self._counts, self._stocks, values, more_nodes=more_nodes)
-        if seated is None:
+        seated = seat_by_counts(self._counts, self._stocks, values)
+        return self._seat(seated, more_nodes=more_nodes)
+
+    def _seat(self, seated: Seated, *, more_nodes: bool) -> bool:
+        done = seat_the_rest(
+            self._counts, self._stocks, seated, self._in_time, more_nodes=more_nodes
+        )
+        if done is None:
             return False
-        self._keep(*seated)
+        self._keep(*done)
         return True
+
+    def _by_classes(self) -> None:
+        """Pack classes of demands in the demands' stead, then the demands in their places.
+
+        Where levelling does not even out what units have more than the mean of their class, nodes
+        are added; more classes may do better.
+        """
+        for classes, margin in _COARSENINGS:
+            coarse = coarsen(self._problem, classes, margin)
+            left_s = max(self._left_s(), _LAST_CHANCE_S)
+            inner = _Search(coarse.problem, self._asked_gap, left_s, lambda _: None)
+            inner.rounds, inner.chains = _COARSE_ROUNDS, False
+            try:
+                found = inner.run()
+            except (Infeasible, LimitError):
+                continue
+            packings = {
+                key: (found.shapes[key[0]], packed) for key, packed in found.packings.items()
+            }
+            seated = refine(
+                coarse, found.counts, found.values, packings, self._counts, self._in_time
+            )
+            self._seat(seated, more_nodes=True)
+            if self._closed() or self._left_s() <= 0:
+                return
+
+    def _in_time(self) -> bool:
+        return self._left_s() > 0
 
     def _by_patterns(self, held: dict[int, float]) -> bool:
         """Choose units and layouts at once, from the patterns met so far, on given node counts."""
@@ -215,6 +270,8 @@ class _Search:
     def _beyond_need(self) -> None:
         """Give the pools whose units could not be laid out one more node at a time."""
         for share in _RESERVES:
+            if not self._in_time() and share > _RESERVES[0]:
+                break
             program = with_reserve(self._counts, share)
             relaxed = self._counts.unit_variables
             answer = solve_integer(program, time_limit_s=max(self._left_s(), 1.0), relaxed=relaxed)
@@ -226,6 +283,8 @@ class _Search:
             return
         at_least: dict[tuple[int, int], int] = {}
         for _ in range(_ROUNDS):
+            if self._left_s() < -_LAST_CHANCE_S:
+                return
             at_least |= self._stuck
             program = with_at_least(self._counts, at_least)
             answer = solve_integer(
@@ -233,31 +292,6 @@ class _Search:
             )
             if not answer.values or self._lay_out(answer.values):
                 return
-
-    def _preference(self) -> dict[int, float]:
-        """Tie-break among plans that cost the same: units run on the GPUs that cost the least."""
-        price = self._gpu_prices()
-        costs: dict[int, float] = {}
-        for (number, position), index in self._counts.choice.items():
-            demand = self._problem.demands[number]
-            choice = demand.choices[position]
-            costs[index] = choice.shape.gpus * price[choice.gpu_type] * len(demand.quarters)
-        return costs
-
-    def _gpu_prices(self) -> dict[str, float]:
-        """What one GPU of a type costs at the least; owned ones that nobody offers cost nothing."""
-        prices: dict[str, float] = {}
-        for number, pool in enumerate(self._problem.pools):
-            offered = [
-                cents
-                for supply in self._problem.supplies
-                if supply.pool == number
-                for cents in supply.unit_cost_cents
-                if cents is not None
-            ]
-            worth = min(offered, default=0) / pool.node.gpus / CENTS_PER_UNIT
-            prices[pool.gpu_type] = min(worth, prices.get(pool.gpu_type, worth))
-        return prices
 
     def _cutting_stocks(self) -> dict[int, CuttingStock]:
         """One cutting stock per kind of node, shared by the pools that have it."""
@@ -267,7 +301,10 @@ class _Search:
             shapes = kinds.setdefault((pool.gpu_type, pool.node), set())
             shapes.update(usage.shape for usage in usages if not pool.nodes_taken(usage.shape))
         made = {
-            kind: (tuple(sorted(shapes)), CuttingStock(kind[1], tuple(sorted(shapes))))
+            kind: (
+                tuple(sorted(shapes)),
+                CuttingStock(kind[1], tuple(sorted(shapes)), self._in_time),
+            )
             for kind, shapes in kinds.items()
         }
         stocks = {}
@@ -296,6 +333,8 @@ class _Search:
                 raise Infeasible
             cuts = []
             for pool, quarter in self._counts.usages:
+                if not self._in_time():
+                    break
                 load, nodes = self._load(pool, quarter, relaxed.values)
                 cut = self._stocks[pool].separate(load, nodes)
                 if cut:

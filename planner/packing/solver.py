@@ -32,8 +32,10 @@ __all__ = [
     "solver_version",
 ]
 
-_GRACE_S = 5.0
+_GRACE_S = 1.0
 """Time that HiGHS gets beyond its own limit before it is cancelled: it is known to overshoot."""
+_LAST_GRACE_S = 15.0
+"""Time until it is given up if it does not stop even then."""
 
 
 class Outcome(StrEnum):
@@ -87,7 +89,7 @@ class _WatchedHighs(pulp.HiGHS):  # type: ignore[misc]
                 overdue = time.monotonic() - started - (self.timeLimit or float("inf"))
                 if overdue > _GRACE_S:
                     model.cancelSolve()
-                if overdue > 3 * _GRACE_S:
+                if overdue > _LAST_GRACE_S:
                     raise LimitError("the solver did not stop at its time limit")
         except KeyboardInterrupt:
             model.cancelSolve()
@@ -197,11 +199,15 @@ def _highs_lp(program: Program) -> highspy.Highs:
 
 
 def solve_linear(program: Program) -> Duals | None:
-    """The linear relaxation with its prices; None if it is infeasible."""
+    """The linear relaxation with its prices; None if infeasible, LimitError if HiGHS fails."""
     model = _highs_lp(program)
     model.run()
-    if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    statuses = highspy.HighsModelStatus
+    status = model.getModelStatus()
+    if status in (statuses.kInfeasible, statuses.kUnboundedOrInfeasible):
         return None
+    if status != statuses.kOptimal:
+        raise LimitError("the solver failed on a linear program")
     solution = model.getSolution()
     return Duals(
         float(model.getInfo().objective_function_value),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from planner.packing.counts import CENTS_PER_UNIT
 from planner.packing.program import Program, Row, Variable
 
 if TYPE_CHECKING:
@@ -15,12 +16,39 @@ if TYPE_CHECKING:
 
     from planner.packing.counts import Counts, Terms
     from planner.packing.greedy import Pattern
-    from planner.packing.problem import Shape
+    from planner.packing.problem import Problem, Shape
 
-__all__ = ["with_at_least", "with_patterns", "with_reserve", "with_room"]
+__all__ = ["on_cheapest_gpus", "with_at_least", "with_patterns", "with_reserve", "with_room"]
 
 _USEFUL_ROOM = 0.08
 """Share of a pool's cores and memory beyond which more room makes no layout easier."""
+
+
+def on_cheapest_gpus(counts: Counts) -> Program:
+    """The program that runs units on the GPUs that cost the least: a tie-break at equal cost."""
+    price = _gpu_prices(counts.problem)
+    costs: dict[int, float] = {}
+    for (number, position), index in counts.choice.items():
+        demand = counts.problem.demands[number]
+        choice = demand.choices[position]
+        costs[index] = choice.shape.gpus * price[choice.gpu_type] * len(demand.quarters)
+    return counts.program.priced(costs)
+
+
+def _gpu_prices(problem: Problem) -> dict[str, float]:
+    """What one GPU of a type costs at the least; owned ones that nobody offers cost nothing."""
+    prices: dict[str, float] = {}
+    for number, pool in enumerate(problem.pools):
+        offered = [
+            cents
+            for supply in problem.supplies
+            if supply.pool == number
+            for cents in supply.unit_cost_cents
+            if cents is not None
+        ]
+        worth = min(offered, default=0) / pool.node.gpus / CENTS_PER_UNIT
+        prices[pool.gpu_type] = min(worth, prices.get(pool.gpu_type, worth))
+    return prices
 
 
 def with_room(counts: Counts, values: tuple[float, ...]) -> Program:
