@@ -32,6 +32,6 @@ def solve(
     problem = translation.problem
     try:
         found = search(problem, asked_gap=asked_gap, time_limit_s=time_limit_s, progress=progress)
-    except Infeasible:
-        raise explain_infeasible(translation) from None
+    except Infeasible as proved:
+        raise explain_infeasible(translation, proved.counts) from None
     return answer(problem, found, asked_gap)

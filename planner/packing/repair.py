@@ -18,8 +18,10 @@ __all__ = ["Bench", "Seat"]
 
 _CHAIN = 3
 """Units that may move to seat one."""
-_STEPS = 3_000
-"""Trials for one unit before it is given up."""
+_LOOKS = 500_000
+"""Looks at a node for one unit before it is given up."""
+_LOOKS_IN_ALL = 6_000_000
+"""Looks for all units together, beyond which nobody moves any more."""
 
 
 @dataclass(slots=True)
@@ -70,7 +72,7 @@ class Bench:
         for seat in self._seats:
             self._by_pool.setdefault(seat.pool, []).append(seat)
         self._ways: dict[int, tuple[tuple[int, Shape, int], ...]] = {}
-        self._steps = 0
+        self._looks = 0
 
     def add(self, seat: Seat) -> None:
         """One node more."""
@@ -89,11 +91,13 @@ class Bench:
         Up to `chain - 1` others may move for each.
         """
         ordered = sorted(left_over, key=lambda demand: (self._size(demand), demand), reverse=True)
-        unseated = []
+        unseated, looks = [], 0
         for demand in ordered:
-            self._steps = 0
-            if not self._seat(demand, chain if self._go_on() else 1, frozenset()):
+            self._looks = 0
+            patient = looks < _LOOKS_IN_ALL and self._go_on()
+            if not self._seat(demand, chain if patient else 1, frozenset()):
                 unseated.append(demand)
+            looks += self._looks
         return unseated
 
     def _size(self, demand: int) -> tuple[int, int]:
@@ -117,6 +121,7 @@ class Bench:
         best: tuple[float, Seat, int, Shape] | None = None
         for position, shape, pool in self._options(demand):
             node = self._problem.pools[pool].node
+            self._looks += len(self._by_pool[pool])
             for seat in self._by_pool[pool]:
                 if seat.fits(shape):
                     room = (seat.memory_mb - shape.memory_mb) / max(node.memory_mb, 1)
@@ -130,8 +135,7 @@ class Bench:
 
     def _eject(self, demand: int, chain: int, moved_before: frozenset[int]) -> bool:
         for seat, position, shape, unit, moved in self._ejections(demand, moved_before):
-            self._steps += 1
-            if self._steps > _STEPS:
+            if self._looks > _LOOKS:
                 return False
             seat.take(unit, moved)
             seat.put((demand, position), shape)

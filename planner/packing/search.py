@@ -53,6 +53,11 @@ _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure
     """Proved: the counting program has no solution, so neither has the packing."""
 
+    def __init__(self, counts: Counts) -> None:
+        super().__init__()
+        self.counts = counts
+        """The program without a solution, with every cut that was found."""
+
 
 @dataclass(slots=True)
 class Found:
@@ -163,24 +168,25 @@ class _Search:
         """Solve the counting program and keep its bound; None where time ended without values."""
         answer = solve_integer(self._counts.program, time_limit_s=self._left_s(), relaxed=relaxed)
         if answer.outcome is Outcome.INFEASIBLE:
-            raise Infeasible
-        if answer.bound > float("-inf"):
-            cents = round(answer.bound * CENTS_PER_UNIT) + self._problem.fixed_cost_cents
+            raise Infeasible(self._counts)
+        bound = answer.objective if answer.outcome is Outcome.OPTIMAL else answer.bound
+        if bound > float("-inf"):
+            cents = round(bound * CENTS_PER_UNIT) + self._problem.fixed_cost_cents
             self._found.bound_cents = max(self._found.bound_cents, cents)
         return answer if answer.values else None
 
     def _on_bound(self, bounded: Answer) -> bool:
         """Lay whole units out on the node counts of the bound; True where that worked.
 
-        The units are chosen on the GPUs that cost the least, then with the most room, then by
-        moving those that found none, then from the patterns met so far.
+        The units are chosen on the GPUs that cost the least, then with the most room, then from the
+        patterns met so far, then by moving those that found none.
         """
         acquired = self._counts.acquire.values()
         held = {index: float(round(bounded.values[index])) for index in acquired}
-        few = not self._many
         programs = [with_room(self._counts, bounded.values)]
-        if few:
+        if not self._many:
             programs.insert(0, on_cheapest_gpus(self._counts))
+        before, chosen = self._found.cuts, []
         for program in programs:
             answer = solve_integer(
                 program.fixed(held),
@@ -188,15 +194,17 @@ class _Search:
                 relative_gap=_TIE_GAP,
                 node_limit=_TIE_NODES,
             )
-            if not answer.values:
-                continue
-            self._rounded, cuts = answer.values, self._found.cuts
-            if self._lay_out(answer.values):
-                return True
-            helps = few or self._found.cuts == cuts
-            if helps and self._reseat(answer.values, more_nodes=False):
-                return True
-        return few and bool(self._stuck) and self._by_patterns(held)
+            if answer.values:
+                self._rounded = answer.values
+                chosen.append(answer.values)
+                if self._lay_out(answer.values):
+                    return True
+        if not self._many and self._stuck and self._by_patterns(held):
+            return True
+        return self._found.cuts == before and self._reseat_any(chosen)
+
+    def _reseat_any(self, chosen: list[tuple[float, ...]]) -> bool:
+        return any(self._reseat(values, more_nodes=False) for values in chosen)
 
     def _reseat(self, solved: tuple[float, ...], *, more_nodes: bool) -> bool:
         """Move units between choices until all have a seat; only within one quarter."""
@@ -330,7 +338,7 @@ class _Search:
         for _ in range(_ROOT_ROUNDS):
             relaxed = solve_linear(self._counts.program)
             if relaxed is None:
-                raise Infeasible
+                raise Infeasible(self._counts)
             cuts = []
             for pool, quarter in self._counts.usages:
                 if not self._in_time():

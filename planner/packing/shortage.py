@@ -6,9 +6,10 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.errors import InfeasibleError
-from planner.packing.counts import build_counts
+from planner.errors import InfeasibleError, LimitError
 from planner.packing.problem import Supply
+from planner.packing.program import Program
+from planner.packing.search import Infeasible, search
 from planner.packing.solver import solve_integer
 
 if TYPE_CHECKING:
@@ -18,14 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = ["explain_infeasible"]
 
-_TIME_S = 20.0
+_TIME_S = 10.0
 
 
-def explain_infeasible(translation: Translation) -> InfeasibleError:
-    """The fewest GPUs that must go without, by job and quarter, and the limits that bind."""
+def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleError:
+    """The fewest GPUs that must go without, by job and quarter, and the limits that bind.
+
+    `counts` is the program that was proved to have no solution, with its cuts.
+    """
     problem = translation.problem
-    counts = build_counts(problem)
-    program = counts.program
+    program = Program(list(counts.program.variables), list(counts.program.rows))
     lacking: dict[int, int] = {}
     for number, demand in enumerate(problem.demands):
         cost = float(_gpus(demand) * len(demand.quarters))
@@ -61,10 +64,9 @@ def _headline(translation: Translation, short: dict[int, float]) -> str:
     if not by_quarter:
         return "no plan exists: the units do not fit whole nodes within the offers"
     quarter, gpus = max(by_quarter.items(), key=lambda item: (item[1], -item[0]))
-    return (
-        f"no plan exists: in {translation.quarters[quarter]} at least {_count(gpus)} GPUs "
-        "more are needed than can be in service"
-    )
+    what = "1 GPU more is" if _count(gpus) == "1" else f"{_count(gpus)} GPUs more are"
+    when = translation.quarters[quarter]
+    return f"no plan exists: in {when} at least {what} needed than can be in service"
 
 
 def _count(amount: float) -> str:
@@ -79,7 +81,7 @@ def _reasons(translation: Translation, short: dict[int, float]) -> tuple[str, ..
         names = sorted({job for job, _ in translation.members[number]})
         when = _span([translation.quarters[quarter] for quarter in demand.quarters])
         lines.append(
-            f"{_names(names)}: {_count(units)} of {demand.count} units find no room ({when})"
+            f"{_names(names)}: {_count(units)} of {demand.count} units without room ({when})"
         )
         pools |= set(_pools(translation.problem, demand))
     first = min((min(translation.problem.demands[number].quarters) for number in short), default=0)
@@ -146,6 +148,7 @@ def _remedies(translation: Translation, counts: Counts, short: dict[int, float])
 
 
 def _nodes_more(problem: Problem, pool: int) -> int | None:
+    """Nodes of a pool with which the units can be laid out; None where no number of them does."""
     free = Supply("more", "buy", pool, None, (100_000,) + (None,) * (problem.quarters - 1))
     others = tuple(
         replace(
@@ -154,7 +157,10 @@ def _nodes_more(problem: Problem, pool: int) -> int | None:
         )
         for supply in problem.supplies
     )
-    counts = build_counts(replace(problem, supplies=(*others, free)))
-    answer = solve_integer(counts.program, time_limit_s=_TIME_S, relaxed=counts.unit_variables)
-    index = counts.acquire[len(others), 0]
-    return round(answer.values[index]) if answer.values else None
+    try:
+        found = search(
+            replace(problem, supplies=(*others, free)), asked_gap=0.0, time_limit_s=_TIME_S
+        )
+    except (Infeasible, LimitError):
+        return None
+    return round(found.values[found.counts.acquire[len(others), 0]])

@@ -48,7 +48,7 @@ def test_the_job_the_quarter_the_limit_and_the_remedy_are_named(build, told):
         "no plan exists: in 2027Q1 at least 4 GPUs more are needed than can be in service"
     )
     assert error.reasons == (
-        "chat: 1 of 3 units find no room (2027Q1)",
+        "chat: 1 of 3 units without room (2027Q1)",
         "node-h100@main (h100, 8 GPUs each): 1 owned",
     )
     assert error.remedies == ("1 node more of node-h100@main, in service from 2027Q1, would do",)
@@ -58,7 +58,7 @@ def test_an_offer_that_ends_at_its_maximum_is_named_with_it(build, told):
     offer = build.buy(100, maximum=2)
     error = told([build.pool()], [offer], [("big", build.units(5, ("h100", 8, 0, 0)))])
     assert "at least 24 GPUs more" in error.headline
-    assert "big: 3 of 5 units find no room (2027Q1)" in error.reasons
+    assert "big: 3 of 5 units without room (2027Q1)" in error.reasons
     assert any("offer buy-0 ends at 2 nodes" in reason for reason in error.reasons)
     assert error.remedies[0].startswith("3 nodes more of node-h100@main")
 
@@ -67,8 +67,8 @@ def test_an_offer_that_arrives_too_late_is_named_with_its_first_quarter(build, t
     offer = build.buy(None, None, 100)
     job = build.units(1, ("h100", 1, 0, 0), quarters=(1, 2))
     error = told([build.pool()], [offer], [("early", job)], 3)
-    assert "in 2027Q2 at least 1 GPUs more" in error.headline
-    assert "early: 1 of 1 units find no room (2027Q2 to 2027Q3)" in error.reasons
+    assert "in 2027Q2 at least 1 GPU more" in error.headline
+    assert "early: 1 of 1 units without room (2027Q2 to 2027Q3)" in error.reasons
     assert any("buy-0 is in service from 2027Q3 at the earliest" in r for r in error.reasons)
 
 
@@ -105,13 +105,13 @@ def test_those_who_must_go_without_are_chosen_for_the_fewest_gpus(build, told):
     large, small = build.units(1, ("h100", 4, 80, 0)), build.units(2, ("h100", 1, 40, 0))
     error = told([build.pool(owned=1)], [], [("large", large), ("small", small)])
     assert "at least 2 GPUs more" in error.headline
-    assert error.reasons[0] == "small: 2 of 2 units find no room (2027Q1)"
+    assert error.reasons[0] == "small: 2 of 2 units without room (2027Q1)"
 
 
 def test_cores_and_memory_can_be_what_is_lacking(build, told):
     job = build.units(3, ("h100", 1, 80, 0))
     error = told([build.pool(owned=2)], [], [("hosts", job)])
-    assert "hosts: 1 of 3 units find no room (2027Q1)" in error.reasons
+    assert "hosts: 1 of 3 units without room (2027Q1)" in error.reasons
     assert error.remedies[0].startswith("1 node more")
 
 
@@ -131,3 +131,16 @@ def test_many_jobs_that_are_alike_are_not_all_listed(build):
     with pytest.raises(InfeasibleError) as caught:
         solve(Translation(problem, (members,), (), QUARTERS[:1]))
     assert "job-0, job-1, job-2, job-3 and 5 more: 8 of 9 units" in caught.value.reasons[0]
+
+
+def test_units_that_fit_on_paper_only_are_named_too(build, told):
+    """Two nodes hold the sum of three units, but no two of the larger fit one node."""
+    pool = build.pool(owned=2, node=(8, 80, 800_000))
+    jobs = [
+        ("wide", build.units(1, ("h100", 5, 48, 80_000))),
+        ("deep", build.units(1, ("h100", 1, 40, 480_000))),
+        ("long", build.units(1, ("h100", 4, 8, 400_000))),
+    ]
+    error = told([pool], [], jobs)
+    assert any(name in reason for reason in error.reasons for name in ("wide", "deep", "long"))
+    assert error.remedies == ("1 node more of node-h100@main, in service from 2027Q1, would do",)
