@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.cli.options import catalog_option, require_known, rules_option
+from planner.cli.options import catalog_option, rules_option
 from planner.cli.screen import print_document
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from planner.inputs.catalog import Catalog
     from planner.inputs.scenario import Job, Policies
@@ -150,8 +150,19 @@ def _flag(option: str) -> str:
 
 
 def _require_known_names(job: Job, facts: Catalog) -> None:
+    """Refuse unknown names in the words in which a scenario is refused."""
+    from planner.inputs.references import unknown_reference  # noqa: PLC0415
+
     asked = job.tune or job.serve
-    if asked is not None and asked.model is not None:
-        require_known(asked.model, facts.models, "model")
-    for gpu_type in job.gpu_types or ():
-        require_known(gpu_type, facts.gpus, "GPU type")
+    model = asked.model if asked is not None else None
+    wanted: list[tuple[str, str, str, Collection[str]]] = []
+    if model:
+        wanted.append(("model", "--model", model, facts.models))
+    wanted += [("GPU type", "--gpu-type", name, facts.gpus) for name in job.gpu_types or ()]
+    findings = []
+    for sort, option, name, known in wanted:
+        if name not in known:
+            message, hint = unknown_reference(sort, name, known, facts)
+            findings.append(Finding(message, path=option, hint=hint))
+    if findings:
+        raise InputError(*findings)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from planner.inputs.document import Document, Path
     from planner.inputs.rules import RuleBook
 
-__all__ = ["unknown_references"]
+__all__ = ["unknown_reference", "unknown_references"]
 
 _EACH = "*"
 _KEYS = "keys"
@@ -58,7 +58,9 @@ def unknown_references(scenario: Document, catalog: Catalog, rules: RuleBook) ->
         for path, name in _matches(scenario.data, reference.pattern, ()):
             at_key = reference.pattern[-1] == _KEYS
             if name not in known[reference.sort]:
-                message, hint = _unknown(reference.sort, name, known[reference.sort], catalog)
+                message, hint = unknown_reference(
+                    reference.sort, name, known[reference.sort], catalog
+                )
                 yield scenario.finding(path, message, hint, at_key=at_key)
             elif reference.sort == "rule" and name not in exclusions:
                 message = f"rule {name!r} excludes nothing, only exclusions can be waived"
@@ -85,9 +87,10 @@ def _matches(value: object, pattern: tuple[str, ...], path: Path) -> Iterator[tu
         yield from _matches(value[step], rest, (*path, step))
 
 
-def _unknown(
+def unknown_reference(
     sort: str, name: str, known: Collection[str], catalog: Catalog
 ) -> tuple[str, str | None]:
+    """What is wrong with a name that is not known, and what may have been meant."""
     names = sorted(known)
     if sort == "GPU type" and len(ids := _of_family(name, catalog)) > 1:
         return f"GPU type {name!r} is ambiguous", f"write one of {', '.join(ids)}"

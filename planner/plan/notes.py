@@ -50,6 +50,7 @@ def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, 
     """Everything that the scenario leaves open and a rule, a figure or the method fills in."""
     return (
         *_settings(inputs),
+        *_lead_times(inputs),
         *_waived(inputs),
         *_catalog_figures(inputs),
         *_owned_support(inputs),
@@ -130,6 +131,20 @@ def _settings(inputs: Inputs) -> Iterator[Note]:
         if setting.assumed:
             text = f"{name} = {amount(setting.value, setting.unit)} ({setting.origin})"
             yield Note(text=text, origin=setting.origin)
+
+
+def _lead_times(inputs: Inputs) -> Iterator[Note]:
+    silent = sorted(
+        name
+        for name, offer in inputs.scenario.offers.items()
+        if "lead_time_weeks" not in offer.model_fields_set
+    )
+    if silent:
+        yield Note(
+            text="no lead time is stated, so nodes count as in service on the day of the order: "
+            f"{', '.join(silent)}",
+            origin="offers",
+        )
 
 
 def _waived(inputs: Inputs) -> Iterator[Note]:

@@ -126,7 +126,7 @@ def test_headroom_takes_memory_away(run):
         (("--method", "qlorra", "--model", "x"), "--method: 'qlorra' is not one of"),
         (("--method", "lora", "--model", "lama-3.1-8b"), "did you mean 'llama-3.1-8b'"),
         (("--method", "lora", "--parameters-b", "8", "--batch", "8.5"), "--batch: "),
-        (("--serve", "--parameters-b", "8", "--gpu-type", "h100"), "there is no GPU type 'h100'"),
+        (("--serve", "--parameters-b", "8", "--gpu-type", "h100"), "GPU type 'h100' is ambiguous"),
         (("--serve", "--parameters-b", "8", "--headroom", "2"), "--headroom: "),
         (("--serve", "--parameters-b", ".nan"), "--parameters-b: .nan is not a finite number"),
     ],

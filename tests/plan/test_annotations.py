@@ -60,6 +60,14 @@ def test_assumed_settings_are_listed_with_value_unit_and_rule(plan):
     assert not any(text.startswith("pue") for text in texts(plan.assumptions))
 
 
+def test_offers_without_a_lead_time_are_listed_as_delivered_on_the_day_of_the_order(plan):
+    note = next(note for note in plan.assumptions if note.origin == "offers")
+    assert note.text == (
+        "no lead time is stated, so nodes count as in service on the day of the order: "
+        "buy-h100, buy-l40s, rent-h100"
+    )
+
+
 def test_estimated_node_figures_are_listed_with_their_note(plan):
     assert "eight-h100: host_memory_gb = 1,024 GB is an assumption: as its sibling" in texts(
         plan.assumptions
