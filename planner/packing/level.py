@@ -1,8 +1,12 @@
 """Levelling: units are on nodes that may be too full, and change places until none is.
 
 Where a resource is used to the last, filling node after node leaves the awkward units over. Here
-every unit has a node from the start, and the fullest node exchanges units with any other as long
-as that takes off what is over.
+every unit has a node from the start, and the fullest node exchanges units with any other, of
+whatever pool, as long as that takes off what is over. A pool with room to spare thus takes the
+large ones, and the small ones go where room is scarce.
+
+Where no exchange helps a node, what is over there counts for more from then on, until it is worth
+passing on to nodes that had less trouble: the way out of a dead end.
 """
 
 from __future__ import annotations
@@ -13,139 +17,171 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from planner.packing.problem import Shape
 
     Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
 
-__all__ = ["level"]
+__all__ = ["Levelling"]
 
-_STEPS_PER_NODE = 6
 _EPSILON = 1e-9
+_TROUBLE = 50.0
+"""How much more a node's excess counts each time that no exchange helps it, over 1 at first.
+Measured on two portfolios of 1,000 unlike jobs, in exchanges until all fit: with 50, 900 and 2,100;
+with 10 and less, more than 3,600; with 300 and more, one goes astray."""
+_NOWHERE = -1
 
 
-def level(
-    node: Shape,
-    shapes: Sequence[Shape],
-    places: Sequence[int],
-    nodes: int,
-    go_on: Callable[[], bool],
-) -> list[int]:
-    """Places for units of these shapes, one each, so that few nodes are too full, if any.
+class Levelling:
+    """Units on nodes that may hold too much; loads are in shares of GPUs, cores and memory."""
 
-    `places` are node numbers to begin with. `go_on` is asked before each exchange.
-    """
-    levelling = _Levelling(node, shapes, places, nodes)
-    for _ in range(_STEPS_PER_NODE * nodes):
-        worst = levelling.worst()
-        if worst is None or not go_on():
-            break
-        levelling.relieve(worst)
-    return levelling.places()
+    def __init__(self, nodes: Mapping[int, Shape], shapes: Sequence[Mapping[int, Shape]]) -> None:
+        """`nodes` are by pool, `shapes` say by unit what it takes on which of these pools."""
+        self._sizes = np.full((3, len(shapes) + 1, max(nodes, default=0) + 1), np.inf)
+        self._sizes[:, _NOWHERE] = 0.0
+        for unit, ways in enumerate(shapes):
+            for pool, shape in ways.items():
+                self._sizes[:, unit, pool] = _share(shape, nodes[pool])
+        self._place = np.full(len(shapes), _NOWHERE, dtype=np.int64)
+        self._pool = np.empty(0, dtype=np.int64)
+        self._load = np.empty((3, 0))
+        self._weight = np.empty(0)
 
+    def copy(self) -> Levelling:
+        """The same units on the same nodes, without regard to which were trouble so far."""
+        other = Levelling({}, [])
+        other._sizes, other._place, other._pool = self._sizes, self._place.copy(), self._pool
+        other._load, other._weight = self._load.copy(), np.ones_like(self._weight)
+        return other
 
-class _Levelling:
-    """Loads are in shares of a node's GPUs, cores and memory."""
-
-    def __init__(
-        self, node: Shape, shapes: Sequence[Shape], places: Sequence[int], nodes: int
-    ) -> None:
-        offered = (node.gpus, max(node.cpus, 1), max(node.memory_mb, 1))
-        taken = [(shape.gpus, shape.cpus, shape.memory_mb) for shape in shapes]
-        self._sizes = np.array(taken, dtype=np.float64).reshape(-1, 3) / offered
-        self._place = np.array(places, dtype=np.int64)
-        self._load = np.zeros((nodes, 3))
-        np.add.at(self._load, self._place, self._sizes)
-        self._stuck: set[int] = set()
-
+    @property
     def places(self) -> list[int]:
-        """The node of each unit."""
+        """The node of each unit, by the order in which nodes were added."""
         return [int(place) for place in self._place]
 
-    def worst(self) -> int | None:
-        """The node that is over capacity the most, of those that an exchange may still help."""
-        over = _over(self._load)
-        over[list(self._stuck)] = 0.0
-        return int(over.argmax()) if over.max(initial=0.0) > _EPSILON else None
+    @property
+    def pools(self) -> list[int]:
+        """The pool of each node."""
+        return [int(pool) for pool in self._pool]
 
-    def relieve(self, node: int) -> None:
+    @property
+    def over(self) -> float:
+        """What exceeds the nodes, in nodes, summed over the resources."""
+        return float(_over(self._load).sum())
+
+    def add(self, pool: int, nodes: int) -> None:
+        """Add empty nodes."""
+        self._pool = np.concatenate([self._pool, np.full(nodes, pool)])
+        self._load = np.hstack([self._load, np.zeros((3, nodes))])
+        self._weight = np.concatenate([self._weight, np.ones(nodes)])
+
+    def put(self, unit: int, pools: Iterable[int]) -> bool:
+        """Put a unit where it exceeds least, and the fullest such node; False if no node is there.
+
+        `pools` are those to choose from; where they have no node, any other will do.
+        """
+        allowed = np.isin(self._pool, list(pools))
+        loads = self._load + self._sizes[:, unit, self._pool]
+        excess = _over(loads) - _over(self._load)
+        excess[~allowed] += float(len(self._place))
+        if not np.isfinite(excess).any():
+            return False
+        node = int(np.lexsort((-loads.sum(axis=0), excess.round(6)))[0])
+        self._place[unit], self._load[:, node] = node, loads[:, node]
+        return True
+
+    def settle(self, steps: int, go_on: Callable[[], bool]) -> bool:
+        """Exchange units up to so many times; True once no node is too full.
+
+        `go_on` is asked before each exchange.
+        """
+        for _ in range(steps):
+            over = _over(self._load) * self._weight
+            worst = int(over.argmax())
+            if over[worst] <= _EPSILON or not go_on():
+                break
+            if not self._relieve(worst):
+                self._weight[worst] += _TROUBLE
+        return self.over <= _EPSILON
+
+    def _relieve(self, node: int) -> bool:
         """Make the exchange that helps this node most: one unit first, two where one does not."""
-        mine = [int(unit) for unit in np.flatnonzero(self._place == node)]
-        single = [(unit,) for unit in mine]
-        double = [*combinations(mine, 2)]
-        others = self._others(node)
-        if (
-            self._exchange(node, single, [*others, ()])
-            or self._exchange(node, double, others)
-            or self._exchange(node, [*single, *double], self._pairs(node))
-        ):
-            self._stuck.clear()
-        else:
-            self._stuck.add(node)
+        mine, others = np.flatnonzero(self._place == node), np.flatnonzero(self._place != node)
+        single = np.column_stack([mine, np.full_like(mine, _NOWHERE)])
+        double = np.array([*combinations(mine.tolist(), 2)], dtype=np.int64).reshape(-1, 2)
+        alone = np.column_stack([others, np.full_like(others, _NOWHERE)])
+        return (
+            self._exchange(node, single, alone, moves=True)
+            or self._exchange(node, double, alone)
+            or self._exchange(node, np.vstack([single, double]), self._pairs(node))
+        )
 
-    def _others(self, node: int) -> list[tuple[int, ...]]:
-        return [(int(unit),) for unit in np.flatnonzero(self._place != node)]
-
-    def _pairs(self, node: int) -> list[tuple[int, ...]]:
+    def _pairs(self, node: int) -> Integers:
         """Pairs of units that are on one node, another than this."""
-        held: dict[int, list[int]] = {}
-        for unit, place in enumerate(self._place.tolist()):
-            if place != node:
-                held.setdefault(place, []).append(unit)
-        return [pair for units in held.values() for pair in combinations(units, 2)]
+        order = np.argsort(self._place, kind="stable")
+        held = self._place[order]
+        pairs = [np.empty((0, 2), dtype=np.int64)]
+        for apart in range(1, len(order)):
+            same = held[:-apart] == held[apart:]
+            if not same.any():
+                break
+            found = np.flatnonzero(same & (held[apart:] != node))
+            pairs.append(np.column_stack([order[found], order[found + apart]]))
+        return np.vstack(pairs)
 
     def _exchange(
-        self, node: int, mine: Sequence[tuple[int, ...]], others: Sequence[tuple[int, ...]]
+        self, node: int, mine: Integers, others: Integers, *, moves: bool = False
     ) -> bool:
         """Exchange the groups that take most off what is over; False where none takes any off.
 
-        An empty group among the others stands for a move to any node.
+        With `moves`, a group may also go to a node without any coming back.
         """
-        if not mine or not others:
+        there = self._place[others[:, 0]]
+        if moves:
+            nodes = np.delete(np.arange(len(self._pool)), node)
+            nothing = np.full((len(nodes), 2), _NOWHERE)
+            there, others = np.concatenate([there, nodes]), np.vstack([others, nothing])
+        if not len(mine) or not len(there):
             return False
-        leaving = self._sum(mine)
-        coming, there = self._partners(node, others)
+        pool, pools = self._pool[node], self._pool[there]
+        here = (self._load[:, node, None] - self._take(mine, pool))[:, :, None]
+        here = here + self._take(others, pool)[:, None, :]
+        away = (self._load[:, there] - self._take(others, pools))[:, None, :]
+        away = away + self._take(mine)[:, :, pools]
         over = _over(self._load)
-        change = leaving[:, None, :] - coming[None, :, :]
-        after = _over(self._load[node] - change) + _over(self._load[there] + change)
-        gain = over[node] + over[there] - after
+        gain = self._weight[node] * (over[node] - _over(here))
+        gain += self._weight[there] * (over[there] - _over(away))
         first, second = divmod(int(gain.argmax()), len(there))
         if gain[first, second] <= _EPSILON:
             return False
         target = int(there[second])
-        returning = others[second] if second < len(others) and others[second] else ()
-        self._place[list(mine[first])] = target
-        self._place[list(returning)] = node
-        self._load[node] -= change[first, second]
-        self._load[target] += change[first, second]
+        self._load[:, node], self._load[:, target] = here[:, first, second], away[:, first, second]
+        self._place[[unit for unit in others[second].tolist() if unit != _NOWHERE]] = node
+        self._place[[unit for unit in mine[first].tolist() if unit != _NOWHERE]] = target
         return True
 
-    def _partners(
-        self, node: int, others: Sequence[tuple[int, ...]]
-    ) -> tuple[Floats, NDArray[np.int64]]:
-        """Sizes and nodes of the groups that may come, each other node's empty group last."""
-        real = [group for group in others if group]
-        sizes, there = self._sum(real), self._place[[group[0] for group in real]]
-        if len(real) == len(others):
-            return sizes, there
-        nodes = np.array(
-            [other for other in range(len(self._load)) if other != node], dtype=np.int64
-        )
-        return np.vstack([sizes, np.zeros((len(nodes), 3))]), np.concatenate([there, nodes])
-
-    def _sum(self, groups: Sequence[tuple[int, ...]]) -> Floats:
-        """The groups' sizes; all groups are of one or two units."""
-        first = self._sizes[[group[0] for group in groups]]
-        second = self._sizes[[group[-1] for group in groups]]
-        alone = np.array([len(group) == 1 for group in groups]).reshape(-1, 1)
-        total: Floats = first + np.where(alone, 0.0, second)
+    def _take(self, groups: Integers, pools: Integers | np.int64 | slice = slice(None)) -> Floats:
+        """What groups of up to two units take: each group on its pool, or on every pool."""
+        first, second = groups[:, 0], groups[:, 1]
+        total: Floats = self._sizes[:, first, pools] + self._sizes[:, second, pools]
         return total
+
+
+def _share(shape: Shape, node: Shape) -> tuple[float, float, float]:
+    return (
+        shape.gpus / node.gpus,
+        shape.cpus / max(node.cpus, 1),
+        shape.memory_mb / max(node.memory_mb, 1),
+    )
 
 
 def _over(loads: Floats) -> Floats:
     """What exceeds a whole node, summed over the resources."""
-    total: Floats = np.maximum(loads - 1.0 - _EPSILON, 0.0).sum(axis=-1)
+    excess = loads - (1.0 + _EPSILON)
+    np.maximum(excess, 0.0, out=excess)
+    total: Floats = excess[0] + excess[1] + excess[2]
     return total

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
-from planner.packing.coarse import coarsen, refine
 from planner.packing.counts import CENTS_PER_UNIT, Counts, build_counts
 from planner.packing.cutting import Cut, CuttingStock, Packed
 from planner.packing.reseat import Seated, seat_by_counts, seat_the_rest
 from planner.packing.solver import Answer, Outcome, solve_integer, solve_linear
+from planner.packing.spread import spread
 from planner.packing.variants import (
     on_cheapest_gpus,
     with_at_least,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["Found", "Infeasible", "search"]
 
 _ROOT_ROUNDS = 6
+_ROOT_GAIN = 2e-4
+"""Where demands are very many, cuts that raise the bound by less than this share are the last."""
 _ROUNDS = 60
 _TIE_GAP = 0.01
 _TIE_NODES = 200
@@ -40,10 +43,10 @@ _TIE_NODES = 200
 _PATTERN_NODES = 500
 _FEW_DEMANDS = 300
 """Beyond so many demands there is time for one way to choose the units, not for all."""
-_COARSENINGS = ((40, 0.0), (56, 0.0))
-"""Numbers of classes that stand in for more demands than that, and margins of their sizes."""
-_COARSE_ROUNDS = 1
-"""More rounds of cuts on the classes have not made their plans cheaper, only proved them."""
+_LEVEL_RESERVE = 0.006
+"""Share of cores and memory left free where very many demands do not fit on the bound's nodes."""
+_RESERVE_GAP = 1e-3
+"""How exactly those nodes are counted."""
 _LAST_CHANCE_S = 1.0
 """Time beyond the limit while there is no plan at all."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
@@ -111,25 +114,24 @@ class _Search:
         self._say = progress or (lambda _: None)
         self._counts = build_counts(problem)
         self._many = len(problem.demands) > _FEW_DEMANDS
-        self._coarse = self._many and problem.quarters == 1
+        self._unlike = self._many and problem.quarters == 1
         self._found = Found(self._counts)
         self._stocks = self._cutting_stocks()
         self._rounded: tuple[float, ...] = ()
         """The last whole units on the bound's node counts, laid out or not."""
-        self.rounds, self.chains = _ROUNDS, True
         self._stuck: dict[tuple[int, int], int] = {}
         """Pools whose units could not be laid out -> one node more than tried."""
 
     def run(self) -> Found:
         self._say("tightening the bound")
         self._cut_root()
-        for number in range(1, self.rounds + 1):
+        for number in range(1, _ROUNDS + 1):
             self._found.rounds = number
             self._say(f"counting and laying out nodes, round {number}")
             more = self._round()
-            if not more or self._closed() or self._coarse or self._left_s() <= 0:
+            if not more or self._closed() or self._unlike or self._left_s() <= 0:
                 break
-        if self._found.cost_cents is None or not (self._coarse or self._closed()):
+        if self._found.cost_cents is None or not (self._unlike or self._closed()):
             self._beyond_need()
         if self._found.cost_cents is None:
             raise LimitError(
@@ -148,9 +150,9 @@ class _Search:
         """One pass of bound, units and layouts; False where another would gain nothing."""
         cuts = self._found.cuts
         bounded = self._bound(self._counts.unit_variables)
-        if self._coarse:
-            self._by_classes()
-        if bounded is None or self._closed() or (self._coarse and not self._in_time()):
+        if self._unlike and self._by_levelling(bounded):
+            return False
+        if bounded is None or self._closed():
             return False
         self._rounded = ()
         if self._on_bound(bounded):
@@ -208,7 +210,7 @@ class _Search:
 
     def _reseat(self, solved: tuple[float, ...], *, more_nodes: bool) -> bool:
         """Move units between choices until all have a seat; only within one quarter."""
-        if self._problem.quarters > 1 or not self.chains:
+        if self._problem.quarters > 1:
             return False
         values = tuple(float(round(value)) for value in solved)
         seated = seat_by_counts(self._counts, self._stocks, values)
@@ -223,33 +225,37 @@ class _Search:
         self._keep(*done)
         return True
 
-    def _by_classes(self) -> None:
-        """Pack classes of demands in the demands' stead, then the demands in their places.
+    def _by_levelling(self, bounded: Answer | None) -> bool:
+        """Spread units over the bound's nodes and level them; else over nodes with a reserve."""
+        values = bounded.values if bounded else self._rounded_up()
+        seated = spread(self._counts, values, self._in_time, more_nodes=False)
+        if seated is None:
+            if self._in_time():
+                reserved = solve_integer(
+                    with_reserve(self._counts, _LEVEL_RESERVE),
+                    time_limit_s=self._left_s(),
+                    relative_gap=_RESERVE_GAP,
+                    relaxed=self._counts.unit_variables,
+                )
+                values = reserved.values if reserved.outcome is Outcome.OPTIMAL else values
+            seated = spread(self._counts, values, self._at_last, more_nodes=True)
+        return seated is not None and self._seat(seated, more_nodes=True)
 
-        Where levelling does not even out what units have more than the mean of their class, nodes
-        are added; more classes may do better.
-        """
-        for classes, margin in _COARSENINGS:
-            coarse = coarsen(self._problem, classes, margin)
-            left_s = max(self._left_s(), _LAST_CHANCE_S)
-            inner = _Search(coarse.problem, self._asked_gap, left_s, lambda _: None)
-            inner.rounds, inner.chains = _COARSE_ROUNDS, False
-            try:
-                found = inner.run()
-            except (Infeasible, LimitError):
-                continue
-            packings = {
-                key: (found.shapes[key[0]], packed) for key, packed in found.packings.items()
-            }
-            seated = refine(
-                coarse, found.counts, found.values, packings, self._counts, self._in_time
-            )
-            self._seat(seated, more_nodes=True)
-            if self._closed() or self._left_s() <= 0:
-                return
+    def _rounded_up(self) -> tuple[float, ...]:
+        """A fractional plan on whole nodes, without the integer program."""
+        relaxed = solve_linear(self._counts.program)
+        if relaxed is None:
+            raise Infeasible(self._counts)
+        return tuple(
+            value if index in self._counts.unit_variables else float(ceil(round(value, 6)))
+            for index, value in enumerate(relaxed.values)
+        )
 
     def _in_time(self) -> bool:
         return self._left_s() > 0
+
+    def _at_last(self) -> bool:
+        return self._left_s() > -_LAST_CHANCE_S
 
     def _by_patterns(self, held: dict[int, float]) -> bool:
         """Choose units and layouts at once, from the patterns met so far, on given node counts."""
@@ -291,7 +297,7 @@ class _Search:
             return
         at_least: dict[tuple[int, int], int] = {}
         for _ in range(_ROUNDS):
-            if self._left_s() < -_LAST_CHANCE_S:
+            if not self._at_last():
                 return
             at_least |= self._stuck
             program = with_at_least(self._counts, at_least)
@@ -335,10 +341,14 @@ class _Search:
 
     def _cut_root(self) -> None:
         """Cuts that the linear relaxation violates, before any integer program is solved."""
+        before = 0.0
         for _ in range(_ROOT_ROUNDS):
             relaxed = solve_linear(self._counts.program)
             if relaxed is None:
                 raise Infeasible(self._counts)
+            if self._unlike and before and relaxed.objective < before * (1 + _ROOT_GAIN):
+                return
+            before = relaxed.objective
             cuts = []
             for pool, quarter in self._counts.usages:
                 if not self._in_time():

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from planner.inputs.catalog import Catalog, GpuType, NodeType, PriceBook, PriceBookHeader, Source
+from planner.inputs.job import Fixed, Job
 from planner.inputs.quarter import Quarter
 from planner.inputs.rules import RuleBook
-from planner.inputs.scenario import Fixed, FleetEntry, Horizon, Job, Policies, Scenario
+from planner.inputs.scenario import FleetEntry, Horizon, Policies, Scenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing import solve, translate
 from planner.packing.economics import node_costs, owned_costs
