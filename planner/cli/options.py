@@ -12,9 +12,9 @@ from planner.errors import Finding, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["SHARE", "Share", "catalog_option", "require_known", "rules_option"]
+__all__ = ["FILE", "SHARE", "Share", "catalog_option", "require_known", "rules_option"]
 
-_FILES = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path)
 
 
 class Share(click.ParamType[float]):
@@ -48,7 +48,7 @@ def catalog_option(command: Callable[..., None]) -> Callable[..., None]:
     """`--catalog PATH`, repeatable."""
     return click.option(
         "--catalog",
-        type=_FILES,
+        type=FILE,
         multiple=True,
         metavar="PATH",
         help="Catalog file or folder of your own; extends or replaces entries by id. Repeatable.",
@@ -59,7 +59,7 @@ def rules_option(command: Callable[..., None]) -> Callable[..., None]:
     """`--rules PATH`, repeatable."""
     return click.option(
         "--rules",
-        type=_FILES,
+        type=FILE,
         multiple=True,
         metavar="PATH",
         help="Rule file or folder of your own; extends or replaces rules by id. Repeatable.",

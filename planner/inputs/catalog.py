@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from planner.inputs.base import (
     Basis,
@@ -17,6 +17,9 @@ from planner.inputs.base import (
     PositiveCount,
     PositiveNumber,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "Catalog",
@@ -37,6 +40,8 @@ __all__ = [
 GpuMemory = Annotated[PositiveNumber, Field(ge=1, le=4096)]
 Power = Annotated[PositiveNumber, Field(le=500)]
 NodeGpus = Annotated[PositiveCount, Field(le=256)]
+NotNegative = Annotated[Number, Field(ge=0)]
+ModelBits = Annotated[PositiveCount, Field(le=32)]
 
 
 class Source(Frozen):
@@ -116,7 +121,7 @@ class NodeType(Frozen):
 
 
 class Model(Frozen):
-    """The shape of an open model."""
+    """The shape of a decoder: enough to count its weights, its KV cache and its work per token."""
 
     name: str
     """As published, such as `meta-llama/Llama-3.1-70B`."""
@@ -125,23 +130,109 @@ class Model(Frozen):
     active_parameters_b: ParametersB | None = None
     """Parameters used per token, billions; only for mixtures of experts."""
     layers: PositiveCount
+    """All layers, whatever they hold: attention, recurrence or a feed-forward block alone."""
     hidden: PositiveCount
+    """Width of the residual stream, elements."""
     intermediate: PositiveCount | None = None
+    """Width of the dense feed-forward block, elements; of the leading dense layers in a mixture."""
     heads: PositiveCount
     kv_heads: PositiveCount
     head_dim: PositiveCount
+    """Width of one query and key head, elements."""
     vocab: PositiveCount
     tied_embeddings: bool | None = None
+    """Whether input and output embeddings are one matrix; empty where the source is silent."""
     gated_mlp: bool = True
+    """Whether the feed-forward block has three matrices (SwiGLU, GeGLU) and not two."""
     experts: PositiveCount | None = None
+    """Routed experts of a mixture layer."""
     experts_per_token: PositiveCount | None = None
     expert_intermediate: PositiveCount | None = None
+    """Width of one routed expert, elements."""
+    shared_expert_intermediate: Count = 0
+    """Width of all experts that every token passes, together, elements."""
+    dense_layers: Count = 0
+    """Layers of a mixture that have no experts."""
     max_context: PositiveCount
     attention: Literal["gqa", "mla", "hybrid"] = "gqa"
+    """How the past is kept: `gqa` keys and values per head (one to all heads), `mla` one latent
+    vector per token, `hybrid` only some layers keep keys and values and the others a state."""
     sliding_window: PositiveCount | None = None
+    """Tokens that a sliding layer sees."""
+    sliding_layers: Count = 0
+    """Layers that keep only the window."""
+    kv_layers: Count | None = None
+    """Layers that keep keys and values of the whole context; all that do not slide if left out."""
+    kv_latent_dim: PositiveCount | None = None
+    """Elements that MLA caches per token and layer: latent vector and rotary key."""
+    state_mb_per_sequence: NotNegative | None = None
+    """State of all recurrent layers per sequence, MB of 10^6 bytes; only for hybrids."""
+    native_bits: ModelBits | None = None
+    """Width of most weights as published, where it is not 16."""
     source: str
     basis: Basis = "published"
     note: str | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Model:
+        faults = "; ".join(_shape_faults(self))
+        if faults:
+            raise ValueError(faults)
+        return self
+
+    @property
+    def whole_context_layers(self) -> int:
+        """Layers that keep keys and values of the whole context."""
+        return self.layers - self.sliding_layers if self.kv_layers is None else self.kv_layers
+
+
+def _shape_faults(model: Model) -> Iterator[str]:
+    """What cannot be true of one model at the same time."""
+    yield from _expert_faults(model)
+    yield from _cache_faults(model)
+    if model.heads % model.kv_heads:
+        yield (
+            f"{model.heads} heads cannot share {model.kv_heads} KV heads evenly: "
+            "`heads` must be a multiple of `kv_heads`"
+        )
+    active = model.active_parameters_b
+    if active is not None and active > model.parameters_b:
+        yield f"`active_parameters_b` {active:f} is more than all {model.parameters_b:f}"
+
+
+def _expert_faults(model: Model) -> Iterator[str]:
+    per_token, width = model.experts_per_token, model.expert_intermediate
+    if model.experts is None:
+        if per_token or width or model.shared_expert_intermediate or model.dense_layers:
+            yield (
+                "without `experts` there is no `experts_per_token`, `expert_intermediate`, "
+                "`shared_expert_intermediate` or `dense_layers`"
+            )
+        return
+    if per_token is None or width is None:
+        yield "`experts` needs `experts_per_token` and `expert_intermediate`"
+    elif per_token > model.experts:
+        yield f"`experts_per_token` {per_token} is more than all {model.experts} experts"
+    if model.dense_layers >= model.layers:
+        yield f"`dense_layers` {model.dense_layers} leaves none of {model.layers} layers to experts"
+
+
+def _cache_faults(model: Model) -> Iterator[str]:
+    if (model.sliding_window is None) != (model.sliding_layers == 0):
+        yield "`sliding_window` and `sliding_layers` need each other"
+    if model.sliding_layers + (model.kv_layers or 0) > model.layers:
+        yield (
+            f"{model.sliding_layers} `sliding_layers` and {model.kv_layers or 0} `kv_layers` "
+            f"are more than all {model.layers} layers"
+        )
+    if model.attention == "hybrid" and model.kv_layers is None:
+        yield "attention `hybrid` needs `kv_layers`"
+    if model.attention == "mla" and model.kv_latent_dim is None:
+        yield "attention `mla` needs `kv_latent_dim`"
+    if model.attention == "gqa" and model.kv_latent_dim is not None:
+        yield "`kv_latent_dim` belongs to attention `mla` or `hybrid`"
+    if model.attention != "hybrid" and model.state_mb_per_sequence is not None:
+        yield "`state_mb_per_sequence` belongs to attention `hybrid`"
 
 
 class PurchasePrice(Frozen):

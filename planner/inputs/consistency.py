@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.inputs.jobcheck import contradictions
 from planner.inputs.quarter import Quarter
 from planner.inputs.spelling import LARGEST_COUNT_PER_QUARTER
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from planner.errors import Finding
     from planner.inputs.catalog import Catalog
     from planner.inputs.document import Document, Path
-    from planner.inputs.scenario import Horizon, Job, Scenario, Tune
+    from planner.inputs.job import Job
+    from planner.inputs.scenario import Horizon, Scenario
 
 __all__ = ["inconsistencies"]
 
@@ -121,8 +123,8 @@ def _prices(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
 def _jobs(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
     for name, job in scenario.jobs.items():
         yield from _activity(name, job, scenario.horizon)
-        if job.tune is not None:
-            yield from _tune(("jobs", name, "tune"), job.tune, catalog)
+        for found in contradictions(job, catalog):
+            yield _Fault(("jobs", name, *found.path), found.message, found.hint)
 
 
 def _activity(name: str, job: Job, horizon: Horizon) -> Iterator[_Fault]:
@@ -156,26 +158,3 @@ def _activity(name: str, job: Job, horizon: Horizon) -> Iterator[_Fault]:
         quarter = horizon.first_quarter + counts.index(max(counts))
         message = f"grows to {max(counts):,} in {quarter}, at most {LARGEST_COUNT_PER_QUARTER:,}"
         yield _Fault(("jobs", name, "growth_per_quarter"), message)
-
-
-def _tune(path: Path, tune: Tune, catalog: Catalog) -> Iterator[_Fault]:
-    model = catalog.models.get(tune.model or "")
-    if model is not None and tune.sequence is not None and tune.sequence > model.max_context:
-        yield _Fault(
-            (*path, "sequence"),
-            f"{tune.sequence:,} tokens are more than {tune.model} takes ({model.max_context:,})",
-        )
-    if tune.adapter_rank is not None and tune.method not in ("lora", "qlora"):
-        yield _Fault(
-            (*path, "adapter_rank"), f"the method {tune.method} has no adapter rank", "leave it out"
-        )
-    if tune.deploy is not None and tune.deploy.bits is not None and tune.method != "full":
-        yield _Fault(
-            (*path, "deploy", "bits"),
-            f"the method {tune.method} keeps the weight width of its base",
-            "leave it out; only a full fine-tune is deployed at another width",
-        )
-    if tune.deploy is not None and tune.deploy.adapter_gb is not None and tune.method == "full":
-        yield _Fault(
-            (*path, "deploy", "adapter_gb"), "a full fine-tune has no adapter", "leave it out"
-        )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Expression", "ExpressionError", "compile_expression", "figure_text"]
+__all__ = ["Expression", "ExpressionError", "compile_expression", "figure_text", "with_figures"]
 
 MAXIMUM_CHARACTERS: Final = 500
 MAXIMUM_NODES: Final = 200
@@ -104,25 +104,26 @@ class Expression:
             raise ExpressionError(f"divides by zero with {self._figures(bindings)}") from None
         except KeyError as missing:
             raise ExpressionError(f"has no figure for {missing.args[0]!r}") from None
-        return result if isinstance(result, bool) else Fraction(result)
-
-    def worked(self, bindings: Mapping[str, Fraction]) -> str:
-        """Write the formula with figures put in: `((10 × 2) + (2 × 0.125)) × 1.5`."""
-        signs = {"*": "×", "-": "−", "<=": "≤", ">=": "≥", "!=": "≠", "==": "="}
-
-        def put(match: re.Match[str]) -> str:
-            name = match["name"]
-            if name in bindings:
-                text = figure_text(bindings[name])
-                return f"({text})" if text.startswith("−") else text
-            return signs.get(match[0], match[0])
-
-        return _TOKEN.sub(put, self.text)
+        return result if isinstance(result, Fraction | bool) else Fraction(result)
 
     def _figures(self, bindings: Mapping[str, Fraction]) -> str:
         return ", ".join(
             f"{name} = {figure_text(bindings[name])}" for name in self.names if name in bindings
         )
+
+
+def with_figures(formula: str, figures: Mapping[str, Fraction | float]) -> str:
+    """Write a formula with figures put in: `((10 × 2) + (2 × 0.125)) × 1.5`."""
+    signs = {"*": "×", "-": "−", "<=": "≤", ">=": "≥", "!=": "≠", "==": "="}
+
+    def put(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name in figures:
+            text = figure_text(figures[name])
+            return f"({text})" if text.startswith("−") else text
+        return signs.get(match[0], match[0])
+
+    return _TOKEN.sub(put, formula)
 
 
 @lru_cache(maxsize=4096)
@@ -137,7 +138,8 @@ def figure_text(value: Fraction | Decimal | float) -> str:
     if exact.denominator == 1:
         return str(exact.numerator).replace("-", "−")
     text = format(float(exact), ".12g")
-    if Fraction(Decimal(text)) != exact or len(text) > len("1234567.890"):
+    same = float(text) == value if isinstance(value, float) else Fraction(Decimal(text)) == exact
+    if not same or len(text) > len("1234567.890"):
         text = format(float(exact), ".6g")
     if "e" in text:
         text = format(Decimal(text), "f")

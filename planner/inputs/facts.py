@@ -7,7 +7,9 @@ What rules compute carries a name of its own (`result`) and may stand in for a f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
+
+from planner.inputs.job import Family, Optimizer, Precision, Sharding
 
 __all__ = ["FACTS", "SETTINGS", "Fact", "Kind"]
 
@@ -19,7 +21,7 @@ class Fact:
     """One named fact: where it comes from, its unit and what it means."""
 
     name: str
-    origin: Literal["job", "model", "gpu", "setting"]
+    origin: Literal["job", "model", "gpu", "count", "setting"]
     unit: str
     meaning: str
     kind: Kind = "number"
@@ -39,9 +41,9 @@ def _text(
 _FACTS = (
     _text("kind", "job", "what the job does", ("tune", "serve", "fixed")),
     _text("method", "job", "how a model is tuned", ("full", "lora", "qlora", "p-tuning")),
-    _text("precision", "job", "data type that is trained", ("bf16", "fp16", "fp32")),
-    _text("optimizer", "job", "optimizer of the tuning run", ("adamw", "sgd")),
-    Fact("weight_bits", "job", "bit", "width of the weights as loaded, if the job states it"),
+    _text("precision", "job", "data type that is trained", get_args(Precision)),
+    _text("optimizer", "job", "optimizer of the tuning run", get_args(Optimizer)),
+    Fact("weight_bits", "job", "bit", "width of the weights as loaded"),
     Fact("batch", "job", "sequences", "sequences per optimizer step, over all GPUs"),
     Fact("sequence", "job", "tokens", "maximum sequence length"),
     Fact(
@@ -51,10 +53,45 @@ _FACTS = (
         "whether a tuning job states both batch and sequence",
         "truth",
     ),
+    Fact("gradient_accumulation", "job", "passes", "passes that one optimizer step sums up"),
+    Fact("micro_batch", "job", "sequences", "sequences per GPU and pass, if the job states it"),
+    _text("gradient_checkpointing", "job", "gradient checkpointing", ("on", "off", "selective")),
+    _text("attention_kernel", "job", "attention kernel", ("flash", "sdpa", "eager")),
+    _text("loss_kernel", "job", "loss kernel", ("plain", "fused", "fused-linear")),
+    _text("sharding", "job", "how several GPUs share the work", get_args(Sharding)),
+    _text("offload", "job", "what is kept in host memory", ("none", "optimizer", "all")),
     Fact("dataset_tokens", "job", "tokens", "size of the data set"),
     Fact("epochs", "job", "passes", "passes over the data set"),
     Fact("hours_allowed", "job", "h", "what one tuning run may take, if the job states a deadline"),
     Fact("adapter_rank", "job", "rank", "rank of the LoRA matrices"),
+    _text("adapter_targets", "job", "matrices with adapters", ("qv", "attention", "all-linear")),
+    _text("adapter_precision", "job", "data type of the adapter", ("bf16", "fp32")),
+    Fact(
+        "double_quantization",
+        "job",
+        "true/false",
+        "whether the scales of a 4-bit base are quantized, too",
+        "truth",
+    ),
+    Fact(
+        "memory_calibration",
+        "job",
+        "ratio",
+        "what measured runs of your own multiply expected peaks by, if there are any",
+    ),
+    Fact("context", "job", "tokens", "tokens that one served request may hold"),
+    Fact("concurrency", "job", "requests", "requests that one replica holds at once"),
+    Fact(
+        "context_and_concurrency_stated",
+        "job",
+        "true/false",
+        "whether a serving job states both context and concurrency",
+        "truth",
+    ),
+    Fact("kv_bits", "job", "bit", "width of cached keys and values"),
+    Fact("requests_per_second", "job", "requests/s", "requests that arrive, over all replicas"),
+    Fact("input_tokens", "job", "tokens", "tokens of one request"),
+    Fact("output_tokens", "job", "tokens", "tokens of one answer"),
     Fact("adapters", "job", "adapters", "adapters served beside one base model"),
     Fact("adapter_gb", "job", "GB", "size of one served adapter"),
     Fact("has_adapters", "job", "true/false", "whether adapters are served", "truth"),
@@ -66,6 +103,12 @@ _FACTS = (
     Fact("cpus", "job", "cores", "host CPU cores, if a fixed job states them"),
     Fact("host_memory_gb", "job", "GB", "host memory, if a fixed job states it"),
     _text("model", "model", "model id of the catalog"),
+    _text(
+        "family",
+        "model",
+        "family whose shape a bare parameter count takes",
+        get_args(Family),
+    ),
     Fact("parameters_b", "model", "10^9 parameters", "all parameters of the model"),
     Fact(
         "active_parameters_b",
@@ -73,15 +116,50 @@ _FACTS = (
         "10^9 parameters",
         "parameters used per token; fewer than all in a mixture of experts",
     ),
-    Fact("layers", "model", "layers", "transformer layers"),
+    Fact("layers", "model", "layers", "all layers, whatever they hold"),
     Fact("hidden", "model", "elements", "width of the residual stream"),
-    Fact("intermediate", "model", "elements", "width of the feed-forward block"),
+    Fact("intermediate", "model", "elements", "width of the dense feed-forward block"),
     Fact("heads", "model", "heads", "attention heads"),
     Fact("kv_heads", "model", "heads", "key and value heads"),
-    Fact("head_dim", "model", "elements", "width of one head"),
+    Fact("head_dim", "model", "elements", "width of one query and key head"),
     Fact("vocab", "model", "tokens", "vocabulary size"),
     Fact("max_context", "model", "tokens", "longest sequence that the model is built for"),
-    _text("attention", "model", "kind of attention", ("gqa", "mla", "hybrid")),
+    _text("attention", "model", "how the past is kept", ("gqa", "mla", "hybrid")),
+    Fact(
+        "tied_embeddings",
+        "model",
+        "true/false",
+        "whether input and output embeddings are one matrix, if the source says so",
+        "truth",
+    ),
+    Fact(
+        "gated_mlp",
+        "model",
+        "true/false",
+        "whether the feed-forward block has three matrices and not two",
+        "truth",
+    ),
+    Fact("experts", "model", "experts", "routed experts of a mixture; unknown of a dense model"),
+    Fact("experts_per_token", "model", "experts", "routed experts that one token passes"),
+    Fact("expert_intermediate", "model", "elements", "width of one routed expert"),
+    Fact(
+        "shared_expert_intermediate",
+        "model",
+        "elements",
+        "width of all experts together that every token passes; unknown of a dense model",
+    ),
+    Fact("dense_layers", "model", "layers", "layers of a mixture that have no experts"),
+    Fact("sliding_window", "model", "tokens", "tokens that a sliding layer sees, if any slides"),
+    Fact("sliding_layers", "model", "layers", "layers that keep only the window, 0 if none"),
+    Fact("kv_layers", "model", "layers", "layers that keep keys and values of the whole context"),
+    Fact("kv_latent_dim", "model", "elements", "what MLA caches per token and layer"),
+    Fact(
+        "state_mb_per_sequence",
+        "model",
+        "MB",
+        "state of recurrent layers per sequence; 0 where there are none",
+    ),
+    Fact("native_bits", "model", "bit", "width of most weights as published, where it is not 16"),
     _text("gpu_type", "gpu", "GPU type id of the catalog"),
     _text("gpu_family", "gpu", "family that support lists name, such as h100"),
     _text("gpu_vendor", "gpu", "maker of the GPU", ("nvidia", "amd", "intel")),
@@ -91,7 +169,9 @@ _FACTS = (
     Fact("gpu_bandwidth_gb_per_s", "gpu", "GB/s", "memory bandwidth of one GPU"),
     Fact("gpu_nvlink", "gpu", "true/false", "whether a switched fabric joins the GPUs", "truth"),
     Fact("gpus_per_node", "gpu", "GPUs", "GPUs in the largest catalogued node of this GPU type"),
+    Fact("gpus_tried", "count", "GPUs", "the number of GPUs that is being tried"),
     Fact("headroom", "setting", "share", "share of each GPU's memory kept free"),
+    Fact("memory_margin", "setting", "share", "share added to an expected peak of memory"),
     Fact("discount_rate_per_year", "setting", "share", "rate at which later money counts less"),
     Fact("useful_life_years", "setting", "years", "straight-line life of a node"),
     Fact("support_share_per_year", "setting", "share", "support as a share of the purchase price"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from os import stat_result
     from pathlib import Path as FilePath
 
-__all__ = ["parse_document", "read_bytes", "read_document"]
+__all__ = ["parse_document", "read_bytes", "read_document", "read_text"]
 
 LARGEST_FILE_BYTES = 16 * 1024 * 1024
 
@@ -51,7 +51,7 @@ def read_bytes(path: FilePath, shown_as: str) -> bytes:
 
 def _refuse_unless_ordinary(status: stat_result, shown_as: str) -> None:
     if stat.S_ISDIR(status.st_mode):
-        raise InputError(Finding("is a directory, a YAML file is needed", file=shown_as))
+        raise InputError(Finding("is a directory, a file is needed", file=shown_as))
     if not stat.S_ISREG(status.st_mode):
         raise InputError(Finding("is not an ordinary file, so it is not opened", file=shown_as))
     if status.st_size > LARGEST_FILE_BYTES:
@@ -77,8 +77,7 @@ def parse_document(content: bytes | str, shown_as: str) -> Document:
     """Parse the content of a file; raises InputError with every mistake found."""
     raw = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     raw = raw.replace(b"\r\n", b"\n")
-    text = _decoded(raw, shown_as).replace("\r", "\n")
-    _refuse_illegal_characters(text, shown_as)
+    text = _readable(raw, shown_as)
     builder = Builder(text, shown_as)
     data, entry = builder.build()
     return Document(
@@ -88,6 +87,17 @@ def parse_document(content: bytes | str, shown_as: str) -> Document:
         text=text,
         branch=entry.branch or {},
     )
+
+
+def read_text(path: FilePath, shown_as: str) -> str:
+    """Read a file that is no YAML, its lines ended by LF; raises InputError where it is no text."""
+    return _readable(read_bytes(path, shown_as).replace(b"\r\n", b"\n"), shown_as)
+
+
+def _readable(raw: bytes, shown_as: str) -> str:
+    text = _decoded(raw, shown_as).replace("\r", "\n")
+    _refuse_illegal_characters(text, shown_as)
+    return text
 
 
 def _decoded(raw: bytes, shown_as: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import cached_property
+from operator import ge, gt, le, lt
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -64,9 +66,12 @@ def _value(scalar: bool | Decimal | str) -> Value:
     return Fraction(scalar) if isinstance(scalar, Decimal) else scalar
 
 
-def _same(left: Value, right: Value) -> bool:
+def _among(values: tuple[Value, ...], value: Value) -> bool:
     """Python takes true for 1; a rule does not."""
-    return isinstance(left, bool) == isinstance(right, bool) and left == right
+    if isinstance(value, str):
+        return value in values
+    truth = isinstance(value, bool)
+    return any(one == value and isinstance(one, bool) == truth for one in values)
 
 
 def _spelled_out(value: Any) -> Any:  # noqa: ANN401
@@ -83,6 +88,14 @@ def _quote(text: str) -> str:
 
 def _with_unit(value: Any) -> Any:  # noqa: ANN401
     return {"unit": value} if isinstance(value, str) else value
+
+
+class _Tests(NamedTuple):
+    """A condition as the engine tests it."""
+
+    one_of: tuple[Value, ...]
+    not_in: tuple[Value, ...]
+    bounds: tuple[tuple[Callable[[Fraction, Fraction], bool], Fraction], ...]
 
 
 class Condition(Frozen):
@@ -104,23 +117,23 @@ class Condition(Frozen):
             return self.known is False
         if self.known is False:
             return False
-        if self.one_of is not None and not any(_same(value, _value(v)) for v in self.one_of):
+        tests = self._tests
+        if tests.one_of and not _among(tests.one_of, value):
             return False
-        if any(_same(value, _value(v)) for v in self.not_in):
+        if tests.not_in and _among(tests.not_in, value):
             return False
-        return self._within(value)
+        for compare, bound in tests.bounds:
+            if not isinstance(value, Fraction) or not compare(value, bound):
+                return False
+        return True
 
-    def _within(self, value: Value) -> bool:
-        bounds = (self.min, self.max, self.above, self.below)
-        if all(bound is None for bound in bounds):
-            return True
-        if not isinstance(value, Fraction):
-            return False
-        return (
-            (self.min is None or value >= Fraction(self.min))
-            and (self.max is None or value <= Fraction(self.max))
-            and (self.above is None or value > Fraction(self.above))
-            and (self.below is None or value < Fraction(self.below))
+    @cached_property
+    def _tests(self) -> _Tests:
+        bounds = ((ge, self.min), (le, self.max), (gt, self.above), (lt, self.below))
+        return _Tests(
+            tuple(_value(scalar) for scalar in self.one_of or ()),
+            tuple(_value(scalar) for scalar in self.not_in),
+            tuple((compare, Fraction(bound)) for compare, bound in bounds if bound is not None),
         )
 
     def describe(self) -> str:
@@ -250,6 +263,11 @@ class Rule(Frozen):
     def expression(self) -> Expression | None:
         """The compiled formula, if it has one."""
         return None if self.formula is None else compile_expression(self.formula)
+
+    @cached_property
+    def source_texts(self) -> tuple[str, ...]:
+        """Its sources, each in one line."""
+        return tuple(source.text for source in self.sources)
 
     @property
     def gives(self) -> str | None:

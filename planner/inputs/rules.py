@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.inputs.base import Frozen
-from planner.inputs.rule import Rule, Value, by_result, needs
+from planner.inputs.rule import Rule, by_result, needs
 from planner.inputs.rulecheck import mistakes, unplaced
 
 if TYPE_CHECKING:
@@ -56,11 +56,9 @@ class RuleBook(Frozen):
         """Rules that say where the planner's own figures are weak."""
         return tuple(rule for rule in self.rules.values() if rule.kind == "warning")
 
-    def applicable(self, name: str, facts: Callable[[str], Value | None]) -> tuple[Rule, ...]:
-        """Rules that give `name` and speak here; a fallback only where it is alone."""
-        speaking = [rule for rule in self.by_result.get(name, ()) if rule.speaks(facts)]
-        firm = tuple(rule for rule in speaking if not rule.fallback)
-        return firm or tuple(speaking)
+    def giving(self, name: str) -> tuple[Rule, ...]:
+        """Rules that give this result, whether they speak or not."""
+        return self.by_result.get(name, ())
 
     def setting(self, name: str) -> Rule:
         """The policy rule that gives a setting: its `value`, `unit` and `id`; KeyError if none."""
@@ -69,24 +67,32 @@ class RuleBook(Frozen):
                 return rule
         raise KeyError(name)
 
-    def depending_on(self, facts: frozenset[str]) -> frozenset[str]:
-        """Names of results that change with any of these facts, directly or through other rules."""
-        if facts not in self._dependents:
-            self._dependents[facts] = _closure(self, facts)
-        return self._dependents[facts]
+    def depending_on(
+        self, facts: frozenset[str], settled: frozenset[str] = frozenset()
+    ) -> frozenset[str]:
+        """Names of results that change with any of these facts, directly or through other rules.
+
+        What is `settled` changes no more, and nothing changes through it.
+        """
+        key = (facts, settled)
+        if key not in self._dependents:
+            self._dependents[key] = _closure(self, facts, settled)
+        return self._dependents[key]
 
     @cached_property
-    def _dependents(self) -> dict[frozenset[str], frozenset[str]]:
+    def _dependents(self) -> dict[tuple[frozenset[str], frozenset[str]], frozenset[str]]:
         return {}
 
 
-def _closure(book: RuleBook, facts: Iterable[str]) -> frozenset[str]:
+def _closure(book: RuleBook, facts: Iterable[str], settled: frozenset[str]) -> frozenset[str]:
     found = set(facts)
     grown = True
     while grown:
         grown = False
         for name, rules in book.by_result.items():
-            if name not in found and any(found & needs(rule) for rule in rules):
+            if name in found or name in settled:
+                continue
+            if any(found & needs(rule) for rule in rules):
                 found.add(name)
                 grown = True
     return frozenset(found)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from planner.inputs import base, scenario, spelling
+from planner.inputs import base, job, scenario, spelling
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
@@ -134,7 +134,8 @@ def scenario_schema_text() -> str:
 def _meanings() -> dict[tuple[str, str], str]:
     """The docstring below each field, by class and field."""
     found: dict[tuple[str, str], str] = {}
-    for node in ast.parse(inspect.getsource(scenario)).body:
+    written = "\n".join(inspect.getsource(module) for module in (scenario, job))
+    for node in ast.parse(written).body:
         if not isinstance(node, ast.ClassDef):
             continue
         for field, below in zip(node.body, node.body[1:], strict=False):

@@ -16,6 +16,7 @@ __all__ = [
     "CountByNodeType",
     "CountByQuarter",
     "Format",
+    "KvBits",
     "Quarters",
     "canonical_quarter",
     "quarters",
@@ -72,6 +73,9 @@ Format = Annotated[Literal[1], BeforeValidator(known_format)]
 
 Bits = Annotated[Literal[4, 8, 16], BeforeValidator(whole)]
 """Width of a weight."""
+
+KvBits = Annotated[Literal[8, 16], BeforeValidator(whole)]
+"""Width of a cached key or value."""
 
 Quarters = Annotated[tuple[Quarter, ...] | None, BeforeValidator(quarters)]
 """`all` (or left out), `2027Q1`, `2027Q1..2027Q3`, or a list of these."""

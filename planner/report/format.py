@@ -14,6 +14,7 @@ __all__ = [
     "dollars",
     "figure",
     "gap_percent",
+    "gibibytes",
     "gigabytes",
     "hours",
     "listed",
@@ -116,6 +117,11 @@ def memory(megabytes: int) -> str:
 def gigabytes(megabytes: int) -> str:
     """The bare figure for a column in GB: `30.4`."""
     return _trimmed(Decimal(megabytes) / 1000, 1)
+
+
+def gibibytes(megabytes: int) -> str:
+    """The bare figure for a column in GiB, as drivers and frameworks count: `28.3`."""
+    return f"{Decimal(megabytes) * 1_000_000 / 2**30:,.1f}"
 
 
 def hours(value: float | None) -> str:

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
 from planner.report.format import gigabytes, hours, percent
+from planner.report.peak import calibration_blocks, need_and_offer, peak_blocks
 from planner.report.sums import Sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.sizing.candidate import Candidate, Rejection, Sizing, Step
+    from planner.sizing.calibration import Calibration
+    from planner.sizing.candidate import Candidate, Rejection, Sizing
 
 __all__ = ["sizing_document"]
 
@@ -19,13 +21,18 @@ _BLANK = "\0"
 """Stands for the GPU type where several share a message."""
 
 
-def sizing_document(sizing: Sizing, *, every_sum: bool) -> Document:
+def sizing_document(
+    sizing: Sizing, *, every_sum: bool, calibration: Calibration | None = None
+) -> Document:
     """The comparison; then the sums once, or for each GPU type if `every_sum`."""
     blocks: list[Block] = [Heading(sizing.summary, 1)]
     if sizing.candidates:
         blocks += [Heading("GPU types that can run it"), _candidates(sizing.candidates)]
+        blocks += peak_blocks(sizing.candidates)
     else:
         blocks.append(Paragraph("No GPU type can run it.", tone="warning"))
+    if calibration is not None:
+        blocks += calibration_blocks(calibration)
     if sizing.rejections:
         blocks += [Heading("GPU types that cannot"), _rejections(sizing.rejections)]
     if sizing.warnings:
@@ -36,28 +43,31 @@ def sizing_document(sizing: Sizing, *, every_sum: bool) -> Document:
 
 
 def _candidates(candidates: Sequence[Candidate]) -> Table:
+    by_peak = any(one.memory is not None for one in candidates)
+    need = "Each needs / offers, GiB" if by_peak else "Need / offer, GB"
     return Table(
         (
             Column("GPU type"),
             Column("GPUs", "right"),
-            Column("Need / offer, GB", "right"),
+            Column(need, "right", wraps=True),
             Column("Filled", "right"),
             Column("Cores", "right"),
-            Column("Host, GB", "right"),
+            Column("Host, GB", "right", wraps=True),
             Column("Hours", "right"),
             Column("Set by", wraps=True),
         ),
-        tuple(_candidate_row(candidate) for candidate in candidates),
+        tuple(_candidate_row(candidate, by_peak=by_peak) for candidate in candidates),
     )
 
 
-def _candidate_row(candidate: Candidate) -> tuple[str, ...]:
+def _candidate_row(candidate: Candidate, *, by_peak: bool) -> tuple[str, ...]:
     need, offer = candidate.gpu_memory_mb, candidate.gpu_capacity_mb
     known = need > 0 and offer > 0
+    whole = f"{gigabytes(need) if known else '–'} / {gigabytes(offer)}"
     return (
         candidate.gpu_type,
         str(candidate.gpus),
-        f"{gigabytes(need) if known else '–'} / {gigabytes(offer)}",
+        need_and_offer(candidate) if by_peak else whole,
         percent(need / offer, 0) if known else "–",
         str(candidate.cpus),
         gigabytes(candidate.memory_mb),
@@ -81,22 +91,15 @@ def _rejections(rejections: Sequence[Rejection]) -> Table:
 
 
 def _one_sum(sizing: Sizing) -> tuple[Block, ...]:
-    """The trace of one candidate: first what holds everywhere, then that GPU type's own steps."""
+    """The trace of one candidate, a line for each step."""
     if not sizing.candidates:
         return ()
-    sums = Sums()
     shown = max(sizing.candidates, key=_fill)
-    common = _common_steps(sizing.candidates)
-    own = [step for step in shown.trace if step not in common]
-    blocks: list[Block] = []
-    if common:
-        blocks += [Heading("The sums, alike on every GPU type"), *sums.of(common)]
-    if own:
-        blocks += [Heading(f"The sums on {shown.gpu_type}, the best filled"), *sums.of(own)]
-    blocks += sums.sources()
-    if len(sizing.candidates) > 1 and own:
-        blocks.append(Paragraph("`--sums` shows them for each GPU type.", tone="faint"))
-    return tuple(blocks)
+    return (
+        Heading(f"The sums on {shown.gpu_type}, the best filled"),
+        Sums().brief(shown.trace),
+        Paragraph("`--sums` writes them out for each GPU type, with their sources.", tone="faint"),
+    )
 
 
 def _each_sum(sizing: Sizing) -> tuple[Block, ...]:
@@ -107,11 +110,6 @@ def _each_sum(sizing: Sizing) -> tuple[Block, ...]:
         for block in (Heading(f"The sums on {candidate.gpu_type}"), *sums.of(candidate.trace))
     )
     return (*drawn, *sums.sources())
-
-
-def _common_steps(candidates: Sequence[Candidate]) -> list[Step]:
-    first, *others = (candidate.trace for candidate in candidates)
-    return [step for step in first if all(step in trace for trace in others)]
 
 
 def _fill(candidate: Candidate) -> float:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.report.document import Block, Bullets, Heading, Paragraph, Verbatim
+from planner.report.document import (
+    Block,
+    Bullets,
+    Column,
+    Heading,
+    Paragraph,
+    Table,
+    Verbatim,
+)
 from planner.report.format import with_unit
 
 if TYPE_CHECKING:
@@ -24,6 +32,16 @@ class Sums:
     def of(self, steps: Iterable[Step]) -> tuple[Block, ...]:
         """Every step in its order, with the numbers of its sources."""
         return tuple(block for step in steps for block in self._step(step))
+
+    def brief(self, steps: Iterable[Step]) -> Table:
+        """One line per step: what came out, the sum with its figures, and the rule."""
+        return Table(
+            (Column("Result", wraps=True), Column("Sum", wraps=True), Column("Rule", wraps=True)),
+            tuple(
+                (f"{step.result.name} = {_amount(step.result)}", _worked(step), step.rule)
+                for step in steps
+            ),
+        )
 
     def sources(self) -> tuple[Block, ...]:
         """The sources of all steps drawn so far."""
@@ -55,6 +73,10 @@ def _sum_lines(step: Step) -> tuple[str, ...]:
         f"{name} = {stages[0]}",
         *(f"{' ' * len(name)} = {stage}" for stage in stages[1:]),
     )
+
+
+def _worked(step: Step) -> str:
+    return "" if _is_figure(step.worked) else step.worked
 
 
 def _is_figure(stage: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.inputs.base import Frozen
+from planner.inputs.expression import with_figures
+from planner.sizing.memory import Memory
 
 __all__ = ["Candidate", "Quantity", "Rejection", "SizedJob", "Sizing", "Step"]
 
@@ -26,11 +28,15 @@ class Step(Frozen):
     title: str
     formula: str
     """As the rule states it."""
-    worked: str
-    """The same with figures in: `((10 GB·2) + 2 × 0.125 GB) × 1.5`."""
     inputs: tuple[Quantity, ...]
     result: Quantity
     sources: tuple[str, ...]
+
+    @property
+    def worked(self) -> str:
+        """The same with figures in: `((10 × 2) + (2 × 0.125)) × 1.5`."""
+        figures = {one.name: one.value for one in self.inputs if isinstance(one.value, float)}
+        return with_figures(self.formula, figures)
 
 
 class Candidate(Frozen):
@@ -42,6 +48,8 @@ class Candidate(Frozen):
     """Need over all its GPUs, MB of 10^6 bytes, rounded up."""
     gpu_capacity_mb: int
     """What its GPUs offer after headroom, MB, rounded down."""
+    memory: Memory | None = None
+    """Peak of each GPU; None where the job says too little and a published formula decided."""
     cpus: int
     memory_mb: int
     """Host memory, MB, rounded up."""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import ceil, floor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from planner.inputs.rulecheck import PLACEHOLDER
 from planner.sizing.candidate import Candidate, Rejection
-from planner.sizing.engine import Known
-from planner.sizing.trace import Recorder, walk
+from planner.sizing.memory import MEMORY_RESULTS, memory_at
+from planner.sizing.subject import GPU_FACTS
+from planner.sizing.trace import walk
+from planner.sizing.tries import COUNT_FACTS
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from collections.abc import Mapping
 
     from planner.inputs.rule import Rule
     from planner.inputs.rules import RuleBook
-    from planner.sizing.engine import Derivation, Reasoning
+    from planner.sizing.engine import Derivation, Known, Reasoning
+    from planner.sizing.tries import Tries
 
-__all__ = ["NEEDED", "Counter"]
+__all__ = ["NEEDED", "Counter", "Placement"]
 
 NEEDED: Final = (
     "gpus",
@@ -29,6 +34,8 @@ NEEDED: Final = (
 """Results without which there is no candidate."""
 
 _SHOWN: Final = (
+    *MEMORY_RESULTS,
+    "free_gb_per_gpu",
     "memory_gb",
     "baseline_gpus",
     "floor_gpus",
@@ -41,8 +48,17 @@ _SHOWN: Final = (
 
 _SHOWN_WITH_HOURS: Final = ("hours", "hours_allowed")
 
-_COUNT: Final = frozenset({"gpus_needed", "gpus"})
+_FREE: Final = "free_gb_per_gpu"
+_COUNT: Final = frozenset({"gpus_needed", "gpus"}) | COUNT_FACTS
 _MB_PER_GB: Final = 1000
+
+
+class Placement(NamedTuple):
+    """A candidate, the situation it was settled in, and all that it was derived from."""
+
+    candidate: Candidate
+    situation: Reasoning
+    derived: tuple[Derivation, ...]
 
 
 class Counter:
@@ -51,37 +67,16 @@ class Counter:
     def __init__(self, rules: RuleBook, exclusions: tuple[Rule, ...]) -> None:
         """`exclusions` are those that hold in this scenario, the waived ones left out."""
         counted = rules.depending_on(_COUNT)
-        timed = rules.depending_on(frozenset({"hours"}))
         limits = [rule for rule in exclusions if counted & _names(rule)]
         self.eligibility = tuple(rule for rule in exclusions if rule not in limits)
+        timed = rules.depending_on(frozenset({"hours"}))
         self._late = tuple(rule for rule in limits if timed & _names(rule))
-        self._limits = tuple(rule for rule in limits if rule not in self._late)
-        self._recorder = Recorder()
-
-    def place(
-        self, gpu_type: str, situation: Reasoning
-    ) -> tuple[Candidate | Rejection, tuple[Derivation, ...]]:
-        """Size a job on one GPU type; also gives what the answer was derived from.
-
-        A run that is too slow gets the next larger count, as long as the other limits allow it.
-        """
-        late: Rejection | None = None
-        tried = situation
-        while True:
-            missing = next((name for name in NEEDED if tried.derive(name) is None), None)
-            if missing is not None:
-                return _unknown(gpu_type, missing, tried), ()
-            for rule in self._limits:
-                if tried.holds(rule):
-                    return late or _rejection(gpu_type, rule, tried), ()
-            slow = next((rule for rule in self._late if tried.holds(rule)), None)
-            if slow is None:
-                return self._candidate(gpu_type, tried, raised=late is not None)
-            late = _rejection(gpu_type, slow, tried)
-            more = _with_more_gpus(tried, situation, slow)
-            if more is None:
-                return late, ()
-            tried = more
+        self._splits = tuple(
+            rule for rule in limits if COUNT_FACTS & _names(rule) and rule not in self._late
+        )
+        passing = (*self._late, *self._splits)
+        self._limits = tuple(rule for rule in limits if rule not in passing)
+        self._local = rules.depending_on(GPU_FACTS | _COUNT)
 
     def refuse(self, gpu_type: str, situation: Reasoning) -> list[Rejection]:
         """Every rule that keeps the job off this GPU type, whatever the count."""
@@ -91,39 +86,130 @@ class Counter:
             if situation.holds(rule)
         ]
 
-    def _candidate(
-        self, gpu_type: str, at: Reasoning, *, raised: bool
-    ) -> tuple[Candidate, tuple[Derivation, ...]]:
+    def place(self, gpu_type: str, gpu: Mapping[str, Known], job: Tries) -> Placement | Rejection:
+        """Size a job on one GPU type.
+
+        Where the peak of memory is known, one count after another is tried until it fits; else the
+        rules give the count. One that a rule refuses, or that is too slow, gives way to the next.
+        """
+        asked = (*NEEDED, _FREE) if job.by_peak else NEEDED
+        search = _Search(gpu_type, gpu, job)
+        while True:
+            at = search.situation()
+            if at.number("gpus") is None:
+                return _unknown(gpu_type, "gpus", at)
+            limit = next((rule for rule in self._limits if at.holds(rule)), None)
+            if limit is not None:
+                return search.objection or _rejection(gpu_type, limit, at)
+            objection = self._objection(search, at)
+            if objection is None:
+                missing = next((name for name in asked if at.derive(name) is None), None)
+                if missing is not None:
+                    return _unknown(gpu_type, missing, at)
+                return self._placement(search, at)
+            if not search.widen(objection):
+                return objection
+
+    def hangs_on_gpu(self, rule: Rule) -> bool:
+        """Whether a rule says one thing on one GPU type and another on the next."""
+        return bool(self._local & (_names(rule) | {*PLACEHOLDER.findall(rule.message or "")}))
+
+    def _objection(self, search: _Search, at: Reasoning) -> Rejection | None:
+        """What speaks against the count being tried."""
+        free = at.derive(_FREE)
+        if free is not None and _number(at, _FREE) < 0:
+            search.too_small.append(free)
+            search.raised_by = ""
+            return _too_small(search.gpu_type, free, at)
+        splits = next((rule for rule in self._splits if at.holds(rule)), None)
+        if splits is not None:
+            search.raised_by = "parallelism"
+            return _rejection(search.gpu_type, splits, at)
+        search.settle()
+        slow = next((rule for rule in self._late if at.holds(rule)), None)
+        if slow is None:
+            return None
+        search.raised_by = "deadline"
+        return _rejection(search.gpu_type, slow, at)
+
+    def _placement(self, search: _Search, at: Reasoning) -> Placement:
         gpus = _number(at, "gpus")
         hours = at.number("hours")
         shown = _SHOWN if hours is None else (*_SHOWN, *_SHOWN_WITH_HOURS)
-        derived = tuple(walk(at.derive(name) for name in shown))
+        derived = (*search.too_small, *walk(at.derive(name) for name in shown))
         candidate = Candidate(
-            gpu_type=gpu_type,
+            gpu_type=search.gpu_type,
             gpus=ceil(gpus),
             gpu_memory_mb=ceil(_number(at, "planned_memory_gb") * _MB_PER_GB),
             gpu_capacity_mb=floor(gpus * _number(at, "usable_gb_per_gpu") * _MB_PER_GB),
+            memory=memory_at(at),
             cpus=ceil(_number(at, "cpus")),
             memory_mb=ceil(_number(at, "host_memory_gb") * _MB_PER_GB),
             storage_mb=ceil((at.number("storage_gb") or 0) * _MB_PER_GB),
             hours=None if hours is None else float(hours),
             may_span=_number(at, "nodes_at_most") > 1,
-            decided_by="deadline" if raised else _decided_by(at),
-            trace=self._recorder.steps(derived),
+            decided_by=search.raised_by or _decided_by(at),
+            trace=search.job.recorder.steps(derived),
         )
-        return candidate, derived
+        return Placement(candidate, at, derived)
+
+
+class _Search:
+    """The counts that are tried for one job on one GPU type, and what was said of them."""
+
+    def __init__(self, gpu_type: str, gpu: Mapping[str, Known], job: Tries) -> None:
+        self.gpu_type = gpu_type
+        self.objection: Rejection | None = None
+        """The last one that was raised."""
+        self.too_small: list[Derivation] = []
+        """Counts at which the peak did not fit."""
+        self.raised_by = ""
+        """What a count above the need for memory is owed to."""
+        self.job = job
+        self._gpu = gpu
+        self._gpus: Fraction | None = job.counted(Fraction(1)) if job.by_peak else None
+        self._enough: Fraction | None = None
+        """The smallest count that fits; larger ones are owed to something else."""
+
+    def situation(self) -> Reasoning:
+        """The job on the count that is being tried."""
+        if self._gpus is None:
+            alone = self.job.job.within(self._gpu, GPU_FACTS)
+            self._gpus = alone.number("gpus")
+            if self._gpus is None:
+                return alone
+        raised = self._enough if self._enough != self._gpus else None
+        return self.job.on(self._gpu, self._gpus, raised)
+
+    def settle(self) -> None:
+        """Take the count as enough for memory."""
+        self._enough = self._enough or self._gpus
+
+    def widen(self, objection: Rejection) -> bool:
+        """Go on to the next count that the rules allow; false where a job states its own."""
+        self.objection = objection
+        before = self._gpus or Fraction(0)
+        if not self.job.by_peak:
+            self.settle()
+        self._gpus = self.job.counted(before + 1)
+        return self._gpus > before
 
 
 def _names(rule: Rule) -> set[str]:
     return {*rule.applies, *rule.inputs}
 
 
-def _with_more_gpus(tried: Reasoning, situation: Reasoning, slow: Rule) -> Reasoning | None:
-    """The same job on the next larger count; None where its count is stated."""
-    gpus = _number(tried, "gpus")
-    more = Known(gpus + 1, "GPUs", f"rule {slow.id}")
-    wider = situation.within({"gpus_needed": more}, frozenset({"gpus_needed"}))
-    return wider if (wider.number("gpus") or 0) > gpus else None
+def _too_small(gpu_type: str, free: Derivation, at: Reasoning) -> Rejection:
+    """What one GPU of the count tried last would have to hold."""
+    rule = free.rule
+    need, offer = (float(_number(at, name)) for name in ("needed_gb_per_gpu", "usable_gb_per_gpu"))
+    gpus = ceil(_number(at, "gpus"))
+    return Rejection(
+        gpu_type=gpu_type,
+        rule=rule.id if rule else _FREE,
+        message=f"at {gpus} GPUs each still needs {need:,.1f} GB, of {offer:,.1f} GB on {gpu_type}",
+        sources=tuple(source.text for source in rule.sources) if rule else (),
+    )
 
 
 def _decided_by(at: Reasoning) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from planner.errors import Finding, InputError
 from planner.inputs.expression import ExpressionError
-from planner.inputs.rule import Value, value_text
+from planner.inputs.facts import FACTS
+from planner.inputs.rule import Value, needs, value_text
 from planner.inputs.rulecheck import PLACEHOLDER
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     from planner.inputs.rule import Rule, RuleInput
     from planner.inputs.rules import RuleBook
 
-__all__ = ["Derivation", "Known", "Reasoning"]
+__all__ = ["ASSUMED", "Derivation", "Known", "Reasoning"]
+
+ASSUMED: Final = "assumed"
+"""Origin of a value that nobody stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +65,17 @@ class Reasoning:
         self._book = book
         self._facts = facts
         self._parent = parent
-        self._own = book.depending_on(vocabulary.union(facts)) if parent else frozenset()
+        self._settled: frozenset[str] = frozenset(facts.keys() & book.by_result.keys())
+        self._own: frozenset[str] = frozenset()
+        if parent is not None:
+            self._own = book.depending_on(vocabulary.union(facts), parent._settled)
+            self._settled |= parent._settled
+        self._held: dict[str, bool] = {}
         self._derived: dict[str, Derivation | None] = {}
+        self._not_silenced: dict[str, tuple[Rule, ...]] = {}
 
     def within(self, facts: Mapping[str, Known], vocabulary: frozenset[str]) -> Reasoning:
-        """Reason on with more facts; they win over what was known or derived before."""
+        """Reason on with more facts; they may settle what was derived, not restate a fact."""
         return Reasoning(self._book, facts, vocabulary=vocabulary, parent=self)
 
     def derive(self, name: str) -> Derivation | None:
@@ -91,6 +101,13 @@ class Reasoning:
 
     def holds(self, rule: Rule) -> bool:
         """Whether an exclusion or warning applies: it speaks, and its formula comes out true."""
+        if self._parent is not None and self._own.isdisjoint(needs(rule)):
+            return self._parent.holds(rule)
+        if rule.id not in self._held:
+            self._held[rule.id] = self._holds(rule)
+        return self._held[rule.id]
+
+    def _holds(self, rule: Rule) -> bool:
         if not rule.speaks(self.value):
             return False
         if rule.expression is None:
@@ -109,7 +126,7 @@ class Reasoning:
 
     def why_unknown(self, name: str) -> str:
         """Say what is missing: the first name on the way that nobody gives."""
-        for rule in self._book.applicable(name, self.value):
+        for rule in self.applicable(name):
             for needed, declared in rule.inputs.items():
                 stands_in = declared.default is not None or declared.otherwise is not None
                 if self.derive(needed) is None and not stands_in:
@@ -129,10 +146,31 @@ class Reasoning:
         known = self._known(name)
         if known is not None:
             return Derivation(known)
-        rules = self._book.applicable(name, self.value)
+        rules = self.applicable(name)
         if len(rules) > 1:
             return self._largest_floor(name, rules)
         return self._apply(rules[0]) if rules else None
+
+    def applicable(self, name: str) -> tuple[Rule, ...]:
+        """Rules that give `name` and speak here; a fallback only where it is alone."""
+        speaking = [rule for rule in self._open(name) if rule.speaks(self.value)]
+        firm = tuple(rule for rule in speaking if not rule.fallback)
+        return firm or tuple(speaking)
+
+    def _open(self, name: str) -> tuple[Rule, ...]:
+        """Rules that give `name` and that no fact of the outermost situation has silenced."""
+        if self._parent is not None:
+            return self._parent._open(name)
+        if name not in self._not_silenced:
+            givers = self._book.giving(name)
+            self._not_silenced[name] = tuple(rule for rule in givers if not self._silences(rule))
+        return self._not_silenced[name]
+
+    def _silences(self, rule: Rule) -> bool:
+        return any(
+            name in self._facts and not condition.holds(self._facts[name].value)
+            for name, condition in rule.applies.items()
+        )
 
     def _largest_floor(self, name: str, rules: tuple[Rule, ...]) -> Derivation | None:
         """Several floors may hold at once, the largest counts; anything else is a contradiction."""
@@ -179,21 +217,29 @@ class Reasoning:
             decided = self.derive(name)
             if decided is not None and decided.rule is not None:
                 needs.append(decided)
+            elif decided is not None and decided.known.origin == ASSUMED:
+                assumed.append(_left_open(name, decided.known))
         for name, declared in rule.inputs.items():
             derivation = self.derive(name)
             if derivation is None:
                 known = _stand_in(declared)
                 if known is None:
                     return None
-                if known.origin == "assumed":
+                if known.origin == ASSUMED:
                     meaning = declared.meaning or name
                     assumed.append(f"{meaning} {value_text(known.value)} ({rule.id})")
             else:
                 known = derivation.known
                 if derivation.rule is not None:
                     needs.append(derivation)
+                elif known.origin == ASSUMED:
+                    assumed.append(_left_open(name, known))
             inputs.append((name, known))
         return tuple(inputs), tuple(needs), tuple(assumed)
+
+
+def _left_open(name: str, known: Known) -> str:
+    return f"{FACTS[name].meaning}: {value_text(known.value)} (the job leaves it open)"
 
 
 def _told(value: Value) -> str:
@@ -207,7 +253,7 @@ def _told(value: Value) -> str:
 
 def _stand_in(declared: RuleInput) -> Known | None:
     if declared.default is not None:
-        return Known(Fraction(declared.default), declared.unit, "assumed")
+        return Known(Fraction(declared.default), declared.unit, ASSUMED)
     if declared.otherwise is not None:
         return Known(Fraction(declared.otherwise), declared.unit, "none")
     return None

@@ -71,7 +71,7 @@ def _outcome(rules: RuleBook, rule: Rule, example: Example) -> Value | None:
         return reasoning.holds(rule)
     if not rule.speaks(reasoning.value):
         return None
-    if rule.kind != "policy" and rule not in rules.applicable(rule.gives or "", reasoning.value):
+    if rule.kind != "policy" and rule not in reasoning.applicable(rule.gives or ""):
         return None
     derivation = reasoning.step_of(rule)
     return derivation.known.value if derivation else None

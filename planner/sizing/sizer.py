@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from planner.sizing.candidate import Candidate, Rejection, SizedJob, Sizing
+from planner.sizing.candidate import Rejection, SizedJob, Sizing
 from planner.sizing.count import Counter
 from planner.sizing.deploy import deployment
-from planner.sizing.engine import Reasoning
+from planner.sizing.engine import Known, Reasoning
+from planner.sizing.memory import memory_at
 from planner.sizing.subject import GPU_FACTS, gpu_facts, job_facts, setting_facts
+from planner.sizing.tries import Tries
 from planner.sizing.words import summary
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
     from planner.inputs.catalog import Catalog
-    from planner.inputs.rules import RuleBook
-    from planner.inputs.scenario import Job, Policies, Scenario
+    from planner.inputs.job import Job
+    from planner.inputs.rules import Rule, RuleBook
+    from planner.inputs.scenario import Policies, Scenario
     from planner.inputs.settled import Settings
-    from planner.sizing.engine import Derivation
+    from planner.sizing.calibration import Calibration
+    from planner.sizing.count import Placement
+    from planner.sizing.memory import Memory
 
 __all__ = ["Sizer"]
 
@@ -38,11 +44,16 @@ class Sizer:
         settings: Settings,
         policies: Policies,
         gpu_types: Iterable[str] | None = None,
+        calibration: Calibration | None = None,
     ) -> None:
-        """`gpu_types` are those in play, where the others are of no interest; all if left out."""
+        """`gpu_types` are those in play, where the others are of no interest; all if left out.
+
+        `calibration` moves the peaks of tuning jobs to what runs of one's own have shown.
+        """
         self._catalog = catalog
         self._rules = rules
         self._policies = policies
+        self._calibration = calibration
         self._settings = setting_facts(settings, rules)
         considered = sorted(catalog.gpus if gpu_types is None else set(gpu_types))
         self._gpus = {gpu_type: gpu_facts(gpu_type, catalog) for gpu_type in considered}
@@ -70,7 +81,7 @@ class Sizer:
         for name, job in sorted(scenario.jobs.items()):
             sizing = self.size(job)
             counts = job.counts(scenario.horizon)
-            replicas = job.serve.replicas if job.serve else 1
+            replicas = (job.serve.replicas or 1) if job.serve else 1
             sized.append(
                 SizedJob(
                     name=name,
@@ -88,37 +99,43 @@ class Sizer:
                     sized.append(derived)
         return tuple(sorted(sized, key=lambda one: one.name))
 
+    def memory(self, job: Job, gpus: int) -> Memory | None:
+        """Peak of each GPU on so many of any type; None where the job says too little for it."""
+        return memory_at(Tries(self.reasoning(job)).at(Fraction(gpus)))
+
     def reasoning(self, job: Job, origins: dict[str, str] | None = None) -> Reasoning:
         """What is known of a job before a GPU type is chosen."""
         facts = self._settings | job_facts(job, self._catalog)
         for name, origin in (origins or {}).items():
             facts[name] = replace(facts[name], origin=origin)
+        if self._calibration is not None and job.tune is not None:
+            factor = self._calibration.factor(job.tune.method)
+            facts["memory_calibration"] = Known(factor, "ratio", "measured runs")
         return Reasoning(self._rules, facts)
 
     def _size(self, job: Job, origins: dict[str, str], key: Hashable) -> Sizing:
         reasoning = self.reasoning(job, origins)
-        candidates: list[Candidate] = []
+        placements: list[Placement] = []
         rejections: list[Rejection] = []
-        derived: list[Derivation] = []
+        tries = Tries(reasoning)
         for gpu_type, facts in self._gpus.items():
             here = reasoning.within(facts, GPU_FACTS)
             refused = self._barred(gpu_type, job) + self._counter.refuse(gpu_type, here)
             if refused:
                 rejections += refused
                 continue
-            outcome, rests_on = self._counter.place(gpu_type, here)
-            if isinstance(outcome, Candidate):
-                candidates.append(outcome)
-                derived += rests_on
-            else:
+            outcome = self._counter.place(gpu_type, facts, tries)
+            if isinstance(outcome, Rejection):
                 rejections.append(outcome)
+            else:
+                placements.append(outcome)
         return Sizing(
             id=hashlib.sha256(repr(key).encode()).hexdigest()[:12],
             summary=summary(job),
-            candidates=tuple(candidates),
+            candidates=tuple(placed.candidate for placed in placements),
             rejections=tuple(rejections),
-            assumptions=_assumptions(derived),
-            warnings=self._warnings(job, reasoning, candidates),
+            assumptions=_assumptions(placements),
+            warnings=self._warnings(job, reasoning, placements),
         )
 
     def _barred(self, gpu_type: str, job: Job) -> list[Rejection]:
@@ -148,21 +165,39 @@ class Sizer:
         ]
 
     def _warnings(
-        self, job: Job, reasoning: Reasoning, candidates: Iterable[Candidate]
+        self, job: Job, reasoning: Reasoning, placements: Iterable[Placement]
     ) -> tuple[str, ...]:
-        found = [
-            f"{reasoning.fill(rule.message or rule.title)} ({rule.id})"
-            for rule in self._rules.warnings
-            if reasoning.holds(rule)
-        ]
+        found = []
+        for rule in self._rules.warnings:
+            if not self._counter.hangs_on_gpu(rule):
+                if reasoning.holds(rule):
+                    found.append(_warned(rule, reasoning))
+                continue
+            where: dict[str, list[str]] = {}
+            for placed in placements:
+                if placed.situation.holds(rule):
+                    said = _warned(rule, placed.situation)
+                    where.setdefault(said, []).append(placed.candidate.gpu_type)
+            found += (f"on {', '.join(gpu_types)}: {said}" for said, gpu_types in where.items())
         if job.tune is not None and job.tune.dataset_tokens is not None:
-            timeless = [one.gpu_type for one in candidates if one.hours is None]
+            sized = (placed.candidate for placed in placements)
+            timeless = [one.gpu_type for one in sized if one.hours is None]
             if timeless:
                 found.append(
                     f"run time unknown on {', '.join(timeless)}: "
                     "the catalog gives no bf16 throughput, so the deadline is not checked there"
                 )
         return tuple(found)
+
+
+def _warned(rule: Rule, situation: Reasoning) -> str:
+    return f"{situation.fill(rule.message or rule.title)} ({rule.id})"
+
+
+def _assumptions(placements: Iterable[Placement]) -> tuple[str, ...]:
+    return tuple(
+        sorted({text for placed in placements for one in placed.derived for text in one.assumed})
+    )
 
 
 def _specification(job: Job) -> tuple[object, ...]:
@@ -175,15 +210,10 @@ def _specification(job: Job) -> tuple[object, ...]:
         )
     if job.serve is not None:
         serve = job.serve
-        adapters = serve.adapters
-        served = (adapters.count, adapters.size_gb) if adapters else None
-        return ("serve", serve.model, serve.parameters_b, serve.bits, served)
+        names = (name for name in type(serve).model_fields if name != "replicas")
+        return ("serve", *(getattr(serve, name) for name in names))
     fixed = job.fixed
     return (
         "fixed",
         *((fixed.gpus, fixed.gpu_memory_gb, fixed.cpus, fixed.memory_gb) if fixed else ()),
     )
-
-
-def _assumptions(derived: Iterable[Derivation]) -> tuple[str, ...]:
-    return tuple(sorted({text for one in derived for text in one.assumed}))

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
 from planner.inputs.facts import FACTS
-from planner.sizing.engine import Known
+from planner.sizing.engine import ASSUMED, Known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planner.inputs.catalog import Catalog, GpuType
+    from planner.inputs.catalog import Catalog, GpuType, Model
+    from planner.inputs.job import Fixed, Job, Serve, Tune
     from planner.inputs.rules import RuleBook
-    from planner.inputs.scenario import Fixed, Job, Serve, Tune
     from planner.inputs.settled import Settings
 
 __all__ = ["GPU_FACTS", "gpu_facts", "job_facts", "setting_facts"]
 
 Plain = Decimal | int | str | bool | None
+
+_FACT_OF = {"bits": "weight_bits"}
+"""Keys of a job whose fact has another name."""
 
 GPU_FACTS = frozenset(name for name, fact in FACTS.items() if fact.origin == "gpu")
 
@@ -34,14 +38,30 @@ def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
     else:
         stated = _fixed(job.fixed)
     facts = _known(stated, "job")
+    left_open = _left_open(job)
+    facts |= {name: replace(facts[name], origin=ASSUMED) for name in left_open & facts.keys()}
     about = job.tune or job.serve
     if about is not None and about.model is not None:
         facts |= _model_facts(about.model, catalog)
+        if job.serve is not None and "weight_bits" in left_open and "native_bits" in facts:
+            facts["weight_bits"] = facts["native_bits"]
     elif about is not None:
+        if about.family is not None:
+            facts |= _known({"family": about.family}, "job")
+            facts |= _known({"attention": "gqa", "gated_mlp": True}, f"family {about.family}")
         facts |= _known(
             {"parameters_b": about.parameters_b, "active_parameters_b": about.parameters_b}, "job"
         )
     return facts
+
+
+def _left_open(job: Job) -> set[str]:
+    """Facts that have the usual value because the job does not state another."""
+    about = job.tune or job.serve
+    if about is None:
+        return set()
+    usual = {name for name, field in type(about).model_fields.items() if field.default is not None}
+    return {_FACT_OF.get(name, name) for name in usual - about.model_fields_set}
 
 
 def gpu_facts(gpu_type: str, catalog: Catalog) -> dict[str, Known]:
@@ -78,6 +98,16 @@ def _tune(tune: Tune) -> Mapping[str, Plain]:
         "batch": tune.batch,
         "sequence": tune.sequence,
         "batch_and_sequence_stated": tune.batch is not None and tune.sequence is not None,
+        "gradient_accumulation": tune.gradient_accumulation,
+        "micro_batch": tune.micro_batch,
+        "gradient_checkpointing": tune.gradient_checkpointing,
+        "attention_kernel": tune.attention_kernel,
+        "loss_kernel": tune.loss_kernel,
+        "sharding": tune.sharding,
+        "offload": tune.offload,
+        "adapter_targets": tune.adapter_targets,
+        "adapter_precision": tune.adapter_precision,
+        "double_quantization": tune.double_quantization,
         "dataset_tokens": tune.dataset_tokens,
         "epochs": tune.epochs,
         "hours_allowed": tune.deadline_hours,
@@ -88,10 +118,17 @@ def _tune(tune: Tune) -> Mapping[str, Plain]:
 
 
 def _serve(serve: Serve) -> Mapping[str, Plain]:
-    adapters = serve.adapters
+    adapters, load = serve.adapters, serve.load
     return {
         "kind": "serve",
         "weight_bits": serve.bits,
+        "context": serve.context,
+        "concurrency": serve.concurrency,
+        "context_and_concurrency_stated": serve.context is not None,
+        "kv_bits": serve.kv_bits,
+        "requests_per_second": load.requests_per_second if load else None,
+        "input_tokens": load.input_tokens if load else None,
+        "output_tokens": load.output_tokens if load else None,
         "has_adapters": adapters is not None,
         "adapters": adapters.count if adapters else None,
         "adapter_gb": adapters.size_gb if adapters else None,
@@ -119,8 +156,12 @@ def _model_facts(model_id: str, catalog: Catalog) -> dict[str, Known]:
         raise InputError(
             Finding(f"{model_id!r} is not a model of the catalog", hint=_nearest(model_id, catalog))
         )
-    figures: dict[str, Plain] = {
-        "model": model_id,
+    return _known({"model": model_id} | _shape(model) | _cache(model), f"catalog {model_id}")
+
+
+def _shape(model: Model) -> dict[str, Plain]:
+    mixture = model.experts is not None
+    return {
         "parameters_b": model.parameters_b,
         "active_parameters_b": model.active_parameters_b or model.parameters_b,
         "layers": model.layers,
@@ -130,10 +171,30 @@ def _model_facts(model_id: str, catalog: Catalog) -> dict[str, Known]:
         "kv_heads": model.kv_heads,
         "head_dim": model.head_dim,
         "vocab": model.vocab,
+        "tied_embeddings": model.tied_embeddings,
+        "gated_mlp": model.gated_mlp,
+        "experts": model.experts,
+        "experts_per_token": model.experts_per_token,
+        "expert_intermediate": model.expert_intermediate,
+        "shared_expert_intermediate": model.shared_expert_intermediate if mixture else None,
+        "dense_layers": model.dense_layers if mixture else None,
+        "native_bits": model.native_bits,
+    }
+
+
+def _cache(model: Model) -> dict[str, Plain]:
+    """What the model keeps of the past; only of a hybrid can the state be unknown."""
+    no_state = None if model.attention == "hybrid" else 0
+    state = model.state_mb_per_sequence
+    return {
         "max_context": model.max_context,
         "attention": model.attention,
+        "sliding_window": model.sliding_window,
+        "sliding_layers": model.sliding_layers,
+        "kv_layers": model.whole_context_layers,
+        "kv_latent_dim": model.kv_latent_dim,
+        "state_mb_per_sequence": no_state if state is None else state,
     }
-    return _known(figures, f"catalog {model_id}")
 
 
 def _gpu(gpu_type: str, gpu: GpuType) -> dict[str, Plain]:

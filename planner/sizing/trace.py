@@ -13,28 +13,49 @@ if TYPE_CHECKING:
     from planner.inputs.rule import Rule, Value
     from planner.sizing.engine import Derivation, Known
 
-__all__ = ["Recorder"]
+__all__ = ["Recorder", "walk"]
 
 
 class Recorder:
-    """Writes steps; equal steps of many jobs and GPU types are written once and shared."""
+    """Writes the steps of one job; what its GPU types have in common is written once and shared.
+
+    Steps and figures are built from values of the right types and not validated again: a job has
+    hundreds of them, and checking would cost more than the sums.
+    """
 
     def __init__(self) -> None:
-        self._steps: dict[tuple[str, tuple[tuple[str, Known], ...]], Step] = {}
+        self._steps: dict[Derivation, Step] = {}
+        self._quantities: dict[tuple[str, int], tuple[Known, Quantity]] = {}
 
     def steps(self, walked: Iterable[Derivation]) -> tuple[Step, ...]:
         """One step per rule that spoke, in the order of the walk."""
         return tuple(
-            self._step(derivation.rule, derivation)
+            self._steps.get(derivation) or self._write(derivation.rule, derivation)
             for derivation in walked
             if derivation.rule is not None
         )
 
-    def _step(self, rule: Rule, derivation: Derivation) -> Step:
-        key = (rule.id, derivation.inputs)
-        if key not in self._steps:
-            self._steps[key] = _write(rule, derivation)
-        return self._steps[key]
+    def _write(self, rule: Rule, derivation: Derivation) -> Step:
+        step = Step.model_construct(
+            rule=rule.id,
+            title=rule.title,
+            formula=rule.stated,
+            inputs=tuple(self._quantity(name, known) for name, known in derivation.inputs),
+            result=self._quantity(rule.gives or rule.id, derivation.known),
+            sources=rule.source_texts,
+        )
+        self._steps[derivation] = step
+        return step
+
+    def _quantity(self, name: str, known: Known) -> Quantity:
+        """The figure under its name; the same object for the same `known`, which is kept alive."""
+        key = (name, id(known))
+        if key not in self._quantities:
+            quantity = Quantity.model_construct(
+                name=name, value=_plain(known.value), unit=known.unit, origin=known.origin
+            )
+            self._quantities[key] = (known, quantity)
+        return self._quantities[key][1]
 
 
 def walk(roots: Iterable[Derivation | None]) -> Iterator[Derivation]:
@@ -55,26 +76,6 @@ def walk(roots: Iterable[Derivation | None]) -> Iterator[Derivation]:
     for root in roots:
         if root is not None and root.rule is not None:
             yield from visit(root)
-
-
-def _write(rule: Rule, derivation: Derivation) -> Step:
-    figures = {
-        name: known.value for name, known in derivation.inputs if isinstance(known.value, Fraction)
-    }
-    worked = rule.expression.worked(figures) if rule.expression else rule.stated
-    return Step(
-        rule=rule.id,
-        title=rule.title,
-        formula=rule.stated,
-        worked=worked,
-        inputs=tuple(_quantity(name, known) for name, known in derivation.inputs),
-        result=_quantity(rule.gives or rule.id, derivation.known),
-        sources=tuple(source.text for source in rule.sources),
-    )
-
-
-def _quantity(name: str, known: Known) -> Quantity:
-    return Quantity(name=name, value=_plain(known.value), unit=known.unit, origin=known.origin)
 
 
 def _plain(value: Value) -> float | str | bool:

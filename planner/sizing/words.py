@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.expression import figure_text
 
 if TYPE_CHECKING:
-    from planner.inputs.scenario import Fixed, Job, Serve, Tune
+    from planner.inputs.job import Fixed, Job, Serve, Tune
 
 __all__ = ["summary"]
 

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.inputs.diagnostics import validate, validate_values
+from planner.inputs.job import Job
 from planner.inputs.reader import parse_document
-from planner.inputs.scenario import Job, Scenario
+from planner.inputs.scenario import Scenario
 
 
 def scenario(text):

@@ -23,16 +23,10 @@ from planner.inputs.catalog import (
     PriceBookHeader,
     Source,
 )
+from planner.inputs.job import Fixed, Job
 from planner.inputs.quarter import Quarter
 from planner.inputs.rules import RuleBook
-from planner.inputs.scenario import (
-    Fixed,
-    FleetEntry,
-    Horizon,
-    Job,
-    Offer,
-    Scenario,
-)
+from planner.inputs.scenario import FleetEntry, Horizon, Offer, Scenario
 from planner.inputs.settled import InputFile, Inputs, Setting, Settings, SettledOffer
 from planner.packing.problem import Layout, PriceTag, Solution, Status
 from planner.packing.translate import Translation, translate
@@ -162,7 +156,6 @@ def step(rule: str, gpus: int) -> Step:
         rule=rule,
         title="As stated",
         formula="gpus",
-        worked=str(gpus),
         inputs=(Quantity(name="gpus", value=float(gpus), unit="GPUs", origin="job"),),
         result=Quantity(name="gpus", value=float(gpus), unit="GPUs", origin=f"rule {rule}"),
         sources=("The job itself",),

@@ -30,12 +30,11 @@ IBM = "Planning for foundation model tuning, table 2 (https://www.ibm.com/docs/t
 GB = 1000
 
 
-def step(rule, formula, worked, value, inputs=()):
+def step(rule, formula, value, inputs=()):
     return Step(
         rule=rule,
         title=f"Title of {rule}",
         formula=formula,
-        worked=worked,
         inputs=tuple(
             Quantity(name=name, value=number, unit=unit, origin=origin)
             for name, number, unit, origin in inputs
@@ -47,10 +46,13 @@ def step(rule, formula, worked, value, inputs=()):
 
 PEFT = step(
     "serving/peft-16bit",
-    "((parameters_b × 2) + adapters × adapter_gb) × 1.5",
-    "((10 × 2) + 2 × 0.125) × 1.5",
+    "((parameters_b * 2) + adapters * adapter_gb) * 1.5",
     30.375,
-    (("parameters_b", 10, "billion", "job"), ("adapters", 2, "", "job")),
+    (
+        ("parameters_b", 10.0, "billion", "job"),
+        ("adapters", 2.0, "", "job"),
+        ("adapter_gb", 0.125, "GB", "job"),
+    ),
 )
 
 

@@ -37,7 +37,7 @@ def test_the_chosen_candidate_is_led_back_to_formula_and_source(plan):
     text = told(plan, "claims-tune", 200)
     assert "One unit: 8 GPUs, as many as a published point for a job of this size;" in text
     assert "GPU memory 640 of 1,128 GB (57 %)" in text
-    assert "memory_gb = ((parameters_b × 2) + adapters × adapter_gb) × 1.5" in text
+    assert "memory_gb = ((parameters_b * 2) + adapters * adapter_gb) * 1.5" in text
     assert "one run takes 40.5 h; the tuned asset takes 420 MB." in text
     assert "[1] Planning for foundation model tuning, table 2" in text
 

@@ -48,9 +48,18 @@ def test_gpu_types_rejected_in_the_same_words_share_a_row(tuning):
     assert re.search(r"^l4-24gb, t4-16gb +exclusions/list +not on these$", text, re.M)
 
 
-def test_the_sum_shows_formula_figures_result_and_source(serving):
+def test_a_sum_takes_a_line_with_its_figures_and_its_rule(serving):
     text = drawn(serving)
-    assert "memory_gb = ((parameters_b × 2) + adapters × adapter_gb) × 1.5\n" in text
+    assert re.search(
+        r"^memory_gb = 30\.375 GB +\(\(10 × 2\) \+ 2 × 0\.125\) × 1\.5 +serving/peft-16bit$",
+        text,
+        re.M,
+    )
+
+
+def test_every_sum_is_written_out_on_demand(serving):
+    text = drawn(serving, every_sum=True)
+    assert "memory_gb = ((parameters_b * 2) + adapters * adapter_gb) * 1.5\n" in text
     assert "          = ((10 × 2) + 2 × 0.125) × 1.5\n" in text
     assert "          = 30.375 GB\n" in text
     assert "Title of serving/peft-16bit (serving/peft-16bit) [1]" in text
@@ -77,12 +86,10 @@ def test_steps_of_one_gpu_type_alone_are_shown_for_the_best_filled(serving):
 
 
 def test_a_figure_that_repeats_the_result_is_left_out(serving):
-    bare = (
-        serving.candidates[0].trace[0].model_copy(update={"formula": "planned", "worked": "30.375"})
-    )
+    bare = serving.candidates[0].trace[0].model_copy(update={"formula": "30.375"})
     only = serving.candidates[0].model_copy(update={"trace": (bare,)})
-    text = drawn(serving.model_copy(update={"candidates": (only,)}))
-    assert "memory_gb = planned\n          = 30.375 GB\n" in text
+    text = drawn(serving.model_copy(update={"candidates": (only,)}), every_sum=True)
+    assert "memory_gb = 30.375 GB\n" in text
 
 
 def test_a_job_that_nothing_can_run_says_so(tuning):

@@ -34,6 +34,7 @@ SECTIONS = {
     "Tune": "`jobs` · `tune`",
     "Deploy": "`jobs` · `tune` · `deploy`",
     "Serve": "`jobs` · `serve`",
+    "Load": "`jobs` · `serve` · `load`",
     "Adapters": "`jobs` · `serve` · `adapters`",
     "Fixed": "`jobs` · `fixed`",
 }
@@ -135,7 +136,7 @@ def test_every_key_of_a_scenario_is_documented_with_its_default(sections, model,
     if field.is_required():
         assert row.endswith("| required |")
     elif isinstance(field.default, str | int):
-        assert row.endswith(f"| `{field.default}` |")
+        assert row.endswith(f"| `{str(field.default).lower()}` |")
 
 
 @pytest.mark.parametrize("model", FORMAT)

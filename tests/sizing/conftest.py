@@ -7,8 +7,9 @@ from decimal import Decimal
 import pytest
 
 from planner.inputs.catalog import Catalog
+from planner.inputs.job import Job
 from planner.inputs.load import load_rules
-from planner.inputs.scenario import Job, Policies, Scenario
+from planner.inputs.scenario import Policies, Scenario
 from planner.inputs.settled import Setting, Settings
 from planner.sizing import Sizer
 
@@ -17,7 +18,7 @@ def figure(value):
     return {"value": value, "source": "bench"}
 
 
-def gpu(family, memory_gb, driver_mib=None, bf16=None, vendor="nvidia"):
+def gpu(family, memory_gb, driver_mib=None, bf16=None, vendor="nvidia", bandwidth=None):
     entry = {
         "vendor": vendor,
         "family": family,
@@ -29,6 +30,8 @@ def gpu(family, memory_gb, driver_mib=None, bf16=None, vendor="nvidia"):
         entry["driver_memory_mib"] = figure(driver_mib)
     if bf16:
         entry["dense_tflops"] = {"bf16": figure(Decimal(bf16))}
+    if bandwidth:
+        entry["bandwidth_gb_per_s"] = figure(bandwidth)
     return entry
 
 
@@ -63,14 +66,14 @@ def model(parameters_b, layers, hidden, heads, attention="gqa", active=None):
 
 
 GPUS = {
-    "a100-80gb-sxm": gpu("a100", 80, 81920, 312),
-    "h100-80gb-sxm": gpu("h100", 80, 81559, 989),
-    "h200-141gb-sxm": gpu("h200", 141, 143771, 989),
-    "l40s-48gb": gpu("l40s", 48, 46068, 362),
+    "a100-80gb-sxm": gpu("a100", 80, 81920, 312, bandwidth=2039),
+    "h100-80gb-sxm": gpu("h100", 80, 81559, 989, bandwidth=3350),
+    "h200-141gb-sxm": gpu("h200", 141, 143771, 989, bandwidth=4800),
+    "l40s-48gb": gpu("l40s", 48, 46068, 362, bandwidth=864),
     "l4-24gb": gpu("l4", 24, 23034),
-    "b200-180gb-sxm": gpu("b200", 180, 183359, 2250),
-    "mi300x-192gb": gpu("mi300x", 192, None, 1300, "amd"),
-    "gaudi3-128gb": gpu("gaudi3", 128, None, 1677, "intel"),
+    "b200-180gb-sxm": gpu("b200", 180, 183359, 2250, bandwidth=8000),
+    "mi300x-192gb": gpu("mi300x", 192, None, 1300, "amd", 5300),
+    "gaudi3-128gb": gpu("gaudi3", 128, None, 1677, "intel", 3700),
 }
 
 
@@ -91,7 +94,7 @@ def catalog():
                 "llama-3.1-8b": model("8.030261248", 32, 4096, 32),
                 "llama-3.1-70b": model("70.553706496", 80, 8192, 64),
                 "mixture": model("46.7", 32, 4096, 32, active="12.9"),
-                "latent": model("15.7", 27, 2048, 16, attention="mla"),
+                "latent": model("15.7", 27, 2048, 16, attention="mla") | {"kv_latent_dim": 576},
             },
             "prices": {
                 "header": {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.inputs.scenario import Job, Policies
+from planner.inputs.job import Job
+from planner.inputs.scenario import Policies
 
 TUNING = [{"parameters_b": 8, "method": method} for method in ("full", "lora", "qlora", "p-tuning")]
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.scenario import Job
+from planner.inputs.job import Job
 
 
 def by_name(jobs):
@@ -56,7 +56,8 @@ def test_a_yearly_retune_keeps_serving_and_grows_with_what_is_tuned(shared_sizer
 
 
 def test_lora_is_deployed_as_base_and_adapter(shared_sizer, scenario):
-    tune = {"model": "llama-3.1-8b", "method": "lora", "deploy": {}}
+    attention = {"method": "lora", "adapter_targets": "attention"}
+    tune = {"model": "llama-3.1-8b", "deploy": {}, **attention}
     sizing = by_name(shared_sizer.portfolio(scenario({"x": {"tune": tune}})))["x-serving"].sizing
     first = sizing.candidates[0].trace[0]
     adapter = next(q for q in first.inputs if q.name == "adapter_gb")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.inputs.scenario import Job, Policies
+from planner.inputs.job import Job
+from planner.inputs.scenario import Policies
 from planner.sizing import Sizer
 
 

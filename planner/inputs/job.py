@@ -1,0 +1,293 @@
+"""One thing to place: a job that tunes a model, serves one, or states its own needs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from planner.inputs.base import (
+    Count,
+    Frozen,
+    Name,
+    Number,
+    ParametersB,
+    PositiveCount,
+    PositiveNumber,
+    Share,
+)
+from planner.inputs.quarter import Quarter
+from planner.inputs.spelling import Bits, CountByQuarter, KvBits, Quarters
+
+if TYPE_CHECKING:
+    from planner.inputs.scenario import Horizon
+
+__all__ = [
+    "Adapters",
+    "Deploy",
+    "Family",
+    "Fixed",
+    "Job",
+    "Load",
+    "Method",
+    "Optimizer",
+    "Precision",
+    "Serve",
+    "Sharding",
+    "Tune",
+]
+
+Method = Literal["full", "lora", "qlora", "p-tuning"]
+Family = Literal["llama", "mistral", "qwen", "granite", "gemma"]
+Precision = Literal["bf16", "bf16-mixed", "fp16", "fp16-mixed", "fp32", "fp8"]
+Optimizer = Literal[
+    "adamw",
+    "adamw-fused",
+    "adamw-8bit",
+    "paged-adamw-8bit",
+    "paged-adamw-32bit",
+    "adafactor",
+    "sgd",
+]
+Sharding = Literal["none", "ddp", "zero-1", "zero-2", "zero-3", "fsdp", "tensor", "pipeline"]
+
+Replicas = Annotated[PositiveCount, Field(le=10_000)]
+
+
+class Adapters(Frozen):
+    """LoRA or QLoRA adapters (or tuned prompts) served beside one base model."""
+
+    count: PositiveCount
+    """Adapters served at once."""
+    size_gb: PositiveNumber
+    """Size of one adapter, GB."""
+
+
+class Deploy(Frozen):
+    """Serve the tuned model from the quarter after it is tuned."""
+
+    replicas: Replicas = 1
+    """Copies that serve side by side."""
+    bits: Bits | None = None
+    """Weight width of a deployed full fine-tune; LoRA keeps 16, QLoRA keeps its base's."""
+    adapter_gb: PositiveNumber | None = None
+    """Size of the tuned adapter, GB; by the adapter-size rule if left out."""
+
+
+class Tune(Frozen):
+    """A tuning job."""
+
+    model: str | None = None
+    """Model id of the catalog; or give `parameters_b`."""
+    parameters_b: ParametersB | None = None
+    """Parameters in billions, for a model that the catalog does not know."""
+    family: Family | None = None
+    """With `parameters_b`: the family whose shape it has, such as `llama`."""
+    method: Method
+    """How the model is tuned."""
+    precision: Precision = "bf16"
+    """Data type that is trained; `-mixed` keeps 32-bit master weights and computes in 16 bit,
+    `fp8` keeps 16-bit weights and multiplies in 8 bit."""
+    base_bits: Bits | None = None
+    """Weight width of the frozen base: 16 for LoRA and p-tuning, 8 or 4 for QLoRA."""
+    double_quantization: bool = True
+    """QLoRA at 4 bit: whether the scales of the base are quantized, too."""
+    optimizer: Optimizer = "adamw"
+    """Optimizer of the tuning run; `adamw` is the unfused one of PyTorch."""
+    batch: PositiveCount | None = None
+    """Sequences per optimizer step, over all GPUs."""
+    sequence: PositiveCount | None = None
+    """Maximum sequence length, tokens."""
+    gradient_accumulation: PositiveCount = Field(default=1, validate_default=True)
+    """Passes whose gradients one optimizer step sums up; more of them need less memory."""
+    micro_batch: PositiveCount | None = None
+    """Sequences per GPU and pass; what batch, GPUs and accumulation leave if left out."""
+    gradient_checkpointing: Literal["on", "off", "selective"] = "on"
+    """Whether activations are computed again in the backward pass rather than kept."""
+    attention_kernel: Literal["flash", "sdpa", "eager"] = "flash"
+    """`eager` keeps the whole matrix of attention scores."""
+    loss_kernel: Literal["plain", "fused", "fused-linear"] = "plain"
+    """`fused-linear` never keeps the logits of all tokens."""
+    sharding: Sharding = "fsdp"
+    """How several GPUs share the work; `none` keeps the job on one GPU."""
+    offload: Literal["none", "optimizer", "all"] = "none"
+    """What is kept in host memory: optimizer states, or these and the weights."""
+    dataset_tokens: PositiveNumber | None = None
+    """Size of the data set, tokens; without it the run time stays open."""
+    epochs: PositiveNumber = Field(default=1, validate_default=True)
+    """Passes over the data set."""
+    deadline_hours: PositiveNumber | None = None
+    """Hours that one run may take; a quarter if left out."""
+    adapter_rank: PositiveCount | None = None
+    """Rank of the LoRA matrices; by the adapter rule if left out."""
+    adapter_targets: Literal["qv", "attention", "all-linear"] = "all-linear"
+    """Matrices that get an adapter."""
+    adapter_precision: Literal["bf16", "fp32"] = "fp32"
+    """Data type of the adapter's weights."""
+    gpu_partition: str | None = None
+    """MIG profile to run on; there is a rule about that."""
+    deploy: Deploy | None = None
+    """Derive the job that serves the tuned model."""
+
+    @model_validator(mode="after")
+    def _one_model(self) -> Tune:
+        _require_one_model(self.model, self.parameters_b, self.family)
+        return self
+
+    @model_validator(mode="after")
+    def _passes_make_the_batch(self) -> Tune:
+        if self.batch is None:
+            return self
+        passes = (self.micro_batch or 1) * self.gradient_accumulation
+        if passes > self.batch:
+            raise ValueError(
+                f"a batch of {self.batch} is less than one GPU takes in a step: micro-batch "
+                f"{self.micro_batch or 1} × gradient accumulation {self.gradient_accumulation} "
+                f"= {passes}"
+            )
+        return self
+
+
+class Load(Frozen):
+    """What arrives at an endpoint; with it the replicas follow from throughput."""
+
+    requests_per_second: PositiveNumber
+    """Requests per second to plan for, over all replicas."""
+    input_tokens: PositiveCount
+    """Tokens of one request."""
+    output_tokens: PositiveCount
+    """Tokens of one answer."""
+
+
+class Serve(Frozen):
+    """A serving job: one model behind one endpoint, in replicas."""
+
+    model: str | None = None
+    """Model id of the catalog; or give `parameters_b`."""
+    parameters_b: ParametersB | None = None
+    """Parameters in billions, for a model that the catalog does not know."""
+    family: Family | None = None
+    """With `parameters_b`: the family whose shape it has, such as `llama`."""
+    bits: Bits = 16
+    """Weight width: 16, 8 or 4; as published if left out and the catalog says so."""
+    context: PositiveCount | None = None
+    """Tokens that one request may hold, prompt and answer; goes with `concurrency`."""
+    concurrency: PositiveCount | None = None
+    """Requests that one replica holds at once; goes with `context`."""
+    kv_bits: KvBits = 16
+    """Width of cached keys and values: 16 or 8."""
+    adapters: Adapters | None = None
+    """Adapters beside the base model; none if left out."""
+    load: Load | None = None
+    """What arrives; the replicas then follow from it."""
+    replicas: Replicas | None = None
+    """Copies that serve side by side; 1 if neither this nor `load` is given."""
+
+    @model_validator(mode="after")
+    def _one_model(self) -> Serve:
+        _require_one_model(self.model, self.parameters_b, self.family)
+        return self
+
+    @model_validator(mode="after")
+    def _context_with_concurrency(self) -> Serve:
+        if (self.context is None) != (self.concurrency is None):
+            given, missing = ("context", "concurrency")
+            if self.context is None:
+                given, missing = missing, given
+            raise ValueError(f"`{given}` needs `{missing}` beside it: both size the KV cache")
+        if self.load is None:
+            return self
+        if self.replicas is not None:
+            raise ValueError("give either `replicas` or `load`, from which the replicas follow")
+        if self.context is None:
+            raise ValueError("`load` needs `context` and `concurrency`: what one replica holds")
+        tokens = self.load.input_tokens + self.load.output_tokens
+        if tokens > self.context:
+            raise ValueError(
+                f"a request of {self.load.input_tokens:,} and an answer of "
+                f"{self.load.output_tokens:,} tokens are more than `context` ({self.context:,})"
+            )
+        return self
+
+
+class Fixed(Frozen):
+    """A job that states its own needs."""
+
+    gpus: PositiveCount | None = None
+    """GPUs, or give `gpu_memory_gb`."""
+    gpu_memory_gb: PositiveNumber | None = None
+    """Memory over all its GPUs, GB."""
+    cpus: Count = 0
+    """Host CPU cores."""
+    memory_gb: Annotated[Number, Field(ge=0)] = Field(default=0, validate_default=True)
+    """Host memory, GB."""
+
+    @model_validator(mode="after")
+    def _some_need(self) -> Fixed:
+        if (self.gpus is None) == (self.gpu_memory_gb is None):
+            raise ValueError("give either `gpus` or `gpu_memory_gb`")
+        return self
+
+
+def _require_one_model(model: str | None, parameters_b: object, family: str | None = None) -> None:
+    if (model is None) == (parameters_b is None):
+        raise ValueError("give either `model` (an id of the catalog) or `parameters_b`")
+    if model is not None and family is not None:
+        raise ValueError(f"`family` goes with `parameters_b`; the shape of {model!r} is known")
+
+
+class Job(Frozen):
+    """One thing to place, or many alike."""
+
+    tune: Tune | None = None
+    """Tune a model."""
+    serve: Serve | None = None
+    """Serve a model."""
+    fixed: Fixed | None = None
+    """Anything else that states its own needs."""
+    quarters: Quarters = None
+    """When it is active: `all`, `2027Q1`, `2027Q1..2027Q3`, or a list of these."""
+    count: CountByQuarter = 1
+    """How many alike: one figure, or by quarter (a quarter left out has none)."""
+    growth_per_quarter: Annotated[Share, Field(gt=-1, le=10)] | None = None
+    """Growth of `count` from quarter to quarter, rounded up."""
+    gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    """GPU types it may use; all that the rules allow if left out."""
+    team: Name | None = None
+    """Who asks for it; shown in reports."""
+    note: str | None = None
+    """For readers; nothing is computed from it."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Job:
+        if sum(part is not None for part in (self.tune, self.serve, self.fixed)) != 1:
+            raise ValueError("a job has exactly one of `tune:`, `serve:` and `fixed:`")
+        if isinstance(self.count, dict) and (self.growth_per_quarter is not None or self.quarters):
+            raise ValueError(
+                "`count` by quarter already says when and how many; "
+                "leave out `quarters` and `growth_per_quarter`"
+            )
+        return self
+
+    @property
+    def kind(self) -> Literal["tune", "serve", "fixed"]:
+        """Which of the three it is."""
+        return "tune" if self.tune else "serve" if self.serve else "fixed"
+
+    def counts(self, horizon: Horizon) -> tuple[int, ...]:
+        """How many alike in each quarter of the horizon; growth is exact and rounds up."""
+        every = tuple(horizon.first_quarter + step for step in range(horizon.quarters))
+        if isinstance(self.count, dict):
+            by_quarter = {Quarter.parse(key): value for key, value in self.count.items()}
+            return tuple(by_quarter.get(quarter, 0) for quarter in every)
+        active = set(every if self.quarters is None else self.quarters)
+        growth = 1 + Fraction(self.growth_per_quarter or 0)
+        if growth == 1:
+            return tuple(self.count if quarter in active else 0 for quarter in every)
+        first = min(active & set(every), default=every[0])
+        return tuple(
+            ceil(self.count * growth ** (quarter - first)) if quarter in active else 0
+            for quarter in every
+        )

@@ -1,0 +1,75 @@
+"""One job at any number of GPUs, on any GPU type: what does not differ is derived once."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from planner.sizing.engine import Known
+from planner.sizing.subject import GPU_FACTS
+from planner.sizing.trace import Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planner.sizing.engine import Reasoning
+
+__all__ = ["COUNT_FACTS", "Tries"]
+
+COUNT_FACTS: Final = frozenset({"gpus_tried"})
+"""What is known once a number of GPUs is being tried."""
+
+TRIED: Final = "tried"
+"""Origin of a count that is being tried."""
+
+_NEEDED: Final = frozenset({"gpus_needed"})
+
+
+class Tries:
+    """Situations of one job by GPU count and GPU type.
+
+    A peak of memory depends on the count and rarely on the GPU type, so the count comes first.
+    """
+
+    def __init__(self, job: Reasoning) -> None:
+        """`job` is what is known before a count or a GPU type is chosen."""
+        self.job = job
+        self.recorder = Recorder()
+        """Writes the traces of this job."""
+        self._counted: dict[Fraction, Fraction] = {}
+        self._by_count: dict[tuple[Fraction, Fraction | None], Reasoning] = {}
+
+    @cached_property
+    def by_peak(self) -> bool:
+        """Whether the job says enough to tell the peak of memory per GPU, which then decides."""
+        alone = {"gpus_tried": Known(Fraction(1), "GPUs", TRIED)}
+        return self.job.within(alone, COUNT_FACTS).derive("peak_gb_per_gpu") is not None
+
+    def at(self, gpus: Fraction, enough: Fraction | None = None) -> Reasoning:
+        """The job on this many GPUs of no particular type.
+
+        `enough` is the smaller count that would do, were it not for a deadline and the like.
+        """
+        key = (gpus, enough)
+        if key not in self._by_count:
+            settled = {"gpus_tried": Known(gpus, "GPUs", TRIED)}
+            if self.by_peak:
+                settled["gpus_for_memory"] = Known(enough or gpus, "GPUs", TRIED)
+            if enough is not None:
+                settled["gpus_needed"] = Known(gpus, "GPUs", TRIED)
+            self._by_count[key] = self.job.within(settled, COUNT_FACTS)
+        return self._by_count[key]
+
+    def on(
+        self, gpu: Mapping[str, Known], gpus: Fraction, enough: Fraction | None = None
+    ) -> Reasoning:
+        """The job on this many GPUs of a type."""
+        return self.at(gpus, enough).within(gpu, GPU_FACTS)
+
+    def counted(self, needed: Fraction) -> Fraction:
+        """The number of GPUs that a job takes which needs so many, as the rules allow it."""
+        if needed not in self._counted:
+            asked = {"gpus_needed": Known(needed, "GPUs", TRIED)}
+            self._counted[needed] = self.job.within(asked, _NEEDED).number("gpus") or needed
+        return self._counted[needed]

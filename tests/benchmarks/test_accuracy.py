@@ -1,0 +1,245 @@
+"""The scoreboard: what ships is whole and sourced, scores are right, a regression is noticed."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from decimal import Decimal
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.accuracy import __main__ as command
+from benchmarks.accuracy.bars import Bar, judge, read_bars
+from benchmarks.accuracy.board import Board
+from benchmarks.accuracy.page import with_scoreboard
+from benchmarks.accuracy.peers import PEERS, case_of
+from benchmarks.accuracy.picture import Dot, picture
+from benchmarks.accuracy.score import decided, scored
+from benchmarks.accuracy.startups import read_startups
+from benchmarks.accuracy.tables import WIDTH, percent, table
+from benchmarks.accuracy.world import World
+from planner.errors import InputError
+from planner.inputs.job import Tune
+from planner.inputs.measured import Measurement
+
+GB = 1e9
+
+
+@pytest.fixture(scope="module")
+def world():
+    return World()
+
+
+@pytest.fixture(scope="module")
+def says(world):
+    """`says("accelerate", method="full", …)`: a peer's figure for Mistral 7B, GB."""
+
+    def figure(name, gpus=1, **settings):
+        usual = {"model": "mistral-7b-v0.1", "batch": gpus, "micro_batch": 1, "sequence": 4096}
+        tune = Tune(**{**usual, **settings})
+        run = Measurement(line=2, tune=tune, gpus=gpus, gpu_type="a100-80gb-sxm")
+        (peer,) = (peer for peer in PEERS if peer.name == name)
+        return peer.predicted_gb(run, world.catalog.models)
+
+    return figure
+
+
+# What ships
+
+
+def test_enough_runs_from_enough_origins_ship(world):
+    origins = Counter(one.run.origin for one in world.runs if one.run.peak_gb is not None)
+    assert sum(origins.values()) >= 200
+    assert len(origins) >= 10
+    assert sum(one.run.outcome == "oom" for one in world.runs) >= 40
+    assert len(read_startups()) >= 20
+    assert len(world.times) >= 100
+
+
+def test_every_row_has_a_source_a_quality_and_a_known_origin(world):
+    for run in (*(one.run for one in world.runs), *world.times):
+        assert run.source, run.line
+        assert run.quality, run.line
+        assert run.origin in world.origins, run.line
+
+
+def test_a_run_of_quality_b_says_what_is_weak_about_it_or_its_origin_does(world):
+    weak = [one.run for one in world.runs if one.run.quality == "B" and not one.run.note]
+    assert {run.origin for run in weak} <= {"NeMo Automodel"}
+
+
+def test_no_run_is_transcribed_twice(world):
+    repeated = Counter(one.run.model_copy(update={"line": 1}) for one in world.runs)
+    assert [run.source for run, times in repeated.items() if times > 1] == []
+
+
+def test_every_origin_says_who_measured(world):
+    assert all(origin.what and origin.unit for origin in world.origins.values())
+    assert {origin.fitted for origin in world.origins.values()} == {True, False}
+
+
+# Scores
+
+
+def test_errors_are_relative_to_what_was_measured():
+    score = scored([(11.0, 10.0), (9.0, 10.0), (10.0, 10.0), (None, 10.0)])
+    assert score.runs == 3
+    assert score.error == pytest.approx(0.2 / 3)
+    assert score.bias == pytest.approx(0)
+    assert score.median_error == pytest.approx(0.1)
+
+
+def test_only_what_is_more_than_two_per_cent_low_is_under():
+    assert scored([(98.1, 100.0), (97.9, 100.0), (120.0, 100.0)]).under == pytest.approx(1 / 3)
+
+
+def test_the_worst_error_keeps_its_sign():
+    assert scored([(8.0, 10.0), (11.0, 10.0)]).worst == pytest.approx(-0.2)
+
+
+def test_nothing_scored_is_no_score():
+    assert math.isnan(scored([(None, 10.0)]).error)
+    assert percent(scored([]).under) == "–"
+
+
+def test_decisions_count_alarms_apart_from_misses():
+    made = decided([(False, False), (True, False), (True, True), (False, True), (None, True)])
+    assert (made.oom, made.oom_flagged, made.fits, made.fits_refused) == (2, 1, 2, 1)
+    assert made.flagged == made.false_alarms == made.right == 0.5
+
+
+# Rules of thumb and other estimators, worked by hand
+
+PARAMETERS = 7.241732096
+
+
+def test_accelerate_knows_neither_batch_nor_method(says):
+    assert says("accelerate", method="full") == pytest.approx(8 * PARAMETERS)
+    assert says("accelerate", method="qlora", batch=8, micro_batch=8) == says(
+        "accelerate", method="full"
+    )
+
+
+def test_llama_factory_goes_by_bytes_per_parameter(says):
+    assert says("LLaMA-Factory table", method="full") == pytest.approx(8 * PARAMETERS)
+    mixed = says("LLaMA-Factory table", method="full", precision="bf16-mixed")
+    assert mixed == pytest.approx(18 * PARAMETERS)
+    assert says("LLaMA-Factory table", method="lora", gpus=2) == pytest.approx(PARAMETERS)
+    assert says("LLaMA-Factory table", method="qlora") == pytest.approx(PARAMETERS / 2)
+
+
+def test_deepspeed_counts_frozen_parameters_and_gathers_the_largest_layer(says):
+    largest = 4096 * 32000 / GB
+    expected = 18 * PARAMETERS / 4 + 4 * largest
+    assert says("DeepSpeed ZeRO-3", method="lora", gpus=4) == pytest.approx(expected)
+
+
+def test_the_cookbook_keeps_all_activations_though_they_are_checkpointed(says):
+    expected = 18 * PARAMETERS + 34 * 4096 * 4096 * 32 / GB
+    assert says("EleutherAI cookbook", method="full") == pytest.approx(expected)
+
+
+def test_fm_training_estimator_counts_a_gpt_2_of_the_same_width(says):
+    parameters = 32 * (12 * 4096**2 + 13 * 4096) + 32000 * 4096 + 4 * 4096
+    activations = 4096 * 4096 * (34 + 5 * 32 * 4096 / 4096)
+    expected = (8 * parameters + activations) / GB
+    assert says("fm-training-estimator", method="full") == pytest.approx(expected)
+
+
+def test_unsloth_has_no_term_for_the_logits(says):
+    layer = 4096 * (4096 + 2 * 1024 + 2 + 2 * 14336) * 2 * 1.25 / GB
+    expected = 2 * PARAMETERS + 2 * PARAMETERS + 6 * PARAMETERS + 2 * layer + 1.4
+    assert says("Unsloth Studio", method="full") == pytest.approx(expected)
+
+
+def test_training_hub_holds_everything_at_four_bytes(says):
+    tokens = 4096
+    activations = 4 * tokens * 32 * 4096 / GB
+    outputs = 4 * tokens * 32000 * 8 / 3 / GB
+    expected = 1.1 * (16 * PARAMETERS + activations + outputs)
+    assert says("training_hub", method="full") == pytest.approx(expected)
+
+
+def test_the_published_baseline_is_a_number_of_gpus_whatever_the_model(says):
+    assert says("IBM watsonx baseline", method="full") == 320
+    assert says("IBM watsonx baseline", method="qlora", model="llama-2-70b", gpus=2) == 40
+
+
+def test_a_peer_says_nothing_of_a_run_that_leaves_its_size_open(world, says):
+    assert says("accelerate", method="full", batch=None, micro_batch=None) is None
+    assert says("accelerate", method="p-tuning") is None
+    tune = Tune(model="mistral-7b-v0.1", method="lora", batch=64, sequence=2048)
+    run = Measurement(line=2, tune=tune, gpus=4, gpu_type="a100-80gb-sxm")
+    case = case_of(world.catalog.models["mistral-7b-v0.1"], run)
+    assert case is not None
+    assert case.sequences == 16
+
+
+# Bars, page and picture
+
+
+def test_a_figure_that_got_worse_is_a_regression_and_one_that_misses_its_target_is_not():
+    bars = {
+        "error": Bar(at_most=Decimal("0.05"), holds=Decimal("0.08")),
+        "flagged": Bar(at_least=Decimal("0.95"), holds=Decimal("0.95")),
+        "gone": Bar(at_most=Decimal(1), holds=Decimal(1)),
+    }
+    error, flagged, gone = judge({"error": 0.06, "flagged": 0.94}, bars)
+    assert (error.held, error.met) == (True, False)
+    assert (flagged.held, flagged.met) == (False, False)
+    assert not gone.held
+
+
+def test_every_bar_is_held_to_at_least_what_it_aims_at_unless_it_is_missed():
+    for name, bar in read_bars().items():
+        assert (bar.at_most is None) != (bar.at_least is None), name
+
+
+def test_the_command_fails_on_a_regression_and_says_which_figure(monkeypatch, capsys):
+    monkeypatch.setattr(command, "board", lambda _: Board(figures={"some/error": 0.5}))
+    bars = {"some/error": Bar(at_most=Decimal(1), holds=Decimal("0.4"))}
+    monkeypatch.setattr(command, "read_bars", lambda: bars)
+    assert command.main([]) == 1
+    said = capsys.readouterr()
+    assert "some/error" in said.out
+    assert "regression: some/error is 0.5000, it was 0.4" in said.err
+
+
+def test_the_scoreboard_holds_what_it_has_reached_and_fits_a_terminal(capsys):
+    assert command.main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= WIDTH
+
+
+def test_publishing_replaces_the_old_scoreboard_and_nothing_else():
+    page = "Above\n<!-- scoreboard, written by `make accuracy` -->\n```\nold\n```\n"
+    page += "<!-- end of scoreboard -->\nBelow\n"
+    once = with_scoreboard(page, "new\n")
+    assert once == page.replace("old", "new")
+    assert with_scoreboard(once, "new") == once
+    with pytest.raises(InputError, match="no marks"):
+        with_scoreboard("Above\nBelow\n", "new")
+
+
+def test_the_picture_has_a_dot_for_each_run_and_is_the_same_every_time():
+    dots = [
+        Dot("full", 40, 44, fitted=True),
+        Dot("lora", 20, 19, fitted=False),
+        Dot("lora", 1000, 0.1, fitted=False),
+        Dot("p-tuning", 20, 19, fitted=True),
+    ]
+    drawn = picture(dots)
+    assert drawn == picture(reversed(dots))
+    tree = ElementTree.fromstring(drawn)
+    circles = [one for one in tree.iter() if one.tag.endswith("circle") and one.get("r") == "3.2"]
+    assert len(circles) == 3
+    width, height = float(tree.get("width", 0)), float(tree.get("height", 0))
+    for circle in circles:
+        assert 0 < float(circle.get("cx", 0)) < width
+        assert 0 < float(circle.get("cy", 0)) < height
+
+
+def test_a_table_lines_up():
+    drawn = table("Title", ("", "runs"), [("one", "1"), ("twenty", "20")]).splitlines()
+    assert drawn == ["Title", "", "        runs", "──────  ────", "one        1", "twenty    20"]

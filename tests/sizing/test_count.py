@@ -1,0 +1,117 @@
+"""The smallest GPU count on which the peak fits, and what is said of the counts below it."""
+
+from decimal import Decimal
+
+import pytest
+
+from planner.inputs.job import Job
+from planner.inputs.load import load_catalog, load_rules
+from planner.inputs.scenario import Policies
+from planner.inputs.settle import settled_settings
+from planner.sizing import Sizer
+
+LORA = {"model": "llama-3.1-70b", "method": "lora", "batch": 8, "sequence": 4096}
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return load_catalog(())[0], load_rules(())[0]
+
+
+@pytest.fixture(scope="module")
+def sizing(shipped):
+    catalog, rules = shipped
+
+    def size(policies=None, **job):
+        policies = policies or Policies()
+        sizer = Sizer(catalog, rules, settled_settings(rules, policies), policies)
+        return sizer.size(Job.model_validate(job))
+
+    return size
+
+
+def on(sizing, gpu_type):
+    return next(one for one in sizing.candidates if one.gpu_type == gpu_type)
+
+
+def test_the_count_is_the_smallest_whose_peak_fits(sizing, shipped):
+    catalog, rules = shipped
+    sizer = Sizer(catalog, rules, settled_settings(rules, Policies()), Policies())
+    job = Job.model_validate({"tune": LORA})
+    for one in sizing(tune=LORA).candidates:
+        offered_mb = one.gpu_capacity_mb / one.gpus
+        assert one.memory == sizer.memory(job, one.gpus)
+        assert one.memory.needed_mb <= offered_mb
+        if one.gpus > 1:
+            half = sizer.memory(job, one.gpus // 2)
+            assert half is not None
+            assert half.needed_mb is not None
+            assert half.needed_mb > offered_mb, one.gpu_type
+
+
+def test_counts_that_did_not_fit_stand_in_the_trace_before_the_one_that_does(sizing):
+    one = on(sizing(tune=LORA), "h100-80gb-sxm")
+    free = [step.result.value for step in one.trace if step.result.name == "free_gb_per_gpu"]
+    assert one.gpus == 4
+    assert [gb >= 0 for gb in free] == [False, False, True]
+
+
+def test_all_three_figures_stand_in_the_trace(sizing):
+    one = on(sizing(tune=LORA | {"batch": 32, "sequence": 1024}), "a100-80gb-sxm")
+    results = {step.result.name: step.result.value for step in one.trace}
+    assert {"peak_gb_per_gpu", "memory_gb", "baseline_gpus", "floor_gpus"} <= results.keys()
+
+
+def test_fewer_gpus_than_a_published_point_are_warned_of(sizing):
+    published = sizing(tune=LORA | {"batch": 32, "sequence": 1024, "gradient_accumulation": 8})
+    one = on(published, "h100-80gb-sxm")
+    assert one.gpus < 8
+    (warning,) = (text for text in published.warnings if "h100-80gb-sxm" in text)
+    assert f"planned with {one.gpus} by the peak" in warning
+    assert "says 8 GPUs" in warning
+    assert "floors/below-published-point" in warning
+
+
+def test_the_published_baseline_decides_where_batch_or_sequence_is_open(sizing):
+    one = on(sizing(tune={"model": "llama-3.1-8b", "method": "full"}), "a100-80gb-sxm")
+    assert (one.gpus, one.decided_by, one.memory) == (4, "baseline", None)
+
+
+def test_headroom_is_kept_free_of_what_the_driver_reports(sizing):
+    job = {"tune": {"model": "llama-3.1-8b", "method": "full", "batch": 1, "sequence": 512}}
+    plain = on(sizing(**job), "h100-80gb-sxm")
+    roomy = on(sizing(Policies(headroom=Decimal("0.2")), **job), "h100-80gb-sxm")
+    assert plain.gpu_capacity_mb // plain.gpus == 85_520
+    assert roomy.gpu_capacity_mb // roomy.gpus == 68_416
+
+
+def test_a_deadline_takes_more_gpus_than_memory_needs(sizing):
+    job = LORA | {"dataset_tokens": 200_000_000}
+    enough = on(sizing(tune=job), "h100-80gb-sxm")
+    hurried = on(sizing(tune=job | {"deadline_hours": enough.hours * 0.7}), "h100-80gb-sxm")
+    assert hurried.gpus == 2 * enough.gpus
+    assert hurried.decided_by == "deadline"
+    assert hurried.memory.peak_mb < enough.memory.peak_mb
+
+
+def test_a_job_too_large_for_a_gpu_type_says_how_much_each_gpu_would_need(sizing):
+    job = {"model": "llama-3.1-8b", "method": "lora", "batch": 1, "sequence": 131072}
+    refused = sizing(tune=job | {"gradient_checkpointing": "off"})
+    (why,) = (one for one in refused.rejections if one.gpu_type == "l40s-48gb")
+    assert why.rule == "capacity/fits"
+    assert "at 64 GPUs each still needs" in why.message
+
+
+def test_what_the_job_leaves_open_is_listed_and_what_it_states_is_not(sizing):
+    silent = sizing(tune=LORA)
+    stated = sizing(tune=LORA | {"gradient_checkpointing": "on", "loss_kernel": "plain"})
+    assert "gradient checkpointing: on (the job leaves it open)" in silent.assumptions
+    assert not any("gradient checkpointing" in text for text in stated.assumptions)
+    assert silent.candidates[0].gpus == stated.candidates[0].gpus
+
+
+def test_an_fp8_run_needs_a_gpu_with_fp8(sizing):
+    fp8 = sizing(tune=LORA | {"precision": "fp8"})
+    refused = {one.gpu_type for one in fp8.rejections if one.rule == "exclusions/no-fp8-on-a100"}
+    assert "a100-80gb-sxm" in refused
+    assert on(fp8, "h100-80gb-sxm").memory == on(sizing(tune=LORA), "h100-80gb-sxm").memory

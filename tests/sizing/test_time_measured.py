@@ -1,0 +1,310 @@
+"""Tokens per second by the rules against measured runs, by origin."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from statistics import median
+from typing import NamedTuple
+
+import pytest
+
+from planner.inputs.job import Job
+from planner.inputs.load import load_catalog, load_rules
+from planner.sizing.engine import Known, Reasoning
+from planner.sizing.subject import gpu_facts, job_facts
+
+CATALOG, _ = load_catalog(())
+BOOK, _ = load_rules(())
+
+MPT = {
+    "mpt-1b": (1.316, 24, 2048, 16),
+    "mpt-7b": (6.658, 32, 4096, 32),
+    "mpt-70b": (64.86, 80, 8192, 64),
+}
+"""Billions of parameters, layers, width, heads; ungated, tied, vocabulary 50,368."""
+
+
+class Run(NamedTuple):
+    model: str
+    method: str
+    gpu_type: str
+    gpus: int
+    batch: int
+    """Sequences per GPU and pass; per step over all GPUs where `tensor` splits the model."""
+    sequence: int
+    measured: float
+    """Tokens per second and GPU."""
+    checkpointing: str = "on"
+    kernels: str = "fused"
+    sharding: str = "fsdp"
+    known: tuple[tuple[str, object], ...] = ()
+    """Facts of the run that a job does not state."""
+
+
+def fms(model, method, gpus, batch, kernels, measured):
+    apart = (("gpu_nvlink", False),)
+    return Run(
+        model, method, "a100-80gb-sxm", gpus, batch, 4096, measured, kernels=kernels, known=apart
+    )
+
+
+def foundry(model, gpu_type, gpus, batch, sequence, checkpointing, measured):
+    return Run(model, "full", gpu_type, gpus, batch, sequence, measured, checkpointing)
+
+
+def mlperf(gpu_type, gpus, measured, batch=8):
+    fp8 = (("products_bits", 8),)
+    return Run(
+        "llama-2-70b", "lora", gpu_type, gpus, batch, 8192, measured, "off", "fused", "tensor", fp8
+    )
+
+
+def megatron(model, method, gpu_type, gpus, batch, sequence, split, measured):
+    split_by = (("products_bits", 8), ("model_parallel_gpus", split))
+    return Run(
+        model, method, gpu_type, gpus, batch, sequence, measured, "off", "fused", "tensor", split_by
+    )
+
+
+RUNS = {
+    # foundation-model-stack/fms-acceleration@876e2ed6fc, scripts/benchmarks/refs/a100_80gb*.csv
+    "fms-acceleration": [
+        fms("mistral-7b-v0.1", "full", 1, 4, "plain", 3063),
+        fms("mistral-7b-v0.1", "full", 2, 2, "plain", 2777),
+        fms("mistral-7b-v0.1", "full", 1, 4, "fused", 3447),
+        fms("mistral-7b-v0.1", "full", 1, 8, "fused", 3514),
+        fms("mistral-7b-v0.1", "full", 2, 8, "fused", 3414),
+        fms("mistral-7b-v0.1", "full", 4, 8, "fused", 3456),
+        fms("mistral-7b-v0.1", "lora", 1, 4, "plain", 3324),
+        fms("mistral-7b-v0.1", "lora", 1, 8, "plain", 3354),
+        fms("mistral-7b-v0.1", "lora", 2, 2, "plain", 2946),
+        fms("mistral-7b-v0.1", "lora", 1, 16, "fused", 3947),
+        fms("mistral-7b-v0.1", "lora", 2, 8, "fused", 3743),
+        fms("mistral-7b-v0.1", "lora", 4, 8, "fused", 3774),
+        fms("mistral-7b-v0.1", "qlora", 1, 4, "plain", 3596),
+        fms("mistral-7b-v0.1", "qlora", 1, 4, "fused", 4128),
+        fms("mistral-7b-v0.1", "qlora", 1, 32, "fused", 4231),
+        fms("mistral-7b-v0.1", "qlora", 4, 8, "fused", 4095),
+        fms("llama-3-8b", "full", 1, 8, "fused", 3409),
+        fms("llama-3-8b", "full", 4, 16, "fused", 3423),
+        fms("llama-3-8b", "lora", 1, 4, "fused", 3829),
+        fms("llama-3-8b", "lora", 4, 4, "fused", 3593),
+        fms("llama-3-8b", "qlora", 1, 32, "fused", 4160),
+        fms("llama-2-70b", "qlora", 1, 4, "plain", 464),
+        fms("llama-2-70b", "qlora", 2, 2, "fused", 480),
+        fms("mixtral-8x7b", "lora", 2, 4, "plain", 1834),
+        fms("mixtral-8x7b", "lora", 2, 4, "fused", 1954),
+        fms("mixtral-8x7b", "qlora", 1, 8, "plain", 2106),
+        fms("mixtral-8x7b", "qlora", 1, 8, "fused", 2281),
+    ],
+    # mosaicml/llm-foundry@8c8dd48f72, scripts/train/benchmarking/README.md
+    "llm-foundry": [
+        foundry("mpt-70b", "h100-80gb-sxm", 512, 8, 2048, "on", 1007),
+        foundry("mpt-70b", "h100-80gb-sxm", 128, 8, 2048, "on", 1058),
+        foundry("mpt-7b", "h100-80gb-sxm", 128, 6, 2048, "off", 10475),
+        foundry("mpt-7b", "h100-80gb-sxm", 8, 6, 2048, "off", 10643),
+        foundry("mpt-7b", "h100-80gb-sxm", 8, 8, 8192, "on", 6935),
+        foundry("mpt-7b", "h100-80gb-sxm", 8, 2, 32768, "on", 3318),
+        foundry("mpt-1b", "h100-80gb-sxm", 8, 14, 2048, "off", 45455),
+        foundry("mpt-1b", "h100-80gb-sxm", 8, 3, 8192, "off", 29157),
+        foundry("mpt-7b", "a100-80gb-sxm", 8, 8, 8192, "on", 3206),
+        foundry("mpt-7b", "a100-80gb-sxm", 8, 2, 32768, "on", 1672),
+        foundry("mpt-1b", "a100-80gb-sxm", 8, 14, 2048, "off", 20513),
+        foundry("mpt-7b", "a100-40gb-sxm", 128, 18, 2048, "on", 3623),
+        foundry("mpt-7b", "a100-40gb-sxm", 8, 12, 2048, "on", 3679),
+        foundry("mpt-70b", "a100-40gb-sxm", 128, 4, 2048, "on", 376),
+    ],
+    # NVIDIA-NeMo/Automodel@36044ad3d1, docs/performance-summary.mdx; held out of the fit.
+    # Checkpointing is not stated: 32 B and 70 B do not fit without.
+    "automodel": [
+        Run("llama-3-8b", "lora", "h100-80gb-sxm", 1, 2, 4096, 12472.87, "off"),
+        Run("qwen2.5-7b", "lora", "h100-80gb-sxm", 1, 2, 4096, 14110.05, "off"),
+        Run("llama-3-70b", "lora", "h100-80gb-sxm", 8, 2, 4096, 1091.85),
+        Run("qwen2.5-32b", "lora", "h100-80gb-sxm", 8, 2, 4096, 2250.31),
+        Run("llama-3-70b", "lora", "h100-80gb-sxm", 16, 2, 4096, 984.85),
+        Run("qwen2.5-32b", "lora", "h100-80gb-sxm", 16, 2, 4096, 2072.89),
+    ],
+    # pytorch/torchtitan@b5bcd76c66, benchmarks/llama3_h100_202412_torchtitan.md; held out.
+    # These H100 have 2.4 TB/s.
+    "torchtitan": [
+        Run(
+            *("llama-3.1-8b", "full", "h100-80gb-sxm", gpus, 2, 8192, measured, "selective"),
+            kernels=kernels,
+            known=(("gpu_bandwidth_gb_per_s", 2400),),
+        )
+        for gpus, kernels, measured in (
+            (8, "fused", 6667),
+            (8, "plain", 5762),
+            (128, "fused", 6514),
+            (128, "plain", 5605),
+        )
+    ],
+    # mlcommons/training_results_v4.0@6fe95437, v4.1@b87b9e39, v5.0@0fdc28f0: Dell/results and
+    # NVIDIA/results, llama2_70b_lora, median throughput of the logs
+    "mlperf": [
+        mlperf("h100-80gb-sxm", 4, 2087.7),
+        mlperf("h100-80gb-sxm", 8, 2222.1),
+        mlperf("h100-80gb-sxm", 16, 1872.2),
+        mlperf("h100-80gb-sxm", 32, 1905.0),
+        mlperf("h100-80gb-sxm", 64, 1853.1),
+        mlperf("h100-80gb-sxm", 1024, 1878.6, batch=128),
+        mlperf("h200-141gb-sxm", 8, 2617.4),
+        mlperf("h200-141gb-sxm", 16, 2359.9),
+        mlperf("h200-141gb-nvl", 4, 2375.5),
+        mlperf("h200-141gb-nvl", 8, 2368.9),
+        mlperf("b200-180gb-sxm", 8, 5408.5),
+        mlperf("gb200-186gb", 8, 5513.6),
+        mlperf("gb200-186gb", 16, 4919.8),
+        mlperf("gb200-186gb", 64, 4255.8),
+        mlperf("gb200-186gb", 512, 3974.1, batch=64),
+        mlperf("l40s-48gb", 64, 348.0),
+        mlperf("mi300x-192gb", 8, 2107.7),
+    ],
+    # NVIDIA/NeMo@2fca28a010, docs/source/performance/performance_summary.md
+    "nemo": [
+        megatron("llama-2-7b", "full", "h100-80gb-sxm", 8, 32, 4096, 1, 16891),
+        megatron("llama-2-13b", "full", "h100-80gb-sxm", 8, 32, 4096, 1, 10176),
+        megatron("llama-2-70b", "full", "h100-80gb-sxm", 16, 32, 4096, 4, 1816),
+        megatron("llama-3-70b", "full", "h100-80gb-sxm", 64, 128, 8192, 4, 1524),
+        megatron("llama-2-7b", "lora", "h100-80gb-sxm", 8, 32, 4096, 1, 24824),
+        megatron("llama-2-13b", "lora", "h100-80gb-sxm", 8, 32, 4096, 1, 14629),
+        megatron("llama-2-70b", "lora", "h100-80gb-sxm", 8, 32, 4096, 2, 2621),
+    ],
+    # NVIDIA-NeMo/Megatron-Bridge@067f987df0, docs/performance-summary.md; held out
+    "megatron-bridge": [
+        megatron("llama-3-70b", "full", "h100-80gb-sxm", 32, 32, 4096, 4, 1638),
+        megatron("llama-3-70b", "full", "h100-80gb-sxm", 64, 256, 8192, 4, 1664),
+        megatron("llama-3.1-405b", "full", "h100-80gb-sxm", 1024, 1536, 8192, 8, 326),
+        megatron("llama-3-70b", "lora", "h100-80gb-sxm", 8, 32, 4096, 2, 2643),
+        megatron("llama-3-70b", "lora", "gb200-186gb", 8, 32, 4096, 1, 6206),
+        megatron("llama-3-70b", "full", "gb200-186gb", 32, 32, 4096, 1, 3864),
+        megatron("llama-3.1-405b", "full", "gb200-186gb", 256, 1536, 8192, 4, 843),
+        megatron("llama-3-8b", "full", "b200-180gb-sxm", 8, 128, 8192, 1, 30624),
+        megatron("llama-3-8b", "full", "h100-80gb-sxm", 8, 128, 8192, 1, 14451),
+    ],
+}
+
+
+def known(**facts):
+    return {
+        name: Known(
+            value if isinstance(value, bool | str) else Fraction(str(value)), "", "measured run"
+        )
+        for name, value in facts.items()
+    }
+
+
+def shape(model):
+    size, layers, width, heads = MPT[model]
+    return known(
+        layers=layers,
+        kv_layers=layers,
+        hidden=width,
+        intermediate=4 * width,
+        heads=heads,
+        head_dim=width // heads,
+        vocab=50368,
+        tied_embeddings=True,
+        parameters_b=size,
+        active_parameters_b=size,
+    )
+
+
+def situation(run, **facts):
+    """What the rules know of a run on a given number of GPUs."""
+    from_catalog = run.model not in MPT
+    whole = run.batch if run.sharding == "tensor" else run.batch * run.gpus
+    job = Job.model_validate(
+        {
+            "tune": {
+                "method": run.method,
+                "batch": whole,
+                "sequence": run.sequence,
+                "gradient_checkpointing": run.checkpointing,
+                "loss_kernel": run.kernels,
+                "sharding": run.sharding,
+                **({"model": run.model} if from_catalog else {"parameters_b": MPT[run.model][0]}),
+            }
+        }
+    )
+    stated = job_facts(job, CATALOG) | gpu_facts(run.gpu_type, CATALOG)
+    stated |= {} if from_catalog else shape(run.model)
+    stated |= known(gpus=run.gpus, gpus_tried=run.gpus, **dict(run.known) | facts)
+    return Reasoning(BOOK, stated)
+
+
+def predicted(run):
+    return float(situation(run).number("tokens_per_s_per_gpu"))
+
+
+def errors(origin):
+    return [predicted(run) / run.measured - 1 for run in RUNS[origin]]
+
+
+@pytest.mark.parametrize("origin", RUNS)
+def test_half_of_the_runs_of_each_origin_are_met_within_eight_percent(origin):
+    assert median(map(abs, errors(origin))) < 0.08
+
+
+@pytest.mark.parametrize("origin", RUNS)
+def test_no_run_is_missed_by_more_than_a_fifth(origin):
+    assert max(map(abs, errors(origin))) < 0.2
+
+
+def test_nine_of_ten_runs_are_within_the_error_that_the_rules_state():
+    every = [abs(error) for origin in RUNS for error in errors(origin)]
+    stated = float(situation(RUNS["mlperf"][0]).number("hours_error_share"))
+    assert sum(error <= stated for error in every) >= 0.9 * len(every)
+
+
+TO_TRAIN = {
+    "XE8640, 4x H100": ("h100-80gb-sxm", 4, 3033.6, 55.634),
+    "XE9680, 8x H100": ("h100-80gb-sxm", 8, 3148.8, 27.290),
+    "XE9680, 8x H200": ("h200-141gb-sxm", 8, 3148.8, 22.937),
+    "2x XE9680L, 16x H200": ("h200-141gb-sxm", 16, 3302.4, 13.355),
+    "XE7745, 4x H200 NVL": ("h200-141gb-nvl", 4, 3225.6, 51.059),
+    "XE7740, 8x H200 NVL": ("h200-141gb-nvl", 8, 3148.8, 25.458),
+    "XE9680L, 8x B200": ("b200-180gb-sxm", 8, 3148.8, 11.116),
+    "XE9680, 8x MI300X": ("mi300x-192gb", 8, 3110.4, 28.019),
+    "4x XE9712, 16x GB200": ("gb200-186gb", 16, 3148.8, 6.122),
+}
+"""GPU type, GPUs, mean samples of 8,192 tokens to converge, and minutes, of Dell systems."""
+
+
+def minutes_error(gpu_type, gpus, samples, minutes):
+    run = situation(mlperf(gpu_type, gpus, 0), dataset_tokens=samples * 8192)
+    return 60 * float(run.number("hours")) / minutes - 1
+
+
+def test_half_of_the_times_to_train_of_mlperf_are_met_within_fifteen_percent():
+    assert median(abs(minutes_error(*system)) for system in TO_TRAIN.values()) < 0.15
+
+
+@pytest.mark.parametrize("system", ["XE9680, 8x H100", "XE9680, 8x H200", "XE7740, 8x H200 NVL"])
+def test_the_time_to_train_of_one_node_is_met_within_an_eighth(system):
+    assert abs(minutes_error(*TO_TRAIN[system])) < 0.125
+
+
+def test_several_nodes_of_mlperf_take_longer_than_their_throughput_explains():
+    """Two to eight XE9680 lost 28 to 39 % to evaluation and start-up, which no rule counts."""
+    assert -0.3 < minutes_error("h100-80gb-sxm", 64, 3148.8, 5.035) < -0.15
+
+
+def test_small_steps_on_sharded_weights_are_slow():
+    small, large = (
+        predicted(Run("llama-3-8b", "lora", "h100-80gb-sxm", 8, batch, 512, 0)) for batch in (1, 32)
+    )
+    assert small < 0.25 * large
+
+
+def test_small_models_reach_less_of_the_peak():
+    shares = [
+        float(situation(foundry(m, "h100-80gb-sxm", 8, 8, 2048, "off", 0)).number("utilization"))
+        for m in ("mpt-1b", "mpt-7b", "mpt-70b")
+    ]
+    assert shares == sorted(shares)
+
+
+def test_sharding_without_a_fabric_is_slower():
+    run = Run("llama-3-8b", "full", "h100-80gb-sxm", 8, 1, 2048, 0)
+    assert predicted(run._replace(known=(("gpu_nvlink", False),))) < 0.7 * predicted(run)

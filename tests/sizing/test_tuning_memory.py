@@ -1,0 +1,379 @@
+"""Peak memory of tuning runs: measured ones within tolerance, and what each setting changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from hypothesis import given, settings, strategies
+
+from planner.inputs.job import Job
+from planner.inputs.load import load_catalog, load_rules
+from planner.inputs.scenario import Policies
+from planner.inputs.settle import settled_settings
+from planner.sizing import Sizer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+GIB = 1024**3
+A100_80GB = 81920 * 1024**2
+
+
+@pytest.fixture(scope="module")
+def sizer():
+    catalog, _ = load_catalog()
+    rules, _ = load_rules()
+    return Sizer(catalog, rules, settled_settings(rules), Policies())
+
+
+@pytest.fixture(scope="module")
+def memory(sizer):
+    def peak(gpus, **tune):
+        return sizer.memory(Job.model_validate({"tune": tune}), gpus)
+
+    return peak
+
+
+class Run(NamedTuple):
+    """A measured run: bytes at the peak of the allocator of one GPU, or held by it."""
+
+    source: str
+    model: str
+    method: str
+    gpus: int
+    batch: int
+    sequence: int
+    settings: Mapping[str, object]
+    measured: float
+    tolerance: float
+    kind: str = "allocator_peak_mb"
+
+
+QKVO = {"adapter_targets": "attention"}
+KEPT = {
+    "gradient_checkpointing": "off",
+    "adapter_targets": "qv",
+    "adapter_rank": 8,
+    "adapter_precision": "bf16",
+}
+FUSED = {"loss_kernel": "fused"}
+LINEAR = {"loss_kernel": "fused-linear"}
+FMS = "fms-acceleration 876e2ed6fc scripts/benchmarks/refs/"
+LITGPT = "litgpt 26857050fe "
+SWIFT = "ms-swift 3602360a56 examples/train/"
+NEMO = "NeMo Automodel 36044ad3d1 docs/guides/gradient-checkpointing.mdx L152-166 "
+
+RUNS = [
+    Run(FMS + "a100_80gb.csv row 10", "mistral-7b-v0.1", "full", 1, 4, 4096, {}, 72434837504, 0.01),
+    Run(
+        FMS + "a100_80gb.csv row 36", "mistral-7b-v0.1", "lora", 1, 8, 4096, QKVO, 38742912512, 0.01
+    ),
+    Run(
+        FMS + "a100_80gb.csv row 60 (head widened to 32 bit)",
+        "mistral-7b-v0.1",
+        "qlora",
+        1,
+        8,
+        4096,
+        QKVO | {"precision": "bf16-mixed"},
+        37002646016,
+        0.02,
+    ),
+    Run(FMS + "a100_80gb.csv row 63", "mixtral-8x7b", "qlora", 2, 4, 4096, QKVO, 21129981952, 0.03),
+    Run(FMS + "a100_80gb.csv row 67", "llama-2-70b", "qlora", 2, 4, 4096, QKVO, 46685287936, 0.02),
+    Run(
+        FMS + "a100_80gb_liger.csv row 66",
+        "llama-3-8b",
+        "full",
+        4,
+        16,
+        4096,
+        FUSED | {"precision": "bf16-mixed"},
+        47584840192,
+        0.01,
+    ),
+    Run(
+        FMS + "a100_80gb_liger.csv row 140",
+        "mistral-7b-v0.1",
+        "lora",
+        2,
+        32,
+        4096,
+        QKVO | FUSED,
+        59888279552,
+        0.02,
+    ),
+    Run(
+        LITGPT + "tutorials/resource-tables.md L56",
+        "llama-2-7b",
+        "lora",
+        1,
+        2,
+        1304,
+        KEPT,
+        29.07e9,
+        0.02,
+    ),
+    Run(
+        LITGPT + "tutorials/resource-tables.md L51",
+        "stablelm-base-alpha-3b",
+        "lora",
+        1,
+        4,
+        1034,
+        KEPT,
+        16.92e9,
+        0.03,
+    ),
+    Run(
+        LITGPT + "config_hub/finetune/README.md L76",
+        "tinyllama-1.1b",
+        "full",
+        1,
+        8,
+        512,
+        {"gradient_checkpointing": "off", "gradient_accumulation": 2},
+        14.10e9,
+        0.02,
+    ),
+    Run(NEMO + "row FSDP + GC", "llama-3.2-1b", "full", 8, 64, 2048, {}, 33.06e9, 0.06),
+    Run(
+        SWIFT + "flash_attention_3/transformers.sh",
+        "qwen2.5-7b",
+        "full",
+        4,
+        16,
+        16384,
+        LINEAR | {"sharding": "zero-3", "gradient_accumulation": 4},
+        43 * GIB,
+        0.1,
+        "reserved_mb",
+    ),
+    Run(
+        "deepspeed 38327e07 ZeRO-3 estimator: 18 bytes per parameter over 8 GPUs",
+        "llama-3.1-70b",
+        "full",
+        8,
+        8,
+        64,
+        {"sharding": "zero-3"},
+        18 * 70.553706496e9 / 8,
+        0.02,
+    ),
+]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.source)
+def test_a_measured_peak_is_met(memory, run):
+    told = memory(
+        run.gpus,
+        model=run.model,
+        method=run.method,
+        batch=run.batch,
+        sequence=run.sequence,
+        **run.settings,
+    )
+    figure = getattr(told, run.kind)
+    assert figure * 1e6 == pytest.approx(run.measured, rel=run.tolerance)
+
+
+RAN_OUT = [
+    # model, method, GPUs, batch, settings; sequence 4,096, GPUs of 80 GB
+    ("mistral-7b-v0.1", "full", 1, 16, FUSED),
+    ("llama-3-8b", "lora", 1, 16, QKVO | FUSED),
+    ("llama-2-70b", "qlora", 2, 8, QKVO),
+    ("mixtral-8x7b", "lora", 1, 4, QKVO),
+    ("mistral-7b-v0.1", "full", 2, 32, FUSED | {"precision": "bf16-mixed"}),
+]
+RAN = [
+    ("mistral-7b-v0.1", "full", 1, 8, FUSED),
+    ("llama-3-8b", "lora", 1, 8, QKVO | FUSED),
+    ("llama-2-70b", "qlora", 2, 4, QKVO),
+    ("mixtral-8x7b", "lora", 2, 8, QKVO),
+    ("llama-3-8b", "full", 4, 32, FUSED | {"precision": "bf16-mixed"}),
+]
+
+
+@pytest.mark.parametrize(("model", "method", "gpus", "batch", "stated"), RAN_OUT)
+def test_a_run_that_ran_out_of_memory_is_told_so(memory, model, method, gpus, batch, stated):
+    told = memory(gpus, model=model, method=method, batch=batch, sequence=4096, **stated)
+    assert told.needed_mb * 1e6 > A100_80GB
+
+
+@pytest.mark.parametrize(("model", "method", "gpus", "batch", "stated"), RAN)
+def test_a_run_that_went_through_is_not_refused(memory, model, method, gpus, batch, stated):
+    told = memory(gpus, model=model, method=method, batch=batch, sequence=4096, **stated)
+    assert told.needed_mb * 1e6 <= A100_80GB
+
+
+GB = 10**9
+PUBLISHED = [
+    # source, GPUs, bytes of one GPU, the job
+    (
+        "IBM Software Hub 5.4: 8 B, full, sequence 32,000, batch 1 on two GPUs",
+        2,
+        A100_80GB,
+        {"model": "granite-3.1-8b", "method": "full", "batch": 1, "sequence": 32000},
+    ),
+    (
+        "IBM Software Hub 5.4: 8 B, LoRA, sequence 64,000, batch 1 on two GPUs",
+        2,
+        A100_80GB,
+        {"model": "granite-3.1-8b", "method": "lora", "batch": 1, "sequence": 64000} | FUSED,
+    ),
+    (
+        "QLoRA, arXiv 2305.14314: 65 B on a GPU of 48 GB",
+        1,
+        48 * GB,
+        {
+            "model": "llama-2-70b",
+            "method": "qlora",
+            "batch": 1,
+            "sequence": 512,
+            "optimizer": "paged-adamw-32bit",
+        },
+    ),
+    (
+        "MLPerf Training v4.1, Dell XE9680: Llama-2-70B LoRA of rank 16 on eight H100",
+        8,
+        81559 * 1024**2,
+        {"model": "llama-2-70b", "method": "lora", "batch": 8, "sequence": 8192} | QKVO,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "capacity", "job"),
+    [pytest.param(*one[1:], id=one[0]) for one in PUBLISHED],
+)
+def test_what_is_published_to_fit_fits(memory, gpus, capacity, job):
+    assert memory(gpus, **job).needed_mb * 1e6 <= capacity
+
+
+def test_the_peak_is_the_largest_phase_and_the_context_beside_it(memory):
+    told = memory(1, model="llama-3-8b", method="lora", batch=4, sequence=4096)
+    phases = {part.name: part.mb for part in told.phases}
+    assert len(phases) == 5
+    assert told.allocator_peak_mb == max(phases.values()) == phases["forward"]
+    assert told.peak_mb == pytest.approx(told.allocator_peak_mb + told.context_mb, abs=2)
+    assert told.low_mb < told.peak_mb < told.high_mb
+    assert told.needed_mb == pytest.approx(told.peak_mb * 1.08, abs=2)
+    assert told.reserved_mb < told.nvidia_smi_mb
+
+
+BASE = {"model": "llama-3.1-8b", "method": "lora", "batch": 8, "sequence": 2048}
+FULL = {"model": "llama-3.1-8b", "method": "full", "batch": 4, "sequence": 512}
+MORE = [
+    ({"batch": 16}, BASE, 1),
+    ({"sequence": 4096}, BASE, 1),
+    ({"adapter_rank": 256}, BASE, 1),
+    ({"attention_kernel": "eager", "gradient_checkpointing": "off"}, BASE, 1),
+    ({"gradient_checkpointing": "off"}, BASE, 1),
+    ({"precision": "bf16-mixed"}, BASE, 1),
+    ({"precision": "fp32"}, BASE, 1),
+    ({"method": "full"}, BASE, 1),
+    ({"precision": "bf16-mixed"}, FULL, 4),
+    ({"sharding": "ddp"}, FULL, 4),
+    ({"sharding": "zero-2"}, FULL | {"precision": "bf16-mixed"}, 4),
+    ({"double_quantization": False}, BASE | {"method": "qlora"}, 1),
+    ({"base_bits": 8}, BASE | {"method": "qlora"}, 1),
+]
+LESS = [
+    ({"loss_kernel": "fused"}, BASE, 1),
+    ({"loss_kernel": "fused-linear"}, BASE, 1),
+    ({"method": "qlora"}, BASE, 1),
+    ({"gradient_accumulation": 4}, BASE, 1),
+    ({"gradient_checkpointing": "selective"}, BASE | {"gradient_checkpointing": "off"}, 1),
+    ({"optimizer": "adamw-fused"}, FULL, 1),
+    ({"optimizer": "adamw-8bit"}, FULL, 1),
+    ({"optimizer": "paged-adamw-8bit"}, FULL, 1),
+    ({"optimizer": "adafactor"}, FULL, 1),
+    ({"optimizer": "sgd"}, FULL, 1),
+    ({"offload": "optimizer"}, FULL, 1),
+    ({"offload": "all"}, FULL | {"offload": "optimizer"}, 1),
+    ({"sharding": "zero-1"}, FULL | {"sharding": "ddp", "precision": "bf16-mixed"}, 4),
+    ({"sharding": "zero-2"}, FULL | {"sharding": "zero-1"}, 4),
+    ({"sharding": "zero-3"}, FULL | {"sharding": "zero-2"}, 4),
+    ({"adapter_targets": "qv", "adapter_rank": 256}, BASE | {"adapter_rank": 256}, 1),
+    ({"adapter_precision": "bf16"}, BASE | {"adapter_rank": 256}, 1),
+    ({"micro_batch": 2, "gradient_accumulation": 4}, BASE, 1),
+]
+
+
+@pytest.mark.parametrize(("change", "job", "gpus"), MORE, ids=lambda value: str(value)[:50])
+def test_what_asks_for_more_takes_more(memory, change, job, gpus):
+    assert memory(gpus, **(job | change)).peak_mb > memory(gpus, **job).peak_mb
+
+
+@pytest.mark.parametrize(("change", "job", "gpus"), LESS, ids=lambda value: str(value)[:50])
+def test_what_saves_memory_takes_less(memory, change, job, gpus):
+    assert memory(gpus, **(job | change)).peak_mb < memory(gpus, **job).peak_mb
+
+
+SHARDED = strategies.sampled_from(["fsdp", "zero-3", "zero-2", "zero-1", "tensor", "pipeline"])
+METHODS = strategies.sampled_from(["full", "lora", "qlora", "p-tuning"])
+MODELS = strategies.sampled_from(["llama-3.1-8b", "mixtral-8x7b", "phi-2", "qwen3-30b-a3b"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    method=METHODS,
+    model=MODELS,
+    batch=strategies.integers(1, 64),
+    sequence=strategies.integers(1, 2048),
+    rank=strategies.integers(1, 128),
+    gpus=strategies.sampled_from([1, 2, 8]),
+)
+def test_more_of_batch_sequence_or_rank_never_takes_less(
+    memory, method, model, batch, sequence, rank, gpus
+):
+    def peak(**more):
+        job = {"batch": batch, "sequence": sequence, "adapter_rank": rank, **more}
+        return memory(gpus, model=model, method=method, **job).peak_mb
+
+    least = peak()
+    assert peak(batch=batch + 1) >= least
+    assert peak(sequence=sequence + 1) >= least
+    assert peak(adapter_rank=rank + 1) >= least
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    method=METHODS,
+    model=MODELS,
+    sharding=SHARDED,
+    batch=strategies.integers(1, 64),
+    gpus=strategies.sampled_from([2, 4, 8, 16]),
+)
+def test_twice_the_gpus_never_take_more_of_each(memory, method, model, sharding, batch, gpus):
+    def peak(count):
+        job = {"model": model, "method": method, "batch": batch, "sequence": 1024}
+        return memory(count, sharding=sharding, **job).peak_mb
+
+    assert peak(2 * gpus) <= peak(gpus)
+
+
+@pytest.mark.parametrize("missing", ["batch", "sequence"])
+def test_without_batch_or_sequence_there_is_no_peak(memory, missing):
+    assert memory(1, **{key: value for key, value in BASE.items() if key != missing}) is None
+
+
+def test_a_model_of_unknown_shape_has_no_peak(memory):
+    assert memory(1, parameters_b=8, method="lora", batch=8, sequence=2048) is None
+
+
+def test_a_hybrid_is_not_counted_as_a_dense_decoder(sizer, memory):
+    catalog, _ = load_catalog()
+    hybrids = [name for name, model in catalog.models.items() if model.attention == "hybrid"]
+    assert hybrids
+    for name in hybrids:
+        assert memory(1, model=name, method="lora", batch=8, sequence=2048) is None
+
+
+def test_total_parameters_of_a_mixture_lie_in_memory_and_active_ones_work(memory):
+    mixture = memory(1, model="mixtral-8x7b", method="qlora", batch=1, sequence=512)
+    dense = memory(1, model="mistral-7b-v0.1", method="qlora", batch=1, sequence=512)
+    assert mixture.allocator_peak_mb - dense.allocator_peak_mb > 20_000
+    held = {part.name: part.mb for part in mixture.phases}["load"]
+    assert held > 0.5 * 46_000
