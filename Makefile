@@ -1,10 +1,11 @@
-# Two commands: `make demo` plans a real quarter, `make test` checks everything.
+# `make demo` plans a real quarter, `make test` checks everything, `make accuracy` holds the
+# predictions against published measurements.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test bench clean
+.PHONY: demo test bench accuracy clean
 
 demo: $(STAMP)
 	$(BIN)/planner plan scenarios/quarterly.yaml
@@ -19,6 +20,9 @@ test: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+accuracy: $(STAMP)
+	$(BIN)/python -m benchmarks.accuracy --publish docs
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed")'

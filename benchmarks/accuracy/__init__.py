@@ -1,0 +1,1 @@
+"""Holds predictions against published measurements: `python -m benchmarks.accuracy`."""

@@ -1,0 +1,202 @@
+"""The scoreboard: every comparison, as tables for a reader and as figures that have bars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.accuracy.peers import PEERS
+from benchmarks.accuracy.score import Decisions, Score, decided, scored
+from benchmarks.accuracy.startups import startup_scores
+from benchmarks.accuracy.tables import percent, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.accuracy.startups import StartupScore
+    from benchmarks.accuracy.world import World
+    from planner.sizing.calibration import Comparison
+
+__all__ = ["METHODS", "Board", "board"]
+
+METHODS: Final = ("full", "lora", "qlora", "p-tuning")
+_KINDS: Final = ("allocated", "reserved", "nvidia-smi")
+_HEAD: Final = ("runs", "mean error", "bias", "> 2 % under", "worst")
+
+
+@dataclass
+class Board:
+    """What is printed, and the figures that bars are set for, by name."""
+
+    tables: list[str] = field(default_factory=list)
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+def board(world: World) -> Board:
+    """Score everything that was measured."""
+    made = Board()
+    measured = [run for run in world.runs if run.run.peak_gb is not None]
+    _methods(made, measured)
+    _origins(made, world, measured)
+    _peers(made, world, measured)
+    _decisions(made, world)
+    _serving(made, world)
+    _times(made, world)
+    return made
+
+
+def _score(runs: Sequence[Comparison]) -> Score:
+    return scored(
+        (None if run.predicted_gb is None else float(run.predicted_gb), float(run.run.peak_gb))
+        for run in runs
+        if run.run.peak_gb is not None
+    )
+
+
+def _cells(score: Score) -> tuple[str, ...]:
+    return (
+        str(score.runs),
+        percent(score.error),
+        f"{100 * score.bias:+.1f} %",
+        percent(score.under, 0),
+        f"{100 * score.worst:+.0f} %",
+    )
+
+
+def _slug(name: str) -> str:
+    return name.lower().replace(" ", "-")
+
+
+def _methods(made: Board, runs: Sequence[Comparison]) -> None:
+    rows = []
+    for method in METHODS:
+        own = [run for run in runs if run.run.tune.method == method]
+        logged = [run for run in own if run.run.quality == "A"]
+        for kind in _KINDS:
+            for quality, part in (("A", logged), ("B", [r for r in own if r not in logged])):
+                score = _score([run for run in part if run.run.kind == kind])
+                if score.runs:
+                    rows.append((f"{method}, {kind}, quality {quality}", *_cells(score)))
+                    made.figures[f"tuning/{method}/{kind}/{quality}"] = score.error
+        if logged:
+            score = _score(logged)
+            rows.append((f"{method}, all of quality A", *_cells(score)))
+            made.figures[f"tuning/{method}/error"] = score.error
+            made.figures[f"tuning/{method}/under"] = score.under
+    made.tables.append(table("Peak memory of tuning runs, by method", ("", *_HEAD), rows))
+
+
+def _origins(made: Board, world: World, runs: Sequence[Comparison]) -> None:
+    """What constants were fitted on, apart from the rest."""
+    origins = world.origins
+    rows = []
+    for fitted, title in ((True, "fitted on"), (False, "not fitted")):
+        part = [run for run in runs if origins[run.run.origin or ""].fitted == fitted]
+        for origin in (name for name, one in origins.items() if one.fitted == fitted):
+            own = [run for run in part if run.run.origin == origin]
+            if not own:
+                continue
+            rows.append((f"{origin} ({title})", *_cells(_score(own))))
+        score = _score(part)
+        rows.append((f"all origins {title}", *_cells(score)))
+        made.figures["origins/fitted/error" if fitted else "origins/not-fitted/error"] = score.error
+    made.tables.append(table("Peak memory of tuning runs, by origin", ("", *_HEAD), rows))
+
+
+def _peers(made: Board, world: World, runs: Sequence[Comparison]) -> None:
+    """Only the allocator's peak: it is what the others mean, too."""
+    peaks = [run for run in runs if run.run.kind == "allocated"]
+    rows = []
+
+    def by_method(name: str, said: Sequence[float | None]) -> None:
+        cells = []
+        for method in METHODS[:3]:
+            score = scored(
+                (gigabytes, float(run.run.peak_gb))
+                for gigabytes, run in zip(said, peaks, strict=True)
+                if run.run.tune.method == method and run.run.peak_gb is not None
+            )
+            cells.append(f"{percent(score.error, 1)} ({percent(score.under, 0)})")
+        rows.append((name, *cells))
+
+    own = [None if run.predicted_gb is None else float(run.predicted_gb) for run in peaks]
+    by_method("this planner", own)
+    for peer in PEERS:
+        models = world.catalog.models
+        by_method(peer.name, [peer.predicted_gb(run.run, models) for run in peaks])
+    counts = [sum(run.run.tune.method == method for run in peaks) for method in METHODS[:3]]
+    header = [f"{m} ({n})" for m, n in zip(METHODS[:3], counts, strict=True)]
+    title = "Beside rules of thumb and other estimators: mean error (share > 2 % under), torch peak"
+    made.tables.append(table(title, ("", *header), rows))
+
+
+def _decisions(made: Board, world: World) -> None:
+    judged = [run for run in world.runs if run.run.gpu_type is not None]
+
+    def fitted(run: Comparison) -> bool:
+        return run.run.outcome == "fit"
+
+    def peer_says(run: Comparison, peer: int) -> bool | None:
+        said = PEERS[peer].predicted_gb(run.run, world.catalog.models)
+        usable = world.usable_gb(run.run.gpu_type or "", run.run.job)
+        return None if said is None or usable is None else said <= usable
+
+    own = decided((world.says_it_fits(run), fitted(run)) for run in judged)
+    made.figures["decisions/oom-flagged"] = own.flagged
+    made.figures["decisions/false-alarms"] = own.false_alarms
+    rows = [_decision_row("this planner", own)]
+    for index, peer in enumerate(PEERS):
+        others = decided((peer_says(run, index), fitted(run)) for run in judged)
+        rows.append(_decision_row(peer.name, others))
+    header = ("", "OOM runs", "flagged", "runs that fit", "false alarms", "all right")
+    made.tables.append(table("Will it fit: decisions against what happened", header, rows))
+
+
+def _decision_row(name: str, made: Decisions) -> tuple[str, ...]:
+    return (
+        name,
+        str(made.oom),
+        f"{made.oom_flagged} ({percent(made.flagged, 0)})",
+        str(made.fits),
+        f"{made.fits_refused} ({percent(made.false_alarms, 0)})",
+        percent(made.right, 0),
+    )
+
+
+def _serving(made: Board, world: World) -> None:
+    scores = startup_scores(world)
+    rows = []
+    for part, unit in (
+        ("weights", "GiB"),
+        ("activations", "GiB"),
+        ("CUDA graphs", "GiB"),
+        ("KV tokens", "tokens"),
+    ):
+        own: list[StartupScore] = [score for score in scores if score.part == part]
+        score = scored((one.predicted, one.measured) for one in own)
+        off = max((abs(one.predicted - one.measured) for one in own), default=float("nan"))
+        figure = off if unit == "GiB" and part != "weights" else abs(score.worst)
+        made.figures[f"serving/{_slug(part)}"] = figure
+        furthest = f"{off:.2f} GiB" if unit == "GiB" else f"{off:,.0f} tokens"
+        rows.append((part, *_cells(score)[:3], f"{100 * score.worst:+.1f} %", furthest))
+    header = ("", "starts", "mean error", "bias", "worst", "furthest off")
+    made.tables.append(table("Serving: vLLM 0.19 starts on H100 80 GB", header, rows))
+
+
+def _times(made: Board, world: World) -> None:
+    pairs = [
+        (run, world.tokens_per_second_per_gpu(run), float(run.tokens_per_second_per_gpu or 0))
+        for run in world.times
+    ]
+    origins = sorted({run.origin or "" for run, _, _ in pairs})
+    rows = []
+    for origin in (*origins, None):
+        own = [(said, was) for run, said, was in pairs if origin in (None, run.origin)]
+        score = scored(own)
+        name = origin or "all origins"
+        cells = (str(score.runs), percent(score.median_error), *_cells(score)[1:3])
+        within = sum(abs(error) <= 0.15 for error in score.errors) / max(1, score.runs)
+        rows.append((name, *cells, percent(within, 0), _cells(score)[4]))
+        made.figures[f"time/{_slug(origin or 'all')}"] = score.median_error
+    header = ("", "runs", "median error", "mean error", "bias", "within 15 %", "worst")
+    made.tables.append(table("Time: tokens per second of one GPU", header, rows))

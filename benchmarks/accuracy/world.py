@@ -1,0 +1,83 @@
+"""The planner as the scoreboard asks it: peaks, fit decisions, throughput and serving parts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.accuracy.origins import HERE, read_origins
+from planner.inputs.load import load_catalog, load_rules
+from planner.inputs.measured import read_measurements
+from planner.inputs.scenario import Policies
+from planner.inputs.settle import settled_settings
+from planner.sizing import Sizer
+from planner.sizing.calibration import compare
+from planner.sizing.engine import Known
+from planner.sizing.subject import GPU_FACTS, gpu_facts
+from planner.sizing.tries import Tries
+
+if TYPE_CHECKING:
+    from planner.inputs.job import Job
+    from planner.inputs.measured import Measurement
+    from planner.sizing.calibration import Comparison
+    from planner.sizing.engine import Reasoning
+
+__all__ = ["World"]
+
+_MB_PER_GB: Final = 1000
+
+
+class World:
+    """Shipped catalog and rules, the shapes that only measurements need, and the measurements."""
+
+    def __init__(self) -> None:
+        """Raises InputError where a file is wrong."""
+        self.catalog, _ = load_catalog([HERE / "shapes.yaml"])
+        self.rules, _ = load_rules()
+        self.origins = read_origins()
+        policies = Policies()
+        settings = settled_settings(self.rules, policies)
+        self.sizer = Sizer(self.catalog, self.rules, settings, policies)
+
+    @cached_property
+    def runs(self) -> tuple[Comparison, ...]:
+        """Measured tuning runs, each with what is predicted of it."""
+        return compare(self._read("runs.csv"), self.sizer, self.catalog)
+
+    @cached_property
+    def times(self) -> tuple[Measurement, ...]:
+        """Tuning runs whose throughput was measured."""
+        return self._read("times.csv")
+
+    def _read(self, name: str) -> tuple[Measurement, ...]:
+        shown_as = f"benchmarks/accuracy/{name}"
+        return read_measurements(HERE / name, self.catalog, shown_as=shown_as)
+
+    def usable_gb(self, gpu_type: str, job: Job) -> float | None:
+        """Memory of one GPU that a job may fill, GB of 10^9 bytes."""
+        usable = self._situation(gpu_type, job, 1).number("usable_gb_per_gpu")
+        return None if usable is None else float(usable)
+
+    def says_it_fits(self, compared: Comparison) -> bool | None:
+        """The planner's decision on a run's own GPUs; None where it has none."""
+        run, memory = compared.run, compared.memory
+        if run.gpu_type is None or memory is None or memory.needed_mb is None:
+            return None
+        usable = self.usable_gb(run.gpu_type, run.job)
+        return None if usable is None else memory.needed_mb <= usable * _MB_PER_GB
+
+    def tokens_per_second_per_gpu(self, run: Measurement) -> float | None:
+        """What the planner expects of a run on its own GPUs; None where it has no figure."""
+        if run.gpu_type is None:
+            return None
+        tokens = self._situation(run.gpu_type, run.job, run.gpus).number("tokens_per_s_per_gpu")
+        evaluation = self.origins[run.origin or ""].evaluation_share
+        return None if tokens is None else float(tokens) / (1 + float(evaluation))
+
+    def _situation(self, gpu_type: str, job: Job, gpus: int) -> Reasoning:
+        """The job on so many GPUs of a type, whatever counts the rules would choose."""
+        count = Known(Fraction(gpus), "GPUs", "measured")
+        gpu = gpu_facts(gpu_type, self.catalog)
+        tried = Tries(self.sizer.reasoning(job)).at(Fraction(gpus)).within(gpu, GPU_FACTS)
+        return tried.within({"gpus": count}, frozenset({"gpus"}))
