@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from planner.inputs.base import Frozen
 from planner.inputs.expression import with_figures
 from planner.sizing.memory import Memory
 
+if TYPE_CHECKING:
+    from pydantic import ConfigDict
+
 __all__ = ["Candidate", "Quantity", "Rejection", "SizedJob", "Sizing", "Step"]
 
 
-class Quantity(Frozen):
+@dataclass(frozen=True, slots=True)
+class Quantity:
     """A named number with its unit."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = Frozen.model_config
 
     name: str
     value: float | str | bool
@@ -21,8 +28,11 @@ class Quantity(Frozen):
     """`job`, `catalog <id>`, `rule <id>`, `scenario`, or `assumed`."""
 
 
-class Step(Frozen):
+@dataclass(frozen=True, slots=True)
+class Step:
     """One line of a sum: which rule, what went in, what came out, who says so."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = Frozen.model_config
 
     rule: str
     title: str

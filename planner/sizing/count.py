@@ -94,6 +94,7 @@ class Counter:
         """
         asked = (*NEEDED, _FREE) if job.by_peak else NEEDED
         search = _Search(gpu_type, gpu, job)
+        search.pass_over_what_cannot_fit(self._limits)
         while True:
             at = search.situation()
             if at.number("gpus") is None:
@@ -118,7 +119,7 @@ class Counter:
         """What speaks against the count being tried."""
         free = at.derive(_FREE)
         if free is not None and _number(at, _FREE) < 0:
-            search.too_small.append(free)
+            search.too_small = free
             search.raised_by = ""
             return _too_small(search.gpu_type, free, at)
         splits = next((rule for rule in self._splits if at.holds(rule)), None)
@@ -136,7 +137,7 @@ class Counter:
         gpus = _number(at, "gpus")
         hours = at.number("hours")
         shown = _SHOWN if hours is None else (*_SHOWN, *_SHOWN_WITH_HOURS)
-        derived = (*search.too_small, *walk(at.derive(name) for name in shown))
+        derived = (*search.too_few(), *walk(at.derive(name) for name in shown))
         candidate = Candidate(
             gpu_type=search.gpu_type,
             gpus=ceil(gpus),
@@ -161,13 +162,14 @@ class _Search:
         self.gpu_type = gpu_type
         self.objection: Rejection | None = None
         """The last one that was raised."""
-        self.too_small: list[Derivation] = []
-        """Counts at which the peak did not fit."""
+        self.too_small: Derivation | None = None
+        """What was missing at the largest count on which the peak did not fit."""
         self.raised_by = ""
         """What a count above the need for memory is owed to."""
         self.job = job
         self._gpu = gpu
         self._gpus: Fraction | None = job.counted(Fraction(1)) if job.by_peak else None
+        self._passed_over: Fraction | None = None
         self._enough: Fraction | None = None
         """The smallest count that fits; larger ones are owed to something else."""
 
@@ -180,6 +182,25 @@ class _Search:
                 return alone
         raised = self._enough if self._enough != self._gpus else None
         return self.job.on(self._gpu, self._gpus, raised)
+
+    def pass_over_what_cannot_fit(self, limits: tuple[Rule, ...]) -> None:
+        """Go past the counts whose need, alike on every GPU type, is more than this one offers."""
+        if self._gpus is None:
+            return
+        offered = self.situation().number("usable_gb_per_gpu")
+        while offered is not None:
+            need = self.job.at(self._gpus).number("needed_gb_per_gpu")
+            larger = self.job.counted(self._gpus + 1)
+            last = any(self.job.at(larger).holds(rule) for rule in limits)
+            if need is None or need <= offered or last or larger <= self._gpus:
+                return
+            self._passed_over, self._gpus = self._gpus, larger
+
+    def too_few(self) -> tuple[Derivation, ...]:
+        """What was missing at the next smaller count, if the peak did not fit there."""
+        if self.too_small is None and self._passed_over is not None:
+            self.too_small = self.job.on(self._gpu, self._passed_over).derive(_FREE)
+        return () if self.too_small is None else (self.too_small,)
 
     def settle(self) -> None:
         """Take the count as enough for memory."""

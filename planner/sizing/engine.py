@@ -73,6 +73,7 @@ class Reasoning:
         self._held: dict[str, bool] = {}
         self._derived: dict[str, Derivation | None] = {}
         self._not_silenced: dict[str, tuple[Rule, ...]] = {}
+        self._mute: dict[str, bool] = {}
 
     def within(self, facts: Mapping[str, Known], vocabulary: frozenset[str]) -> Reasoning:
         """Reason on with more facts; they may settle what was derived, not restate a fact."""
@@ -104,8 +105,16 @@ class Reasoning:
         if self._parent is not None and self._own.isdisjoint(needs(rule)):
             return self._parent.holds(rule)
         if rule.id not in self._held:
-            self._held[rule.id] = self._holds(rule)
+            self._held[rule.id] = not self._silenced(rule) and self._holds(rule)
         return self._held[rule.id]
+
+    def _silenced(self, rule: Rule) -> bool:
+        """Whether a fact of the outermost situation keeps the rule from speaking anywhere."""
+        if self._parent is not None:
+            return self._parent._silenced(rule)
+        if rule.id not in self._mute:
+            self._mute[rule.id] = self._silences(rule)
+        return self._mute[rule.id]
 
     def _holds(self, rule: Rule) -> bool:
         if not rule.speaks(self.value):
@@ -163,7 +172,7 @@ class Reasoning:
             return self._parent._open(name)
         if name not in self._not_silenced:
             givers = self._book.giving(name)
-            self._not_silenced[name] = tuple(rule for rule in givers if not self._silences(rule))
+            self._not_silenced[name] = tuple(rule for rule in givers if not self._silenced(rule))
         return self._not_silenced[name]
 
     def _silences(self, rule: Rule) -> bool:

@@ -17,11 +17,7 @@ __all__ = ["Recorder", "walk"]
 
 
 class Recorder:
-    """Writes the steps of one job; what its GPU types have in common is written once and shared.
-
-    Steps and figures are built from values of the right types and not validated again: a job has
-    hundreds of them, and checking would cost more than the sums.
-    """
+    """Writes the steps of one job; what its GPU types have in common is written once and shared."""
 
     def __init__(self) -> None:
         self._steps: dict[Derivation, Step] = {}
@@ -36,7 +32,7 @@ class Recorder:
         )
 
     def _write(self, rule: Rule, derivation: Derivation) -> Step:
-        step = Step.model_construct(
+        step = Step(
             rule=rule.id,
             title=rule.title,
             formula=rule.stated,
@@ -51,7 +47,7 @@ class Recorder:
         """The figure under its name; the same object for the same `known`, which is kept alive."""
         key = (name, id(known))
         if key not in self._quantities:
-            quantity = Quantity.model_construct(
+            quantity = Quantity(
                 name=name, value=_plain(known.value), unit=known.unit, origin=known.origin
             )
             self._quantities[key] = (known, quantity)

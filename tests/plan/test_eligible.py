@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from planner.errors import InfeasibleError
@@ -97,7 +99,7 @@ def wanting(case, gpus, gpu=H100, **changes):
 def test_a_unit_that_must_stay_within_one_node_says_by_which_rule(case):
     nodes = Quantity(name="nodes_at_most", value=1.0, unit="nodes", origin="rule")
     step = case.jobs[0].sizing.candidates[0].trace[0]
-    trace = (step.model_copy(update={"rule": "capacity/one-node", "result": nodes}),)
+    trace = (replace(step, rule="capacity/one-node", result=nodes),)
     error = refusal(case.inputs, wanting(case, 16, may_span=False, trace=trace))
     assert error.reasons[1] == (
         f"  {H100}: on eight-h100@main it needs 16 GPUs, a node has 8, and a unit stays within one "

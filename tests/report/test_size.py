@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_a_sum_that_all_gpu_types_share_is_shown_once(serving):
 
 def test_steps_of_one_gpu_type_alone_are_shown_for_the_best_filled(serving):
     first = serving.candidates[0]
-    own = first.trace[0].model_copy(update={"rule": "capacity/own"})
+    own = replace(first.trace[0], rule="capacity/own")
     candidates = (
         first.model_copy(update={"trace": (*first.trace, own)}),
         *serving.candidates[1:],
@@ -86,7 +87,7 @@ def test_steps_of_one_gpu_type_alone_are_shown_for_the_best_filled(serving):
 
 
 def test_a_figure_that_repeats_the_result_is_left_out(serving):
-    bare = serving.candidates[0].trace[0].model_copy(update={"formula": "30.375"})
+    bare = replace(serving.candidates[0].trace[0], formula="30.375")
     only = serving.candidates[0].model_copy(update={"trace": (bare,)})
     text = drawn(serving.model_copy(update={"candidates": (only,)}), every_sum=True)
     assert "memory_gb = 30.375 GB\n" in text
