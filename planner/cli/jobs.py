@@ -126,7 +126,7 @@ def described_job(given: Mapping[str, Any]) -> Job:
 def option_of(path: str, *, serves: bool) -> str:
     """The option that fills a place in a job, such as `--rank` for `tune.adapter_rank`."""
     kind = "serve" if serves else "tune"
-    names = {kind: "--model", "gpu_types": "--gpu-type"}
+    names = {kind: "", "gpu_types": "--gpu-type"}
     for option in _OPTIONS:
         key = option.serve if serves else option.tune
         names[f"{kind}.{key}"] = flag(option.name)

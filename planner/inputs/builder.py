@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import yaml
 
@@ -16,9 +16,6 @@ from planner.inputs.scalars import (
     plain_value,
 )
 from planner.inputs.syntax import syntax_finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["DEEPEST_NESTING", "MOST_FINDINGS", "MOST_NODES", "Builder"]
 
@@ -84,11 +81,14 @@ class Builder:
 
     def build(self) -> tuple[dict[str, Any], Entry]:
         """Read it all; raises InputError with every mistake found."""
+        parser = _Loader(self.text)
         try:
-            for event in self._events():
+            while (event := parser.get_event()) is not None and len(self.findings) < MOST_FINDINGS:
                 self._take(event)
         except yaml.YAMLError as error:
             self.findings.append(syntax_finding(error, self.text, self.shown_as))
+        finally:
+            parser.dispose()
         if self.findings:
             raise InputError(*self.findings)
         if self.top is None or self.top[0] is None:
@@ -98,14 +98,6 @@ class Builder:
             self._refuse(entry.value, "a mapping (`key: value` lines) is expected at the top")
             raise InputError(*self.findings)
         return data, entry
-
-    def _events(self) -> Iterator[_Event]:
-        parser = _Loader(self.text)
-        try:
-            while (event := parser.get_event()) is not None and len(self.findings) < MOST_FINDINGS:
-                yield event
-        finally:
-            parser.dispose()
 
     def _take(self, event: _Event) -> None:
         kind: type[object] = type(event)
@@ -162,8 +154,7 @@ class Builder:
         text: str = event.value
         if ("${" in text or "{{" in text) and (found := PLACEHOLDER.search(text)):
             self._refuse_placeholder(event.start_mark, found[0])
-        parent = self.stack[-1] if self.stack else None
-        if parent is not None and parent.awaits_key():
+        if self.stack and (parent := self.stack[-1]).awaits_key():
             self._key(parent, event)
         elif event.implicit[0]:
             self._put(self._plain(event), event.start_mark, None)

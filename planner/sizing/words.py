@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.inputs.expression import figure_text
@@ -19,12 +20,27 @@ _METHODS = {
 }
 
 
-def summary(job: Job) -> str:
-    """One readable line: `LoRA tuning of llama-3.1-8b, sequence 4,096, batch 8`."""
+_STATED = {
+    "micro_batch": "micro-batch {}",
+    "gradient_accumulation": "gradient accumulation {}",
+    "gradient_checkpointing": "checkpointing {}",
+    "attention_kernel": "{} attention",
+    "loss_kernel": "{} loss",
+    "sharding": "sharding {}",
+    "offload": "offload {}",
+}
+"""How a run is described further, as far as the job says so."""
+
+
+def summary(job: Job, weight_bits: Fraction | None = None) -> str:
+    """One readable line: `LoRA tuning of llama-3.1-8b, sequence 4,096, batch 8`.
+
+    `weight_bits` is the width that is served, where the job leaves it to the model.
+    """
     if job.tune is not None:
         return _tune(job.tune)
     if job.serve is not None:
-        return _serve(job.serve)
+        return _serve(job.serve, weight_bits or Fraction(job.serve.bits))
     return _fixed(job.fixed) if job.fixed is not None else ""
 
 
@@ -40,15 +56,24 @@ def _tune(tune: Tune) -> str:
         parts.append(f"sequence {tune.sequence:,}")
     if tune.batch is not None:
         parts.append(f"batch {tune.batch:,}")
+    parts += [told.format(getattr(tune, key)) for key, told in _STATED.items() if _says(tune, key)]
     return ", ".join(parts)
 
 
-def _serve(serve: Serve) -> str:
-    text = f"serving of {_subject(serve)} at {serve.bits} bit"
-    if serve.adapters is None:
-        return text
-    count, size = serve.adapters.count, format(serve.adapters.size_gb, ".3g")
-    return f"{text} with {count} adapter{'s' if count > 1 else ''} of {size} GB"
+def _says(tune: Tune, key: str) -> bool:
+    return key in tune.model_fields_set and getattr(tune, key) is not None
+
+
+def _serve(serve: Serve, weight_bits: Fraction) -> str:
+    text = f"serving of {_subject(serve)} at {figure_text(weight_bits)} bit"
+    if serve.adapters is not None:
+        count, size = serve.adapters.count, format(serve.adapters.size_gb, ".3g")
+        text += f" with {count} adapter{'s' if count > 1 else ''} of {size} GB"
+    if serve.context is not None and serve.concurrency is not None:
+        text += f", {serve.concurrency:,} × {serve.context:,} tokens"
+    if serve.load is not None:
+        text += f", {figure_text(serve.load.requests_per_second)} requests a second"
+    return text
 
 
 def _fixed(fixed: Fixed) -> str:
