@@ -16,6 +16,7 @@ from planner.report.format import (
     percent,
     quarter_span,
 )
+from planner.report.peak import peak_blocks
 from planner.report.sums import Sums
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def explanation_document(told: Explanation) -> Document:
     sums = Sums()
     for candidate in told.chosen:
         blocks += [Heading(f"The sums on {candidate.gpu_type}"), _needs(candidate)]
+        blocks += peak_blocks((candidate,), level=3)
         blocks.append(Paragraph(_LEADS, tone="faint"))
         blocks += sums.of(candidate.trace)
     if told.sizing.warnings:

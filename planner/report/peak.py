@@ -27,7 +27,7 @@ _OF_SERVING = (
 )
 
 
-def peak_blocks(candidates: Sequence[Candidate]) -> tuple[Block, ...]:
+def peak_blocks(candidates: Sequence[Candidate], level: int = 2) -> tuple[Block, ...]:
     """The table by GPU count and what its columns mean; nothing where a formula decided."""
     by_count = {one.gpus: one.memory for one in candidates if one.memory is not None}
     known = sorted(by_count.items())
@@ -44,7 +44,7 @@ def peak_blocks(candidates: Sequence[Candidate]) -> tuple[Block, ...]:
         *((Column("nvidia-smi", "right"),) if tuned else ()),
     )
     return (
-        Heading("Peak memory of each GPU, GiB (2^30 bytes)"),
+        Heading("Peak memory of each GPU, GiB (2^30 bytes)", level),
         Table(columns, tuple(_row(gpus, memory) for gpus, memory in known)),
         Paragraph(_OF_TUNING if tuned else _OF_SERVING, tone="faint"),
     )

@@ -1,0 +1,118 @@
+"""`planner size`: models from a file, measured runs, contradictions, and JSON."""
+
+import json
+
+import pytest
+
+QWEN = {
+    "model_type": "qwen2",
+    "hidden_size": 3584,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 28,
+    "num_key_value_heads": 4,
+    "intermediate_size": 18944,
+    "vocab_size": 152064,
+    "max_position_embeddings": 32768,
+    "tie_word_embeddings": False,
+}
+LORA = ("--method", "lora", "--batch", "8", "--sequence", "2048", "--gpu-type", "h100-80gb-sxm")
+SERVED = ("--serve", "--context", "8192", "--concurrency", "16", "--gpu-type", "h100-80gb-sxm")
+
+
+@pytest.fixture
+def config(tmp_path):
+    folder = tmp_path / "our-qwen"
+    folder.mkdir()
+    path = folder / "config.json"
+    path.write_text(json.dumps(QWEN), encoding="utf-8")
+    return path
+
+
+def sized(run, *words):
+    result = run("size", *words, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_a_config_file_is_sized_as_the_catalog_sizes_that_model(run, config):
+    own = sized(run, "--config", str(config), *SERVED)["candidates"]
+    known = sized(run, "--model", "qwen2-7b", *SERVED)["candidates"]
+    peaks = (own[0]["memory"]["peak_mb"], known[0]["memory"]["peak_mb"])
+    assert peaks[0] == pytest.approx(peaks[1], rel=1e-3)  # the file counts biases
+    assert (own[0]["gpus"], known[0]["gpus"]) == (1, 1)
+
+
+def test_a_config_file_beside_a_model_is_refused(run, config):
+    result = run("size", "--config", str(config), "--model", "qwen2-7b", *SERVED)
+    assert result.exit_code == 2
+    assert "--model: the model is given twice, by --config and by --model" in result.stderr
+
+
+def test_a_config_that_is_no_decoder_is_refused_by_its_type(run, config):
+    config.write_text(json.dumps(QWEN | {"model_type": "t5"}), encoding="utf-8")
+    result = run("size", "--config", str(config), *SERVED)
+    assert result.exit_code == 2
+    assert "t5" in result.stderr
+
+
+def test_measured_runs_move_the_peak_and_say_by_how_much(run, tmp_path):
+    plain = sized(run, "--model", "llama-3.1-8b", *LORA)["candidates"][0]["memory"]
+    measured_gb = plain["allocator_peak_mb"] / 1000 * 1.2
+    runs = tmp_path / "runs.csv"
+    runs.write_text(
+        "model,method,batch,sequence,gpus,kind,measured_gb\n"
+        + f"llama-3.1-8b,lora,8,2048,1,allocated,{measured_gb}\n" * 4,
+        encoding="utf-8",
+    )
+    words = ("--model", "llama-3.1-8b", *LORA, "--measured", str(runs))
+    moved = sized(run, *words)["candidates"][0]["memory"]
+    assert moved["allocator_peak_mb"] == pytest.approx(1.1 * plain["allocator_peak_mb"], rel=1e-4)
+    shown = run("size", *words).stdout
+    assert "Your measured runs" in shown
+    assert "+10.0 %" in shown
+
+
+def test_a_mistake_in_measured_runs_names_line_and_column(run, tmp_path):
+    runs = tmp_path / "runs.csv"
+    runs.write_text("model,method,batch\nllama-3.1-8b,lorra,8\n", encoding="utf-8")
+    result = run("size", "--model", "llama-3.1-8b", *LORA, "--measured", str(runs))
+    assert result.exit_code == 2
+    assert "runs.csv:2" in result.stderr
+    assert "did you mean 'lora'?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--batch", "0"), "--batch: 0 is too small"),
+        (("--sequence", "200000"), "--sequence: 200,000 tokens are more than llama-3.1-8b takes"),
+        (("--micro-batch", "16"), "a batch of 8 is less than one GPU takes in a step"),
+        (("--double-quantization", "true"), "--double-quantization: only the base of QLoRA"),
+        (("--loss-kernel", "fuse"), "did you mean 'fused'?"),
+        (("--context", "4096"), "--context: goes with `--serve` only"),
+    ],
+)
+def test_what_contradicts_itself_is_refused_with_the_option(run, words, told):
+    result = run("size", "--model", "llama-3.1-8b", *LORA, *words)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_a_family_that_nobody_knows_is_told_with_the_nearest(run):
+    result = run("size", "--parameters-b", "8", "--family", "lama", *LORA)
+    assert result.exit_code == 2
+    assert "did you mean 'llama'?" in result.stderr
+
+
+def test_a_bare_size_with_a_family_is_sized_near_the_model_of_that_size(run):
+    bare = sized(run, "--parameters-b", "8.03", "--family", "llama", *LORA)["candidates"][0]
+    named = sized(run, "--model", "llama-3.1-8b", *LORA)["candidates"][0]
+    assert bare["memory"]["peak_mb"] == pytest.approx(named["memory"]["peak_mb"], rel=0.02)
+
+
+def test_heads_that_do_not_divide_are_passed_over(run, config):
+    config.write_text(json.dumps(QWEN | {"num_attention_heads": 14, "num_key_value_heads": 2}))
+    words = ("--serve", "--context", "32768", "--concurrency", "256", "--gpu-type", "l40s-48gb")
+    result = run("size", "--config", str(config), *words)
+    assert result.exit_code == 0
+    assert "serving/heads-divide" in result.stdout
