@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from planner.errors import Finding, InputError
 from planner.inputs.expression import ExpressionError
@@ -13,9 +13,9 @@ from planner.inputs.rule import Value, needs, value_text
 from planner.inputs.rulecheck import PLACEHOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from planner.inputs.rule import Rule, RuleInput
+    from planner.inputs.rule import Condition, Rule, RuleInput
     from planner.inputs.rules import RuleBook
 
 __all__ = ["ASSUMED", "Derivation", "Known", "Reasoning"]
@@ -47,6 +47,16 @@ class Derivation:
     """Assumptions that this step itself makes."""
 
 
+class _Open(NamedTuple):
+    """A rule that the facts of the outermost situation leave open, and what they settled of it."""
+
+    rule: Rule
+    conditions: tuple[tuple[str, Condition], ...]
+    """What is still to be decided."""
+    assumed: tuple[str, ...]
+    """What nobody stated and the settled conditions rest on."""
+
+
 class Reasoning:
     """What is known in one situation, and what the rules make of it.
 
@@ -70,10 +80,11 @@ class Reasoning:
         if parent is not None:
             self._own = book.depending_on(vocabulary.union(facts), parent._settled)
             self._settled |= parent._settled
+        self._outermost: Reasoning = parent._outermost if parent is not None else self
         self._held: dict[str, bool] = {}
         self._derived: dict[str, Derivation | None] = {}
-        self._not_silenced: dict[str, tuple[Rule, ...]] = {}
-        self._mute: dict[str, bool] = {}
+        self._opened: dict[str, _Open | None] = {}
+        self._givers: dict[str, tuple[_Open, ...]] = {}
 
     def within(self, facts: Mapping[str, Known], vocabulary: frozenset[str]) -> Reasoning:
         """Reason on with more facts; they may settle what was derived, not restate a fact."""
@@ -84,10 +95,11 @@ class Reasoning:
 
         Raises InputError where two rules claim the same value, or a formula cannot be computed.
         """
-        if self._parent is not None and name not in self._own:
-            return self._parent.derive(name)
         if name not in self._derived:
-            self._derived[name] = self._find(name)
+            if self._parent is None or name in self._own:
+                self._derived[name] = self._find(name)
+            else:
+                self._derived[name] = self._parent.derive(name)
         return self._derived[name]
 
     def value(self, name: str) -> Value | None:
@@ -105,24 +117,16 @@ class Reasoning:
         if self._parent is not None and self._own.isdisjoint(needs(rule)):
             return self._parent.holds(rule)
         if rule.id not in self._held:
-            self._held[rule.id] = not self._silenced(rule) and self._holds(rule)
+            self._held[rule.id] = self._holds(self._outermost._open(rule))
         return self._held[rule.id]
 
-    def _silenced(self, rule: Rule) -> bool:
-        """Whether a fact of the outermost situation keeps the rule from speaking anywhere."""
-        if self._parent is not None:
-            return self._parent._silenced(rule)
-        if rule.id not in self._mute:
-            self._mute[rule.id] = self._silences(rule)
-        return self._mute[rule.id]
-
-    def _holds(self, rule: Rule) -> bool:
-        if not rule.speaks(self.value):
+    def _holds(self, held: _Open | None) -> bool:
+        if held is None or not self._speaks(held):
             return False
-        if rule.expression is None:
+        if held.rule.expression is None:
             return True
-        gathered = self._gather(rule)
-        return gathered is not None and bool(_evaluate(rule, gathered[0]))
+        gathered = self._gather(held)
+        return gathered is not None and bool(_evaluate(held.rule, gathered[0]))
 
     def fill(self, message: str) -> str:
         """Write a message with its {facts} filled in."""
@@ -144,7 +148,8 @@ class Reasoning:
 
     def step_of(self, rule: Rule) -> Derivation | None:
         """Derive what this rule itself gives, whatever others say; for its examples."""
-        return self._apply(rule)
+        opened = self._outermost._open(rule)
+        return self._apply(opened) if opened else None
 
     def _known(self, name: str) -> Known | None:
         if name in self._facts:
@@ -155,44 +160,61 @@ class Reasoning:
         known = self._known(name)
         if known is not None:
             return Derivation(known)
-        rules = self.applicable(name)
-        if len(rules) > 1:
-            return self._largest_floor(name, rules)
-        return self._apply(rules[0]) if rules else None
+        speaking = self._speaking(name)
+        if len(speaking) > 1:
+            return self._largest_floor(name, speaking)
+        return self._apply(speaking[0]) if speaking else None
 
     def applicable(self, name: str) -> tuple[Rule, ...]:
         """Rules that give `name` and speak here; a fallback only where it is alone."""
-        speaking = [rule for rule in self._open(name) if rule.speaks(self.value)]
-        firm = tuple(rule for rule in speaking if not rule.fallback)
-        return firm or tuple(speaking)
+        return tuple(one.rule for one in self._speaking(name))
 
-    def _open(self, name: str) -> tuple[Rule, ...]:
-        """Rules that give `name` and that no fact of the outermost situation has silenced."""
-        if self._parent is not None:
-            return self._parent._open(name)
-        if name not in self._not_silenced:
-            givers = self._book.giving(name)
-            self._not_silenced[name] = tuple(rule for rule in givers if not self._silenced(rule))
-        return self._not_silenced[name]
+    def _speaking(self, name: str) -> Sequence[_Open]:
+        speaking = [one for one in self._outermost._giving(name) if self._speaks(one)]
+        if len(speaking) < 2:
+            return speaking
+        return [one for one in speaking if not one.rule.fallback] or speaking
 
-    def _silences(self, rule: Rule) -> bool:
-        return any(
-            name in self._facts and not condition.holds(self._facts[name].value)
-            for name, condition in rule.applies.items()
-        )
+    def _speaks(self, opened: _Open) -> bool:
+        return all(condition.holds(self.value(name)) for name, condition in opened.conditions)
 
-    def _largest_floor(self, name: str, rules: tuple[Rule, ...]) -> Derivation | None:
+    def _giving(self, name: str) -> tuple[_Open, ...]:
+        """Rules that give `name` and that no fact of this outermost situation has silenced."""
+        if name not in self._givers:
+            opened = (self._open(rule) for rule in self._book.giving(name))
+            self._givers[name] = tuple(one for one in opened if one is not None)
+        return self._givers[name]
+
+    def _open(self, rule: Rule) -> _Open | None:
+        """What the facts of this outermost situation leave of a rule; None if they silence it."""
+        if rule.id not in self._opened:
+            self._opened[rule.id] = self._settle(rule)
+        return self._opened[rule.id]
+
+    def _settle(self, rule: Rule) -> _Open | None:
+        conditions, assumed = [], []
+        for name, condition in rule.applies.items():
+            known = self._facts.get(name)
+            if known is None:
+                conditions.append((name, condition))
+            elif not condition.holds(known.value):
+                return None
+            elif known.origin == ASSUMED:
+                assumed.append(_left_open(name, known))
+        return _Open(rule, tuple(conditions), tuple(assumed))
+
+    def _largest_floor(self, name: str, speaking: Sequence[_Open]) -> Derivation | None:
         """Several floors may hold at once, the largest counts; anything else is a contradiction."""
-        if any(rule.kind != "floor" for rule in rules):
-            clash = " and ".join(rule.id for rule in rules)
+        if any(one.rule.kind != "floor" for one in speaking):
+            clash = " and ".join(one.rule.id for one in speaking)
             raise InputError(
                 Finding(
                     f"{name} is given by {clash}, which both apply here",
-                    path=rules[0].id,
+                    path=speaking[0].rule.id,
                     hint="narrow `applies` of one of them, or replace a rule by its id",
                 )
             )
-        floors = [floor for rule in rules if (floor := self._apply(rule)) is not None]
+        floors = [floor for one in speaking if (floor := self._apply(one)) is not None]
         if not floors:
             return None
         largest = max(floors, key=lambda floor: floor.known.value)
@@ -205,10 +227,11 @@ class Reasoning:
             largest.assumed,
         )
 
-    def _apply(self, rule: Rule) -> Derivation | None:
-        gathered = self._gather(rule)
+    def _apply(self, opened: _Open) -> Derivation | None:
+        gathered = self._gather(opened)
         if gathered is None:
             return None
+        rule = opened.rule
         inputs, needs, assumed = gathered
         known = Known(_evaluate(rule, inputs), rule.gives_unit, f"rule {rule.id}")
         if rule.basis in ("assumption", "estimate") and rule.kind != "policy":
@@ -216,19 +239,17 @@ class Reasoning:
         return Derivation(known, rule, inputs, needs, assumed)
 
     def _gather(
-        self, rule: Rule
+        self, opened: _Open
     ) -> tuple[tuple[tuple[str, Known], ...], tuple[Derivation, ...], tuple[str, ...]] | None:
         """Inputs of a rule, what they rest on and what they assume; None if one is unknown."""
         inputs: list[tuple[str, Known]] = []
         needs: list[Derivation] = []
-        assumed: list[str] = []
-        for name in rule.applies:
+        assumed = list(opened.assumed)
+        for name, _ in opened.conditions:
             decided = self.derive(name)
             if decided is not None and decided.rule is not None:
                 needs.append(decided)
-            elif decided is not None and decided.known.origin == ASSUMED:
-                assumed.append(_left_open(name, decided.known))
-        for name, declared in rule.inputs.items():
+        for name, declared in opened.rule.inputs.items():
             derivation = self.derive(name)
             if derivation is None:
                 known = _stand_in(declared)
@@ -236,7 +257,7 @@ class Reasoning:
                     return None
                 if known.origin == ASSUMED:
                     meaning = declared.meaning or name
-                    assumed.append(f"{meaning} {value_text(known.value)} ({rule.id})")
+                    assumed.append(f"{meaning} {value_text(known.value)} ({opened.rule.id})")
             else:
                 known = derivation.known
                 if derivation.rule is not None:
@@ -272,12 +293,7 @@ def _evaluate(rule: Rule, inputs: Iterable[tuple[str, Known]]) -> Fraction | boo
     if rule.expression is None:
         return Fraction(rule.value) if rule.value is not None else True
     try:
-        return rule.expression.evaluate(dict(_bindings(inputs)))
+        figures = {name: known.value for name, known in inputs}
+        return rule.expression.evaluate(figures)  # type: ignore[arg-type] # rules take numbers only
     except ExpressionError as error:
         raise InputError(Finding(f"the formula {error}", path=rule.id)) from None
-
-
-def _bindings(inputs: Iterable[tuple[str, Known]]) -> Iterator[tuple[str, Fraction]]:
-    for name, known in inputs:
-        if isinstance(known.value, Fraction):
-            yield name, known.value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planner.sizing.candidate import Quantity, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from planner.inputs.rule import Rule, Value
     from planner.sizing.engine import Derivation, Known
@@ -54,24 +54,25 @@ class Recorder:
         return self._quantities[key][1]
 
 
-def walk(roots: Iterable[Derivation | None]) -> Iterator[Derivation]:
+def walk(roots: Iterable[Derivation | None]) -> tuple[Derivation, ...]:
     """Every derivation below these, once, what is needed before what needs it.
 
     A situation derives each name once, so identity tells whether one was seen.
     """
-    seen: set[int] = set()
+    seen: set[Derivation] = set()
+    found: list[Derivation] = []
 
-    def visit(derivation: Derivation) -> Iterator[Derivation]:
-        if id(derivation) in seen:
-            return
-        seen.add(id(derivation))
-        for needed in derivation.needs:
-            yield from visit(needed)
-        yield derivation
+    def visit(derivation: Derivation) -> None:
+        if derivation not in seen:
+            seen.add(derivation)
+            for needed in derivation.needs:
+                visit(needed)
+            found.append(derivation)
 
     for root in roots:
         if root is not None and root.rule is not None:
-            yield from visit(root)
+            visit(root)
+    return tuple(found)
 
 
 def _plain(value: Value) -> float | str | bool:
