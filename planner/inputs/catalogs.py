@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.errors import Finding, InputError
 from planner.inputs.catalog import Catalog, CatalogFile, PriceBook
-from planner.inputs.diagnostics import validate
+from planner.inputs.diagnostics import Attempts, validate
 from planner.inputs.locate import Located, open_documents
 from planner.inputs.words import did_you_mean
 
@@ -30,6 +31,8 @@ class _Part(NamedTuple):
     group: str
     document: Document
     content: CatalogFile
+    configurations: tuple[InputFile, ...]
+    """Files that its models are read from."""
 
 
 def merged_catalog(files: Sequence[Located]) -> tuple[Catalog, tuple[InputFile, ...]]:
@@ -45,7 +48,8 @@ def merged_catalog(files: Sequence[Located]) -> tuple[Catalog, tuple[InputFile, 
     findings = [*_loose_ends(catalog, origin), *_unknown_sources(catalog, documents)]
     if findings:
         raise InputError(*findings)
-    return catalog, tuple(records)
+    configurations = [record for part in parts for record in part.configurations]
+    return catalog, (*records, *configurations)
 
 
 def _validated(files: Sequence[Located], documents: Sequence[Document]) -> list[_Part]:
@@ -54,7 +58,7 @@ def _validated(files: Sequence[Located], documents: Sequence[Document]) -> list[
     books: dict[str, Document] = {}
     for file, document in zip(files, documents, strict=True):
         try:
-            part = _Part(file.group, document, validate(document, CatalogFile))
+            part = _Part(file.group, document, *_content(file, document))
         except InputError as error:
             findings += error.findings
             continue
@@ -65,6 +69,26 @@ def _validated(files: Sequence[Located], documents: Sequence[Document]) -> list[
     if findings:
         raise InputError(*findings)
     return parts
+
+
+def _content(file: Located, document: Document) -> tuple[CatalogFile, tuple[InputFile, ...]]:
+    """What one file says, with the models that it leaves to a configuration, and those files."""
+    models = document.data.get("models")
+    entries = models.items() if isinstance(models, dict) else ()
+    left = {key for key, entry in entries if isinstance(entry, dict) and "config" in entry}
+    if not left:
+        return validate(document, CatalogFile), ()
+    from planner.inputs.modelconfig.catalogued import catalogued_models  # noqa: PLC0415 - rare
+
+    stated = {key: entry for key, entry in entries if key not in left}
+    attempts = Attempts()
+    content = attempts.take(
+        lambda: validate(replace(document, data=document.data | {"models": stated}), CatalogFile)
+    )
+    read = attempts.take(lambda: catalogued_models(document, file, frozenset(left)))
+    if content is None or read is None:
+        raise InputError(*attempts.findings)
+    return content.model_copy(update={"models": content.models | read[0]}), read[1]
 
 
 def _merged(parts: Sequence[_Part]) -> tuple[Catalog, _Origin]:

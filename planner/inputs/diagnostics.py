@@ -14,9 +14,25 @@ if TYPE_CHECKING:
 
     from planner.inputs.document import Path
 
-__all__ = ["validate", "validate_values"]
+__all__ = ["Attempts", "validate", "validate_values"]
 
 M = TypeVar("M", bound=BaseModel)
+R = TypeVar("R")
+
+
+class Attempts:
+    """Collects the findings of steps that do not depend on each other."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+
+    def take(self, step: Callable[[], R]) -> R | None:
+        """Give the step's result, or None where it found mistakes."""
+        try:
+            return step()
+        except InputError as error:
+            self.findings += error.findings
+            return None
 
 
 def validate(document: Document, model: type[M]) -> M:

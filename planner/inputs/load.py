@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from planner.errors import Finding, InputError
+from planner.errors import InputError
 from planner.inputs.catalogs import merged_catalog
 from planner.inputs.consistency import inconsistencies
-from planner.inputs.diagnostics import validate
+from planner.inputs.diagnostics import Attempts, validate
 from planner.inputs.locate import Located, Role, given_files, shipped_files, used_files
 from planner.inputs.reader import read_document
 from planner.inputs.references import unknown_references
@@ -17,16 +17,15 @@ from planner.inputs.settle import settled_offers, settled_settings
 from planner.inputs.settled import InputFile, Inputs, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from planner.errors import Finding
     from planner.inputs.catalog import Catalog
     from planner.inputs.document import Document
     from planner.inputs.rules import RuleBook
 
 __all__ = ["default_settings", "load_catalog", "load_inputs", "load_rules"]
-
-R = TypeVar("R")
 
 
 def load_catalog(extra: Sequence[Path] = ()) -> tuple[Catalog, tuple[InputFile, ...]]:
@@ -58,7 +57,7 @@ def load_inputs(
     Raises InputError with all mistakes of all files, each with its place.
     """
     document = read_document(scenario)
-    attempts = _Attempts()
+    attempts = Attempts()
     folder = scenario.parent
     facts = attempts.take(lambda: merged_catalog(_all("catalog", catalog, document, folder)))
     book = attempts.take(lambda: gathered_rules(_all("rules", rules, document, folder)))
@@ -94,21 +93,6 @@ def _settled(
         offers=settled_offers(scenario, catalog, settings),
         files=files,
     )
-
-
-class _Attempts:
-    """Collects the findings of steps that do not depend on each other."""
-
-    def __init__(self) -> None:
-        self.findings: list[Finding] = []
-
-    def take(self, step: Callable[[], R]) -> R | None:
-        """Give the step's result, or None where it found mistakes."""
-        try:
-            return step()
-        except InputError as error:
-            self.findings += error.findings
-            return None
 
 
 def _in_order(findings: Sequence[Finding], scenario: Document) -> list[Finding]:

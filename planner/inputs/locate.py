@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
     from planner.inputs.document import Document
 
-__all__ = ["Located", "Role", "given_files", "open_documents", "shipped_files", "used_files"]
+__all__ = [
+    "Located",
+    "Role",
+    "fault_of_path",
+    "given_files",
+    "open_documents",
+    "shipped_files",
+    "used_files",
+]
 
 Role = Literal["catalog", "rules"]
 _SUFFIXES = (".yaml", ".yml")
@@ -79,7 +87,7 @@ def used_files(scenario: Document, folder: Path, role: Role) -> list[Located]:
     for position, name in enumerate(names if isinstance(names, tuple) else ()):
         if not isinstance(name, str):
             continue
-        fault = _fault(folder, name)
+        fault = fault_of_path(folder, name, "the scenario", "YAML file")
         if fault is None:
             found.append(Located(folder / name, str(folder / name), name, str(folder / name)))
         else:
@@ -89,23 +97,26 @@ def used_files(scenario: Document, folder: Path, role: Role) -> list[Located]:
     return found
 
 
-def _fault(folder: Path, name: str) -> tuple[str, str | None] | None:
-    """What is wrong with a used file's name, and what would mend it."""
+def fault_of_path(folder: Path, name: str, namer: str, sort: str) -> tuple[str, str | None] | None:
+    """What is wrong with the name of a file of this sort that `namer` gives, and what mends it.
+
+    A file may only name files of its own folder, spelled as on disk.
+    """
     if "://" in name:
-        return f"{name!r} is an address, only files are read", "save it beside the scenario"
+        return f"{name!r} is an address, only files are read", f"save it beside {namer}"
     path = Path(name)
     if path.is_absolute() or ".." in path.parts:
         return (
-            f"{name!r} leads out of the scenario's folder",
-            "put the file beside the scenario, or name it with an option of the command line",
+            f"{name!r} leads out of {namer}'s folder",
+            f"put the file beside {namer}, or name it with an option of the command line",
         )
     if fault := _case_fault(folder, path):
         return fault
     resolved = (folder / path).resolve()
     if not resolved.is_relative_to(folder.resolve()):
-        return f"{name!r} is a link that leads out of the scenario's folder", None
+        return f"{name!r} is a link that leads out of {namer}'s folder", None
     if not resolved.is_file():
-        return f"{name!r} is not an ordinary file", "name each YAML file by itself"
+        return f"{name!r} is not an ordinary file", f"name each {sort} by itself"
     return None
 
 

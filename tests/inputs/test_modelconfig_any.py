@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.inputs.modelconfig import parse_model_config
-from planner.inputs.modeltypes import MODEL_TYPES, REFUSED_TYPES
+from planner.inputs.modelconfig.types import MODEL_TYPES, REFUSED_TYPES
 
 if TYPE_CHECKING:
     from planner.inputs.catalog import Model

@@ -14,10 +14,15 @@ from typing import TYPE_CHECKING
 from planner.errors import InputError
 from planner.inputs.catalog import Model
 from planner.inputs.diagnostics import validate_values
-from planner.inputs.modelconfig.section import parse_config
 from planner.inputs.modelconfig.quantization import native_bits
+from planner.inputs.modelconfig.section import parse_config
 from planner.inputs.modelconfig.shape import read_shape
-from planner.inputs.modelconfig.types import FOREIGN_KEYS, MODEL_TYPES, REFUSED_TYPES, structure_keys
+from planner.inputs.modelconfig.types import (
+    FOREIGN_KEYS,
+    MODEL_TYPES,
+    REFUSED_TYPES,
+    structure_keys,
+)
 from planner.inputs.modelconfig.weights import count_parameters
 from planner.inputs.reader import read_bytes
 from planner.inputs.words import described, did_you_mean
@@ -47,7 +52,7 @@ def read_model_config(path: Path, *, shown_as: str | None = None) -> tuple[str, 
     if path.is_dir():
         path, name = path / "config.json", f"{name}/config.json"
     named = path.resolve().parent.name if path.name == "config.json" else path.stem
-    return parse_model_config(read_bytes(path, name), named, name)
+    return parse_model_config(read_bytes(path, name).replace(b"\r\n", b"\n"), named, name)
 
 
 def parse_model_config(content: bytes, named: str, shown_as: str) -> tuple[str, Model]:
@@ -109,12 +114,12 @@ def _kind(section: Section, whole: Section) -> ModelType:
     outer = REFUSED_TYPES.get(str(whole.data.get("model_type")))
     name = section.text_of("model_type")
     if name is None and whole.says("_class_name"):
-        whole.fault("_class_name", "is a diffusion pipeline and has no formula here", _INSTEAD)
+        _no_formula(whole, "_class_name", "is a diffusion pipeline")
     elif name is None and not section.findings:
         section.fault("model_type", "is missing, so nothing tells what the figures mean", _INSTEAD)
     elif outer or name in REFUSED_TYPES:
         reason = outer or REFUSED_TYPES[str(name)]
-        section.fault("model_type", f"{described(name)} {reason} and has no formula here", _INSTEAD)
+        _no_formula(section, "model_type", f"{described(name)} {reason}")
     elif name is not None and name not in MODEL_TYPES:
         near = did_you_mean(name, MODEL_TYPES)
         section.fault("model_type", f"{described(name)} has no formula here", near or _INSTEAD)
@@ -125,11 +130,15 @@ def _kind(section: Section, whole: Section) -> ModelType:
     return kind
 
 
+def _no_formula(section: Section, key: str, fault: str) -> None:
+    section.fault(key, f"{fault} and has no formula here", _INSTEAD)
+
+
 def _refuse_foreign(section: Section, kind: ModelType) -> None:
     """Refuse keys that would make the model another one than its type says."""
     for key, reason in FOREIGN_KEYS.items():
         if section.says(key):
-            section.fault(key, f"says that the model {reason} and has no formula here", _INSTEAD)
+            _no_formula(section, key, f"says that the model {reason}")
     for key, meaning in structure_keys(kind).items():
         if section.says(key):
             name = section.data["model_type"]

@@ -5,40 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planner.inputs.modelconfig.figures import MOST_LAYERS
+from planner.inputs.modelconfig.types import EXPERT_KEYS
+
 if TYPE_CHECKING:
+    from planner.inputs.modelconfig.figures import Reader
     from planner.inputs.modelconfig.section import Section
-    from planner.inputs.modelconfig.types import ModelType
 
-__all__ = ["EXPERTS", "MOST_LAYERS", "WIDEST", "Reader", "Sorts", "count_layers", "sort_layers"]
+__all__ = ["Sorts", "count_layers", "sort_layers"]
 
-MOST_LAYERS = 10_000
-WIDEST = 10_000_000
-
-EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
 _STEPS = ("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_freq")
-
-
-class Reader:
-    """Asks the configuration for figures by their usual names."""
-
-    def __init__(self, section: Section, kind: ModelType) -> None:
-        self.section = section
-        self.kind = kind
-
-    def must(self, name: str, most: int = WIDEST) -> int:
-        """Give a figure that must be there or have a default."""
-        found = self.may(name, most)
-        return self.section.count(*self._keys(name), most=most) if found is None else found
-
-    def may(self, name: str, most: int = WIDEST) -> int | None:
-        """Give a figure, what its absence stands for, or None."""
-        found = self.section.optional(*self._keys(name), most=most)
-        if found is None and all(self.section.data.get(key) is None for key in self._keys(name)):
-            return self.kind.defaults.get(name)
-        return found
-
-    def _keys(self, name: str) -> tuple[str, ...]:
-        return self.kind.names.get(name, (name,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +95,7 @@ def _every(section: Section, layers: int, what: str) -> int:
 
 def _mixture_layers(section: Section, layers: int) -> int:
     """Layers with experts instead of a dense block."""
-    if not any(section.says(key) for key in EXPERTS):
+    if not any(section.says(key) for key in EXPERT_KEYS):
         return 0
     if section.says("expert_layer_period"):
         return _every(section, layers, "expert_layer")

@@ -38,10 +38,8 @@ def native_bits(whole: Section, decoder: Section) -> int | None:
         return _bitsandbytes(section)
     if method == "compressed-tensors" or section.says("config_groups"):
         return _groups(section)
-    if method in _STATES_BITS:
+    if method in _STATES_BITS or (not method and section.says("bits")):
         return section.count("bits", "nbits", "w_bit", least=2, most=16)
-    if not method and section.says("bits"):
-        return section.count("bits", least=2, most=16)
     for name in (algorithm, method):
         if name in _WIDTHS:
             return _WIDTHS[name]

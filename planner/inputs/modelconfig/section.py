@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from planner.errors import Finding, InputError
+from planner.inputs.base import LARGEST_COUNT
 from planner.inputs.words import described
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ __all__ = ["Section", "parse_config"]
 
 LARGEST_CONFIG_BYTES = 4 * 1024 * 1024
 LONGEST_NUMBER = 40
-LARGEST_FIGURE = 10**9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +66,7 @@ class Section:
         """Whether the key is there and means something: neither null nor false, 0 or empty."""
         return bool(self.data.get(name))
 
-    def count(self, *names: str, least: int = 1, most: int = LARGEST_FIGURE) -> int:
+    def count(self, *names: str, least: int = 1, most: int = LARGEST_COUNT) -> int:
         """Give a whole number that must be there; where it is missing or wrong, note it."""
         found = self.optional(*names, least=least, most=most)
         if found is None:
@@ -75,7 +75,7 @@ class Section:
             return least
         return found
 
-    def optional(self, *names: str, least: int = 1, most: int = LARGEST_FIGURE) -> int | None:
+    def optional(self, *names: str, least: int = 1, most: int = LARGEST_COUNT) -> int | None:
         """Give a whole number under the first name that has one; None where none does."""
         present = [name for name in names if self.data.get(name) is not None]
         figures = {name: self._whole(name, least, most) for name in present}

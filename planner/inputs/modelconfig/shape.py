@@ -5,19 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.inputs.modelconfig.layers import (
-    EXPERTS,
-    MOST_LAYERS,
-    WIDEST,
-    Reader,
-    count_layers,
-    sort_layers,
-)
+from planner.inputs.modelconfig.figures import MOST_LAYERS, WIDEST, Reader
+from planner.inputs.modelconfig.layers import count_layers, sort_layers
 from planner.inputs.modelconfig.recurrence import LinearAttention, Mamba, Mamba2
+from planner.inputs.modelconfig.types import EXPERT_KEYS
 
 if TYPE_CHECKING:
-    from planner.inputs.modelconfig.section import Section
     from planner.inputs.modelconfig.recurrence import Recurrence
+    from planner.inputs.modelconfig.section import Section
     from planner.inputs.modelconfig.types import ModelType
 
 __all__ = ["Attention", "Latent", "Mixture", "Shape", "read_shape"]
@@ -229,7 +224,7 @@ _SHARED = (
 
 def _mixture(reader: Reader, layers: int) -> Mixture:
     section = reader.section
-    experts = section.count(*EXPERTS, most=100_000)
+    experts = section.count(*EXPERT_KEYS, most=100_000)
     per_token = section.count(
         "num_experts_per_tok", "experts_per_token", "num_experts_per_token", most=100_000
     )

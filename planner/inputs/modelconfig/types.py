@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FOREIGN_KEYS", "MODEL_TYPES", "REFUSED_TYPES", "ModelType", "structure_keys"]
+__all__ = [
+    "EXPERT_KEYS",
+    "FOREIGN_KEYS",
+    "MODEL_TYPES",
+    "REFUSED_TYPES",
+    "ModelType",
+    "structure_keys",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +296,7 @@ FOREIGN_KEYS: Final[dict[str, str]] = {
 }
 """Keys that make a model another one than its type says, wherever they mean something."""
 
-_EXPERT_KEYS = ("num_local_experts", "num_experts", "n_routed_experts")
+EXPERT_KEYS = ("num_local_experts", "num_experts", "n_routed_experts")
 _LATENT_KEYS = ("kv_lora_rank",)
 _MAMBA_KEYS = (
     *("hybrid_override_pattern", "mamba_d_state", "mamba_n_heads", "mamba_num_heads"),
@@ -301,7 +308,7 @@ _DELTA_KEYS = ("full_attention_interval", "linear_num_value_heads", "linear_valu
 def structure_keys(kind: ModelType) -> dict[str, str]:
     """Keys that have no meaning in this kind of model, and what they stand for."""
     without = {
-        "a mixture of experts": () if kind.experts else _EXPERT_KEYS,
+        "a mixture of experts": () if kind.experts else EXPERT_KEYS,
         "latent attention": () if kind.latent else _LATENT_KEYS,
         "Mamba layers": () if kind.recurrence in ("mamba", "mamba2") else _MAMBA_KEYS,
         "linear attention": () if kind.recurrence == "delta" else _DELTA_KEYS,
