@@ -79,5 +79,5 @@ class World:
         """The job on so many GPUs of a type, whatever counts the rules would choose."""
         count = Known(Fraction(gpus), "GPUs", "measured")
         gpu = gpu_facts(gpu_type, self.catalog)
-        tried = Tries(self.sizer.reasoning(job)).at(Fraction(gpus)).within(gpu, GPU_FACTS)
+        tried = Tries(self.sizer.reasoning(job)).at(gpus).within(gpu, GPU_FACTS)
         return tried.within({"gpus": count}, frozenset({"gpus"}))

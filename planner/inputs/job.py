@@ -108,8 +108,13 @@ class Tune(Frozen):
     """Whether activations are computed again in the backward pass rather than kept."""
     attention_kernel: Literal["flash", "sdpa", "eager"] = "flash"
     """`eager` keeps the whole matrix of attention scores."""
-    loss_kernel: Literal["plain", "fused", "fused-linear"] = "plain"
-    """`fused-linear` never keeps the logits of all tokens."""
+    loss_kernel: Literal["plain", "plain-fp32-logits", "fused", "fused-linear"] = "plain"
+    """`plain-fp32-logits` widens all logits inside the model, as transformers did before 4.45;
+    `fused-linear` never keeps the logits of all tokens."""
+    layer_kernels: Literal["plain", "fused"] = "plain"
+    """`fused`: norms and gates in one kernel each (Liger, Transformer Engine, torch.compile)."""
+    packing: bool = True
+    """Whether all samples are as long as `sequence`; others make the allocator's cache grow."""
     sharding: Sharding = "fsdp"
     """How several GPUs share the work; `none` keeps the job on one GPU."""
     offload: Literal["none", "optimizer", "all"] = "none"
@@ -255,8 +260,12 @@ class Job(Frozen):
     """Growth of `count` from quarter to quarter, rounded up."""
     gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """GPU types it may use; all that the rules allow if left out."""
+    sites: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+    """Sites it may run at; all if left out."""
+    labels: tuple[Name, ...] = ()
+    """Labels that a site must carry for it to run there."""
     team: Name | None = None
-    """Who asks for it; shown in reports."""
+    """Who asks for it and pays for it; one of `teams` where the scenario lists any."""
     note: str | None = None
     """For readers; nothing is computed from it."""
 

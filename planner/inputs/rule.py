@@ -113,10 +113,19 @@ class Condition(Frozen):
 
     def holds(self, value: Value | None) -> bool:
         """Whether a fact of this value, None where unknown, meets the condition."""
-        if value is None:
-            return self.known is False
+        return self._test(value)
+
+    @cached_property
+    def _test(self) -> Callable[[Value | None], bool]:
         if self.known is False:
-            return False
+            return lambda value: value is None
+        wanted = self._tests.one_of
+        words = frozenset(one for one in wanted if isinstance(one, str))
+        if len(words) == len(wanted) > 0 and not self.not_in and not self._tests.bounds:
+            return lambda value: isinstance(value, str) and value in words
+        return lambda value: value is not None and self._meets(value)
+
+    def _meets(self, value: Value) -> bool:
         tests = self._tests
         if tests.one_of and not _among(tests.one_of, value):
             return False

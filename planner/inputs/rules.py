@@ -11,7 +11,7 @@ from planner.inputs.rule import Rule, by_result, needs
 from planner.inputs.rulecheck import mistakes, unplaced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable
 
     from planner.errors import Finding
 
@@ -67,32 +67,36 @@ class RuleBook(Frozen):
                 return rule
         raise KeyError(name)
 
+    def using(self, name: str) -> tuple[Rule, ...]:
+        """Rules that ask for this name and give a result."""
+        return self._users.get(name, ())
+
+    @cached_property
+    def _users(self) -> dict[str, tuple[Rule, ...]]:
+        found: dict[str, list[Rule]] = {}
+        for rule in self.rules.values():
+            if rule.gives is not None:
+                for name in needs(rule):
+                    found.setdefault(name, []).append(rule)
+        return {name: tuple(users) for name, users in found.items()}
+
     def depending_on(
-        self, facts: frozenset[str], settled: frozenset[str] = frozenset()
+        self,
+        facts: Iterable[str],
+        settled: Container[str] = (),
+        speaks: Callable[[Rule], object] = lambda _: True,
     ) -> frozenset[str]:
         """Names of results that change with any of these facts, directly or through other rules.
 
-        What is `settled` changes no more, and nothing changes through it.
+        What is `settled` changes no more, and a rule for which `speaks` is false passes nothing on.
         """
-        key = (facts, settled)
-        if key not in self._dependents:
-            self._dependents[key] = _closure(self, facts, settled)
-        return self._dependents[key]
-
-    @cached_property
-    def _dependents(self) -> dict[tuple[frozenset[str], frozenset[str]], frozenset[str]]:
-        return {}
-
-
-def _closure(book: RuleBook, facts: Iterable[str], settled: frozenset[str]) -> frozenset[str]:
-    found = set(facts)
-    grown = True
-    while grown:
-        grown = False
-        for name, rules in book.by_result.items():
-            if name in found or name in settled:
-                continue
-            if any(found & needs(rule) for rule in rules):
+        found = set(facts)
+        waiting = list(found)
+        while waiting:
+            for rule in self.using(waiting.pop()):
+                name = rule.gives
+                if name is None or name in found or name in settled or not speaks(rule):
+                    continue
                 found.add(name)
-                grown = True
-    return frozenset(found)
+                waiting.append(name)
+        return frozenset(found)

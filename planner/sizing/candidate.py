@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, overload
+
+from pydantic_core import core_schema
 
 from planner.inputs.base import Frozen
 from planner.inputs.expression import with_figures
 from planner.sizing.memory import Memory
 
 if TYPE_CHECKING:
-    from pydantic import ConfigDict
+    from pydantic import ConfigDict, GetCoreSchemaHandler
 
-__all__ = ["Candidate", "Quantity", "Rejection", "SizedJob", "Sizing", "Step"]
+__all__ = ["Candidate", "Quantity", "Rejection", "SizedJob", "Sizing", "Step", "Trace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,57 @@ class Step:
         return with_figures(self.formula, figures)
 
 
+class Trace(Sequence[Step]):
+    """Steps that are written when somebody reads them: few of the candidates that are sized are."""
+
+    def __init__(self, write: Callable[[], tuple[Step, ...]]) -> None:
+        self._write = write
+
+    @cached_property
+    def _steps(self) -> tuple[Step, ...]:
+        return self._write()
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
+        """Give one step, or some."""
+        return self._steps[index]
+
+    def __len__(self) -> int:
+        """How many steps there are."""
+        return len(self._steps)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to any sequence of the same steps."""
+        return isinstance(other, Sequence) and self._steps == tuple(other)
+
+    def __hash__(self) -> int:
+        """As the steps."""
+        return hash(self._steps)
+
+
+class _AsSteps:
+    """Reads and stores a trace as the list of its steps."""
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        steps = handler.generate_schema(tuple[Step, ...])
+        return core_schema.json_or_python_schema(
+            json_schema=steps,
+            python_schema=core_schema.union_schema(
+                [core_schema.is_instance_schema(Trace), steps], mode="left_to_right"
+            ),
+            serialization=core_schema.wrap_serializer_function_ser_schema(
+                lambda trace, store: store(tuple(trace)), schema=steps
+            ),
+        )
+
+
 class Candidate(Frozen):
     """A feasible way to run one unit of a job: GPU type × count, with its needs."""
 
@@ -67,11 +122,13 @@ class Candidate(Frozen):
     """For the tuned asset; 0 for other jobs."""
     hours: float | None
     """Run time of one tuning run; None where the job names no dataset."""
+    replicas: int = 1
+    """Copies of all this that one unit needs here to keep up with its load; 1 without a load."""
     may_span: bool
-    """Whether a unit may take several whole nodes where one does not hold its GPUs."""
+    """Whether a copy may take several whole nodes where one does not hold its GPUs."""
     decided_by: str
     """What set the count: `memory`, `baseline`, `floor`, `deadline`, `parallelism` or `stated`."""
-    trace: tuple[Step, ...]
+    trace: Annotated[Sequence[Step], _AsSteps()]
 
 
 class Rejection(Frozen):
@@ -112,4 +169,6 @@ class SizedJob(Frozen):
     team: str | None
     units: tuple[int, ...]
     """Units to place in each quarter: count × replicas."""
+    sites: tuple[str, ...] = ()
+    """Sites at which it may run, sorted; empty: any."""
     sizing: Sizing

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from planner.inputs.rulecheck import PLACEHOLDER
-from planner.sizing.candidate import Candidate, Rejection
+from planner.sizing.candidate import Candidate, Rejection, Trace
 from planner.sizing.memory import MEMORY_RESULTS, memory_at
 from planner.sizing.subject import GPU_FACTS
 from planner.sizing.trace import walk
@@ -15,6 +14,7 @@ from planner.sizing.tries import COUNT_FACTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from fractions import Fraction
 
     from planner.inputs.rule import Rule
     from planner.inputs.rules import RuleBook
@@ -48,17 +48,21 @@ _SHOWN: Final = (
 
 _SHOWN_WITH_HOURS: Final = ("hours", "hours_allowed")
 
+_LOAD: Final = "requests_per_second"
+"""What a job states for which the replicas follow from throughput."""
+_REPLICAS: Final = "replicas_for_load"
+
 _FREE: Final = "free_gb_per_gpu"
 _COUNT: Final = frozenset({"gpus_needed", "gpus"}) | COUNT_FACTS
 _MB_PER_GB: Final = 1000
 
 
 class Placement(NamedTuple):
-    """A candidate, the situation it was settled in, and all that it was derived from."""
+    """A candidate, the situation it was settled in, and what was asked for there."""
 
     candidate: Candidate
     situation: Reasoning
-    derived: tuple[Derivation, ...]
+    roots: tuple[Derivation | None, ...]
 
 
 class Counter:
@@ -92,7 +96,7 @@ class Counter:
         Where the peak of memory is known, one count after another is tried until it fits; else the
         rules give the count. One that a rule refuses, or that is too slow, gives way to the next.
         """
-        asked = (*NEEDED, _FREE) if job.by_peak else NEEDED
+        asked = _asked(job)
         search = _Search(gpu_type, gpu, job)
         search.pass_over_what_cannot_fit(self._limits)
         while True:
@@ -135,9 +139,14 @@ class Counter:
 
     def _placement(self, search: _Search, at: Reasoning) -> Placement:
         gpus = _number(at, "gpus")
-        hours = at.number("hours")
-        shown = _SHOWN if hours is None else (*_SHOWN, *_SHOWN_WITH_HOURS)
-        derived = (*search.too_few(), *walk(at.derive(name) for name in shown))
+        hours, replicas = at.number("hours"), at.number(_REPLICAS)
+        shown = (
+            *_SHOWN,
+            *(() if hours is None else _SHOWN_WITH_HOURS),
+            *(() if replicas is None else (_REPLICAS,)),
+        )
+        too_few, roots = search.too_few(), tuple(at.derive(name) for name in shown)
+        recorder = search.job.recorder
         candidate = Candidate(
             gpu_type=search.gpu_type,
             gpus=ceil(gpus),
@@ -148,11 +157,12 @@ class Counter:
             memory_mb=ceil(_number(at, "host_memory_gb") * _MB_PER_GB),
             storage_mb=ceil((at.number("storage_gb") or 0) * _MB_PER_GB),
             hours=None if hours is None else float(hours),
+            replicas=1 if replicas is None else ceil(replicas),
             may_span=_number(at, "nodes_at_most") > 1,
             decided_by=search.raised_by or _decided_by(at),
-            trace=search.job.recorder.steps(derived),
+            trace=Trace(lambda: recorder.steps((*too_few, *walk(roots)))),
         )
-        return Placement(candidate, at, derived)
+        return Placement(candidate, at, roots)
 
 
 class _Search:
@@ -168,20 +178,28 @@ class _Search:
         """What a count above the need for memory is owed to."""
         self.job = job
         self._gpu = gpu
-        self._gpus: Fraction | None = job.counted(Fraction(1)) if job.by_peak else None
-        self._passed_over: Fraction | None = None
-        self._enough: Fraction | None = None
+        self._gpus: int | None = job.counted(1) if job.by_peak else None
+        self._situations: dict[tuple[int, int | None], Reasoning] = {}
+        self._passed_over: int | None = None
+        self._enough: int | None = None
         """The smallest count that fits; larger ones are owed to something else."""
 
     def situation(self) -> Reasoning:
         """The job on the count that is being tried."""
         if self._gpus is None:
             alone = self.job.job.within(self._gpu, GPU_FACTS)
-            self._gpus = alone.number("gpus")
-            if self._gpus is None:
+            stated = alone.number("gpus")
+            if stated is None:
                 return alone
+            self._gpus = ceil(stated)
         raised = self._enough if self._enough != self._gpus else None
-        return self.job.on(self._gpu, self._gpus, raised)
+        return self._at(self._gpus, raised)
+
+    def _at(self, gpus: int, enough: int | None = None) -> Reasoning:
+        key = (gpus, enough)
+        if key not in self._situations:
+            self._situations[key] = self.job.on(self._gpu, gpus, enough)
+        return self._situations[key]
 
     def pass_over_what_cannot_fit(self, limits: tuple[Rule, ...]) -> None:
         """Go past the counts whose need, alike on every GPU type, is more than this one offers."""
@@ -199,7 +217,7 @@ class _Search:
     def too_few(self) -> tuple[Derivation, ...]:
         """What was missing at the next smaller count, if the peak did not fit there."""
         if self.too_small is None and self._passed_over is not None:
-            self.too_small = self.job.on(self._gpu, self._passed_over).derive(_FREE)
+            self.too_small = self._at(self._passed_over).derive(_FREE)
         return () if self.too_small is None else (self.too_small,)
 
     def settle(self) -> None:
@@ -209,11 +227,18 @@ class _Search:
     def widen(self, objection: Rejection) -> bool:
         """Go on to the next count that the rules allow; false where a job states its own."""
         self.objection = objection
-        before = self._gpus or Fraction(0)
+        before = self._gpus or 0
         if not self.job.by_peak:
             self.settle()
         self._gpus = self.job.counted(before + 1)
         return self._gpus > before
+
+
+def _asked(job: Tries) -> tuple[str, ...]:
+    """Results without which there is no candidate for this job."""
+    by_peak = (_FREE,) if job.by_peak else ()
+    by_load = () if job.job.derive(_LOAD) is None else (_REPLICAS,)
+    return (*NEEDED, *by_peak, *by_load)
 
 
 def _names(rule: Rule) -> set[str]:

@@ -62,6 +62,7 @@ def deployment(
         derived_by=delay.known.origin.removeprefix("rule "),
         team=job.team,
         units=units,
+        sites=scenario.sites_of(job),
         sizing=sizer.size(Job(serve=serve), origins),
     )
 

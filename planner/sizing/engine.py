@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from planner.errors import Finding, InputError
 from planner.inputs.expression import ExpressionError
 from planner.inputs.facts import FACTS
-from planner.inputs.rule import Value, needs, value_text
+from planner.inputs.rule import Value, value_text
 from planner.inputs.rulecheck import PLACEHOLDER
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ class _Open(NamedTuple):
     """What is still to be decided."""
     assumed: tuple[str, ...]
     """What nobody stated and the settled conditions rest on."""
+    names: frozenset[str]
+    """All that is still asked for."""
 
 
 class Reasoning:
@@ -75,16 +77,17 @@ class Reasoning:
         self._book = book
         self._facts = facts
         self._parent = parent
-        self._settled: frozenset[str] = frozenset(facts.keys() & book.by_result.keys())
-        self._own: frozenset[str] = frozenset()
-        if parent is not None:
-            self._own = book.depending_on(vocabulary.union(facts), parent._settled)
-            self._settled |= parent._settled
         self._outermost: Reasoning = parent._outermost if parent is not None else self
-        self._held: dict[str, bool] = {}
-        self._derived: dict[str, Derivation | None] = {}
+        self._settled: frozenset[str] = frozenset(facts.keys() & book.by_result.keys())
         self._opened: dict[str, _Open | None] = {}
         self._givers: dict[str, tuple[_Open, ...]] = {}
+        self._changing: dict[tuple[frozenset[str], frozenset[str]], frozenset[str]] = {}
+        self._own: frozenset[str] = frozenset()
+        if parent is not None:
+            self._own = parent._change(vocabulary.union(facts))
+            self._settled |= parent._settled
+        self._held: dict[str, bool] = {}
+        self._derived: dict[str, Derivation | None] = {}
 
     def within(self, facts: Mapping[str, Known], vocabulary: frozenset[str]) -> Reasoning:
         """Reason on with more facts; they may settle what was derived, not restate a fact."""
@@ -114,14 +117,17 @@ class Reasoning:
 
     def holds(self, rule: Rule) -> bool:
         """Whether an exclusion or warning applies: it speaks, and its formula comes out true."""
-        if self._parent is not None and self._own.isdisjoint(needs(rule)):
+        opened = self._outermost._open(rule)
+        if opened is None:
+            return False
+        if self._parent is not None and self._own.isdisjoint(opened.names):
             return self._parent.holds(rule)
         if rule.id not in self._held:
-            self._held[rule.id] = self._holds(self._outermost._open(rule))
+            self._held[rule.id] = self._holds(opened)
         return self._held[rule.id]
 
-    def _holds(self, held: _Open | None) -> bool:
-        if held is None or not self._speaks(held):
+    def _holds(self, held: _Open) -> bool:
+        if not self._speaks(held):
             return False
         if held.rule.expression is None:
             return True
@@ -201,7 +207,31 @@ class Reasoning:
                 return None
             elif known.origin == ASSUMED:
                 assumed.append(_left_open(name, known))
-        return _Open(rule, tuple(conditions), tuple(assumed))
+        names = frozenset(name for name, _ in conditions).union(rule.inputs)
+        return _Open(rule, tuple(conditions), tuple(assumed), names)
+
+    def _change(self, facts: frozenset[str]) -> frozenset[str]:
+        """What changes with these facts, for all that this situation leaves open."""
+        key = (facts, self._settled)
+        wide = self._outermost._changing.get(key)
+        if wide is None:
+            wide = self._book.depending_on(facts, self._settled, self._outermost._open)
+            self._outermost._changing[key] = wide
+        if self._parent is None:
+            return wide
+        if key not in self._changing:
+            opened = self._outermost._open
+            self._changing[key] = self._book.depending_on(
+                facts, self._settled, lambda rule: self._may_speak(opened(rule), wide)
+            )
+        return self._changing[key]
+
+    def _may_speak(self, opened: _Open | None, undecided: frozenset[str]) -> bool:
+        """Whether a rule can speak once these names, which change, are known."""
+        return opened is not None and all(
+            name in undecided or condition.holds(self.value(name))
+            for name, condition in opened.conditions
+        )
 
     def _largest_floor(self, name: str, speaking: Sequence[_Open]) -> Derivation | None:
         """Several floors may hold at once, the largest counts; anything else is a contradiction."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.sizing.candidate import Rejection, SizedJob, Sizing
@@ -13,6 +12,7 @@ from planner.sizing.deploy import deployment
 from planner.sizing.engine import Known, Reasoning
 from planner.sizing.memory import memory_at
 from planner.sizing.subject import GPU_FACTS, gpu_facts, job_facts, setting_facts
+from planner.sizing.trace import walk
 from planner.sizing.tries import Tries
 from planner.sizing.words import summary
 
@@ -90,6 +90,7 @@ class Sizer:
                     derived_by=None,
                     team=job.team,
                     units=tuple(count * replicas for count in counts),
+                    sites=scenario.sites_of(job),
                     sizing=sizing,
                 )
             )
@@ -101,7 +102,7 @@ class Sizer:
 
     def memory(self, job: Job, gpus: int) -> Memory | None:
         """Peak of each GPU on so many of any type; None where the job says too little for it."""
-        return memory_at(Tries(self.reasoning(job)).at(Fraction(gpus)))
+        return memory_at(Tries(self.reasoning(job)).at(gpus))
 
     def reasoning(self, job: Job, origins: dict[str, str] | None = None) -> Reasoning:
         """What is known of a job before a GPU type is chosen."""
@@ -131,7 +132,7 @@ class Sizer:
                 placements.append(outcome)
         return Sizing(
             id=hashlib.sha256(repr(key).encode()).hexdigest()[:12],
-            summary=summary(job),
+            summary=summary(job, reasoning.number("weight_bits")),
             candidates=tuple(placed.candidate for placed in placements),
             rejections=tuple(rejections),
             assumptions=_assumptions(placements),
@@ -195,9 +196,8 @@ def _warned(rule: Rule, situation: Reasoning) -> str:
 
 
 def _assumptions(placements: Iterable[Placement]) -> tuple[str, ...]:
-    return tuple(
-        sorted({text for placed in placements for one in placed.derived for text in one.assumed})
-    )
+    roots = (root for placed in placements for root in placed.roots)
+    return tuple(sorted({text for one in walk(roots) for text in one.assumed}))
 
 
 def _specification(job: Job) -> tuple[object, ...]:

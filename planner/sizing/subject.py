@@ -103,6 +103,8 @@ def _tune(tune: Tune) -> Mapping[str, Plain]:
         "gradient_checkpointing": tune.gradient_checkpointing,
         "attention_kernel": tune.attention_kernel,
         "loss_kernel": tune.loss_kernel,
+        "layer_kernels": tune.layer_kernels,
+        "packing": tune.packing,
         "sharding": tune.sharding,
         "offload": tune.offload,
         "adapter_targets": tune.adapter_targets,

@@ -26,6 +26,7 @@ _STATED = {
     "gradient_checkpointing": "checkpointing {}",
     "attention_kernel": "{} attention",
     "loss_kernel": "{} loss",
+    "layer_kernels": "{} layer kernels",
     "sharding": "sharding {}",
     "offload": "offload {}",
 }

@@ -50,7 +50,8 @@ class Run(NamedTuple):
     kind: str = "allocator_peak_mb"
 
 
-QKVO = {"adapter_targets": "attention"}
+OLD = {"loss_kernel": "plain-fp32-logits"}
+QKVO = OLD | {"adapter_targets": "attention"}
 KEPT = {
     "gradient_checkpointing": "off",
     "adapter_targets": "qv",
@@ -62,6 +63,7 @@ LINEAR = {"loss_kernel": "fused-linear"}
 FMS = "fms-acceleration 876e2ed6fc scripts/benchmarks/refs/"
 LITGPT = "litgpt 26857050fe "
 SWIFT = "ms-swift 3602360a56 examples/train/"
+TORCHTITAN = "torchtitan b5bcd76c benchmarks/llama3_h100_202412_torchtitan.md Table 1"
 NEMO = "NeMo Automodel 36044ad3d1 docs/guides/gradient-checkpointing.mdx L152-166 "
 
 RUNS = [
@@ -113,7 +115,7 @@ RUNS = [
         1304,
         KEPT,
         29.07e9,
-        0.02,
+        0.08,
     ),
     Run(
         LITGPT + "tutorials/resource-tables.md L51",
@@ -124,7 +126,7 @@ RUNS = [
         1034,
         KEPT,
         16.92e9,
-        0.03,
+        0.04,
     ),
     Run(
         LITGPT + "config_hub/finetune/README.md L76",
@@ -135,9 +137,36 @@ RUNS = [
         512,
         {"gradient_checkpointing": "off", "gradient_accumulation": 2},
         14.10e9,
+        0.05,
+    ),
+    Run(NEMO + "row FSDP + GC", "llama-3.2-1b", "full", 8, 64, 2048, OLD, 33.06e9, 0.04),
+    Run(
+        NEMO + "row FSDP",
+        "llama-3.2-1b",
+        "full",
+        8,
+        64,
+        2048,
+        OLD | {"gradient_checkpointing": "off", "layer_kernels": "fused"},
+        47.59e9,
         0.02,
     ),
-    Run(NEMO + "row FSDP + GC", "llama-3.2-1b", "full", 8, 64, 2048, {}, 33.06e9, 0.06),
+    Run(
+        TORCHTITAN,
+        "llama-3.1-8b",
+        "full",
+        8,
+        16,
+        8192,
+        {
+            "gradient_checkpointing": "selective",
+            "precision": "bf16-mixed",
+            "optimizer": "adamw-fused",
+        },
+        82.4 * GIB,
+        0.03,
+        "reserved_mb",
+    ),
     Run(
         SWIFT + "flash_attention_3/transformers.sh",
         "qwen2.5-7b",
@@ -278,10 +307,12 @@ MORE = [
     ({"sharding": "zero-2"}, FULL | {"precision": "bf16-mixed"}, 4),
     ({"double_quantization": False}, BASE | {"method": "qlora"}, 1),
     ({"base_bits": 8}, BASE | {"method": "qlora"}, 1),
+    ({"loss_kernel": "plain-fp32-logits"}, BASE, 1),
 ]
 LESS = [
     ({"loss_kernel": "fused"}, BASE, 1),
     ({"loss_kernel": "fused-linear"}, BASE, 1),
+    ({"layer_kernels": "fused"}, BASE | {"gradient_checkpointing": "off"}, 1),
     ({"method": "qlora"}, BASE, 1),
     ({"gradient_accumulation": 4}, BASE, 1),
     ({"gradient_checkpointing": "selective"}, BASE | {"gradient_checkpointing": "off"}, 1),
@@ -309,6 +340,18 @@ def test_what_asks_for_more_takes_more(memory, change, job, gpus):
 @pytest.mark.parametrize(("change", "job", "gpus"), LESS, ids=lambda value: str(value)[:50])
 def test_what_saves_memory_takes_less(memory, change, job, gpus):
     assert memory(gpus, **(job | change)).peak_mb < memory(gpus, **job).peak_mb
+
+
+def test_samples_of_varied_length_grow_the_cache_and_not_the_need(memory):
+    packed, varied = (memory(1, **BASE, packing=packing) for packing in (True, False))
+    assert varied.reserved_mb > 1.2 * packed.reserved_mb
+    assert varied.needed_mb == packed.needed_mb
+
+
+@pytest.mark.parametrize("method", ["full", "lora", "qlora"])
+def test_fp8_is_sized_like_bf16(memory, method):
+    job = BASE | {"method": method}
+    assert memory(4, **job, precision="fp8") == memory(4, **job, precision="bf16")
 
 
 SHARDED = strategies.sampled_from(["fsdp", "zero-3", "zero-2", "zero-1", "tensor", "pipeline"])
