@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.jobcheck import contradictions
+from planner.inputs.moneycheck import unusable
 from planner.inputs.quarter import Quarter
+from planner.inputs.sitecheck import misplaced
 from planner.inputs.spelling import LARGEST_COUNT_PER_QUARTER
+from planner.inputs.teamcheck import misassigned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,10 +34,13 @@ def inconsistencies(document: Document, scenario: Scenario, catalog: Catalog) ->
     """Find what contradicts itself, the horizon, or the catalog; unknown names are passed over."""
     for faults in (
         _horizon(scenario.horizon),
-        _policies(scenario),
+        _policies(scenario, catalog),
         _nodes(scenario, catalog),
         _prices(scenario, catalog),
+        unusable(scenario, catalog),
         _jobs(scenario, catalog),
+        misplaced(scenario, catalog),
+        misassigned(scenario, catalog),
     ):
         for fault in faults:
             yield document.finding(fault.path, fault.message, fault.hint, at_key=fault.at_key)
@@ -54,12 +60,13 @@ def _horizon(horizon: Horizon) -> Iterator[_Fault]:
         )
 
 
-def _policies(scenario: Scenario) -> Iterator[_Fault]:
+def _policies(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
     policies = scenario.policies
     for position, gpu_type in enumerate(policies.excluded_gpu_types):
         if gpu_type in (policies.allowed_gpu_types or ()):
             path = ("policies", "excluded_gpu_types", position)
             yield _Fault(path, f"{gpu_type!r} is both allowed and excluded", "keep one of them")
+    yield from _growth(scenario, catalog)
     if isinstance(policies.spare_nodes, dict):
         in_play = {owned.node_type for owned in scenario.fleet.values()}
         in_play |= {offer.node_type for offer in scenario.offers.values()}
@@ -71,6 +78,20 @@ def _policies(scenario: Scenario) -> Iterator[_Fault]:
                     f"in play: {', '.join(sorted(in_play))}" if in_play else None,
                     at_key=True,
                 )
+
+
+def _growth(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
+    node_types = {owned.node_type for owned in scenario.fleet.values()}
+    node_types |= {offer.node_type for offer in scenario.offers.values()}
+    in_play = {catalog.nodes[name].gpu_type for name in node_types if name in catalog.nodes}
+    for gpu_type in scenario.policies.growth_reserve:
+        if gpu_type in catalog.gpus and gpu_type not in in_play:
+            yield _Fault(
+                ("policies", "growth_reserve", gpu_type),
+                f"{gpu_type!r} is neither owned nor offered here",
+                f"in play: {', '.join(sorted(in_play))}" if in_play else None,
+                at_key=True,
+            )
 
 
 def _nodes(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
@@ -105,7 +126,10 @@ def _prices(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
         buys = offer.kind == "buy"
         key = "price_usd" if buys else "price_usd_per_gpu_hour"
         own = offer.price_usd if buys else offer.price_usd_per_gpu_hour
-        if own is None and offer.node_type not in (book.purchase if buys else book.rent):
+        listed = (offer.kind == "buy" and offer.node_type in book.purchase) or (
+            offer.kind == "rent" and offer.node_type in book.rent
+        )
+        if own is None and not listed:
             yield _Fault(
                 ("offers", name),
                 f"price book {book.header.id!r} has no price to {offer.kind} {offer.node_type!r}",

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from planner.inputs.base import (
-    Count,
     Day,
     Frozen,
     Name,
-    Number,
     PositiveCount,
-    PositiveNumber,
     Share,
 )
+from planner.inputs.finance import Budget, Finance
 from planner.inputs.job import Job
+from planner.inputs.offer import FleetEntry, Offer, PriceBreak
 from planner.inputs.quarter import Quarter
-from planner.inputs.spelling import LARGEST_FLEET, CountByNodeType, Format
+from planner.inputs.site import Racks, Site
+from planner.inputs.spelling import CountByNodeType, Format
+from planner.inputs.team import Team
 
 __all__ = [
+    "Budget",
     "Finance",
     "FleetEntry",
     "Horizon",
     "Offer",
     "Policies",
+    "PriceBreak",
+    "Racks",
     "Scenario",
+    "Site",
+    "Team",
     "UserFiles",
 ]
 
@@ -42,50 +48,6 @@ class Horizon(Frozen):
     """Earliest day an order can be placed; the first day of the first quarter if left out."""
 
 
-class FleetEntry(Frozen):
-    """Nodes that are owned already."""
-
-    node_type: str
-    """Node type id of the catalog."""
-    count: Annotated[PositiveCount, Field(le=LARGEST_FLEET)]
-    """Nodes owned, in service over the whole horizon."""
-    site: Name = "main"
-    """Where they stand; nodes of one type and site form a pool."""
-
-
-class Offer(Frozen):
-    """Nodes that may be bought or rented; a price left out comes from the price book."""
-
-    node_type: str
-    """Node type id of the catalog."""
-    kind: Literal["buy", "rent"]
-    """To buy for good, or to rent whole for a quarter."""
-    site: Name = "main"
-    """Where they will stand."""
-    price_usd: PositiveNumber | None = None
-    """Buy only: price of one node."""
-    price_usd_per_gpu_hour: PositiveNumber | None = None
-    """Rent only: price of one GPU for one hour; a node is rented whole for a whole quarter."""
-    price_date: Day | None = None
-    """Day of the price stated here."""
-    quote: Name | None = None
-    """Quote or contract reference; without one a price counts as illustrative."""
-    lead_time_weeks: Annotated[Count, Field(le=520)] = 0
-    """Order to in service."""
-    maximum: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
-    """Buy: nodes over the whole horizon. Rent: nodes at any one time."""
-
-    @model_validator(mode="after")
-    def _price_matches_kind(self) -> Offer:
-        if self.kind == "buy" and self.price_usd_per_gpu_hour is not None:
-            raise ValueError(
-                "an offer to buy takes `price_usd` (per node), not `price_usd_per_gpu_hour`"
-            )
-        if self.kind == "rent" and self.price_usd is not None:
-            raise ValueError("an offer to rent takes `price_usd_per_gpu_hour`, not `price_usd`")
-        return self
-
-
 class Policies(Frozen):
     """House rules of this scenario."""
 
@@ -93,27 +55,16 @@ class Policies(Frozen):
     """Share of each GPU's memory kept free, on top of the margins in the formulas."""
     spare_nodes: CountByNodeType = 0
     """Nodes kept empty in each pool that runs a job: one figure for all, or by node type."""
+    growth_reserve: dict[str, Annotated[Share, Field(ge=0, lt=1)]] = Field(default_factory=dict)
+    """Share of the GPUs in service that no job holds, by GPU type, for growth."""
     allowed_gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Only these GPU types may be used; all if left out."""
     excluded_gpu_types: tuple[str, ...] = ()
     """GPU types that may not be used."""
     waived_rules: dict[str, Name] = Field(default_factory=dict)
     """Exclusion rules that do not hold here: rule id and the reason, both printed in the plan."""
-
-
-class Finance(Frozen):
-    """Parameters of the cost; one left out takes a policy rule's value, as an assumption."""
-
-    discount_rate_per_year: Annotated[Share, Field(ge=0, le=1)] | None = None
-    """Rate at which later money counts less."""
-    useful_life_years: PositiveNumber | None = None
-    """Straight-line life; what is left of it at the end of the horizon is the residual value."""
-    support_share_per_year: Annotated[Share, Field(ge=0, le=1)] | None = None
-    """Yearly support as a share of the purchase price."""
-    energy_usd_per_kwh: Annotated[Number, Field(ge=0)] | None = None
-    """Price of electricity, USD per kWh."""
-    pue: Annotated[Number, Field(ge=1, le=5)] | None = None
-    """Power usage effectiveness: facility power over computer power."""
+    charge_idle: Literal["separate", "spread"] = "separate"
+    """Who pays for GPUs that no job holds: a line of its own, or the teams that use the pool."""
 
 
 class UserFiles(Frozen):
@@ -138,13 +89,38 @@ class Scenario(Frozen):
     """Which quarters are planned."""
     use: UserFiles = UserFiles()
     """Files of your own that extend or replace shipped ones."""
+    sites: dict[Name, Site] = Field(default_factory=dict)
+    """Where nodes stand and what limits them there; without any, a site is a name alone."""
     fleet: dict[Name, FleetEntry] = Field(default_factory=dict)
     """Nodes owned, by a name of your own."""
     offers: dict[Name, Offer] = Field(default_factory=dict)
-    """What may be bought or rented, by a name of your own."""
+    """What may be bought, rented or reserved, by a name of your own."""
     policies: Policies = Policies()
     """House rules."""
     finance: Finance = Finance()
     """Parameters of the cost."""
+    budget: Budget = Budget()
+    """What may be paid, by quarter and in total."""
+    teams: dict[Name, Team] = Field(default_factory=dict)
+    """Who asks for jobs, with quotas; without any, a job's team is a name alone."""
     jobs: Annotated[dict[Name, Job], Field(min_length=1)]
     """What is to run, by a name of your own."""
+
+    @property
+    def sites_in_play(self) -> tuple[str, ...]:
+        """Sites where nodes are owned or offered, sorted."""
+        owned = {entry.site for entry in self.fleet.values()}
+        return tuple(sorted(owned | {offer.site for offer in self.offers.values()}))
+
+    def sites_of(self, job: Job) -> tuple[str, ...]:
+        """Sites at which a job may run, sorted; empty where it may run at any."""
+        if job.sites is None and not job.labels:
+            return ()
+        known = self.sites or dict.fromkeys(self.sites_in_play, Site())
+        return tuple(
+            sorted(
+                name
+                for name, site in known.items()
+                if name in (job.sites or known) and set(job.labels) <= set(site.labels)
+            )
+        )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from planner.inputs import base, job, scenario, spelling
+from planner.inputs import base, finance, job, offer, scenario, site, spelling, team
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
@@ -69,6 +69,10 @@ class _AsWritten(GenerateJsonSchema):
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
         """Give the alternatives; which one is meant shows in the value itself."""
         return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
+
+
+_MODULES = (scenario, offer, finance, job, site, team)
+"""Where the models of the format stand, with what their keys mean."""
 
 
 def scenario_schema() -> dict[str, Any]:
@@ -134,7 +138,7 @@ def scenario_schema_text() -> str:
 def _meanings() -> dict[tuple[str, str], str]:
     """The docstring below each field, by class and field."""
     found: dict[tuple[str, str], str] = {}
-    written = "\n".join(inspect.getsource(module) for module in (scenario, job))
+    written = "\n".join(inspect.getsource(module) for module in _MODULES)
     for node in ast.parse(written).body:
         if not isinstance(node, ast.ClassDef):
             continue

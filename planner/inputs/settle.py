@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planner.errors import Finding, InputError
 from planner.inputs.facts import SETTINGS
 from planner.inputs.scenario import Finance, Policies
-from planner.inputs.settled import Setting, Settings, SettledOffer
+from planner.inputs.settled import PriceLevel, Setting, Settings, SettledOffer
 
 if TYPE_CHECKING:
     from datetime import date
@@ -92,6 +92,18 @@ def _settled_offer(name: str, offer: Offer, catalog: Catalog, hours: Decimal) ->
         illustrative=illustrative,
         lead_time_weeks=offer.lead_time_weeks,
         maximum=offer.maximum,
+        levels=tuple(
+            PriceLevel(
+                from_nodes=level.from_nodes,
+                unit_price_usd=level.price_usd.quantize(_CENT, ROUND_HALF_EVEN, _EXACT),
+                price_text=f"${_money(level.price_usd)} per node from {level.from_nodes} nodes on",
+            )
+            for level in offer.price_breaks
+        ),
+        term_quarters=None if offer.term_years is None else 4 * offer.term_years,
+        available=offer.available,
+        end_of_sale=offer.end_of_sale,
+        licence_included=offer.licence_included,
     )
 
 

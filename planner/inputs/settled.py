@@ -5,15 +5,18 @@ Each settled figure remembers where it came from, so that nothing is guessed sil
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 from typing import Literal
 
 from planner.inputs.base import Frozen
 from planner.inputs.catalog import Catalog
+from planner.inputs.offer import OfferKind
+from planner.inputs.quarter import Quarter
 from planner.inputs.rules import RuleBook
 from planner.inputs.scenario import Scenario
 
-__all__ = ["InputFile", "Inputs", "Setting", "Settings", "SettledOffer"]
+__all__ = ["InputFile", "Inputs", "PriceLevel", "Setting", "Settings", "SettledOffer"]
 
 
 class Setting(Frozen):
@@ -40,15 +43,23 @@ class Settings(Frozen):
     hours_per_quarter: Setting
 
 
+class PriceLevel(Frozen):
+    """What one node costs in an order of so many or more, all of them."""
+
+    from_nodes: int
+    unit_price_usd: Decimal
+    price_text: str
+
+
 class SettledOffer(Frozen):
     """An offer with its price settled."""
 
     name: str
     node_type: str
     site: str
-    kind: Literal["buy", "rent"]
+    kind: OfferKind
     unit_price_usd: Decimal
-    """Buy: one node. Rent: one node for one quarter."""
+    """Buy: one node. Rent and reserve: one node for one quarter."""
     price_text: str
     """The price as offered: `$325,000 per node`, `$4.14 per GPU-hour`."""
     price_origin: str
@@ -58,6 +69,24 @@ class SettledOffer(Frozen):
     illustrative: bool
     lead_time_weeks: int
     maximum: int | None
+    levels: tuple[PriceLevel, ...] = ()
+    """Prices of larger orders, fewest nodes first."""
+    term_quarters: int | None = None
+    """Reserve: quarters that a node is held and paid."""
+    available: tuple[Quarter, ...] | None = None
+    """Quarters in which nodes may enter service; None: any."""
+    end_of_sale: date | None = None
+    """Last day of an order."""
+    licence_included: str | None = None
+    """What shows that the price covers the licence."""
+
+    def level(self, nodes: int) -> PriceLevel:
+        """The price of each node in an order of so many."""
+        reached = (level for level in reversed(self.levels) if level.from_nodes <= nodes)
+        base = PriceLevel(
+            from_nodes=1, unit_price_usd=self.unit_price_usd, price_text=self.price_text
+        )
+        return next(reached, base)
 
 
 class InputFile(Frozen):

@@ -7,11 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.packing.counts import CENTS_PER_UNIT
+from planner.packing.limits import all_racked
 from planner.packing.problem import Layout, PriceTag, Solution, Status
 from planner.packing.program import Program
 from planner.packing.solver import solve_linear
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from planner.packing.counts import Counts
     from planner.packing.problem import Problem, Shape
     from planner.packing.program import Variable
@@ -34,6 +37,8 @@ def answer(problem: Problem, found: Found, asked_gap: float) -> Solution:
         bound_cents=found.bound_cents,
         bought=_acquired(problem, found, "buy"),
         rented=_acquired(problem, found, "rent"),
+        reserved=_acquired(problem, found, "reserve"),
+        racks=all_racked(found.counts, found.values),
         assigned=tuple(
             tuple(
                 round(found.values[found.counts.choice[number, position]])
@@ -120,7 +125,7 @@ def _waiting(found: Found, pool: int, quarter: int) -> dict[Shape, Counter[Part]
     for (number, position), index in sorted(counts.choice.items()):
         demand = counts.problem.demands[number]
         choice = demand.choices[position]
-        units = round(found.values[index])
+        units = round(found.values[index]) * choice.copies
         if choice.gpu_type == gpu_type and quarter in demand.quarters and units:
             queues[choice.shape][number, position] += units
     for other in range(pool):
@@ -145,11 +150,15 @@ def _prices(found: Found) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float]
         tag.cents * demand.count for tag, demand in zip(tags, counts.problem.demands, strict=True)
     )
     owned = _owned(counts, duals)
+    sites = _sites(counts, duals)
+    quotas = _worth(counts, duals, _quota_rows(counts))
     relaxed = duals.objective * CENTS_PER_UNIT
     fixed = counts.problem.fixed_cost_cents
     return tags, (
         ("owned nodes", owned),
-        ("limited offers", relaxed - tagged - owned),
+        ("limited offers", relaxed - tagged - owned - sites - quotas),
+        *((("limits of the sites", sites),) if counts.limit_rows else ()),
+        *((("quotas of the teams", quotas),) if counts.problem.quotas else ()),
         ("running cost of owned nodes", float(fixed)),
         ("whole nodes", found.bound_cents - fixed - relaxed),
     )
@@ -176,8 +185,25 @@ def _tag(counts: Counts, duals: Duals, number: int) -> PriceTag:
 def _owned(counts: Counts, duals: Duals) -> float:
     """What the owned nodes take off the bound: their number times the price of capacity."""
     others = {*counts.demand_rows, *(row for rows in counts.supply_rows.values() for row in rows)}
-    return sum(
-        price * row.right * CENTS_PER_UNIT
-        for number, (row, price) in enumerate(zip(counts.program.rows, duals.rows, strict=True))
-        if number not in others
-    )
+    others.update(counts.purchase_rows)
+    others.update(_site_rows(counts))
+    others.update(_quota_rows(counts))
+    rows = set(range(len(counts.program.rows))) - others
+    return _worth(counts, duals, sorted(rows))
+
+
+def _sites(counts: Counts, duals: Duals) -> float:
+    """What power, rack units and racks add to the bound: what there is of each times its price."""
+    return _worth(counts, duals, _site_rows(counts))
+
+
+def _site_rows(counts: Counts) -> list[int]:
+    return [*(row for rows in counts.limit_rows.values() for row in rows), *counts.standing_rows]
+
+
+def _quota_rows(counts: Counts) -> list[int]:
+    return [row for rows in counts.quota_rows.values() for row in rows]
+
+
+def _worth(counts: Counts, duals: Duals, rows: Iterable[int]) -> float:
+    return sum(duals.rows[row] * counts.program.rows[row].right * CENTS_PER_UNIT for row in rows)

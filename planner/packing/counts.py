@@ -9,15 +9,18 @@ it in mathematics; row names follow that page.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from planner.packing.limits import add_limits, add_reserves
+from planner.packing.procure import state_procurement
 from planner.packing.program import Program
+from planner.packing.quotas import add_quotas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planner.packing.cutting import Cut
     from planner.packing.problem import Pool, Problem, Shape
@@ -36,7 +39,7 @@ Terms = dict[int, float]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Where units of one shape on one pool are counted in one quarter: a sum of variables."""
+    """Where pieces of one shape on one pool are counted in one quarter: a sum of variables."""
 
     pool: int
     quarter: int
@@ -44,7 +47,7 @@ class Usage:
     terms: tuple[tuple[int, float], ...]
 
     def units(self, values: Mapping[int, float] | tuple[float, ...]) -> float:
-        """Units in a solution."""
+        """Pieces in a solution."""
         return sum(values[index] * factor for index, factor in self.terms)
 
 
@@ -65,11 +68,21 @@ class Counts:
     usable: dict[tuple[int, int], int]
     """(pool, quarter) -> variable: nodes that may run units, where spare nodes are asked for."""
     splits: set[int]
-    """Variables that split units of a GPU type over its pools."""
+    """Variables that split pieces of a GPU type over its pools."""
     room_rows: dict[int, tuple[int, int]]
     """Rows of cores, of memory and of cuts -> (pool, quarter): where room makes layouts easier."""
     demand_rows: list[int]
     supply_rows: dict[int, list[int]]
+    purchase_rows: list[int] = field(default_factory=list)
+    """Rows of price levels and budgets: they bind what is acquired, and nothing else."""
+    limit_rows: dict[str, list[int]] = field(default_factory=dict)
+    """By name of a limit on nodes in service: its rows."""
+    standing_rows: list[int] = field(default_factory=list)
+    """Rows that give every node in service a place in a rack."""
+    quota_rows: dict[int, dict[int, int]] = field(default_factory=dict)
+    """By number of a quota: its rows, and the GPUs that each allows as stated."""
+    quota_terms: dict[int, tuple[tuple[tuple[int, int], ...], ...]] = field(default_factory=dict)
+    """By number of a quota and quarter: what one unit of a variable holds of it, in GPUs."""
 
     @cached_property
     def unit_variables(self) -> frozenset[int]:
@@ -80,8 +93,12 @@ class Counts:
         """Nodes that may run units in a solution."""
         if (pool, quarter) in self.usable:
             return values[self.usable[pool, quarter]]
+        return self.serving(pool, quarter, values)
+
+    def serving(self, pool: int, quarter: int, values: Sequence[float]) -> float:
+        """Nodes in service in a solution, spare ones included."""
         acquired = self.in_service[pool, quarter]
-        return self.problem.pools[pool].owned + sum(
+        return self.problem.pools[pool].owned_in(quarter) + sum(
             values[index] * factor for index, factor in acquired.items()
         )
 
@@ -103,7 +120,7 @@ class Counts:
         else:
             for index, factor in self.in_service[pool, quarter].items():
                 terms[index] -= factor
-            right = self.problem.pools[pool].owned
+            right = self.problem.pools[pool].owned_in(quarter)
         return self.program.row(f"{name}[{pool},{quarter}]", terms, "<=", right)
 
     def add_cut(self, pool: Pool, cut: Cut, shapes: tuple[Shape, ...]) -> None:
@@ -129,8 +146,11 @@ def build_counts(problem: Problem) -> Counts:
     counts = Counts(problem, program, {}, {}, {}, {}, {}, set(), {}, [], {})
     _choices(counts)
     _acquisitions(counts)
+    add_limits(counts)
+    add_quotas(counts)
     _usages(counts)
     _spares(counts)
+    add_reserves(counts)
     for (pool, quarter), usages in counts.usages.items():
         _capacity(counts, pool, quarter, usages)
     return counts
@@ -156,7 +176,7 @@ def _runs(pool: Pool, gpu_type: str, shape: Shape) -> bool:
 
 
 def _acquisitions(counts: Counts) -> None:
-    """Bought nodes stay, rent lasts a quarter, offers end at their maximum: rows `maximum[s]`."""
+    """Bought nodes stay, rent lasts a quarter, reserved ones stay for their term."""
     problem, program = counts.problem, counts.program
     counts.in_service = {
         (pool, quarter): {}
@@ -174,32 +194,19 @@ def _acquisitions(counts: Counts) -> None:
                 integer=True,
             )
             counts.acquire[number, quarter] = index
-            until = problem.quarters if supply.kind == "buy" else quarter + 1
-            for served in range(quarter, until):
+            for served in supply.served(quarter):
                 counts.in_service[supply.pool, served][index] = 1.0
-        _maximum(counts, number)
-
-
-def _maximum(counts: Counts, number: int) -> None:
-    supply = counts.problem.supplies[number]
-    variables = [index for (owner, _), index in counts.acquire.items() if owner == number]
-    if supply.maximum is None or not variables:
-        return
-    groups = [variables] if supply.kind == "buy" else [[index] for index in variables]
-    counts.supply_rows[number] = [
-        counts.program.row(f"maximum[{number}]", dict.fromkeys(group, 1.0), "<=", supply.maximum)
-        for group in groups
-    ]
+    state_procurement(counts)
 
 
 def _usages(counts: Counts) -> None:
-    """Count units by shape; where several pools have the GPU type, split them: rows `split`."""
+    """Count pieces by shape; where several pools have the GPU type, split them: rows `split`."""
     shaped: dict[tuple[str, int, Shape], Terms] = defaultdict(lambda: defaultdict(float))
     for (number, position), index in counts.choice.items():
         demand = counts.problem.demands[number]
         choice = demand.choices[position]
         for quarter in demand.quarters:
-            shaped[choice.gpu_type, quarter, choice.shape][index] += 1.0
+            shaped[choice.gpu_type, quarter, choice.shape][index] += choice.copies
     for (gpu_type, quarter, shape), terms in sorted(shaped.items(), key=lambda item: item[0]):
         pools = [
             number
@@ -237,7 +244,7 @@ def _spares(counts: Counts) -> None:
         usable = program.variable(f"usable[{pool},{quarter}]", upper=most, integer=True)
         running = program.variable(f"running[{pool},{quarter}]", upper=1, integer=True)
         service = {index: -factor for index, factor in counts.in_service[pool, quarter].items()}
-        owned = problem.pools[pool].owned
+        owned = problem.pools[pool].owned_in(quarter)
         program.row(
             f"spare[{pool},{quarter}]", {usable: 1.0, running: spare, **service}, "<=", owned
         )
@@ -246,12 +253,15 @@ def _spares(counts: Counts) -> None:
 
 
 def _most_nodes(counts: Counts, pool: int, usages: list[Usage]) -> int:
-    """Nodes that could ever be of use: one for every unit, or the span of each that spans."""
+    """Nodes that could ever be of use: one for every piece, or the span of each that spans."""
     variables = counts.program.variables
     kind = counts.problem.pools[pool]
-    ceiling = sum(demand.count for demand in counts.problem.demands)
+    ceiling = sum(
+        demand.count * max((choice.copies for choice in demand.choices), default=1)
+        for demand in counts.problem.demands
+    )
     return sum(
-        int(sum(variables[index].upper or ceiling for index, _ in usage.terms))
+        int(sum((variables[index].upper or ceiling) * factor for index, factor in usage.terms))
         * max(1, kind.nodes_taken(usage.shape) or 0)
         for usage in usages
     )

@@ -1,9 +1,9 @@
 """What one node costs over the horizon, component by component, in whole cents.
 
-Purchase is paid when the node enters service, support, energy and rent at the start of each quarter
-in service, and the residual value returns at the end of the horizon. A quarter's discount factor is
-(1 + yearly rate)^(-1/4). Each quarter's amount, and the present value of each component, is rounded
-once, half to even.
+Purchase is paid when the node enters service, all else at the start of each quarter in service, and
+the residual value returns at the end of the horizon. What a reservation costs after the horizon is
+left out, as is what the node does then. A quarter's discount factor is (1 + yearly rate)^(-1/4).
+Each quarter's amount, and the present value of each component, is rounded once, half to even.
 """
 
 from __future__ import annotations
@@ -13,11 +13,20 @@ from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.scenario import FleetEntry
     from planner.inputs.settled import Inputs, Settings, SettledOffer
 
-__all__ = ["CostStream", "node_costs", "owned_costs"]
+__all__ = ["CAPEX", "NOT_PAID", "CostStream", "node_costs", "owned_costs"]
+
+CAPEX = "purchase"
+"""The one component that is capital expenditure."""
+NOT_PAID = "residual value"
+"""The one component that nobody pays or is paid: a worth in the books."""
 
 _PRECISION = 50
+_MONTHS_PER_QUARTER = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,35 +34,77 @@ class CostStream:
     """One component of one node's cost."""
 
     name: str
-    """`purchase`, `residual value`, `support`, `energy` or `rent`."""
+    """As the cost lines of a plan are named."""
     cents: tuple[int, ...]
     """By quarter, not discounted; the residual value stands in the last quarter."""
     present_cents: int
 
 
-def node_costs(inputs: Inputs, offer: SettledOffer, quarter: int) -> tuple[CostStream, ...]:
-    """Costs of one node of an offer that enters service in a quarter, from 0; rent: for it only."""
+def node_costs(
+    inputs: Inputs, offer: SettledOffer, quarter: int, nodes: int = 1
+) -> tuple[CostStream, ...]:
+    """Costs of one node that enters service in a quarter, from 0, in an order of so many nodes.
+
+    Rent: of that quarter alone.
+    """
     settings, horizon = inputs.settings, inputs.scenario.horizon.quarters
-    price = offer.unit_price_usd
-    if offer.kind == "rent":
-        return (_stream("rent", {quarter: price}, settings, horizon),)
-    served = range(quarter, horizon)
-    support = price * settings.support_share_per_year.value / 4
+    price = offer.level(nodes).unit_price_usd
+    if offer.kind == "buy":
+        served = range(quarter, horizon)
+        return (
+            _stream("purchase", {quarter: price}, settings, horizon),
+            _residual(price, quarter, settings, horizon),
+            *_each_quarter("support", _support_usd(price, settings), served, inputs),
+            *_running(inputs, offer.node_type, served),
+            *_licence(inputs, offer.node_type, served, offer.licence_included),
+        )
+    held = range(quarter, min(quarter + (offer.term_quarters or 1), horizon))
+    name = "rent" if offer.kind == "rent" else "reservation"
     return (
-        _stream("purchase", {quarter: price}, settings, horizon),
-        _residual(price, quarter, settings, horizon),
-        _stream("support", dict.fromkeys(served, support), settings, horizon),
-        _stream(
-            "energy", dict.fromkeys(served, _energy_usd(inputs, offer.node_type)), settings, horizon
-        ),
+        *_each_quarter(name, price, held, inputs),
+        *_licence(inputs, offer.node_type, held, offer.licence_included),
     )
 
 
-def owned_costs(inputs: Inputs, node_type: str) -> tuple[CostStream, ...]:
-    """Costs of one owned node over the horizon: its energy."""
+def owned_costs(inputs: Inputs, entry: FleetEntry) -> tuple[CostStream, ...]:
+    """Costs of one owned node while it is in service: energy, and licence and colocation if any."""
+    horizon = inputs.scenario.horizon
+    end = horizon.quarters
+    if entry.retires is not None:
+        end = min(end, entry.retires - horizon.first_quarter)
+    served = range(end)
+    return (
+        *_running(inputs, entry.node_type, served),
+        *_licence(inputs, entry.node_type, served, entry.licence_included),
+    )
+
+
+def _running(inputs: Inputs, node_type: str, served: range) -> Iterator[CostStream]:
+    """Energy and colocation of a node on the buyer's own floor."""
+    yield from _each_quarter("energy", _energy_usd(inputs, node_type), served, inputs)
+    price = inputs.scenario.finance.colocation_usd_per_kw_month
+    power = inputs.catalog.nodes[node_type].max_power_kw
+    if price and power is not None:
+        usd = price * power.value * _MONTHS_PER_QUARTER
+        yield from _each_quarter("colocation", usd, served, inputs)
+
+
+def _licence(
+    inputs: Inputs, node_type: str, served: range, included: str | None
+) -> Iterator[CostStream]:
+    node = inputs.catalog.nodes[node_type]
+    usd = inputs.scenario.finance.licence_usd(node.gpu_type)
+    if usd and included is None:
+        yield from _each_quarter("licence", usd * node.gpus.value / 4, served, inputs)
+
+
+def _each_quarter(name: str, usd: Decimal, served: range, inputs: Inputs) -> Iterator[CostStream]:
     horizon = inputs.scenario.horizon.quarters
-    energy = dict.fromkeys(range(horizon), _energy_usd(inputs, node_type))
-    return (_stream("energy", energy, inputs.settings, horizon),)
+    yield _stream(name, dict.fromkeys(served, usd), inputs.settings, horizon)
+
+
+def _support_usd(price: Decimal, settings: Settings) -> Decimal:
+    return price * settings.support_share_per_year.value / 4
 
 
 def _energy_usd(inputs: Inputs, node_type: str) -> Decimal:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.packing.answer import answer
+from planner.packing.overquota import explain_overquota
+from planner.packing.overspend import explain_overspent, without_budgets
 from planner.packing.search import Infeasible, search
 from planner.packing.shortage import explain_infeasible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from planner.errors import InfeasibleError
+    from planner.packing.counts import Counts
     from planner.packing.problem import Solution
     from planner.packing.translate import Translation
 
@@ -33,5 +38,20 @@ def solve(
     try:
         found = search(problem, asked_gap=asked_gap, time_limit_s=time_limit_s, progress=progress)
     except Infeasible as proved:
-        raise explain_infeasible(translation, proved.counts) from None
+        raise _why(translation, proved.counts) from None
     return answer(problem, found, asked_gap)
+
+
+def _why(translation: Translation, counts: Counts) -> InfeasibleError:
+    """The quotas or the budgets, if there would be a plan without them; else what is short."""
+    over_quota = explain_overquota(translation)
+    if over_quota is not None:
+        return over_quota
+    problem = translation.problem
+    if not problem.budgets:
+        return explain_infeasible(translation, counts)
+    also_without = without_budgets(problem)
+    if also_without is None:
+        return explain_overspent(problem)
+    unlimited = replace(translation, problem=replace(problem, budgets=()))
+    return explain_infeasible(unlimited, also_without)

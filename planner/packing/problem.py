@@ -1,24 +1,35 @@
 """The packing problem and its solution, in integers alone: GPUs, cores, MB, cents.
 
 Nothing here knows what a model or a method is. A *demand* is a class of units that are alike: the
-same choices, active in the same quarters. A unit takes one choice and keeps it.
+same choices, active in the same quarters. A unit takes one choice and keeps it. A choice may ask
+for several *pieces* of its shape, such as the replicas of one endpoint; each has its own place.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = [
     "Choice",
     "Demand",
     "Layout",
+    "Limit",
+    "Lot",
     "Pool",
     "PriceTag",
     "Problem",
+    "Quota",
+    "RackSpace",
+    "Racked",
+    "Reserve",
     "Shape",
     "Solution",
+    "SpendLimit",
     "Status",
     "Supply",
 ]
@@ -26,18 +37,20 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, order=True)
 class Shape:
-    """What one unit takes, or one node offers."""
+    """What one piece takes, or one node offers."""
 
     gpus: int
     cpus: int
     memory_mb: int
     spans: bool = True
-    """Whether a unit may take several whole nodes where a fabric joins them."""
+    """Whether a piece may take several whole nodes where a fabric joins them."""
+    sites: tuple[str, ...] = ()
+    """Sites that a unit may run at, sorted; empty: any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Nodes of one type at one site; a unit runs within one pool."""
+    """Nodes of one type at one site; a piece runs within one pool."""
 
     node_type: str
     site: str
@@ -45,19 +58,27 @@ class Pool:
     node: Shape
     """What one node offers."""
     owned: int
-    """Nodes in service in every quarter at no purchase."""
+    """Nodes in service at no purchase, until they retire."""
     spare: int
     """Nodes kept empty in each quarter in which the pool runs a unit."""
     fabric: bool
-    """Whether a unit may span whole nodes."""
+    """Whether a piece may span whole nodes."""
+    retired: tuple[int, ...] = ()
+    """By quarter: owned nodes that are no longer in service; empty: none ever retires."""
 
     @property
     def name(self) -> str:
         """`node type @ site`."""
         return f"{self.node_type}@{self.site}"
 
+    def owned_in(self, quarter: int) -> int:
+        """Owned nodes in service in a quarter."""
+        return self.owned - (self.retired[quarter] if self.retired else 0)
+
     def nodes_taken(self, shape: Shape) -> int | None:
-        """Whole nodes that a unit takes: 0 if it may share one, None if it cannot run here."""
+        """Whole nodes that a piece takes: 0 if it may share one, None if it cannot run here."""
+        if shape.sites and self.site not in shape.sites:
+            return None
         nodes, rest = divmod(shape.gpus, self.node.gpus)
         if nodes == 0:
             fits = shape.cpus <= self.node.cpus and shape.memory_mb <= self.node.memory_mb
@@ -71,28 +92,74 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Supply:
-    """An offer as the program sees it."""
+class Lot:
+    """A price that holds for all nodes of an order of some size; an order is of one quarter."""
 
-    name: str
-    kind: Literal["buy", "rent"]
-    pool: int
-    maximum: int | None
-    """Buy: nodes over the horizon. Rent: nodes in any one quarter."""
-    unit_cost_cents: tuple[int | None, ...]
-    """Net cost of one node by the quarter it enters service; None before the lead time allows.
-
-    Buy: purchase less residual value plus running cost to the end of the horizon, all discounted.
-    Rent: rent of that quarter, discounted.
-    """
+    offer: int
+    """The offer whose price this is: of its lots one is used in a quarter, and one maximum holds
+    for all of them."""
+    fewest: int
+    most: int | None
+    """None: as many as the offer gives."""
 
 
 @dataclass(frozen=True, slots=True)
+class Supply:
+    """An offer as the program sees it, or one price level of it."""
+
+    name: str
+    kind: Literal["buy", "rent", "reserve"]
+    pool: int
+    maximum: int | None
+    """Buy: nodes over the horizon. Rent and reserve: nodes in any one quarter."""
+    unit_cost_cents: tuple[int | None, ...]
+    """Net cost of one node by the quarter it enters service; None where it cannot.
+
+    Buy: purchase less residual value plus running cost to the end of the horizon, all discounted.
+    Rent: cost of that quarter, discounted. Reserve: of the quarters held within the horizon.
+    """
+    term: int | None = None
+    """Reserve: quarters that a node is held."""
+    lot: Lot | None = None
+    """Only where the price depends on the size of the order."""
+
+    def lasts(self) -> int | None:
+        """Quarters that a node stays in service; None: to the end of the horizon."""
+        return {"buy": None, "rent": 1, "reserve": self.term}[self.kind]
+
+    def served(self, entry: int) -> range:
+        """Quarters in which a node that enters in this one is in service."""
+        horizon, lasts = len(self.unit_cost_cents), self.lasts()
+        return range(entry, horizon if lasts is None else min(entry + lasts, horizon))
+
+    def entries(self, quarter: int) -> range:
+        """Quarters of entry whose nodes are in service in this one."""
+        lasts = self.lasts()
+        return range(0 if lasts is None else max(0, quarter - lasts + 1), quarter + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SpendLimit:
+    """At most so much money of some kind, of one quarter or of all, not discounted."""
+
+    name: str
+    """In the user's words: `capex of 2027Q2`."""
+    at_most_cents: int
+    """What decisions may spend: the running cost of owned nodes is taken off before."""
+    cents: tuple[tuple[int, ...], ...]
+    """supply × quarter of entry: what one node spends; never negative."""
+    fixed_cents: int = 0
+    """What was taken off."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
 class Choice:
     """One way to run a unit."""
 
     gpu_type: str
     shape: Shape
+    copies: int = 1
+    """Pieces of this shape that a unit takes, each on any pool of the GPU type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +170,79 @@ class Demand:
     quarters: tuple[int, ...]
     """Quarters, from 0, in which each unit is active."""
     count: int
+    owner: str = ""
+    """Whose units they are, where that owner has a quota."""
+
+    def open_to(self, position: int) -> tuple[tuple[int, Choice], ...]:
+        """Choices, with their positions, that one piece with this choice may change to alone.
+
+        Only its own where a choice takes several pieces: they change together or not at all.
+        """
+        every = tuple(enumerate(self.choices))
+        return every if all(choice.copies == 1 for _, choice in every) else (every[position],)
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """At most so many GPUs, in each quarter, that the units of one owner hold together."""
+
+    name: str
+    """In the user's words: `quota of customer-care`."""
+    owner: str
+    gpu_type: str | None
+    """None: of all types together."""
+    at_most: tuple[int | None, ...]
+    """By quarter; None: no quota."""
+
+    def taken(self, choice: Choice) -> int:
+        """GPUs that one unit with this choice counts against it."""
+        counts = self.gpu_type is None or self.gpu_type == choice.gpu_type
+        return choice.shape.gpus * choice.copies if counts else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most so much, in each quarter, of what the nodes in service take together."""
+
+    name: str
+    """In the user's words: `power at frankfurt`."""
+    terms: tuple[tuple[int, int], ...]
+    """(pool, what one node of it takes), owned nodes included."""
+    at_most: tuple[int | None, ...]
+    """By quarter; None: no limit."""
+    unit: str
+    """Of the figures: `W`, `U`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RackSpace:
+    """Racks, all alike, that hold the nodes in service of some pools; a node stands in one rack."""
+
+    site: str
+    count: int
+    units: int
+    """Height of one rack, rack units."""
+    power_w: int | None
+    """What one rack can feed; None: not limited."""
+    nodes: tuple[tuple[int, int, int], ...]
+    """(pool, rack units of one node, W of one node); W is 0 where power is not limited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Racked:
+    """What one rack holds: (pool, nodes), and how many racks are filled like this."""
+
+    nodes: tuple[tuple[int, int], ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """A share of the GPUs of a type in service, at all sites, that no unit holds in any quarter."""
+
+    gpu_type: str
+    free: Fraction
+    """At least 0, below 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +255,25 @@ class Problem:
     demands: tuple[Demand, ...]
     fixed_cost_cents: int
     """Running cost of the owned fleet, which no decision changes."""
+    limits: tuple[Limit, ...] = ()
+    """On nodes in service."""
+    racks: tuple[RackSpace, ...] = ()
+    """At most one for each site."""
+    reserves: tuple[Reserve, ...] = ()
+    """At most one for each GPU type."""
+    budgets: tuple[SpendLimit, ...] = ()
+    quotas: tuple[Quota, ...] = ()
+
+    def open_to(self, demand: int, position: int) -> tuple[tuple[int, Choice], ...]:
+        """Choices that one piece may change to alone without taking more of any quota."""
+        asked = self.demands[demand]
+        mine = [quota for quota in self.quotas if quota.owner == asked.owner]
+        now = asked.choices[position]
+        return tuple(
+            (other, choice)
+            for other, choice in asked.open_to(position)
+            if all(quota.taken(choice) <= quota.taken(now) for quota in mine)
+        )
 
 
 class Status(StrEnum):
@@ -128,13 +287,13 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How one node is divided: (demand, choice, units)."""
+    """How one node is divided: (demand, choice, pieces)."""
 
     parts: tuple[tuple[int, int, int], ...]
     count: int
     """How many times this layout is used."""
     span: int = 1
-    """Whole nodes that one use takes; more than 1 only for a single unit that spans nodes."""
+    """Whole nodes that one use takes; more than 1 only for a single piece that spans nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +315,9 @@ class Solution:
     bound_cents: int
     """No plan costs less."""
     bought: tuple[tuple[int, ...], ...]
-    """supply × quarter; zero for rent."""
+    """supply × quarter of entry; zero for rent and reserve."""
     rented: tuple[tuple[int, ...], ...]
-    """supply × quarter; zero for buy."""
+    """supply × quarter; zero for buy and reserve."""
     assigned: tuple[tuple[int, ...], ...]
     """demand × choice: units that keep this choice."""
     layouts: tuple[tuple[tuple[Layout, ...], ...], ...]
@@ -169,6 +328,15 @@ class Solution:
     """What else is in the bound: owned nodes, limited offers, fixed cost, whole nodes; cents."""
     method: str
     """How it was solved, in one sentence, without times."""
+    racks: tuple[tuple[tuple[Racked, ...], ...], ...] = ()
+    """quarter × rack space: the racks in use."""
+    reserved: tuple[tuple[int, ...], ...] = ()
+    """supply × quarter of entry; empty where nothing is."""
+
+    def entering(self, supply: int, quarter: int) -> int:
+        """Nodes of an offer that enter service in a quarter, in whatever way."""
+        reserved = self.reserved[supply][quarter] if self.reserved else 0
+        return self.bought[supply][quarter] + self.rented[supply][quarter] + reserved
 
     @property
     def gap(self) -> float:

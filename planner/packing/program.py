@@ -29,6 +29,8 @@ class Row:
     terms: tuple[tuple[int, float], ...]
     sense: Sense
     right: float
+    exact: bool = False
+    """Whether a miss by one part in 10^8 matters, as by a cent in a budget."""
 
 
 @dataclass(slots=True)
@@ -50,10 +52,18 @@ class Program:
         self.variables.append(Variable(name, 0.0, upper, cost, integer))
         return len(self.variables) - 1
 
-    def row(self, name: str, terms: dict[int, float], sense: Sense, right: float) -> int:
+    def row(
+        self,
+        name: str,
+        terms: dict[int, float],
+        sense: Sense,
+        right: float,
+        *,
+        exact: bool = False,
+    ) -> int:
         """Add a constraint and return its index; zero coefficients are left out."""
         kept = tuple((index, value) for index, value in sorted(terms.items()) if value)
-        self.rows.append(Row(name, kept, sense, right))
+        self.rows.append(Row(name, kept, sense, right, exact))
         return len(self.rows) - 1
 
     def fixed(self, values: dict[int, float]) -> Program:

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Problem, Shape
 
-__all__ = ["Bench", "Seat"]
+__all__ = ["Bench", "Seat", "Unit"]
+
+Unit = tuple[int, int]
+"""Demand and choice of a unit, or of one piece of it."""
 
 _CHAIN = 3
 """Units that may move to seat one."""
@@ -33,8 +36,7 @@ class Seat:
     """Free; likewise `cpus` and `memory_mb`."""
     cpus: int
     memory_mb: int
-    units: list[tuple[int, int]] = field(default_factory=list)
-    """(demand, choice)."""
+    units: list[Unit] = field(default_factory=list)
 
     def fits(self, shape: Shape) -> bool:
         """Whether the unit fits into what is free."""
@@ -44,14 +46,14 @@ class Seat:
             and shape.memory_mb <= self.memory_mb
         )
 
-    def put(self, unit: tuple[int, int], shape: Shape) -> None:
+    def put(self, unit: Unit, shape: Shape) -> None:
         """Seat a unit."""
         self.units.append(unit)
         self.gpus -= shape.gpus
         self.cpus -= shape.cpus
         self.memory_mb -= shape.memory_mb
 
-    def take(self, unit: tuple[int, int], shape: Shape) -> None:
+    def take(self, unit: Unit, shape: Shape) -> None:
         """Let a unit go."""
         self.units.remove(unit)
         self.gpus += shape.gpus
@@ -71,7 +73,7 @@ class Bench:
         self._by_pool: dict[int, list[Seat]] = {}
         for seat in self._seats:
             self._by_pool.setdefault(seat.pool, []).append(seat)
-        self._ways: dict[int, tuple[tuple[int, Shape, int], ...]] = {}
+        self._ways: dict[Unit, tuple[tuple[int, Shape, int], ...]] = {}
         self._looks = 0
 
     def add(self, seat: Seat) -> None:
@@ -85,18 +87,18 @@ class Bench:
         """The nodes as they are now."""
         return self._seats
 
-    def seat_all(self, left_over: Sequence[int], chain: int = _CHAIN) -> list[int]:
-        """Seat units of these demands, largest first; returns the demands that found no seat.
+    def seat_all(self, left_over: Sequence[Unit], chain: int = _CHAIN) -> list[Unit]:
+        """Seat units, the largest first; returns those that found no seat.
 
-        Up to `chain - 1` others may move for each.
+        Up to `chain - 1` others may move for each. A piece of several keeps its choice.
         """
-        ordered = sorted(left_over, key=lambda demand: (self._size(demand), demand), reverse=True)
+        ordered = sorted(left_over, key=lambda unit: (self._size(unit[0]), unit), reverse=True)
         unseated, looks = [], 0
-        for demand in ordered:
+        for unit in ordered:
             self._looks = 0
             patient = looks < _LOOKS_IN_ALL and self._go_on()
-            if not self._seat(demand, chain if patient else 1, frozenset()):
-                unseated.append(demand)
+            if not self._seat(unit, chain if patient else 1, frozenset()):
+                unseated.append(unit)
             looks += self._looks
         return unseated
 
@@ -104,22 +106,22 @@ class Bench:
         shapes = [choice.shape for choice in self._problem.demands[demand].choices]
         return min(shape.gpus for shape in shapes), min(shape.memory_mb for shape in shapes)
 
-    def _options(self, demand: int) -> tuple[tuple[int, Shape, int], ...]:
+    def _options(self, unit: Unit) -> tuple[tuple[int, Shape, int], ...]:
         """(choice, shape, pool) for every way to run a unit within one node."""
-        if demand not in self._ways:
-            self._ways[demand] = tuple(
+        if unit not in self._ways:
+            self._ways[unit] = tuple(
                 (position, choice.shape, pool)
-                for position, choice in enumerate(self._problem.demands[demand].choices)
+                for position, choice in self._problem.open_to(*unit)
                 for pool in self._by_pool
                 if self._problem.pools[pool].gpu_type == choice.gpu_type
                 and self._problem.pools[pool].nodes_taken(choice.shape) == 0
             )
-        return self._ways[demand]
+        return self._ways[unit]
 
-    def _seat(self, demand: int, chain: int, moved_before: frozenset[int]) -> bool:
+    def _seat(self, unit: Unit, chain: int, moved_before: frozenset[int]) -> bool:
         """Seat one unit, moving up to `chain - 1` others; units of these demands stay put."""
         best: tuple[float, Seat, int, Shape] | None = None
-        for position, shape, pool in self._options(demand):
+        for position, shape, pool in self._options(unit):
             node = self._problem.pools[pool].node
             self._looks += len(self._by_pool[pool])
             for seat in self._by_pool[pool]:
@@ -129,35 +131,35 @@ class Bench:
                     if best is None or room < best[0]:
                         best = (room, seat, position, shape)
         if best:
-            best[1].put((demand, best[2]), best[3])
+            best[1].put((unit[0], best[2]), best[3])
             return True
-        return chain > 1 and self._eject(demand, chain, moved_before)
+        return chain > 1 and self._eject(unit, chain, moved_before)
 
-    def _eject(self, demand: int, chain: int, moved_before: frozenset[int]) -> bool:
-        for seat, position, shape, unit, moved in self._ejections(demand, moved_before):
+    def _eject(self, unit: Unit, chain: int, moved_before: frozenset[int]) -> bool:
+        for seat, position, shape, other, moved in self._ejections(unit, moved_before):
             if self._looks > _LOOKS:
                 return False
-            seat.take(unit, moved)
-            seat.put((demand, position), shape)
-            if self._seat(unit[0], chain - 1, moved_before | {demand}):
+            seat.take(other, moved)
+            seat.put((unit[0], position), shape)
+            if self._seat(other, chain - 1, moved_before | {unit[0]}):
                 return True
-            seat.take((demand, position), shape)
-            seat.put(unit, moved)
+            seat.take((unit[0], position), shape)
+            seat.put(other, moved)
         return False
 
     def _ejections(
-        self, demand: int, moved_before: frozenset[int]
-    ) -> Iterator[tuple[Seat, int, Shape, tuple[int, int], Shape]]:
-        """Seats that a unit could have if another left: (seat, choice, shape, unit, its shape)."""
-        for position, shape, pool in self._options(demand):
+        self, unit: Unit, moved_before: frozenset[int]
+    ) -> Iterator[tuple[Seat, int, Shape, Unit, Shape]]:
+        """Seats that a unit could have if another left: (seat, choice, shape, other, its shape)."""
+        for position, shape, pool in self._options(unit):
             for seat in self._by_pool[pool]:
-                for unit in sorted(set(seat.units)):
-                    moved = self._problem.demands[unit[0]].choices[unit[1]].shape
+                for other in sorted(set(seat.units)):
+                    moved = self._problem.demands[other[0]].choices[other[1]].shape
                     if (
-                        unit[0] != demand
-                        and unit[0] not in moved_before
+                        other[0] != unit[0]
+                        and other[0] not in moved_before
                         and shape.gpus <= seat.gpus + moved.gpus
                         and shape.cpus <= seat.cpus + moved.cpus
                         and shape.memory_mb <= seat.memory_mb + moved.memory_mb
                     ):
-                        yield seat, position, shape, unit, moved
+                        yield seat, position, shape, other, moved

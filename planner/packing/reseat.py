@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.packing.cutting import CuttingStock, Packed
-from planner.packing.repair import Bench, Seat
+from planner.packing.procure import may_add
+from planner.packing.repair import Bench, Seat, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Seated", "Units", "seat_by_counts", "seat_the_rest"]
 
-Units = dict[int, dict["Shape", list[tuple[int, int]]]]
-"""By pool and shape: the (demand, choice) of each unit."""
+Units = dict[int, dict["Shape", list[Unit]]]
+"""By pool and shape: the units, piece by piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,8 @@ class Seated:
     values: tuple[float, ...]
     units: Units
     seats: list[Seat]
-    left_over: list[int]
-    """Demands of the units without a seat."""
+    left_over: list[Unit]
+    """Units, or pieces of them, without a seat."""
 
 
 def seat_by_counts(
@@ -75,10 +76,11 @@ def seat_the_rest(
 
 def _units(counts: Counts, values: tuple[float, ...]) -> Units:
     """Which units the plan runs on which pool; pools with the same GPU type share them by shape."""
-    waiting: dict[tuple[str, Shape], list[tuple[int, int]]] = defaultdict(list)
+    waiting: dict[tuple[str, Shape], list[Unit]] = defaultdict(list)
     for (number, position), index in counts.choice.items():
         choice = counts.problem.demands[number].choices[position]
-        waiting[choice.gpu_type, choice.shape] += [(number, position)] * round(values[index])
+        pieces = round(values[index]) * choice.copies
+        waiting[choice.gpu_type, choice.shape] += [(number, position)] * pieces
     units: Units = defaultdict(dict)
     for (pool, _), usages in counts.usages.items():
         kind = counts.problem.pools[pool]
@@ -94,9 +96,9 @@ def _units(counts: Counts, values: tuple[float, ...]) -> Units:
 
 def _seated(
     counts: Counts, stocks: Mapping[int, CuttingStock], values: tuple[float, ...], units: Units
-) -> tuple[list[Seat], list[int]]:
+) -> tuple[list[Seat], list[Unit]]:
     seats: list[Seat] = []
-    left_over: list[int] = []
+    left_over: list[Unit] = []
     for pool, quarter in counts.usages:
         kind, stock = counts.problem.pools[pool], stocks[pool]
         waiting = {shape: list(queue) for shape, queue in units[pool].items()}
@@ -118,7 +120,7 @@ def _seated(
                     for _ in range(number):
                         seat.put(waiting[shape].pop(), shape)
         left_over += [
-            unit[0]
+            unit
             for shape, queue in waiting.items()
             if not kind.nodes_taken(shape)
             for unit in queue
@@ -133,10 +135,13 @@ def _empty(counts: Counts, pool: int) -> Seat:
 
 
 def _cheapest(
-    counts: Counts, demand: int, values: tuple[float, ...], bought: Counter[int]
+    counts: Counts, unit: Unit, values: tuple[float, ...], bought: Counter[int]
 ) -> int | None:
-    """The cheapest node on offer that can run a unit of the demand."""
+    """The cheapest node on offer that can run the unit."""
     problem = counts.problem
+    so_far = list(values)
+    for (number, _), index in counts.acquire.items():
+        so_far[index] += bought[number]
     found: list[tuple[int, int]] = []
     for (number, _), index in counts.acquire.items():
         supply = problem.supplies[number]
@@ -145,9 +150,9 @@ def _cheapest(
         full = maximum is not None and round(values[index]) + bought[number] >= maximum
         runs = any(
             choice.gpu_type == pool.gpu_type and pool.nodes_taken(choice.shape) == 0
-            for choice in problem.demands[demand].choices
+            for _, choice in problem.open_to(*unit)
         )
-        if runs and not full and not pool.spare:
+        if runs and not full and not pool.spare and may_add(counts, so_far, index):
             found.append((supply.unit_cost_cents[0] or 0, number))
     return min(found)[1] if found else None
 
@@ -167,7 +172,8 @@ def _values(
                 chosen.update(queue)
                 shaped[pool, shape] += len(queue)
     for key, index in counts.choice.items():
-        changed[index] = float(chosen[key])
+        choice = counts.problem.demands[key[0]].choices[key[1]]
+        changed[index] = float(chosen[key] // choice.copies)
     for (pool, _), usages in counts.usages.items():
         for usage in usages:
             if len(usage.terms) == 1 and usage.terms[0][0] in counts.splits:

@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.counts import CENTS_PER_UNIT, Counts, build_counts
-from planner.packing.cutting import Cut, CuttingStock, Packed
+from planner.packing.cutting import Cut, Packed
+from planner.packing.limits import within_limits, within_reserves
+from planner.packing.procure import acquirable
+from planner.packing.quotas import within_quotas
 from planner.packing.reseat import Seated, seat_by_counts, seat_the_rest
 from planner.packing.solver import Answer, Outcome, solve_integer, solve_linear
 from planner.packing.spread import spread
+from planner.packing.stocks import cutting_stocks
 from planner.packing.variants import (
     on_cheapest_gpus,
     with_at_least,
@@ -37,6 +41,8 @@ _ROOT_ROUNDS = 6
 _ROOT_GAIN = 2e-4
 """Where demands are very many, cuts that raise the bound by less than this share are the last."""
 _ROUNDS = 60
+_BOUND_GAP, _BOUND_TIME = 0.7, 0.4
+"""Where sites limit the nodes, what the bound may take of the asked gap, and of the time left."""
 _TIE_GAP = 0.01
 _TIE_NODES = 200
 """How far the tie-break is pursued: to 1 %, or this many nodes of the solver's tree."""
@@ -116,7 +122,7 @@ class _Search:
         self._many = len(problem.demands) > _FEW_DEMANDS
         self._unlike = self._many and problem.quarters == 1
         self._found = Found(self._counts)
-        self._stocks = self._cutting_stocks()
+        self._found.shapes, self._stocks = cutting_stocks(self._counts, self._in_time)
         self._rounded: tuple[float, ...] = ()
         """The last whole units on the bound's node counts, laid out or not."""
         self._stuck: dict[tuple[int, int], int] = {}
@@ -168,10 +174,17 @@ class _Search:
 
     def _bound(self, relaxed: frozenset[int]) -> Answer | None:
         """Solve the counting program and keep its bound; None where time ended without values."""
-        answer = solve_integer(self._counts.program, time_limit_s=self._left_s(), relaxed=relaxed)
+        limited = bool(self._problem.limits or self._problem.racks)
+        answer = solve_integer(
+            self._counts.program,
+            time_limit_s=self._left_s() * (_BOUND_TIME if limited else 1.0),
+            relative_gap=self._asked_gap * _BOUND_GAP if limited else 0.0,
+            relaxed=relaxed,
+        )
         if answer.outcome is Outcome.INFEASIBLE:
             raise Infeasible(self._counts)
-        bound = answer.objective if answer.outcome is Outcome.OPTIMAL else answer.bound
+        exact = answer.outcome is Outcome.OPTIMAL and not limited
+        bound = answer.objective if exact else answer.bound
         if bound > float("-inf"):
             cents = round(bound * CENTS_PER_UNIT) + self._problem.fixed_cost_cents
             self._found.bound_cents = max(self._found.bound_cents, cents)
@@ -220,10 +233,7 @@ class _Search:
         done = seat_the_rest(
             self._counts, self._stocks, seated, self._in_time, more_nodes=more_nodes
         )
-        if done is None:
-            return False
-        self._keep(*done)
-        return True
+        return done is not None and self._keep(*done)
 
     def _by_levelling(self, bounded: Answer | None) -> bool:
         """Spread units over the bound's nodes and level them; else over nodes with a reserve."""
@@ -278,8 +288,7 @@ class _Search:
             load, _ = self._load(pool, quarter, values)
             asked = [round(units) for units in load]
             packings[pool, quarter] = self._stocks[pool].exactly(chosen, asked)
-        self._keep(values, packings)
-        return True
+        return self._keep(values, packings)
 
     def _beyond_need(self) -> None:
         """Give the pools whose units could not be laid out one more node at a time."""
@@ -306,26 +315,6 @@ class _Search:
             )
             if not answer.values or self._lay_out(answer.values):
                 return
-
-    def _cutting_stocks(self) -> dict[int, CuttingStock]:
-        """One cutting stock per kind of node, shared by the pools that have it."""
-        kinds: dict[tuple[str, Shape], set[Shape]] = {}
-        for (number, _), usages in self._counts.usages.items():
-            pool = self._problem.pools[number]
-            shapes = kinds.setdefault((pool.gpu_type, pool.node), set())
-            shapes.update(usage.shape for usage in usages if not pool.nodes_taken(usage.shape))
-        made = {
-            kind: (
-                tuple(sorted(shapes)),
-                CuttingStock(kind[1], tuple(sorted(shapes)), self._in_time),
-            )
-            for kind, shapes in kinds.items()
-        }
-        stocks = {}
-        for number, pool in enumerate(self._problem.pools):
-            if (pool.gpu_type, pool.node) in made:
-                self._found.shapes[number], stocks[number] = made[pool.gpu_type, pool.node]
-        return stocks
 
     def _load(
         self, pool: int, quarter: int, values: tuple[float, ...]
@@ -383,12 +372,13 @@ class _Search:
             if packed:
                 cuts.append((pool, packed))
         self._add(cuts)
-        if self._stuck:
-            return False
-        self._keep(values, packings)
-        return True
+        return not self._stuck and self._keep(values, packings)
 
-    def _keep(self, values: tuple[float, ...], packings: dict[tuple[int, int], Packed]) -> None:
+    def _keep(self, values: tuple[float, ...], packings: dict[tuple[int, int], Packed]) -> bool:
+        """Keep the plan if it is the cheapest so far; False where it is none: it breaks a limit."""
+        tests = (acquirable, within_limits, within_quotas, within_reserves)
+        if not all(keeps(self._counts, values) for keeps in tests):
+            return False
         cost = self._problem.fixed_cost_cents + sum(
             round(values[index]) * (self._problem.supplies[supply].unit_cost_cents[quarter] or 0)
             for (supply, quarter), index in self._counts.acquire.items()
@@ -397,3 +387,4 @@ class _Search:
             self._found.values, self._found.cost_cents = values, cost
             self._found.packings = packings
         self._found.bound_cents = min(self._found.bound_cents, self._found.cost_cents)
+        return True

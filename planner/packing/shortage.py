@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 from planner.errors import InfeasibleError, LimitError
 from planner.packing.problem import Supply
 from planner.packing.program import Program
+from planner.packing.remedy import limit_reasons, limit_remedies, owned_break
 from planner.packing.search import Infeasible, search
 from planner.packing.solver import solve_integer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from planner.packing.counts import Counts
     from planner.packing.problem import Demand, Problem
     from planner.packing.translate import Translation
@@ -46,21 +49,22 @@ def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleEr
         if answer.values and answer.values[index] > 1e-6
     }
     reasons = _reasons(translation, short)
-    return InfeasibleError(
-        _headline(translation, short), reasons, _remedies(translation, counts, short)
-    )
+    remedies = (*limit_remedies(translation, counts), *_remedies(translation, counts, short))
+    return InfeasibleError(_headline(translation, counts, short), reasons, remedies)
 
 
 def _gpus(demand: Demand) -> int:
-    return min((choice.shape.gpus for choice in demand.choices), default=1)
+    return min((choice.shape.gpus * choice.copies for choice in demand.choices), default=1)
 
 
-def _headline(translation: Translation, short: dict[int, float]) -> str:
+def _headline(translation: Translation, counts: Counts, short: dict[int, float]) -> str:
     by_quarter: dict[int, float] = defaultdict(float)
     for number, units in short.items():
         demand = translation.problem.demands[number]
         for quarter in demand.quarters:
             by_quarter[quarter] += units * _gpus(demand)
+    if not by_quarter and (broken := owned_break(translation, counts)):
+        return f"no plan exists: {broken}"
     if not by_quarter:
         return "no plan exists: the units do not fit whole nodes within the offers"
     quarter, gpus = max(by_quarter.items(), key=lambda item: (item[1], -item[0]))
@@ -86,6 +90,7 @@ def _reasons(translation: Translation, short: dict[int, float]) -> tuple[str, ..
         pools |= set(_pools(translation.problem, demand))
     first = min((min(translation.problem.demands[number].quarters) for number in short), default=0)
     lines += [_limits(translation, pool, first) for pool in sorted(pools)]
+    lines += limit_reasons(translation, pools or range(len(translation.problem.pools)))
     return tuple(lines)
 
 
@@ -112,23 +117,31 @@ def _pools(problem: Problem, demand: Demand) -> list[int]:
 def _limits(translation: Translation, number: int, quarter: int) -> str:
     """What a pool can have in service: owned nodes, and each offer's maximum and first quarter."""
     pool = translation.problem.pools[number]
-    parts = [f"{pool.owned} owned"]
+    parts = [f"{pool.owned_in(quarter)} owned"]
+    if pool.owned_in(quarter) < pool.owned:
+        parts.append(f"{pool.owned - pool.owned_in(quarter)} retired")
     for index, supply in enumerate(translation.problem.supplies):
-        if supply.pool != number:
-            continue
-        ready = next(
-            (q for q, cents in enumerate(supply.unit_cost_cents) if cents is not None), None
-        )
-        name = f"offer {translation.offers[index]}"
-        if ready is None:
-            parts.append(f"{name} arrives after the horizon")
-        elif ready > quarter:
-            parts.append(f"{name} is in service from {translation.quarters[ready]} at the earliest")
-        if supply.maximum is not None and ready is not None:
-            parts.append(f"{name} ends at {supply.maximum} nodes")
+        cheaper = supply.lot is not None and supply.lot.fewest > 1
+        if supply.pool == number and not cheaper:
+            parts += _offer_limits(translation, index, quarter)
     if pool.spare:
         parts.append(f"{pool.spare} kept spare")
     return f"{pool.name} ({pool.gpu_type}, {pool.node.gpus} GPUs each): {', '.join(parts)}"
+
+
+def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterator[str]:
+    """Why an offer gives no node, or no more, in a quarter."""
+    supply = translation.problem.supplies[number]
+    name = f"offer {translation.offers[number]}"
+    open_in = [entry for entry, cents in enumerate(supply.unit_cost_cents) if cents is not None]
+    if not open_in:
+        yield f"{name} arrives after the horizon or is not available in it"
+    elif open_in[0] > quarter:
+        yield f"{name} is in service from {translation.quarters[open_in[0]]} at the earliest"
+    elif not any(entry in open_in for entry in supply.entries(quarter)):
+        yield f"{name} gives no node in {translation.quarters[quarter]}"
+    if supply.maximum is not None and open_in:
+        yield f"{name} ends at {supply.maximum} nodes"
 
 
 def _remedies(translation: Translation, counts: Counts, short: dict[int, float]) -> tuple[str, ...]:

@@ -38,6 +38,10 @@ _LAST_GRACE_S = 15.0
 """Time until it is given up if it does not stop even then."""
 
 
+_TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
+"""By default a count may be off by 10^-6, which is dollars in a budget of millions."""
+
+
 class Outcome(StrEnum):
     """What HiGHS proved."""
 
@@ -122,6 +126,7 @@ def solve_integer(
         gapAbs=0.0,
         random_seed=0,
         **({} if node_limit is None else {"mip_max_nodes": node_limit}),
+        **(_TIGHT if any(row.exact for row in program.rows) else {}),
     )
     try:
         problem.solve(solver)

@@ -9,10 +9,13 @@ what it costs.
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from planner.packing.level import Levelling
-from planner.packing.repair import Seat
+from planner.packing.procure import may_add
+from planner.packing.quotas import Allowance
+from planner.packing.repair import Seat, Unit
 from planner.packing.reseat import Seated, Units
 
 if TYPE_CHECKING:
@@ -35,8 +38,6 @@ _TRIAL_STEPS = 400
 _MOST_ADDED = 12
 """Nodes added after trials; beyond that, what has no place is seated without any."""
 
-Unit = tuple[int, int]
-"""Demand and choice."""
 Way = tuple[int, "Shape"]
 """Choice and its shape."""
 
@@ -74,7 +75,7 @@ class _Spread:
         nodes = self._nodes_left()
         if nodes is None:
             return None
-        ways = [_ways(self._problem, unit[0]) for unit in self._units]
+        ways = [_ways(self._problem, unit) for unit in self._units]
         levelling = self._begun(nodes, ways)
         if levelling is None:
             return None
@@ -125,7 +126,7 @@ class _Spread:
             for pool, quarter in self._counts.usages
         }
         chosen = list(_chosen(self._counts, self._values))
-        for unit in sorted(chosen, key=lambda unit: bool(_ways(self._problem, unit[0]))):
+        for unit in sorted(chosen, key=lambda unit: bool(_ways(self._problem, unit))):
             choice = self._problem.demands[unit[0]].choices[unit[1]]
             taken = {
                 pool: nodes
@@ -137,7 +138,7 @@ class _Spread:
             if min(taken.values()) > 1 and left[pool] >= taken[pool]:
                 left[pool] -= taken[pool]
                 self._whole[pool][choice.shape].append(unit)
-            elif _ways(self._problem, unit[0]):
+            elif _ways(self._problem, unit):
                 self._units.append(unit)
             else:
                 return None
@@ -184,7 +185,9 @@ class _Spread:
             supply = self._problem.supplies[number]
             cents, pool = supply.unit_cost_cents[quarter], supply.pool
             room = supply.maximum is None or self._values[index] < supply.maximum
-            if room and cents is not None and not self._problem.pools[pool].spare:
+            if not room or cents is None or self._problem.pools[pool].spare:
+                continue
+            if may_add(self._counts, self._values, index):
                 offer = (cents, pool, index)
                 cheapest[pool] = min(offer, cheapest.get(pool, offer))
         return sorted(cheapest.values())
@@ -199,7 +202,7 @@ class _Spread:
             (demand, *way[seats[place].pool], place)
             for (demand, _), way, place in zip(self._units, ways, levelling.places, strict=True)
         ]
-        left_over: list[int] = []
+        left_over: list[Unit] = []
         whole: set[int] = set()
         for demand, position, shape, place in held:
             if pools[place].nodes_taken(shape):
@@ -214,7 +217,7 @@ class _Spread:
             if place not in whole and seats[place].fits(shape):
                 seats[place].put((demand, position), shape)
             else:
-                left_over.append(demand)
+                left_over.append((demand, position))
         shared = [seat for place, seat in enumerate(seats) if place not in whole]
         return Seated(tuple(self._values), self._whole, shared, left_over)
 
@@ -228,7 +231,11 @@ def _free(place: int, whole: set[int], seats: list[Seat]) -> int | None:
 
 
 def _chosen(counts: Counts, values: list[float]) -> Iterator[Unit]:
-    """Each unit with a choice: whole ones as counted, the rest where the larger fractions are."""
+    """Each unit with a choice, piece by piece: as counted, then where larger fractions are.
+
+    Fractions go up only where that keeps to the quotas, if any choice does.
+    """
+    allowance = Allowance(counts.problem)
     for number, demand in enumerate(counts.problem.demands):
         wanted = {
             position: values[counts.choice[number, position]]
@@ -236,15 +243,17 @@ def _chosen(counts: Counts, values: list[float]) -> Iterator[Unit]:
             if (number, position) in counts.choice
         }
         for _ in range(demand.count):
-            position = max(wanted, key=lambda position: (wanted[position], -position))
+            open_to = [at for at in wanted if allowance.allows(demand, demand.choices[at])]
+            position = max(open_to or wanted, key=lambda position: (wanted[position], -position))
+            allowance.take(demand, demand.choices[position])
             wanted[position] -= 1.0
-            yield number, position
+            yield from repeat((number, position), demand.choices[position].copies)
 
 
-def _ways(problem: Problem, demand: int) -> dict[int, Way]:
+def _ways(problem: Problem, unit: Unit) -> dict[int, Way]:
     """By pool, the choice of fewest GPUs, cores and memory among those that one node holds."""
     ways: dict[int, Way] = {}
-    for position, choice in enumerate(problem.demands[demand].choices):
+    for position, choice in problem.open_to(*unit):
         for number, pool in enumerate(problem.pools):
             if pool.gpu_type == choice.gpu_type and pool.nodes_taken(choice.shape) in (0, 1):
                 known = ways.get(number)

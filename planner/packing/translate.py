@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from planner.packing.economics import node_costs, owned_costs
-from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Supply
+from planner.packing.economics import owned_costs
+from planner.packing.facility import growth_reserves, rack_spaces, site_limits, spare_nodes
+from planner.packing.offers import spend_limits, supplies_of
+from planner.packing.problem import Choice, Demand, Pool, Problem, Quota, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.inputs.settled import Inputs, SettledOffer
+    from planner.inputs.scenario import Scenario
+    from planner.inputs.settled import Inputs
     from planner.sizing.candidate import SizedJob, Sizing
 
 __all__ = ["Translation", "translate"]
 
 Unit = tuple[str, int]
 """Job name and unit number, from 1."""
+
+
+_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str]
+"""Choices, active quarters and owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +44,30 @@ class Translation:
 def translate(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Translation:
     """State a sized portfolio as an integer problem; units that are alike become one demand."""
     pools = _pools(inputs)
-    supplies = tuple(_supply(inputs, offer, pools) for offer in inputs.offers)
-    demands, members = _demands(jobs)
+    supplies = supplies_of(inputs, pools)
+    quotas = _quotas(inputs.scenario)
+    owners = frozenset(quota.owner for quota in quotas)
+    demands, members = _demands(jobs, frozenset(pool.site for pool in pools), owners)
     horizon = inputs.scenario.horizon
     owned = sum(
-        pool.owned * stream.present_cents
-        for pool in pools
-        if pool.owned
-        for stream in owned_costs(inputs, pool.node_type)
+        entry.count * stream.present_cents
+        for entry in inputs.scenario.fleet.values()
+        for stream in owned_costs(inputs, entry)
     )
-    problem = Problem(horizon.quarters, pools, supplies, demands, owned)
+    problem = Problem(
+        horizon.quarters,
+        pools,
+        supplies,
+        demands,
+        owned,
+        limits=site_limits(inputs, pools),
+        racks=rack_spaces(inputs, pools),
+        reserves=growth_reserves(inputs),
+        budgets=spend_limits(inputs, supplies),
+        quotas=quotas,
+    )
     labels = tuple(str(horizon.first_quarter + step) for step in range(horizon.quarters))
-    return Translation(problem, members, tuple(offer.name for offer in inputs.offers), labels)
+    return Translation(problem, members, tuple(supply.name for supply in supplies), labels)
 
 
 def _pools(inputs: Inputs) -> tuple[Pool, ...]:
@@ -59,60 +77,77 @@ def _pools(inputs: Inputs) -> tuple[Pool, ...]:
         owned[entry.node_type, entry.site] += entry.count
     for offer in inputs.offers:
         owned[offer.node_type, offer.site] += 0
-    spare = scenario.policies.spare_nodes
     pools = []
     for (node_type, site), count in sorted(owned.items()):
         node = catalog.nodes[node_type]
         offered = Shape(
             node.gpus.value, node.cpu_cores.value, int(node.host_memory_gb.value * 1000)
         )
-        kept = spare if isinstance(spare, int) else spare.get(node_type, 0)
+        kept = spare_nodes(inputs, node_type, site)
         fabric = node.scale_out_fabric is not None
-        pools.append(Pool(node_type, site, node.gpu_type, offered, count, kept, fabric))
+        retired = _retired(scenario, node_type, site)
+        pools.append(Pool(node_type, site, node.gpu_type, offered, count, kept, fabric, retired))
     return tuple(pools)
 
 
-def _supply(inputs: Inputs, offer: SettledOffer, pools: tuple[Pool, ...]) -> Supply:
-    index = next(
-        number
-        for number, pool in enumerate(pools)
-        if (pool.node_type, pool.site) == (offer.node_type, offer.site)
+def _retired(scenario: Scenario, node_type: str, site: str) -> tuple[int, ...]:
+    """Owned nodes out of service by quarter; empty where none retires within the horizon."""
+    first = scenario.horizon.first_quarter
+    ends = [
+        (entry.retires - first, entry.count)
+        for entry in scenario.fleet.values()
+        if (entry.node_type, entry.site) == (node_type, site) and entry.retires is not None
+    ]
+    gone = tuple(
+        sum(count for end, count in ends if end <= quarter)
+        for quarter in range(scenario.horizon.quarters)
     )
-    horizon = inputs.scenario.horizon
-    as_of = horizon.as_of or horizon.first_quarter.start
-    ready = as_of + timedelta(weeks=offer.lead_time_weeks)
-    costs = tuple(
-        sum(stream.present_cents for stream in node_costs(inputs, offer, quarter))
-        if (horizon.first_quarter + quarter).start >= ready
-        else None
-        for quarter in range(horizon.quarters)
-    )
-    return Supply(offer.name, offer.kind, index, offer.maximum, costs)
+    return gone if any(gone) else ()
 
 
-def _demands(jobs: tuple[SizedJob, ...]) -> tuple[tuple[Demand, ...], tuple[tuple[Unit, ...], ...]]:
-    """Group units by (choices, active quarters), in an order of their own, not the input's."""
-    groups: dict[tuple[tuple[Choice, ...], tuple[int, ...]], list[Unit]] = defaultdict(list)
-    choices: dict[str, tuple[Choice, ...]] = {}
+def _demands(
+    jobs: tuple[SizedJob, ...], in_play: frozenset[str], owners: frozenset[str]
+) -> tuple[tuple[Demand, ...], tuple[tuple[Unit, ...], ...]]:
+    """Group units by choices, active quarters and owner, in an order of their own, not the input's.
+
+    `owners` are the teams with a quota: their units are counted apart.
+    """
+    groups: dict[_Alike, list[Unit]] = defaultdict(list)
+    choices: dict[tuple[str, tuple[str, ...]], tuple[Choice, ...]] = {}
     for job in jobs:
-        sizing = job.sizing
-        if sizing.id not in choices:
-            choices[sizing.id] = _choices(sizing)
+        sites = () if in_play <= set(job.sites) else job.sites
+        kind = (job.sizing.id, sites)
+        if kind not in choices:
+            choices[kind] = _choices(job.sizing, sites)
         for quarters, units in _activity(job.units):
-            groups[choices[sizing.id], quarters].extend((job.name, unit) for unit in units)
-    ordered = sorted(
-        ((tuple((choice.gpu_type, choice.shape) for choice in key[0]), key[1]), key, sorted(units))
-        for key, units in groups.items()
+            owner = job.team if job.team in owners else ""
+            key = (choices[kind], quarters, owner or "")
+            groups[key].extend((job.name, unit) for unit in units)
+    ordered = sorted((key, sorted(units)) for key, units in groups.items())
+    demands = tuple(
+        Demand(ways, quarters, len(units), owner) for (ways, quarters, owner), units in ordered
     )
-    demands = tuple(Demand(key[0], key[1], len(units)) for _, key, units in ordered)
-    return demands, tuple(tuple(units) for _, _, units in ordered)
+    return demands, tuple(tuple(units) for _, units in ordered)
 
 
-def _choices(sizing: Sizing) -> tuple[Choice, ...]:
+def _quotas(scenario: Scenario) -> tuple[Quota, ...]:
+    return tuple(
+        Quota(_quota_name(team, gpu_type), team, gpu_type, at_most)
+        for team, stated in sorted(scenario.teams.items())
+        for gpu_type, at_most in stated.quotas(scenario.horizon)
+    )
+
+
+def _quota_name(team: str, gpu_type: str | None) -> str:
+    return f"quota of {team}" if gpu_type is None else f"quota of {team} on {gpu_type}"
+
+
+def _choices(sizing: Sizing, sites: tuple[str, ...]) -> tuple[Choice, ...]:
     return tuple(
         Choice(
             candidate.gpu_type,
-            Shape(candidate.gpus, candidate.cpus, candidate.memory_mb, candidate.may_span),
+            Shape(candidate.gpus, candidate.cpus, candidate.memory_mb, candidate.may_span, sites),
+            candidate.replicas,
         )
         for candidate in sorted(sizing.candidates, key=lambda candidate: candidate.gpu_type)
     )

@@ -31,7 +31,8 @@ def on_cheapest_gpus(counts: Counts) -> Program:
     for (number, position), index in counts.choice.items():
         demand = counts.problem.demands[number]
         choice = demand.choices[position]
-        costs[index] = choice.shape.gpus * price[choice.gpu_type] * len(demand.quarters)
+        gpus = choice.shape.gpus * choice.copies
+        costs[index] = gpus * price[choice.gpu_type] * len(demand.quarters)
     return counts.program.priced(costs)
 
 
@@ -125,6 +126,6 @@ def with_at_least(counts: Counts, nodes: Mapping[tuple[int, int], int]) -> Progr
             right = wanted
         else:
             terms = counts.in_service[pool, quarter]
-            right = wanted - counts.problem.pools[pool].owned
+            right = wanted - counts.problem.pools[pool].owned_in(quarter)
         extra.append(Row(f"at-least[{pool},{quarter}]", tuple(terms.items()), ">=", right))
     return Program(counts.program.variables, [*counts.program.rows, *extra])

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.plan.breakeven import break_evens
+from planner.plan.budgets import budget_uses
+from planner.plan.chargeback import chargeback
 from planner.plan.costs import acquisitions, cost_lines
-from planner.plan.fleet import build_fleet, quarters_of
+from planner.plan.fleet import build_fleet, quarters_of, with_racks
 from planner.plan.jobs import planned_jobs, stored_assets
 from planner.plan.notes import assumption_notes, warning_notes
 from planner.plan.place import place
 from planner.plan.plan import FORMAT, Plan, Proof
 from planner.plan.provenance import provenance, rules_used
+from planner.plan.racks import racks_by_node
+from planner.plan.sites import site_uses
 from planner.plan.tags import bill
 from planner.plan.use import pool_uses
 
@@ -33,9 +38,12 @@ def assemble(
 ) -> Plan:
     """Turn a solution into a plan; `solver` names program and version for its provenance."""
     fleet = build_fleet(inputs, translation, solution)
+    fleet = with_racks(fleet, racks_by_node(translation, solution, fleet))
     placement = place(translation, solution, fleet)
     tags, bound_terms = bill(translation, solution)
     scenario = inputs.scenario
+    bought = acquisitions(inputs, translation, solution)
+    costs = cost_lines(inputs, translation, solution)
     as_of = scenario.horizon.as_of or scenario.horizon.first_quarter.start
     return Plan(
         format=FORMAT,
@@ -44,7 +52,7 @@ def assemble(
         as_of=as_of.isoformat(),
         quarters=tuple(str(quarter) for quarter in quarters_of(inputs)),
         proof=_proof(solution, bound_terms, asked_gap),
-        acquisitions=acquisitions(inputs, translation, solution),
+        acquisitions=bought,
         nodes=fleet.nodes,
         placements=placement.uses,
         moves=placement.moves,
@@ -56,9 +64,17 @@ def assemble(
             )
         },
         pools=pool_uses(translation, fleet, placement),
-        costs=cost_lines(inputs, translation, solution),
+        sites=site_uses(inputs, fleet.nodes),
+        growth_reserve=tuple(
+            (gpu_type, float(share))
+            for gpu_type, share in sorted(scenario.policies.growth_reserve.items())
+        ),
+        costs=costs,
+        budgets=budget_uses(inputs, costs),
+        break_evens=break_evens(inputs, bought),
+        chargeback=chargeback(inputs, jobs, fleet, placement),
         storage_mb=stored_assets(jobs, translation, placement.kept),
-        warnings=warning_notes(inputs, jobs, solution, fleet.nodes, placement.uses),
+        warnings=warning_notes(inputs, jobs, solution, fleet.nodes, placement.uses, bought),
         assumptions=assumption_notes(inputs, jobs),
         rules=rules_used(inputs, jobs),
         provenance=provenance(inputs, solver),

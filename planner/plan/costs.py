@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from datetime import timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from planner.packing.economics import node_costs, owned_costs
 from planner.plan.fleet import quarters_of
-from planner.plan.plan import Acquisition, CostLine
+from planner.plan.plan import Acquisition, CostLine, CostName
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["acquisitions", "cost_lines"]
 
-CostName = Literal["purchase", "residual value", "support", "energy", "rent"]
 Entry = tuple[int, "SettledOffer", int]
 """Quarter from 0, offer, nodes that enter service."""
 
@@ -34,7 +33,9 @@ def acquisitions(
     lines = []
     for quarter, offer, count in _entries(inputs, translation, solution):
         node = inputs.catalog.nodes[offer.node_type]
-        price = int((offer.unit_price_usd * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
+        level = offer.level(count)
+        price = int((level.unit_price_usd * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
+        within, after = _payments(offer, len(quarters) - quarter)
         start = quarters[quarter].start
         lines.append(
             Acquisition(
@@ -48,13 +49,15 @@ def acquisitions(
                 quarter=str(quarters[quarter]),
                 count=count,
                 unit_price_cents=price,
-                total_cents=count * price,
-                price_text=offer.price_text,
+                total_cents=count * price * within,
+                price_text=level.price_text,
                 price_origin=offer.price_origin,
                 price_date=offer.price_date,
                 illustrative=offer.illustrative,
                 lead_time_weeks=offer.lead_time_weeks,
                 order_by=(start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
+                term_quarters=offer.term_quarters,
+                committed_cents=count * price * after,
             )
         )
     return tuple(lines)
@@ -63,7 +66,7 @@ def acquisitions(
 def cost_lines(
     inputs: Inputs, translation: Translation, solution: Solution
 ) -> tuple[CostLine, ...]:
-    """Every kind of cost that occurs: purchase, residual value, support, energy, rent."""
+    """Every kind of cost that occurs, in the order of `_explanations`."""
     quarters = inputs.scenario.horizon.quarters
     cents: dict[str, list[int]] = defaultdict(lambda: [0] * quarters)
     present: Counter[str] = Counter()
@@ -92,7 +95,7 @@ def _entries(inputs: Inputs, translation: Translation, solution: Solution) -> It
     )
     for quarter in range(translation.problem.quarters):
         for supply in order:
-            count = solution.bought[supply][quarter] + solution.rented[supply][quarter]
+            count = solution.entering(supply, quarter)
             if count:
                 yield quarter, offers[translation.offers[supply]], count
 
@@ -101,17 +104,22 @@ def _streams(
     inputs: Inputs, translation: Translation, solution: Solution
 ) -> Iterator[tuple[int, CostStream]]:
     """Nodes, and what each of them costs."""
-    for pool in translation.problem.pools:
-        if pool.owned:
-            for stream in owned_costs(inputs, pool.node_type):
-                yield pool.owned, stream
+    for entry in inputs.scenario.fleet.values():
+        for stream in owned_costs(inputs, entry):
+            yield entry.count, stream
     for quarter, offer, count in _entries(inputs, translation, solution):
-        for stream in node_costs(inputs, offer, quarter):
+        for stream in node_costs(inputs, offer, quarter, count):
             yield count, stream
 
 
+def _payments(offer: SettledOffer, left: int) -> tuple[int, int]:
+    """How often the price of a node is paid within the horizon, and after it."""
+    term = offer.term_quarters or 1
+    return min(term, left), max(0, term - left)
+
+
 def _explanations(inputs: Inputs) -> dict[CostName, str]:
-    settings = inputs.settings
+    settings, finance = inputs.settings, inputs.scenario.finance
     rate = f"discounted at {_percent(settings.discount_rate_per_year)} a year"
     return {
         "purchase": f"price of each node in the quarter it enters service, {rate}",
@@ -129,7 +137,31 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             f"in service, {rate}"
         ),
         "rent": f"rent of each node and quarter, energy and support included, {rate}",
+        "reservation": (
+            "price of each reserved node in each quarter that it is held within the horizon, "
+            f"energy and support included, {rate}"
+        ),
+        "licence": (
+            f"{_licence_text(inputs)} for each node in service whose licence is not included, "
+            f"{rate}"
+        ),
+        "colocation": (
+            f"nameplate power × {_usd(finance.colocation_usd_per_kw_month)} per kW and month × 3 "
+            f"months a quarter for each owned or bought node in service, {rate}"
+        ),
     }
+
+
+def _licence_text(inputs: Inputs) -> str:
+    stated = inputs.scenario.finance.licence_usd_per_gpu_year
+    if not isinstance(stated, dict):
+        return f"{_usd(stated)} per GPU and year"
+    each = (f"{_usd(usd)} ({gpu_type})" for gpu_type, usd in sorted(stated.items()))
+    return f"{', '.join(each)} per GPU and year"
+
+
+def _usd(amount: Decimal | None) -> str:
+    return f"${(amount or Decimal(0)).normalize():,f}"
 
 
 def _plain(setting: Setting) -> str:

@@ -19,18 +19,22 @@ __all__ = ["require_eligible", "stuck_jobs"]
 
 _JOBS_NAMED = 3
 _OTHERS_NAMED = 6
+_SITES_NAMED = 4
 
 
 def stuck_jobs(jobs: tuple[SizedJob, ...], translation: Translation) -> tuple[SizedJob, ...]:
     """Jobs with units that fit no node that is owned or offered, however many there were."""
     pools = translation.problem.pools
-    verdicts: dict[str, bool] = {}
+    verdicts: dict[tuple[str, tuple[str, ...]], bool] = {}
     for job in jobs:
-        if job.sizing.id not in verdicts:
-            verdicts[job.sizing.id] = any(
-                fits(candidate, pool) for candidate in job.sizing.candidates for pool in pools
+        kind = (job.sizing.id, job.sites)
+        if kind not in verdicts:
+            verdicts[kind] = any(
+                fits(candidate, pool)
+                for candidate in job.sizing.candidates
+                for pool in _open_to(job.sites, pools)
             )
-    return tuple(job for job in jobs if any(job.units) and not verdicts[job.sizing.id])
+    return tuple(job for job in jobs if any(job.units) and not verdicts[job.sizing.id, job.sites])
 
 
 def require_eligible(stuck: tuple[SizedJob, ...], translation: Translation) -> None:
@@ -42,21 +46,32 @@ def require_eligible(stuck: tuple[SizedJob, ...], translation: Translation) -> N
     pools = translation.problem.pools
     reasons: list[str] = []
     remedies: dict[str, None] = {}
-    for sizing, names in _by_sizing(stuck):
-        reasons.append(f"{_named(names)} ({sizing.summary}) fits nothing that is owned or offered")
-        reasons += (f"  {line}" for line in _why(sizing, pools))
-        remedies |= dict.fromkeys(_remedies(names[0], sizing, pools))
+    for sizing, sites, names in _by_sizing(stuck):
+        where = f" at {some_of(sites, _SITES_NAMED)}, where it may run" if sites else ""
+        reasons.append(
+            f"{_named(names)} ({sizing.summary}) fits nothing that is owned or offered{where}"
+        )
+        here = _open_to(sites, pools)
+        reasons += (f"  {line}" for line in _why(sizing, here))
+        remedies |= dict.fromkeys(_remedies(names[0], sizing, here))
     if reasons:
         what = "1 job has" if len(stuck) == 1 else f"{len(stuck):,} jobs have"
         headline = f"no plan exists: {what} no GPU type to run on"
         raise InfeasibleError(headline, tuple(reasons), tuple(remedies))
 
 
-def _by_sizing(jobs: tuple[SizedJob, ...]) -> list[tuple[Sizing, list[str]]]:
-    """Jobs that are specified alike together."""
-    found: dict[str, tuple[Sizing, list[str]]] = {}
+def _open_to(sites: tuple[str, ...], pools: tuple[Pool, ...]) -> tuple[Pool, ...]:
+    """Pools at sites where a job may run; all where it asks for none."""
+    return tuple(pool for pool in pools if not sites or pool.site in sites)
+
+
+def _by_sizing(jobs: tuple[SizedJob, ...]) -> list[tuple[Sizing, tuple[str, ...], list[str]]]:
+    """Jobs that are specified alike, and may run at the same sites, together."""
+    found: dict[tuple[str, tuple[str, ...]], tuple[Sizing, tuple[str, ...], list[str]]] = {}
     for job in jobs:
-        found.setdefault(job.sizing.id, (job.sizing, []))[1].append(job.name)
+        found.setdefault((job.sizing.id, job.sites), (job.sizing, job.sites, []))[2].append(
+            job.name
+        )
     return list(found.values())
 
 

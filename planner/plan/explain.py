@@ -11,7 +11,7 @@ from planner.plan.plan import Alternative, PlannedJob
 from planner.sizing.candidate import Candidate, Sizing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from planner.plan.plan import Node, Plan
 
@@ -26,6 +26,10 @@ class Place(Frozen):
     """More than one only for a unit that takes whole nodes."""
     gpu_type: str
     units: tuple[int, ...]
+    replicas: tuple[int, ...]
+    """Of each of these units, from 1; a unit may have several here."""
+    in_replicas: bool
+    """Whether a unit has more than one on this GPU type."""
     gpus: tuple[int, ...]
     """GPU numbers held on the (first) node."""
 
@@ -79,7 +83,7 @@ def explain(plan: Plan, job_name: str) -> Explanation:
         job=job,
         sizing=sizing,
         quarters=plan.quarters,
-        places=tuple(_places(plan, job)),
+        places=tuple(_places(plan, job, candidates)),
         verdicts=_verdicts(job, sizing),
         chosen=tuple(candidates[gpu_type] for gpu_type, _ in job.gpu_types),
         tag_cents=job.tag_cents,
@@ -93,25 +97,28 @@ def _unknown(plan: Plan, job_name: str) -> Finding:
     return Finding(f"the plan has no job {job_name!r}, it has {len(names):,} others", hint=hint)
 
 
-def _places(plan: Plan, job: PlannedJob) -> Iterator[Place]:
+def _places(plan: Plan, job: PlannedJob, candidates: Mapping[str, Candidate]) -> Iterator[Place]:
     nodes = {node.id: node for node in plan.nodes}
     for quarter, uses in zip(plan.quarters, plan.placements, strict=True):
-        seats: dict[int, list[tuple[Node, tuple[int, ...]]]] = {}
+        seats: dict[tuple[int, int], list[tuple[Node, tuple[int, ...]]]] = {}
         for use in uses:
             for occupant in use.occupants:
                 if occupant.job == job.name:
-                    seats.setdefault(occupant.unit, []).append((nodes[use.node], occupant.gpus))
-        by_nodes: dict[tuple[str, ...], list[int]] = {}
-        for unit, places in sorted(seats.items()):
-            by_nodes.setdefault(tuple(node.id for node, _ in places), []).append(unit)
-        for ids, units in sorted(by_nodes.items()):
-            node, _ = seats[units[0]][0]
-            gpus = sorted(gpu for unit in units for gpu in seats[unit][0][1])
+                    seat = nodes[use.node], occupant.gpus
+                    seats.setdefault((occupant.unit, occupant.replica), []).append(seat)
+        by_nodes: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+        for piece, places in sorted(seats.items()):
+            by_nodes.setdefault(tuple(node.id for node, _ in places), []).append(piece)
+        for ids, pieces in sorted(by_nodes.items()):
+            node, _ = seats[pieces[0]][0]
+            gpus = sorted(gpu for piece in pieces for gpu in seats[piece][0][1])
             yield Place(
                 quarter=quarter,
                 nodes=ids,
                 gpu_type=node.gpu_type,
-                units=tuple(units),
+                units=tuple(unit for unit, _ in pieces),
+                replicas=tuple(replica for _, replica in pieces),
+                in_replicas=candidates[node.gpu_type].replicas > 1,
                 gpus=tuple(gpus),
             )
 

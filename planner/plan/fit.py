@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from planner.plan.words import some
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from planner.packing.problem import Pool, Problem
     from planner.sizing.candidate import Candidate
 
-__all__ = ["fits", "obstacle", "shortfalls"]
+__all__ = ["beyond_quota", "fits", "obstacle", "shortfalls"]
 
 
 def fits(candidate: Candidate, pool: Pool) -> bool:
@@ -53,12 +53,17 @@ def _rule(candidate: Candidate) -> str:
     return "".join(f" ({rule})" for rule in said)
 
 
-def obstacle(candidate: Candidate, problem: Problem, quarters: Iterable[int]) -> str | None:
-    """Why no node in play can take one unit in these quarters; None if some pool can."""
+def obstacle(
+    candidate: Candidate, problem: Problem, quarters: Iterable[int], sites: Sequence[str] = ()
+) -> str | None:
+    """Why no nodes in play can take one unit in these quarters; None if some can.
+
+    `sites` are those at which it may run; any if empty.
+    """
     active = tuple(quarters)
-    reasons = []
+    able, reasons = [], []
     for index, pool in enumerate(problem.pools):
-        if pool.gpu_type != candidate.gpu_type:
+        if pool.gpu_type != candidate.gpu_type or (sites and pool.site not in sites):
             continue
         short = shortfalls(candidate, pool)
         if short:
@@ -66,9 +71,53 @@ def obstacle(candidate: Candidate, problem: Problem, quarters: Iterable[int]) ->
             continue
         reason = _too_few(candidate, problem, index, active)
         if reason is None:
-            return None
-        reasons.append(reason)
-    return "; ".join(reasons) or "no such node is owned or offered"
+            able.append(index)
+        else:
+            reasons.append(reason)
+    if able:
+        return _too_many(candidate, problem, able, active)
+    where = f" at {' or '.join(sites)}" if sites else ""
+    return "; ".join(reasons) or f"no such node is owned or offered{where}"
+
+
+def beyond_quota(gpu_type: str, problem: Problem, number: int) -> str | None:
+    """Why no unit of a demand can run on a GPU type within its quotas; None if one can."""
+    demand = problem.demands[number]
+    chosen = next((one for one in demand.choices if one.gpu_type == gpu_type), None)
+    mine = [quota for quota in problem.quotas if quota.owner == demand.owner]
+    for quota in mine if chosen else ():
+        taken = quota.taken(chosen) if chosen else 0
+        limits = [limit for q in demand.quarters if (limit := quota.at_most[q]) is not None]
+        least = min(limits, default=taken)
+        if taken > least:
+            return f"one unit takes {some(taken, 'GPU')}, {quota.name} is {least:,}"
+    return None
+
+
+def _too_many(
+    candidate: Candidate, problem: Problem, pools: list[int], quarters: tuple[int, ...]
+) -> str | None:
+    """Why the replicas of one unit do not fit these pools together; None if they do."""
+    places = min(
+        (sum(_places(candidate, problem, pool, quarter) for pool in pools) for quarter in quarters),
+        default=candidate.replicas,
+    )
+    if places >= candidate.replicas:
+        return None
+    told = some(candidate.replicas, "replica")
+    return f"its load takes {told}, for which these nodes have {some(places, 'place')} at most"
+
+
+def _places(candidate: Candidate, problem: Problem, index: int, quarter: int) -> int:
+    """Replicas for which a pool can have room; all where it has no maximum."""
+    node, nodes = problem.pools[index].node, _obtainable(problem, index, quarter)
+    if nodes is None:
+        return candidate.replicas
+    if candidate.gpus >= node.gpus:
+        return nodes * node.gpus // candidate.gpus
+    needs = (candidate.gpus, candidate.cpus, candidate.memory_mb)
+    offers = (node.gpus, node.cpus, node.memory_mb)
+    return nodes * min(offer // need for offer, need in zip(offers, needs, strict=True) if need)
 
 
 def _too_few(
@@ -85,12 +134,16 @@ def _too_few(
 
 def _obtainable(problem: Problem, index: int, quarter: int) -> int | None:
     """Nodes that can run units in a quarter, the spare ones apart; None if there is no maximum."""
-    nodes = problem.pools[index].owned - problem.pools[index].spare
+    nodes = problem.pools[index].owned_in(quarter) - problem.pools[index].spare
+    counted: set[int] = set()
     for supply in problem.supplies:
-        costs = supply.unit_cost_cents
-        entry = costs[: quarter + 1] if supply.kind == "buy" else costs[quarter : quarter + 1]
-        if supply.pool != index or all(cost is None for cost in entry):
+        costs = [supply.unit_cost_cents[entry] for entry in supply.entries(quarter)]
+        if supply.pool != index or all(cost is None for cost in costs):
             continue
+        if supply.lot is not None and supply.lot.offer in counted:
+            continue
+        if supply.lot is not None:
+            counted.add(supply.lot.offer)
         if supply.maximum is None:
             return None
         nodes += supply.maximum

@@ -1,23 +1,23 @@
-"""The servers of a plan by name: owned, then bought, then rented."""
+"""The servers of a plan by name: owned, then bought, then rented, then reserved."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from planner.plan.plan import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from planner.inputs.quarter import Quarter
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.packing.problem import Pool, Solution
 
-__all__ = ["Fleet", "build_fleet", "quarters_of"]
+__all__ = ["Fleet", "build_fleet", "quarters_of", "with_racks"]
 
-Origin = Literal["owned", "buy", "rent"]
+Origin = Literal["owned", "buy", "rent", "reserve"]
 Slot = tuple[Origin, str, tuple[int, ...]]
 """Origin, fleet entry or offer, quarters in service from 0."""
 
@@ -56,10 +56,13 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
             *_bought(translation, solution, index),
         ]
         rented = list(_rented(translation, solution, index))
-        for number, (origin, entry, quarters) in enumerate([*slots, *rented], 1):
+        reserved = list(_reserved(translation, solution, index))
+        suffixes = [*_numbers("", slots), *_numbers("r", rented), *_numbers("v", reserved)]
+        for suffix, (origin, entry, quarters) in zip(
+            suffixes, [*slots, *rented, *reserved], strict=True
+        ):
             for quarter in quarters:
                 serving[quarter][index].append(len(nodes))
-            suffix = _number(number, len(slots), len(rented))
             nodes.append(
                 Node(
                     id=f"{pool.node_type}/{pool.site}/{suffix}",
@@ -82,18 +85,35 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
     )
 
 
-def _number(number: int, kept: int, rented: int) -> str:
-    """`03`, or `r03` for a rented node; as wide as the longest of its kind."""
-    if number <= kept:
-        return f"{number:0{max(2, len(str(kept)))}d}"
-    return f"r{number - kept:0{max(2, len(str(rented)))}d}"
+def with_racks(fleet: Fleet, racks: Mapping[int, tuple[int, ...]]) -> Fleet:
+    """The same servers, each in its rack."""
+    nodes = tuple(
+        node.model_copy(update={"racks": racks[place]}) if place in racks else node
+        for place, node in enumerate(fleet.nodes)
+    )
+    return replace(fleet, nodes=nodes)
+
+
+def _numbers(mark: str, slots: list[Slot]) -> Iterator[str]:
+    """`03`, `r03` of a rented node, `v03` of a reserved one; as wide as the longest of its kind."""
+    width = max(2, len(str(len(slots))))
+    for number in range(1, len(slots) + 1):
+        yield f"{mark}{number:0{width}d}"
 
 
 def _owned(inputs: Inputs, pool: Pool, quarters: int) -> Iterator[Slot]:
-    for name, entry in sorted(inputs.scenario.fleet.items()):
+    """By fleet entry, those that serve longest first."""
+    first = inputs.scenario.horizon.first_quarter
+    served = {
+        name: quarters if entry.retires is None else min(quarters, entry.retires - first)
+        for name, entry in inputs.scenario.fleet.items()
+    }
+    for name, entry in sorted(
+        inputs.scenario.fleet.items(), key=lambda item: (-served[item[0]], item[0])
+    ):
         if (entry.node_type, entry.site) == (pool.node_type, pool.site):
             for _ in range(entry.count):
-                yield "owned", name, tuple(range(quarters))
+                yield "owned", name, tuple(range(served[name]))
 
 
 def _bought(translation: Translation, solution: Solution, pool: int) -> Iterator[Slot]:
@@ -109,6 +129,13 @@ def _rented(translation: Translation, solution: Solution, pool: int) -> Iterator
         counts = solution.rented[supply]
         for place in range(max(counts, default=0)):
             yield "rent", name, tuple(q for q, count in enumerate(counts) if count > place)
+
+
+def _reserved(translation: Translation, solution: Solution, pool: int) -> Iterator[Slot]:
+    for quarter in range(translation.problem.quarters if solution.reserved else 0):
+        for name, supply in _supplies(translation, pool):
+            for _ in range(solution.reserved[supply][quarter]):
+                yield "reserve", name, tuple(translation.problem.supplies[supply].served(quarter))
 
 
 def _supplies(translation: Translation, pool: int) -> list[tuple[str, int]]:

@@ -83,12 +83,10 @@ class Host:
         ]
 
     def _asked(self, gpu_type: str, pools: Sequence[int]) -> Quarter:
-        units = Counter(
-            (index, choice)
-            for index, demand in enumerate(self.problem.demands)
-            if self.quarter in demand.quarters
-            for choice in self.kept[index]
-        )
+        units: Counter[Group] = Counter()
+        for index, demand in enumerate(self.problem.demands):
+            for choice in self.kept[index] if self.quarter in demand.quarters else ():
+                units[index, choice] += demand.choices[choice].copies
         return Quarter(
             self.problem,
             {pool: self.fleet.in_service[self.quarter][pool] for pool in pools},

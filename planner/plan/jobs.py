@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from planner.plan.fit import obstacle
+from planner.plan.fit import beyond_quota, obstacle
 from planner.plan.plan import Alternative, PlannedJob
 from planner.plan.words import usd
 
@@ -52,6 +52,7 @@ def planned_jobs(
                 derived_from=job.derived_from,
                 derived_by=job.derived_by,
                 team=job.team,
+                sites=job.sites,
                 sizing=job.sizing.id,
                 units=job.units,
                 gpu_types=chosen,
@@ -124,7 +125,7 @@ def _alternatives(
         if candidate.gpu_type in chosen:
             found.append(_chosen(candidate.gpu_type, cents or 0, len(in_play & set(extra_of))))
         else:
-            found.append(_not_chosen(candidate, cents, problem, demand, solution))
+            found.append(_not_chosen(candidate, cents, problem, demand, solution, job.sites))
     return tuple(found)
 
 
@@ -143,11 +144,12 @@ def _not_chosen(
     problem: Problem,
     demand: int | None,
     solution: Solution,
+    sites: tuple[str, ...],
 ) -> Alternative:
     """What speaks against a GPU type that would be allowed."""
     if demand is None:
         reason, cents = "the job has no unit in any quarter", None
-    elif told := obstacle(candidate, problem, problem.demands[demand].quarters):
+    elif told := _obstacle(candidate, problem, demand, sites):
         reason, cents = told, None
     elif cents is None:
         reason = "its nodes are not to be had in the quarters of the job"
@@ -156,6 +158,15 @@ def _not_chosen(
     else:
         reason = _tie(solution)
     return Alternative(gpu_type=candidate.gpu_type, extra_cents=cents, reason=reason)
+
+
+def _obstacle(
+    candidate: Candidate, problem: Problem, demand: int, sites: tuple[str, ...]
+) -> str | None:
+    quarters = problem.demands[demand].quarters
+    return obstacle(candidate, problem, quarters, sites) or beyond_quota(
+        candidate.gpu_type, problem, demand
+    )
 
 
 def _tie(solution: Solution) -> str:

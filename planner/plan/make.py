@@ -8,6 +8,7 @@ from planner.packing import solve, translate
 from planner.packing.solver import solver_version
 from planner.plan.assemble import assemble
 from planner.plan.eligible import require_eligible, stuck_jobs
+from planner.plan.spares import spare_prices
 from planner.plan.verify import verify
 from planner.sizing import Sizer
 
@@ -49,7 +50,10 @@ def make_plan(
     )
     say("checking the plan")
     checks = verify(inputs, plan)
-    return plan.model_copy(update={"proof": plan.proof.model_copy(update={"checks": checks})})
+    say("pricing spare nodes")
+    prices = spare_prices(inputs, translation, solution, asked_gap=asked_gap)
+    proof = plan.proof.model_copy(update={"checks": checks})
+    return plan.model_copy(update={"proof": proof, "spare_prices": prices})
 
 
 def _sized(inputs: Inputs, gpu_types: tuple[str, ...] | None) -> tuple[SizedJob, ...]:

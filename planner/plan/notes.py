@@ -6,6 +6,7 @@ from collections import defaultdict
 from datetime import date
 from typing import TYPE_CHECKING
 
+from planner.inputs.sitecheck import cooled_by
 from planner.packing.problem import Status
 from planner.plan.plan import Note
 from planner.plan.words import amount, some, some_of, usd
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from planner.inputs.base import Figure
-    from planner.inputs.catalog import NodeType
+    from planner.inputs.scenario import FleetEntry
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.packing.problem import Solution
-    from planner.plan.plan import Node, NodeUse
+    from planner.plan.plan import Acquisition, Node, NodeUse
     from planner.sizing.candidate import SizedJob, Sizing
 
 __all__ = ["assumption_notes", "warning_notes"]
@@ -35,10 +36,13 @@ def warning_notes(
     solution: Solution,
     nodes: tuple[Node, ...],
     placements: tuple[tuple[NodeUse, ...], ...],
+    bought: tuple[Acquisition, ...],
 ) -> tuple[Note, ...]:
     """Warnings, those that decide about money first."""
     return (
         *_not_proved(solution),
+        *_retiring(inputs),
+        *_committed(bought),
         *_illustrative(inputs),
         *_stale(inputs),
         *_no_spare(inputs, nodes, placements),
@@ -53,7 +57,9 @@ def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, 
         *_lead_times(inputs),
         *_waived(inputs),
         *_catalog_figures(inputs),
+        *_uncooled(inputs),
         *_owned_support(inputs),
+        *_not_counted(inputs),
         *_from_sizing(jobs, lambda sizing: sizing.assumptions),
     )
 
@@ -67,6 +73,27 @@ def _not_proved(solution: Solution) -> Iterator[Note]:
                 f"{usd(left)} ({solution.gap:.3%})"
             ),
             origin="solver",
+        )
+
+
+def _retiring(inputs: Inputs) -> Iterator[Note]:
+    horizon = inputs.scenario.horizon
+    for name, entry in sorted(inputs.scenario.fleet.items()):
+        if entry.retires is not None and entry.retires - horizon.first_quarter < horizon.quarters:
+            yield Note(
+                text=f"{some(entry.count, 'owned node')} of {name} ({entry.node_type} @ "
+                f"{entry.site}) retire: from {entry.retires} on they are no longer in service",
+                origin=f"fleet.{name}",
+            )
+
+
+def _committed(bought: tuple[Acquisition, ...]) -> Iterator[Note]:
+    cents = sum(line.committed_cents for line in bought)
+    if cents:
+        yield Note(
+            text=f"reservations commit to {usd(cents)} after the horizon, which no cost of this "
+            "plan holds: like the residual value of a purchase, it is for what the nodes do then",
+            origin="offers",
         )
 
 
@@ -114,10 +141,11 @@ def _no_spare(
     node_type_of = {node.id: node.node_type for node in nodes}
     used = {node_type_of[use.node] for uses in placements for use in uses}
     spare = inputs.scenario.policies.spare_nodes
+    by_site = any(site.spare_nodes for site in inputs.scenario.sites.values())
     if len(used) == 1:
         node_type = used.pop()
         kept = spare if isinstance(spare, int) else spare.get(node_type, 0)
-        if not kept:
+        if not (kept or by_site):
             yield Note(
                 text=f"everything runs on one node type, {node_type}, and no spare node is kept: "
                 "a failed node stops its jobs",
@@ -157,8 +185,7 @@ def _catalog_figures(inputs: Inputs) -> Iterator[Note]:
     in_play = {entry.node_type for entry in inputs.scenario.fleet.values()}
     in_play |= {offer.node_type for offer in inputs.offers}
     for node_type in sorted(in_play):
-        node = inputs.catalog.nodes[node_type]
-        for name, unit, figure in _figures_used(node):
+        for name, unit, figure in _figures_used(inputs, node_type):
             if figure is not None and figure.basis in ("estimate", "assumption"):
                 article = "an" if figure.basis[0] in "ae" else "a"
                 note = f": {figure.note}" if figure.note else ""
@@ -170,22 +197,70 @@ def _catalog_figures(inputs: Inputs) -> Iterator[Note]:
 
 
 def _figures_used(
-    node: NodeType,
-) -> tuple[tuple[str, str, Figure[int] | Figure[Decimal] | None], ...]:
-    return (
-        ("cpu_cores", "cores", node.cpu_cores),
-        ("host_memory_gb", "GB", node.host_memory_gb),
-        ("mean_power_kw", "kW", node.mean_power_kw),
-    )
+    inputs: Inputs, node_type: str
+) -> Iterator[tuple[str, str, Figure[int] | Figure[Decimal] | None]]:
+    node = inputs.catalog.nodes[node_type]
+    yield "cpu_cores", "cores", node.cpu_cores
+    yield "host_memory_gb", "GB", node.host_memory_gb
+    yield "mean_power_kw", "kW", node.mean_power_kw
+    sites = [
+        inputs.scenario.sites[entry.site]
+        for _, entry in _entries(inputs)
+        if entry.node_type == node_type and entry.site in inputs.scenario.sites
+    ]
+    fed = any(site.power_kw or (site.racks and site.racks.power_kw) for site in sites)
+    if fed or inputs.scenario.finance.colocation_usd_per_kw_month:
+        yield "max_power_kw", "kW", node.max_power_kw
+    if any(site.rack_units or site.racks for site in sites):
+        yield "rack_units", "U", node.rack_units
+
+
+def _entries(inputs: Inputs) -> Iterator[tuple[str, FleetEntry | SettledOffer]]:
+    for name, entry in sorted(inputs.scenario.fleet.items()):
+        yield f"fleet.{name}", entry
+    for offer in inputs.offers:
+        yield f"offers.{offer.name}", offer
+
+
+def _uncooled(inputs: Inputs) -> Iterator[Note]:
+    """Nodes that need liquid at a site that does not say how it cools."""
+    for origin, entry in _entries(inputs):
+        site = inputs.scenario.sites.get(entry.site)
+        ways = cooled_by(inputs.catalog.nodes[entry.node_type])
+        if site is not None and site.cooling is None and ways == frozenset({"liquid"}):
+            yield Note(
+                text=f"{entry.node_type} needs liquid cooling, which {entry.site} is taken to have",
+                origin=origin,
+            )
 
 
 def _owned_support(inputs: Inputs) -> Iterator[Note]:
+    finance = inputs.scenario.finance
+    more = finance.licence_usd_per_gpu_year or finance.colocation_usd_per_kw_month
+    cost = "no support" if more else "their energy alone"
     if inputs.scenario.fleet:
         yield Note(
-            text="owned nodes cost their energy alone: their support contracts are not known, and "
+            text=f"owned nodes cost {cost}: their support contracts are not known, and "
             "what was paid for them is spent",
             origin="fleet",
         )
+
+
+def _not_counted(inputs: Inputs) -> Iterator[Note]:
+    """Costs that a scenario is silent about, and licences that are said to be paid."""
+    finance, fleet = inputs.scenario.finance, sorted(inputs.scenario.fleet.items())
+    silent = []
+    if finance.licence_usd_per_gpu_year is None:
+        silent.append("no software licence is counted (licence_usd_per_gpu_year)")
+    if finance.colocation_usd_per_kw_month is None:
+        silent.append("no colocation is counted (colocation_usd_per_kw_month)")
+    if silent:
+        yield Note(text="; ".join(silent), origin="finance")
+    evidence = [(f"fleet.{name}", entry.licence_included) for name, entry in fleet]
+    evidence += [(f"offers.{offer.name}", offer.licence_included) for offer in inputs.offers]
+    for origin, text in evidence:
+        if text is not None and finance.licence_usd_per_gpu_year is not None:
+            yield Note(text=f"the licence is included, as shown by: {text}", origin=origin)
 
 
 def _from_sizing(

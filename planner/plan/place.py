@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Placement", "place"]
 
-Member = tuple[int, int]
-"""Demand and position among its members."""
+Piece = tuple[int, int, int]
+"""Demand, position among its members, and replica from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Seat:
-    """Where a unit sits: its nodes, and the GPU numbers it holds on each of them."""
+    """Where a piece sits: its nodes, and the GPU numbers it holds on each of them."""
 
     nodes: tuple[int, ...]
     gpus: tuple[tuple[int, ...], ...]
 
 
-Seats = dict[Member, _Seat]
+Seats = dict[Piece, _Seat]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class Placement:
     uses: tuple[tuple[NodeUse, ...], ...]
     """By quarter."""
     moves: tuple[int, ...]
-    """By quarter: units that change node when it begins."""
+    """By quarter: pieces that change node when it begins."""
     kept: tuple[tuple[int, ...], ...]
     """demand × member: choice."""
 
 
 def place(translation: Translation, solution: Solution, fleet: Fleet) -> Placement:
-    """Put every unit on numbered GPUs of named nodes, quarter by quarter."""
+    """Put every piece on numbered GPUs of named nodes, quarter by quarter."""
     kept = choices_kept(translation, solution)
     seats: Seats = {}
     uses, moves = [], []
@@ -57,15 +57,15 @@ def place(translation: Translation, solution: Solution, fleet: Fleet) -> Placeme
         seating = _Seating(translation, fleet, kept, before)
         host = Host(translation.problem, fleet, kept, quarter, seating.counted())
         seats = seating.seat_all(host.hostings(layouts), quarter)
-        moves.append(sum(seats[unit].nodes != seat.nodes for unit, seat in before.items()))
+        moves.append(sum(seats[piece].nodes != seat.nodes for piece, seat in before.items()))
         uses.append(_node_uses(translation, fleet, kept, seats))
     return Placement(tuple(uses), tuple(moves), kept)
 
 
 def _going_on(translation: Translation, seats: Seats, quarter: int) -> Seats:
-    """Seats of the units that are still active, in canonical order."""
+    """Seats of the pieces that are still active, in canonical order."""
     active = [quarter in demand.quarters for demand in translation.problem.demands]
-    return {unit: seats[unit] for unit in sorted(seats) if active[unit[0]]}
+    return {piece: seats[piece] for piece in sorted(seats) if active[piece[0]]}
 
 
 class _Seating:
@@ -82,17 +82,17 @@ class _Seating:
         self.fleet = fleet
         self.kept = kept
         self.before = before
-        self.here: dict[tuple[int, ...], dict[Group, list[Member]]] = defaultdict(dict)
-        for unit, seat in before.items():
-            group = (unit[0], kept[unit[0]][unit[1]])
-            self.here[seat.nodes].setdefault(group, []).append(unit)
+        self.here: dict[tuple[int, ...], dict[Group, list[Piece]]] = defaultdict(dict)
+        for piece, seat in before.items():
+            group = (piece[0], kept[piece[0]][piece[1]])
+            self.here[seat.nodes].setdefault(group, []).append(piece)
         self.seats: Seats = {}
         self.free = {node: list(range(fleet.nodes[node].gpus)) for node in range(len(fleet.nodes))}
 
     def counted(self) -> dict[tuple[int, ...], dict[Group, int]]:
-        """How many units of each group sat on which nodes."""
+        """How many pieces of each group sat on which nodes."""
         return {
-            nodes: {group: len(units) for group, units in groups.items()}
+            nodes: {group: len(pieces) for group, pieces in groups.items()}
             for nodes, groups in self.here.items()
         }
 
@@ -112,32 +112,33 @@ class _Seating:
         here = self.here.get(hosting.nodes, {})
         for group, count in hosting.parts:
             staying = here.get(group, [])[:count]
-            for unit in staying:
-                self._take(unit, self.before[unit])
+            for piece in staying:
+                self._take(piece, self.before[piece])
             yield group, count - len(staying)
 
-    def _waiting(self, quarter: int) -> dict[Group, Iterator[Member]]:
-        """Active units without a seat, by group in canonical order."""
-        queues: dict[Group, list[Member]] = defaultdict(list)
+    def _waiting(self, quarter: int) -> dict[Group, Iterator[Piece]]:
+        """Active pieces without a seat, by group in canonical order."""
+        queues: dict[Group, list[Piece]] = defaultdict(list)
         for index, demand in enumerate(self.demands):
             if quarter not in demand.quarters:
                 continue
             for position, choice in enumerate(self.kept[index]):
-                if (index, position) not in self.seats:
-                    queues[index, choice].append((index, position))
+                for replica in range(1, demand.choices[choice].copies + 1):
+                    if (index, position, replica) not in self.seats:
+                        queues[index, choice].append((index, position, replica))
         return {group: iter(queue) for group, queue in queues.items()}
 
-    def _sit(self, unit: Member, group: Group, nodes: tuple[int, ...]) -> None:
-        """Give a unit the lowest free GPU numbers of its nodes."""
+    def _sit(self, piece: Piece, group: Group, nodes: tuple[int, ...]) -> None:
+        """Give a piece the lowest free GPU numbers of its nodes."""
         gpus = self.demands[group[0]].choices[group[1]].shape.gpus
         if len(nodes) > 1:
             numbers = tuple(tuple(self.free[node]) for node in nodes)
         else:
             numbers = (tuple(self.free[nodes[0]][:gpus]),)
-        self._take(unit, _Seat(nodes, numbers))
+        self._take(piece, _Seat(nodes, numbers))
 
-    def _take(self, unit: Member, seat: _Seat) -> None:
-        self.seats[unit] = seat
+    def _take(self, piece: Piece, seat: _Seat) -> None:
+        self.seats[piece] = seat
         for node, gpus in zip(seat.nodes, seat.gpus, strict=True):
             self.free[node] = [gpu for gpu in self.free[node] if gpu not in gpus]
 
@@ -147,7 +148,7 @@ def _node_uses(
 ) -> tuple[NodeUse, ...]:
     """Who holds each node, nodes in the fleet's order, occupants by GPU number."""
     occupants: dict[int, list[Occupant]] = defaultdict(list)
-    for (demand, position), seat in seats.items():
+    for (demand, position, replica), seat in seats.items():
         job, number = translation.members[demand][position]
         shape = translation.problem.demands[demand].choices[kept[demand][position]].shape
         cpus, memory_mb = (
@@ -158,6 +159,7 @@ def _node_uses(
                 Occupant(
                     job=job,
                     unit=number,
+                    replica=replica,
                     gpus=seat.gpus[index],
                     cpus=cpus[index],
                     memory_mb=memory_mb[index],

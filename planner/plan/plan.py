@@ -9,12 +9,16 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.inputs.base import Frozen
+from planner.plan.teams import Chargeback
 from planner.sizing.candidate import Sizing
 
 __all__ = [
     "Acquisition",
     "Alternative",
+    "BreakEven",
+    "BudgetUse",
     "CostLine",
+    "CostName",
     "Node",
     "NodeUse",
     "Note",
@@ -25,6 +29,8 @@ __all__ = [
     "Proof",
     "Provenance",
     "RuleUse",
+    "SiteUse",
+    "SparePrice",
 ]
 
 FORMAT = "1.0"
@@ -53,18 +59,19 @@ class Acquisition(Frozen):
     """One line of what to buy or rent, entering service in one quarter."""
 
     offer: str
-    kind: Literal["buy", "rent"]
+    kind: Literal["buy", "rent", "reserve"]
     node_type: str
     product: str
     gpu_type: str
     gpus_per_node: int
     site: str
     quarter: str
-    """Buy: in service from this quarter. Rent: for this quarter."""
+    """Buy: in service from this quarter. Rent: for this quarter. Reserve: for a term from it."""
     count: int
     unit_price_cents: int
-    """Buy: one node. Rent: one node for the quarter. Not discounted."""
+    """Buy: one node. Rent and reserve: one node for a quarter. Not discounted."""
     total_cents: int
+    """What all of them cost, within the horizon."""
     price_text: str
     price_origin: str
     price_date: str | None
@@ -72,37 +79,50 @@ class Acquisition(Frozen):
     lead_time_weeks: int
     order_by: str
     """ISO date."""
+    term_quarters: int | None = None
+    """Reserve: quarters that each node is held."""
+    committed_cents: int = 0
+    """Reserve: what is still to be paid after the horizon; no part of any cost line."""
 
 
 class Node(Frozen):
     """One server of the plan."""
 
     id: str
-    """`xe9680-h100/dc-east/03`; rented ones end in `r1`, `r2`, …"""
+    """`xe9680-h100/dc-east/03`; rented ones end in `r1`, reserved ones in `v1`, …"""
     node_type: str
     gpu_type: str
     gpus: int
     cpus: int
     memory_mb: int
     site: str
-    origin: Literal["owned", "buy", "rent"]
+    origin: Literal["owned", "buy", "rent", "reserve"]
     entry: str
     """Name of the fleet entry or offer."""
     in_service: tuple[str, ...]
     """Quarters."""
+    racks: tuple[int, ...] = ()
+    """Number of its rack, from 1, in each quarter in service; empty where the site has none."""
 
 
 class Occupant(Frozen):
-    """A unit of a job on a node."""
+    """A unit of a job on a node, or one of its replicas."""
 
     job: str
     unit: int
     """From 1."""
+    replica: int = 1
+    """From 1 in each unit; more than one only where the replicas follow from a load."""
     gpus: tuple[int, ...]
     """GPU numbers on this node, from 0."""
     cpus: int
     memory_mb: int
     """Host memory taken on this node, MB."""
+
+    @property
+    def piece(self) -> tuple[str, int, int]:
+        """Job, unit and replica: what has one place, on one node or on whole ones."""
+        return self.job, self.unit, self.replica
 
 
 class NodeUse(Frozen):
@@ -129,6 +149,8 @@ class PlannedJob(Frozen):
     derived_from: str | None
     derived_by: str | None
     team: str | None
+    sites: tuple[str, ...] = ()
+    """Sites at which it may run; empty: any."""
     sizing: str
     """Key of `Plan.sizings`."""
     units: tuple[int, ...]
@@ -163,15 +185,93 @@ class PoolUse(Frozen):
     memory_used_mb: tuple[int, ...]
 
 
+CostName = Literal[
+    "purchase",
+    "residual value",
+    "support",
+    "energy",
+    "rent",
+    "reservation",
+    "licence",
+    "colocation",
+]
+
+
+class SiteUse(Frozen):
+    """A site of the scenario: what it allows, and what stands there by quarter."""
+
+    site: str
+    cooling: tuple[str, ...]
+    """Empty where the scenario does not say."""
+    labels: tuple[str, ...]
+    nodes: tuple[int, ...]
+    """In service."""
+    power_w: tuple[int, ...] | None
+    """By the nameplates of all nodes in service; None where the catalog lacks one of them."""
+    power_limit_w: tuple[int | None, ...]
+    rack_units: tuple[int, ...] | None
+    rack_units_limit: int | None
+    racks: int | None
+    """None: the scenario states no racks."""
+    racks_used: tuple[int, ...]
+    units_per_rack: int | None
+    power_per_rack_w: int | None
+    spare_nodes: int
+    """Kept empty in each pool of the site that runs a job."""
+
+
+class SparePrice(Frozen):
+    """What one spare node adds to the cost: the plan against the best one with one fewer there."""
+
+    place: str
+    """A pool, or a site with all its pools that run a job."""
+    kept: int
+    """Spare nodes in each pool concerned."""
+    cents: int | None
+    """Net present cost of the last of them; None where one of the two plans is not proved."""
+
+
 class CostLine(Frozen):
     """One kind of cost by quarter, not discounted, and its present value."""
 
-    name: Literal["purchase", "residual value", "support", "energy", "rent"]
+    name: CostName
     cents: tuple[int, ...]
     total_cents: int
     present_cents: int
     explanation: str
     """The sum in words, with its parameters."""
+
+
+class BudgetUse(Frozen):
+    """One budget and what the plan spends of it, not discounted."""
+
+    spend: Literal["capex", "opex", "spending"]
+    """Purchases; all else that is paid; both."""
+    quarter: str | None
+    """None: over the whole horizon."""
+    limit_cents: int
+    spent_cents: int
+
+
+class BreakEven(Frozen):
+    """A purchase beside renting the same nodes by the hour, to the end of the horizon."""
+
+    offer: str
+    rent: str
+    """The cheapest offer to rent this node type."""
+    node_type: str
+    quarter: str
+    """Of entry into service."""
+    nodes: int
+    """Of the order, by which its price goes."""
+    buy_cents: int
+    """Net present cost of one bought node."""
+    rent_cents: int
+    """The same of one node rented for every hour of these quarters."""
+    hours: int
+    """Hours of use a quarter, rounded up, from which buying is cheaper."""
+    quarter_hours: int
+    """All hours of a quarter; where `hours` is more, renting is cheaper at any use."""
 
 
 class Note(Frozen):
@@ -219,11 +319,21 @@ class Plan(Frozen):
     placements: tuple[tuple[NodeUse, ...], ...]
     """By quarter."""
     moves: tuple[int, ...]
-    """Units that change node when this quarter begins; 0 for the first."""
+    """Units that change node when this quarter begins, replica by replica; 0 for the first."""
     jobs: tuple[PlannedJob, ...]
     sizings: dict[str, Sizing]
     pools: tuple[PoolUse, ...]
+    sites: tuple[SiteUse, ...] = ()
+    """Empty where the scenario lists none."""
+    growth_reserve: tuple[tuple[str, float], ...] = ()
+    """GPU type and the share of its GPUs in service that is kept free."""
+    spare_prices: tuple[SparePrice, ...] = ()
+    """Empty where no spare nodes are asked for."""
     costs: tuple[CostLine, ...]
+    budgets: tuple[BudgetUse, ...] = ()
+    break_evens: tuple[BreakEven, ...] = ()
+    chargeback: Chargeback | None = None
+    """None where the scenario names no team."""
     storage_mb: tuple[int, ...]
     """Storage for tuned assets that exist by the end of each quarter."""
     warnings: tuple[Note, ...]

@@ -118,10 +118,10 @@ class _Settling:
             for node in held.empty[: max(0, held.open())]:
                 self._open(node)
         waiting = [
-            self._index[group] for group in self._groups for _ in range(self._waiting[group])
+            (self._index[group], 0) for group in self._groups for _ in range(self._waiting[group])
         ]
-        going_on = [unit for unit in waiting if self._groups[unit][0] in self._quarter.stay]
-        ending = [unit for unit in waiting if self._groups[unit][0] not in self._quarter.stay]
+        going_on = [unit for unit in waiting if self._groups[unit[0]][0] in self._quarter.stay]
+        ending = [unit for unit in waiting if self._groups[unit[0]][0] not in self._quarter.stay]
         seats = [seat for held in self._pools.values() for seat in held.shared.values()]
         lasting = [
             seat
@@ -134,7 +134,8 @@ class _Settling:
         left = Bench(problem, seats).seat_all([*left, *ending], chain=1)
         roomy = sorted(seats, key=self._room, reverse=True)[:_ROOMY]
         left = Bench(problem, roomy).seat_all(left)
-        return not left or any(self._anew(pool, left) for pool in sorted(self._pools))
+        indices = [index for index, _ in left]
+        return not left or any(self._anew(pool, indices) for pool in sorted(self._pools))
 
     def _pinned(self) -> Problem:
         """The problem with each group as a demand that has one choice."""

@@ -49,7 +49,11 @@ def pool_uses(translation: Translation, fleet: Fleet, placement: Placement) -> t
                 pool,
                 len(pools[index]),
                 used[quarter, index],
-                shapes[quarter][pool.gpu_type],
+                [
+                    shape
+                    for shape in shapes[quarter][pool.gpu_type]
+                    if not shape.sites or pool.site in shape.sites
+                ],
             )
             for quarter, pools in enumerate(fleet.in_service)
         ]
@@ -113,6 +117,10 @@ def _smallest_shapes(translation: Translation, quarter: int) -> dict[str, list[S
 
 
 def _within(small: Shape, large: Shape) -> bool:
-    return (
-        small.gpus <= large.gpus and small.cpus <= large.cpus and small.memory_mb <= large.memory_mb
+    anywhere = not small.sites or (large.sites and set(large.sites) <= set(small.sites))
+    return bool(
+        anywhere
+        and small.gpus <= large.gpus
+        and small.cpus <= large.cpus
+        and small.memory_mb <= large.memory_mb
     )

@@ -50,6 +50,7 @@ def _for_how_much(plan: Plan) -> str:
 def _what(plan: Plan) -> str:
     bought = [line for line in plan.acquisitions if line.kind == "buy"]
     rented = [line for line in plan.acquisitions if line.kind == "rent"]
+    reserved = [line for line in plan.acquisitions if line.kind == "reserve"]
     if not plan.acquisitions:
         return "Buy and rent nothing: the owned fleet runs every job"
     parts = []
@@ -59,7 +60,9 @@ def _what(plan: Plan) -> str:
         parts.append(
             f"rent {_named([_rent(plan.quarters, lines) for lines in _by_machine(rented)])}"
         )
-    words = " and ".join(parts)
+    if reserved:
+        parts.append(f"reserve {_named([_reserve(lines) for lines in _by_machine(reserved)])}")
+    words = listed(parts)
     return words[0].upper() + words[1:]
 
 
@@ -89,6 +92,17 @@ def _buy(lines: Sequence[Acquisition]) -> str:
     if first.quarter == last.quarter:
         return f"{what} by {first.quarter} (order by {order_by})"
     return f"{what} from {first.quarter} to {last.quarter} (first order by {order_by})"
+
+
+def _reserve(lines: Sequence[Acquisition]) -> str:
+    first, last = lines[0], lines[-1]
+    what = _machine(f"{sum(line.count for line in lines):,}", first)
+    years = sorted({(line.term_quarters or 0) // 4 for line in lines})
+    term = listed([str(year) for year in years])
+    held = f"for {term} {'year' if years == [1] else 'years'} each"
+    if first.quarter == last.quarter:
+        return f"{what} {held} from {first.quarter}"
+    return f"{what} {held} from {first.quarter} to {last.quarter} on"
 
 
 def _rent(quarters: Sequence[str], lines: Sequence[Acquisition]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
 from planner.report.format import (
+    copies_of,
     count_of,
     gigabytes,
     hours,
@@ -20,6 +21,8 @@ from planner.report.peak import peak_blocks
 from planner.report.sums import Sums
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from planner.plan.explain import Explanation, Place, Verdict
     from planner.sizing.candidate import Candidate
 
@@ -95,7 +98,7 @@ def _answer(told: Explanation) -> str:
     kept = dict(told.job.gpu_types)
     runs_on = listed(
         [
-            f"{candidate.gpus} × {candidate.gpu_type} "
+            f"{_replicas(candidate)}{candidate.gpus} × {candidate.gpu_type} "
             f"({count_of(kept[candidate.gpu_type], 'unit')})"
             for candidate in told.chosen
         ]
@@ -105,6 +108,10 @@ def _answer(told: Explanation) -> str:
         f"{whose} on {runs_on}. Units: {units}. "
         f"Price tag over the horizon: {money(told.tag_cents)}."
     )
+
+
+def _replicas(candidate: Candidate) -> str:
+    return f"{count_of(candidate.replicas, 'replica')} of " if candidate.replicas > 1 else ""
 
 
 def _where(told: Explanation) -> Table:
@@ -137,7 +144,13 @@ def _where(told: Explanation) -> Table:
 def _seat(place: Place) -> tuple[str, str, str]:
     nodes = ", ".join(place.nodes)
     gpus = "all" if len(place.nodes) > 1 else ", ".join(map(str, place.gpus))
-    return (nodes, ", ".join(map(str, place.units)), gpus)
+    return (nodes, ", ".join(_unit_names(place)), gpus)
+
+
+def _unit_names(place: Place) -> Iterator[str]:
+    """`2`, or `2/1` for the first replica of unit 2."""
+    for unit, replica in zip(place.units, place.replicas, strict=True):
+        yield f"{unit}/{replica}" if place.in_replicas else str(unit)
 
 
 def _verdicts(told: Explanation) -> Table:
@@ -159,7 +172,8 @@ def _verdict_row(verdict: Verdict) -> tuple[str, ...]:
         for reason in verdict.reasons
     )
     extra = "–" if verdict.extra_cents is None else money(verdict.extra_cents).replace("$", "")
-    gpus = str(verdict.candidate.gpus) if verdict.candidate else "–"
+    one = verdict.candidate
+    gpus = copies_of(one.replicas, one.gpus) if one else "–"
     return (verdict.gpu_type, verdict.outcome, gpus, extra, why)
 
 
@@ -188,4 +202,12 @@ def _needs(candidate: Candidate) -> Paragraph:
         parts.append(f"one run takes {hours(candidate.hours)}")
     if candidate.storage_mb:
         parts.append(f"the tuned asset takes {memory(candidate.storage_mb)}")
-    return Paragraph(f"One unit: {'; '.join(parts)}.")
+    what, by_load = ("replica", _by_load(candidate)) if candidate.replicas > 1 else ("unit", "")
+    return Paragraph(f"One {what}: {'; '.join(parts)}.{by_load}")
+
+
+def _by_load(candidate: Candidate) -> str:
+    """Why so many replicas: the sum with its figures."""
+    sums = [step for step in candidate.trace if step.result.name == "replicas_for_load"]
+    why = "".join(f" = {step.worked} ({step.rule})" for step in sums[-1:])
+    return f" The load takes {count_of(candidate.replicas, 'replica')}{why}."

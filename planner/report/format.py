@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ascii_only",
+    "copies_of",
     "count_of",
     "dollars",
     "figure",
@@ -158,6 +159,11 @@ def with_unit(value: object, unit: str) -> str:
 def _trimmed(number: Decimal, digits: int) -> str:
     text = f"{number:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def copies_of(number: int, amount: int) -> str:
+    """`3 × 2`: three copies of two; just `2` where there is one copy."""
+    return f"{amount:,}" if number == 1 else f"{number:,} × {amount:,}"
 
 
 def count_of(number: int, singular: str, plural: str | None = None) -> str:

@@ -6,10 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Paragraph, Table
-from planner.report.format import count_of, dollars, gigabytes, listed, percent, range_of
+from planner.report.format import copies_of, count_of, dollars, gigabytes, listed, percent, range_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from planner.plan.plan import Plan, PlannedJob
     from planner.sizing.candidate import Candidate, Rejection
@@ -37,7 +37,8 @@ def jobs_section(plan: Plan, most: int) -> tuple[Block, ...]:
     blocks: list[Block] = [
         Paragraph(
             "Memory is need/offer per unit, after headroom. The tag is what the job adds to the "
-            "proved bound over the horizon; with the other terms under Proof it adds up to it.",
+            "proved bound over the horizon; with the other terms under Proof it adds up to it."
+            f"{_by_load(plan, shown)}",
             tone="faint",
         ),
         table,
@@ -50,6 +51,19 @@ def jobs_section(plan: Plan, most: int) -> tuple[Block, ...]:
             Paragraph(f"… {more} with tags of {tags} USD, all of them in plan.json", tone="faint")
         )
     return (*blocks, *_derived(plan))
+
+
+def _by_load(plan: Plan, jobs: Sequence[PlannedJob]) -> str:
+    """What `3 × 2×` means, where some unit runs in replicas."""
+    kept = {(job.sizing, gpu_type) for job in jobs for gpu_type, _ in job.gpu_types}
+    several = any(
+        candidate.replicas > 1
+        for sizing, gpu_type in kept
+        for candidate in plan.sizings[sizing].candidates
+        if candidate.gpu_type == gpu_type
+    )
+    meaning = " 3 × 2× is three replicas of two GPUs, as its load asks for; memory is then of one."
+    return meaning if several else ""
 
 
 def _job_rows(plan: Plan, job: PlannedJob) -> list[tuple[str, ...]]:
@@ -75,7 +89,7 @@ def _needs(candidate: Candidate, share: str) -> tuple[str, str, str]:
     need, offer = candidate.gpu_memory_mb, candidate.gpu_capacity_mb
     stated = need > 0 and offer > 0
     return (
-        f"{candidate.gpus}× {candidate.gpu_type}{share}",
+        f"{copies_of(candidate.replicas, candidate.gpus)}× {candidate.gpu_type}{share}",
         f"{_short(need) if stated else '–'}/{_short(offer)}",
         percent(need / offer, 0) if stated else "–",
     )

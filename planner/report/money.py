@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Paragraph, Table
-from planner.report.format import count_of, dollars, money
+from planner.report.format import count_of, dollars, money, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planner.plan.plan import Acquisition, Plan
+    from planner.plan.plan import Acquisition, BreakEven, Plan
 
 __all__ = ["acquisitions_section", "costs_section"]
 
@@ -19,7 +19,7 @@ _THOUSANDS_FROM_CENTS = 100_000_000 * 100
 
 
 def acquisitions_section(plan: Plan, *, sources: bool) -> tuple[Block, ...]:
-    """Purchases and rents, quarter by quarter, and each price, with its source if `sources`."""
+    """What is acquired, quarter by quarter, and each price, with its source if `sources`."""
     if not plan.acquisitions:
         return (Paragraph("Nothing to buy and nothing to rent."),)
     lines = sorted(plan.acquisitions, key=lambda line: (line.quarter, line.kind, line.offer))
@@ -37,7 +37,17 @@ def acquisitions_section(plan: Plan, *, sources: bool) -> tuple[Block, ...]:
         ("Sum", "", "", "", "", dollars(sum(line.total_cents for line in lines)), ""),
     )
     prices = dict.fromkeys(_price_line(line, sources=sources) for line in lines)
-    return (table, Bullets(tuple(prices)))
+    committed = tuple(_committed_line(line) for line in lines if line.committed_cents)
+    return (table, Bullets((*prices, *committed)))
+
+
+def _committed_line(line: Acquisition) -> str:
+    """What a reservation costs after the horizon, which no other figure holds."""
+    years = count_of((line.term_quarters or 0) // 4, "year")
+    return (
+        f"committed after the horizon: {money(line.committed_cents)} for {line.offer} from "
+        f"{line.quarter} ({years}), counted in no other figure of this plan"
+    )
 
 
 def _acquisition_row(line: Acquisition) -> tuple[str, ...]:
@@ -95,6 +105,68 @@ def costs_section(plan: Plan) -> tuple[Block, ...]:
         Bullets(
             tuple(f"{line.name}: {line.explanation}" for line in plan.costs if line.explanation)
         ),
+        *_budgets(plan),
+        *_break_evens(plan),
+    )
+
+
+def _budgets(plan: Plan) -> tuple[Block, ...]:
+    if not plan.budgets:
+        return ()
+    columns = (
+        Column("Budget"),
+        Column("Quarter"),
+        Column("Limit, USD", "right"),
+        Column("Spent, USD", "right"),
+        Column("Left, USD", "right"),
+    )
+    rows = tuple(
+        (
+            _SPENDS[use.spend],
+            use.quarter or "all",
+            dollars(use.limit_cents),
+            dollars(use.spent_cents),
+            dollars(use.limit_cents - use.spent_cents),
+        )
+        for use in plan.budgets
+    )
+    return (
+        Paragraph(
+            "Budgets are of money paid, not discounted: capex is purchases, opex all else; the "
+            "residual value is neither.",
+            tone="faint",
+        ),
+        Table(columns, rows),
+    )
+
+
+_SPENDS = {"capex": "capex", "opex": "opex", "spending": "capex and opex"}
+
+
+def _break_evens(plan: Plan) -> tuple[Block, ...]:
+    """From how many hours a quarter each purchase beats renting by the hour."""
+    if not plan.break_evens:
+        return ()
+    return (
+        Paragraph(
+            "Break-even of buying against renting by the hour, to the end of the horizon, all "
+            "costs and the residual value counted:",
+            tone="faint",
+        ),
+        Bullets(tuple(_break_even_line(one) for one in plan.break_evens)),
+    )
+
+
+def _break_even_line(one: BreakEven) -> str:
+    bought = f"{one.offer} ({one.node_type}) from {one.quarter}"
+    if one.hours > one.quarter_hours:
+        return (
+            f"{bought}: renting by {one.rent} is cheaper at any use; all {one.quarter_hours:,} h "
+            f"of each quarter cost {money(one.rent_cents)}, buying {money(one.buy_cents)}"
+        )
+    return (
+        f"{bought}: cheaper than {one.rent} above {one.hours:,} h of use a quarter "
+        f"({percent(one.hours / one.quarter_hours, 0)} of {one.quarter_hours:,} h)"
     )
 
 

@@ -128,11 +128,11 @@ def _legend(plan: Plan, letters: Mapping[str, str]) -> str:
 
 
 def _spanning(plan: Plan) -> set[str]:
-    """Jobs of which a unit sits on several nodes at once."""
+    """Jobs of which a unit, or one replica of it, sits on several nodes at once."""
     seats = Counter(
-        (place, held.job, held.unit)
+        (place, held.piece)
         for place, uses in enumerate(plan.placements)
         for use in uses
         for held in use.occupants
     )
-    return {job for (_, job, _), nodes in seats.items() if nodes > 1}
+    return {piece[0] for (_, piece), nodes in seats.items() if nodes > 1}

@@ -25,7 +25,7 @@ _OTHER = "#"
 """A job for which no letter is left on one line."""
 _READING_AID = (
     f"One cell per GPU, letters are given anew on each line, {_FREE} is a free GPU; ×2 after a "
-    "job: two units of it."
+    "job: two units or replicas of it."
 )
 
 
@@ -77,21 +77,21 @@ def _pictures(
     uses: Sequence[NodeUse], nodes: Mapping[str, Node]
 ) -> tuple[tuple[_Picture, tuple[str, ...]], ...]:
     """Each distinct picture with the ids of the nodes that show it, in the order of the fleet."""
-    where = Counter((held.job, held.unit) for use in uses for held in use.occupants)
+    where = Counter(held.piece for use in uses for held in use.occupants)
     alike: dict[_Picture, list[str]] = {}
     for use in uses:
         alike.setdefault(_picture(use, nodes[use.node], where), []).append(use.node)
     return tuple((picture, tuple(ids)) for picture, ids in alike.items())
 
 
-def _picture(use: NodeUse, node: Node, where: Mapping[tuple[str, int], int]) -> _Picture:
+def _picture(use: NodeUse, node: Node, where: Mapping[tuple[str, int, int], int]) -> _Picture:
     holders: list[str | None] = [None] * node.gpus
     for held in use.occupants:
         for gpu in held.gpus:
             holders[gpu] = held.job
     in_order = sorted(use.occupants, key=lambda held: held.gpus)
     units = Counter(held.job for held in in_order)
-    spanning = {held.job for held in in_order if where[held.job, held.unit] > 1}
+    spanning = {held.job for held in in_order if where[held.piece] > 1}
     return _Picture(
         node.node_type,
         node.site,

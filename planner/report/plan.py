@@ -12,6 +12,8 @@ from planner.report.money import acquisitions_section, costs_section
 from planner.report.nodemap import node_map
 from planner.report.notes import notes_section
 from planner.report.proof import proof_section, rules_section
+from planner.report.sites import sites_section
+from planner.report.teams import teams_section
 from planner.report.usage import usage_section
 
 if TYPE_CHECKING:
@@ -49,7 +51,9 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
         ("Node map", node_map(plan, detail.map_lines)),
         ("Jobs", jobs_section(plan, detail.jobs)),
         ("Utilization", usage_section(plan)),
+        ("Sites", sites_section(plan, detail.map_lines)),
         ("Cost", costs_section(plan)),
+        ("Teams", teams_section(plan)),
         ("Rejected GPU types", rejections_section(plan)),
         ("Assumptions", notes_section(plan.assumptions, detail.notes, "plain", whole=detail.whole)),
         ("Rules and their sources", rules_section(plan, detail.rules)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
-from planner.report.format import gigabytes, hours, percent
+from planner.report.format import copies_of, gigabytes, hours, percent
 from planner.report.peak import calibration_blocks, need_and_offer, peak_blocks
 from planner.report.sums import Sums
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["sizing_document"]
 
+_BY_LOAD = (
+    "3 × 2 GPUs are three replicas of two, as many as the load takes; all else is of one replica."
+)
 _BLANK = "\0"
 """Stands for the GPU type where several share a message."""
 
@@ -28,6 +31,8 @@ def sizing_document(
     blocks: list[Block] = [Heading(sizing.summary, 1)]
     if sizing.candidates:
         blocks += [Heading("GPU types that can run it"), _candidates(sizing.candidates)]
+        if any(one.replicas > 1 for one in sizing.candidates):
+            blocks.append(Paragraph(_BY_LOAD, tone="faint"))
         blocks += peak_blocks(sizing.candidates)
     else:
         blocks.append(Paragraph("No GPU type can run it.", tone="warning"))
@@ -66,7 +71,7 @@ def _candidate_row(candidate: Candidate, *, by_peak: bool) -> tuple[str, ...]:
     whole = f"{gigabytes(need) if known else '–'} / {gigabytes(offer)}"
     return (
         candidate.gpu_type,
-        str(candidate.gpus),
+        copies_of(candidate.replicas, candidate.gpus),
         need_and_offer(candidate) if by_peak else whole,
         percent(need / offer, 0) if known else "–",
         str(candidate.cpus),

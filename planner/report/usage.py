@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Column, Paragraph, Table
 from planner.report.format import count_of, listed, memory, percent, quarter_span, range_of
+from planner.report.sites import spare_sentences
 
 if TYPE_CHECKING:
     from planner.plan.plan import Plan, PoolUse
@@ -101,6 +102,11 @@ def _asides(plan: Plan) -> tuple[Block, ...]:
         f"Kept empty as spare: {_spares(pool)} of {pool.node_type} @ {pool.site}."
         for pool in plan.pools
         if any(pool.nodes_spare)
+    ]
+    sentences += spare_sentences(plan)
+    sentences += [
+        f"Kept free for growth: {percent(share)} of the GPUs of {gpu_type}, at the least."
+        for gpu_type, share in plan.growth_reserve
     ]
     moved = [
         f"{units:,} at the start of {quarter}"

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import lru_cache
+from fractions import Fraction
+from functools import cache, lru_cache
 from itertools import combinations_with_replacement, product
+from math import ceil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,6 +46,11 @@ class Build:
     def buy(self, *cents: int | None, pool: int = 0, maximum: int | None = None) -> Supply:
         return Supply(f"buy-{pool}", "buy", pool, maximum, cents)
 
+    def reserve(
+        self, *cents: int | None, term: int, pool: int = 0, maximum: int | None = None
+    ) -> Supply:
+        return Supply(f"reserve-{pool}", "reserve", pool, maximum, cents, term)
+
     def rent(self, *cents: int | None, pool: int = 0, maximum: int | None = None) -> Supply:
         return Supply(f"rent-{pool}", "rent", pool, maximum, cents)
 
@@ -53,11 +60,14 @@ class Build:
         *choices: tuple[str, int, int, int],
         quarters: Sequence[int] = (0,),
         spans: bool = True,
+        copies: Sequence[int] = (),
     ) -> Demand:
         return Demand(
             tuple(
-                Choice(gpu_type, Shape(gpus, cpus, memory_mb, spans))
-                for gpu_type, gpus, cpus, memory_mb in choices
+                Choice(gpu_type, Shape(gpus, cpus, memory_mb, spans), times)
+                for (gpu_type, gpus, cpus, memory_mb), times in zip(
+                    choices, copies or (1,) * len(choices), strict=True
+                )
             ),
             tuple(quarters),
             count,
@@ -106,6 +116,60 @@ def faults() -> Callable[[Problem, Solution], list[str]]:
     return lambda problem, solution: list(_Checker(problem, solution).faults())
 
 
+def stands(problem: Problem, nodes: Nodes) -> bool:
+    """Whether the nodes in service, by pool and quarter, keep to every limit of their sites."""
+    for quarter in range(problem.quarters):
+        for limit in problem.limits:
+            most = limit.at_most[quarter]
+            taken = sum(amount * nodes[pool][quarter] for pool, amount in limit.terms)
+            if most is not None and taken > most:
+                return False
+        for space in problem.racks:
+            waiting = [
+                (units, watts)
+                for pool, units, watts in space.nodes
+                for _ in range(nodes[pool][quarter])
+            ]
+            power_w = 0 if space.power_w is None else space.power_w
+            if not _racks_hold(tuple(waiting), ((space.units, power_w),) * space.count):
+                return False
+    return True
+
+
+@cache
+def _racks_hold(waiting: tuple[tuple[int, int], ...], racks: tuple[tuple[int, int], ...]) -> bool:
+    """Whether nodes, by rack units and W, fit what is free of the racks, the first one first."""
+    if not waiting:
+        return True
+    (units, watts), rest = waiting[0], waiting[1:]
+    for rack in set(racks):
+        left = (rack[0] - units, rack[1] - watts)
+        if min(left) >= 0:
+            others = list(racks)
+            others.remove(rack)
+            if _racks_hold(rest, tuple(sorted((*others, left)))):
+                return True
+    return False
+
+
+def within_quotas(problem: Problem, way: Sequence[Sequence[Choice]]) -> bool:
+    """Whether units that take these choices, by demand, hold no more GPUs than quotas allow."""
+    return all(
+        most is None
+        or most
+        >= sum(
+            choice.copies * choice.shape.gpus
+            for demand, choices in zip(problem.demands, way, strict=True)
+            for choice in choices
+            if demand.owner == quota.owner
+            and quarter in demand.quarters
+            and choice.gpu_type in {quota.gpu_type or choice.gpu_type}
+        )
+        for quota in problem.quotas
+        for quarter, most in enumerate(quota.at_most)
+    )
+
+
 class _Exhaustive:
     """Tries every number of nodes and every way to run and place the units."""
 
@@ -114,9 +178,9 @@ class _Exhaustive:
         self._fits = lru_cache(maxsize=None)(self._place)
 
     def least_cost(self) -> int | None:
-        ways = list(self._ways())
+        ways = [way for way in self._ways() if within_quotas(self._problem, way)]
         for cost, nodes in sorted(self._fleets()):
-            if any(self._runs(way, nodes) for way in ways):
+            if stands(self._problem, nodes) and any(self._runs(way, nodes) for way in ways):
                 return cost + self._problem.fixed_cost_cents
         return None
 
@@ -132,48 +196,102 @@ class _Exhaustive:
     def _fleets(self) -> Iterator[tuple[int, Nodes]]:
         """The cheapest way to each number of nodes by pool and quarter that could be of use."""
         pools = [self._reachable(number) for number in range(len(self._problem.pools))]
+        best: dict[Nodes, int] = {}
         for picked in product(*(pool.items() for pool in pools)):
-            yield sum(cost for _, cost in picked), tuple(nodes for nodes, _ in picked)
+            spent = [sum(each) for each in zip(*(spent for (_, spent), _ in picked), strict=True)]
+            if all(
+                cents <= limit.at_most_cents
+                for cents, limit in zip(spent, self._problem.budgets, strict=True)
+            ):
+                nodes = tuple(served for (served, _), _ in picked)
+                cost = sum(cost for _, cost in picked)
+                best[nodes] = min(best.get(nodes, cost), cost)
+        yield from ((cost, nodes) for nodes, cost in best.items())
 
-    def _reachable(self, number: int) -> dict[tuple[int, ...], int]:
+    def _reachable(self, number: int) -> dict[tuple[tuple[int, ...], tuple[int, ...]], int]:
+        """Cost by nodes in service in each quarter and by what is spent of each budget."""
         pool, quarters = self._problem.pools[number], self._problem.quarters
         most = pool.spare + sum(
             demand.count
-            * max((1, *(-(-choice.shape.gpus // pool.node.gpus) for choice in demand.choices)))
+            * max(
+                (
+                    -(-choice.shape.gpus // pool.node.gpus) * choice.copies
+                    for choice in demand.choices
+                ),
+                default=1,
+            )
             for demand in self._problem.demands
         )
-        reached = {(pool.owned,) * quarters: 0}
-        for supply in self._problem.supplies:
-            if supply.pool == number:
-                reached = dict(self._extended(reached, supply, most))
+        share = max((reserve.free for reserve in self._problem.reserves), default=Fraction(0))
+        most = ceil(most / (1 - share))
+        retired = pool.retired or (0,) * quarters
+        owned = tuple(pool.owned - gone for gone in retired)
+        reached = {(owned, (0,) * len(self._problem.budgets)): 0}
+        for group in self._offers(number):
+            reached = self._extended(reached, group, most)
         return reached
 
+    def _offers(self, pool: int) -> list[list[int]]:
+        """Supplies of a pool; those that are price levels of one offer together."""
+        groups: dict[object, list[int]] = defaultdict(list)
+        for index, supply in enumerate(self._problem.supplies):
+            if supply.pool == pool:
+                groups[("offer", supply.lot.offer) if supply.lot else index].append(index)
+        return list(groups.values())
+
     def _extended(
-        self, reached: dict[tuple[int, ...], int], supply: Supply, most: int
-    ) -> dict[tuple[int, ...], int]:
-        best: dict[tuple[int, ...], int] = {}
-        for amounts in self._amounts(supply, most):
-            cost = sum(
-                nodes * (cents or 0)
-                for nodes, cents in zip(amounts, supply.unit_cost_cents, strict=True)
-            )
-            for before, spent in reached.items():
-                served = tuple(
-                    have + (sum(amounts[: q + 1]) if supply.kind == "buy" else amounts[q])
-                    for q, have in enumerate(before)
-                )
-                if max(served) <= max(most, *before):
-                    best[served] = min(best.get(served, spent + cost), spent + cost)
+        self,
+        reached: dict[tuple[tuple[int, ...], tuple[int, ...]], int],
+        group: list[int],
+        most: int,
+    ) -> dict[tuple[tuple[int, ...], tuple[int, ...]], int]:
+        best: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        lots = any(self._problem.supplies[index].lot for index in group)
+        for orders in self._orders(group, most):
+            more, cents, paid = self._of_orders(orders)
+            for (before, spent), cost in reached.items():
+                served = tuple(have + new for have, new in zip(before, more, strict=True))
+                if lots or max(served) <= max(most, *before):
+                    key = (served, tuple(a + b for a, b in zip(spent, paid, strict=True)))
+                    best[key] = min(best.get(key, cost + cents), cost + cents)
         return best
 
-    def _amounts(self, supply: Supply, most: int) -> Iterator[tuple[int, ...]]:
-        cap = most if supply.maximum is None else min(most, supply.maximum)
-        allowed = [
-            range(cap + 1) if cents is not None else (0,) for cents in supply.unit_cost_cents
-        ]
-        for amounts in product(*allowed):
-            if supply.kind == "rent" or sum(amounts) <= cap:
-                yield amounts
+    def _orders(self, group: list[int], most: int) -> Iterator[tuple[tuple[int, int], ...]]:
+        """By quarter, which supply of an offer gives how many nodes."""
+        first = self._problem.supplies[group[0]]
+        options: list[list[tuple[int, int]]] = []
+        for quarter in range(self._problem.quarters):
+            options.append([(group[0], 0)])
+            for index in group:
+                supply = self._problem.supplies[index]
+                if supply.unit_cost_cents[quarter] is None:
+                    continue
+                fewest = supply.lot.fewest if supply.lot else 1
+                caps = [max(most, fewest), supply.maximum, supply.lot.most if supply.lot else None]
+                cap = min(cap for cap in caps if cap is not None)
+                options[-1] += [(index, nodes) for nodes in range(fewest, cap + 1)]
+        for orders in product(*options):
+            held, _, _ = self._of_orders(orders)
+            if first.maximum is None or max(held) <= first.maximum:
+                yield orders
+
+    def _of_orders(
+        self, orders: tuple[tuple[int, int], ...]
+    ) -> tuple[list[int], int, tuple[int, ...]]:
+        """Nodes in service by quarter, cost, and what is spent of each budget."""
+        quarters = self._problem.quarters
+        held, cost = [0] * quarters, 0
+        for entry, (index, nodes) in enumerate(orders):
+            supply = self._problem.supplies[index]
+            lasts = {"buy": quarters, "rent": 1, "reserve": supply.term or 0}[supply.kind]
+            for quarter in range(entry, min(entry + lasts, quarters)):
+                held[quarter] += nodes
+            cost += nodes * (supply.unit_cost_cents[entry] or 0)
+        spent = tuple(
+            sum(nodes * limit.cents[index][entry] for entry, (index, nodes) in enumerate(orders))
+            for limit in self._problem.budgets
+        )
+        return held, cost, spent
 
     def _runs(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> bool:
         for quarter in range(self._problem.quarters):
@@ -183,6 +301,7 @@ class _Exhaustive:
                     for demand, choices in zip(self._problem.demands, way, strict=True)
                     if quarter in demand.quarters
                     for choice in choices
+                    for _ in range(choice.copies)
                 ),
                 key=lambda choice: (choice.shape, choice.gpu_type),
                 reverse=True,
@@ -195,7 +314,20 @@ class _Exhaustive:
                 (pool.node,) * count
                 for pool, count in zip(self._problem.pools, usable, strict=True)
             )
-            if not self._fits(tuple(active), empty):
+            if not (self._grows(active, nodes, quarter) and self._fits(tuple(active), empty)):
+                return False
+        return True
+
+    def _grows(self, active: Sequence[Choice], nodes: Nodes, quarter: int) -> bool:
+        """Whether the share of each GPU type that growth asks for is held by nobody."""
+        for reserve in self._problem.reserves:
+            held = sum(one.shape.gpus for one in active if one.gpu_type == reserve.gpu_type)
+            there = sum(
+                pool.node.gpus * here[quarter]
+                for pool, here in zip(self._problem.pools, nodes, strict=True)
+                if pool.gpu_type == reserve.gpu_type
+            )
+            if there - held < reserve.free * there:
                 return False
         return True
 
@@ -208,6 +340,7 @@ class _Exhaustive:
             self._fits(rest, after)
             for number, pool in enumerate(self._problem.pools)
             if pool.gpu_type == unit.gpu_type
+            and (not unit.shape.sites or pool.site in unit.shape.sites)
             for after in self._after(number, pool, unit.shape, free)
         )
 
@@ -252,6 +385,7 @@ class _Checker:
     def faults(self) -> Iterator[str]:
         yield from self._bounds()
         yield from self._assignment()
+        yield from self._sites()
         for quarter in range(self.problem.quarters):
             yield from self._placed(quarter)
             for number in range(len(self.problem.pools)):
@@ -261,21 +395,52 @@ class _Checker:
     def _bounds(self) -> Iterator[str]:
         cost = self.problem.fixed_cost_cents
         for number, supply in enumerate(self.problem.supplies):
-            bought, rented = self.solution.bought[number], self.solution.rented[number]
-            own, other = (bought, rented) if supply.kind == "buy" else (rented, bought)
-            if any(other) or min(own) < 0:
+            ways = {
+                "buy": self.solution.bought[number],
+                "rent": self.solution.rented[number],
+                "reserve": self.solution.reserved[number],
+            }
+            own = ways.pop(supply.kind)
+            if any(map(any, ways.values())) or min(own) < 0:
                 yield f"{supply.name}: acquired in the wrong way"
-            limited = sum(own) if supply.kind == "buy" else max(own)
-            if supply.maximum is not None and limited > supply.maximum:
-                yield f"{supply.name}: {limited} of at most {supply.maximum}"
             for nodes, cents in zip(own, supply.unit_cost_cents, strict=True):
                 if nodes and cents is None:
-                    yield f"{supply.name}: in service before its lead time"
+                    yield f"{supply.name}: in service when it cannot be"
                 cost += nodes * (cents or 0)
+                lot = supply.lot
+                if nodes and lot and not lot.fewest <= nodes <= (lot.most or nodes):
+                    yield f"{supply.name}: {nodes} nodes at the price of another number"
+        yield from self._maxima()
+        for limit in self.problem.budgets:
+            spent = sum(
+                self.solution.entering(number, quarter) * cents
+                for number, by_quarter in enumerate(limit.cents)
+                for quarter, cents in enumerate(by_quarter)
+            )
+            if spent > limit.at_most_cents:
+                yield f"{limit.name}: {spent} of {limit.at_most_cents}"
         if cost != self.solution.cost_cents:
             yield f"costs {cost}, says {self.solution.cost_cents}"
         if self.solution.bound_cents > self.solution.cost_cents:
             yield "bound above cost"
+
+    def _maxima(self) -> Iterator[str]:
+        held: defaultdict[object, Counter[int]] = defaultdict(Counter)
+        orders: Counter[tuple[object, int]] = Counter()
+        most = {}
+        for number, supply in enumerate(self.problem.supplies):
+            offer = ("offer", supply.lot.offer) if supply.lot else number
+            most[offer] = supply.maximum
+            for entry in range(self.problem.quarters):
+                nodes = self.solution.entering(number, entry)
+                orders[offer, entry] += nodes > 0
+                for quarter in supply.served(entry):
+                    held[offer][quarter] += nodes
+        for offer, maximum in most.items():
+            if maximum is not None and max(held[offer].values(), default=0) > maximum:
+                yield f"{offer}: more than {maximum}"
+        if max(orders.values(), default=0) > 1:
+            yield "an order at two prices"
 
     def _assignment(self) -> Iterator[str]:
         for number, (demand, taken) in enumerate(
@@ -283,6 +448,16 @@ class _Checker:
         ):
             if sum(taken) != demand.count or min(taken) < 0:
                 yield f"demand {number}: {taken} assigned of {demand.count}"
+        way = [
+            [
+                choice
+                for choice, units in zip(demand.choices, taken, strict=False)
+                for _ in range(units)
+            ]
+            for demand, taken in zip(self.problem.demands, self.solution.assigned, strict=True)
+        ]
+        if not within_quotas(self.problem, way):
+            yield f"a quota is exceeded: {self.solution.assigned}"
 
     def _placed(self, quarter: int) -> Iterator[str]:
         placed: Counter[tuple[int, int]] = Counter()
@@ -294,17 +469,45 @@ class _Checker:
             zip(self.problem.demands, self.solution.assigned, strict=True)
         ):
             for position, units in enumerate(taken):
-                due = units if quarter in demand.quarters else 0
+                copies = demand.choices[position].copies if units else 0
+                due = units * copies if quarter in demand.quarters else 0
                 if placed[number, position] != due:
                     yield f"demand {number}.{position}: {placed[number, position]} placed of {due}"
 
+    def _service(self, quarter: int, number: int) -> int:
+        """Nodes of a pool in service."""
+        return self.problem.pools[number].owned_in(quarter) + sum(
+            self.solution.entering(index, entry)
+            for index, supply in enumerate(self.problem.supplies)
+            if supply.pool == number
+            for entry in supply.entries(quarter)
+        )
+
+    def _sites(self) -> Iterator[str]:
+        quarters, pools = range(self.problem.quarters), range(len(self.problem.pools))
+        nodes = tuple(tuple(self._service(q, number) for q in quarters) for number in pools)
+        if not stands(self.problem, nodes):
+            yield f"nodes in service break a limit: {nodes}"
+        for quarter, spaces in enumerate(self.solution.racks):
+            for space, filled in zip(self.problem.racks, spaces, strict=True):
+                held: Counter[int] = Counter()
+                for rack in filled:
+                    sizes = {pool: (units, watts) for pool, units, watts in space.nodes}
+                    units = sum(sizes[pool][0] * count for pool, count in rack.nodes)
+                    watts = sum(sizes[pool][1] * count for pool, count in rack.nodes)
+                    if units > space.units or (space.power_w is not None and watts > space.power_w):
+                        yield f"a rack at {space.site} holds too much"
+                    held.update({pool: count * rack.count for pool, count in rack.nodes})
+                if sum(rack.count for rack in filled) > space.count:
+                    yield f"more racks than there are at {space.site}"
+                if any(held[pool] != nodes[pool][quarter] for pool, _, _ in space.nodes):
+                    yield f"racks at {space.site} hold other nodes than those in service"
+        if len(self.solution.racks) != (self.problem.quarters if self.problem.racks else 0):
+            yield "racks are not told in every quarter"
+
     def _nodes(self, quarter: int, number: int) -> Iterator[str]:
         pool = self.problem.pools[number]
-        service = pool.owned
-        for index, supply in enumerate(self.problem.supplies):
-            if supply.pool == number:
-                service += sum(self.solution.bought[index][: quarter + 1])
-                service += self.solution.rented[index][quarter]
+        service = self._service(quarter, number)
         used = sum(layout.count * layout.span for layout in self.solution.layouts[quarter][number])
         if used and used + pool.spare > service:
             yield f"{pool.name}: {used} in use and {pool.spare} spare of {service} in {quarter}"

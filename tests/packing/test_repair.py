@@ -28,7 +28,7 @@ def two_pools(build):
 
 def test_a_unit_takes_free_room_first(two_pools):
     bench = Bench(two_pools, [seat(0), seat(1)])
-    assert bench.seat_all([0]) == []
+    assert bench.seat_all([(0, 0)]) == []
     assert [node.units for node in bench.seats] == [[(0, 0)], []]
 
 
@@ -36,8 +36,8 @@ def test_a_unit_takes_the_place_of_one_that_fits_elsewhere(two_pools):
     full = seat(0, gpus=0)
     full.units = [(0, 0), (1, 0)]
     bench = Bench(two_pools, [full, seat(1)])
-    assert bench.seat_all([0], chain=1) == [0], "without a chain nobody moves"
-    assert bench.seat_all([0]) == []
+    assert bench.seat_all([(0, 0)], chain=1) == [(0, 0)], "without a chain nobody moves"
+    assert bench.seat_all([(0, 0)]) == []
     assert [node.units for node in bench.seats] == [[(0, 0), (0, 0)], [(1, 1)]]
 
 
@@ -45,15 +45,24 @@ def test_a_unit_for_which_nobody_can_move_stays_without_a_seat(two_pools):
     full = seat(0, gpus=0)
     full.units = [(0, 0), (0, 0)]
     bench = Bench(two_pools, [full, seat(1, gpus=3)])
-    assert bench.seat_all([1, 2]) == [2, 1]
+    assert bench.seat_all([(1, 0), (2, 0)]) == [(2, 0), (1, 0)]
     assert bench.seats[0].units == [(0, 0), (0, 0)]
 
 
 def test_a_node_that_is_added_can_be_used(two_pools):
     bench = Bench(two_pools, [])
-    assert bench.seat_all([0]) == [0]
+    assert bench.seat_all([(0, 0)]) == [(0, 0)]
     bench.add(seat(0))
-    assert bench.seat_all([0]) == []
+    assert bench.seat_all([(0, 0)]) == []
+
+
+def test_a_piece_of_several_keeps_its_choice_where_a_single_unit_would_change(build):
+    copied = build.units(1, ("a", 4, 0, 0), ("b", 4, 0, 0), copies=(2, 3))
+    single = build.units(1, ("a", 4, 0, 0), ("b", 4, 0, 0))
+    problem = build.problem([build.pool("a"), build.pool("b")], [], [copied, single])
+    bench = Bench(problem, [seat(1)])
+    assert bench.seat_all([(0, 0), (1, 0)]) == [(0, 0)]
+    assert [node.units for node in bench.seats] == [[(1, 1)]]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -66,9 +75,9 @@ def test_whatever_moves_no_unit_is_lost_and_no_node_overfull(build, seed):
     ]  # fmt: skip
     problem = build.problem([build.pool("a"), build.pool("b")], [], demands)
     bench = Bench(problem, [seat(number % 2) for number in range(14)])
-    unseated = bench.seat_all(range(30))
+    unseated = bench.seat_all([(number, 0) for number in range(30)])
     seated = Counter(unit[0] for node in bench.seats for unit in node.units)
-    assert seated + Counter(unseated) == Counter(range(30))
+    assert seated + Counter(number for number, _ in unseated) == Counter(range(30))
     for node in bench.seats:
         shapes = [demands[demand].choices[choice].shape for demand, choice in node.units]
         assert sum(shape.gpus for shape in shapes) + node.gpus == 8

@@ -284,6 +284,6 @@ def test_the_program_counts_the_same_cents():
     later = 19_047_619 - 16_326_531 + 380_952 + 57_143
     assert problem.supplies[0].unit_cost_cents == (first, later)
     assert problem.supplies[1].unit_cost_cents == (2_100_000, 2_000_000)
-    (energy,) = owned_costs(inputs, EIGHT)
+    (energy,) = owned_costs(inputs, inputs.scenario.fleet["own"])
     assert energy.present_cents == 117_143
     assert problem.fixed_cost_cents == 3 * 117_143

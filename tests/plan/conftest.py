@@ -162,7 +162,9 @@ def step(rule: str, gpus: int) -> Step:
     )
 
 
-def candidate(gpu: str, gpus: int, cpus: int, memory_gb: int, storage_mb: int = 0) -> Candidate:
+def candidate(
+    gpu: str, gpus: int, cpus: int, memory_gb: int, storage_mb: int = 0, replicas: int = 1
+) -> Candidate:
     return Candidate(
         gpu_type=gpu,
         gpus=gpus,
@@ -171,6 +173,7 @@ def candidate(gpu: str, gpus: int, cpus: int, memory_gb: int, storage_mb: int = 
         cpus=cpus,
         memory_mb=memory_gb * 1000,
         storage_mb=storage_mb,
+        replicas=replicas,
         hours=None,
         may_span=True,
         decided_by="stated",
@@ -255,9 +258,10 @@ def solution_of(translation: Translation, layouts, bought, rented) -> Solution:
         for layout in (layout for pool in quarter for layout in pool):
             for demand, choice, units in layout.parts:
                 here[demand, choice] = here.get((demand, choice), 0) + units * layout.count
-        for (demand, choice), units in here.items():
+        for (demand, choice), pieces in here.items():
             if (demand, choice) not in seen:
-                assigned[demand][choice] = units
+                copies = problem.demands[demand].choices[choice].copies
+                assigned[demand][choice] = pieces // copies
         seen |= here.keys()
     cost = problem.fixed_cost_cents + sum(
         count * (supply.unit_cost_cents[quarter] or 0)
@@ -310,11 +314,11 @@ def plan(case: Case) -> Plan:
     return case.plan
 
 
-def first_fit(needs: list[tuple[int, tuple[int, ...]]]) -> Case:
-    """Jobs of (GPUs, units by quarter) on H100 alone, packed first-fit and bought when needed."""
+def first_fit(needs: list[tuple[int, int, tuple[int, ...]]]) -> Case:
+    """Jobs of (GPUs, replicas, units by quarter) on H100, packed first-fit, bought when needed."""
     jobs = tuple(
-        sized(f"job-{number:02d}", units, candidate(H100, gpus, gpus + 1, 10 * gpus))
-        for number, (gpus, units) in enumerate(needs)
+        sized(f"job-{number:02d}", units, candidate(H100, gpus, gpus + 1, 10 * gpus, 0, replicas))
+        for number, (gpus, replicas, units) in enumerate(needs)
     )
     offers = tuple(
         item.model_copy(update={"lead_time_weeks": 0, "maximum": None}) for item in OFFERS
@@ -347,10 +351,11 @@ def pack(translation: Translation, quarter: int) -> tuple[Layout, ...]:
         demand, gpus = translation.problem.demands[index], shapes[index].gpus
         if quarter not in demand.quarters:
             continue
+        pieces = demand.count * demand.choices[0].copies
         if gpus > 8:
-            spanning.append(Layout(((index, 0, 1),), demand.count, gpus // 8))
+            spanning.append(Layout(((index, 0, 1),), pieces, gpus // 8))
             continue
-        for _ in range(demand.count):
+        for _ in range(pieces):
             node = next((at for at, left in enumerate(free) if left >= gpus), len(free))
             if node == len(free):
                 free.append(8)

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 
+from planner.inputs.scenario import Finance
 from planner.packing.economics import node_costs, owned_costs
 from planner.packing.problem import PriceTag
 from planner.plan.checks.money import expected_costs
@@ -50,7 +51,16 @@ def test_the_net_present_cost_is_the_sum_of_its_lines(plan):
 
 
 def test_both_workings_agree_for_every_offer_and_quarter(case, plan):
-    """The program's floating decimals and the check's fractions, for lives that do not divide."""
+    """The program's floating decimals and the check's fractions, for amounts that do not divide."""
+    held = case.inputs.offers[2].model_copy(
+        update={"name": "hold-h100", "kind": "reserve", "term_quarters": 2}
+    )
+    finance = Finance(licence_usd_per_gpu_year=Decimal("1234.567"))
+    asked = case.inputs.scenario.offers
+    scenario = case.inputs.scenario.model_copy(
+        update={"finance": finance, "offers": {**asked, "hold-h100": asked["rent-h100"]}}
+    )
+    offers = (*case.inputs.offers, held)
     for life in ("5", "3", "0.4"):
         settings = case.inputs.settings.model_copy(
             update={
@@ -59,12 +69,13 @@ def test_both_workings_agree_for_every_offer_and_quarter(case, plan):
                 )
             }
         )
-        inputs = case.inputs.model_copy(update={"settings": settings})
+        inputs = case.inputs.model_copy(
+            update={"settings": settings, "scenario": scenario, "offers": offers}
+        )
         for offer in inputs.offers:
             for quarter in range(3):
-                labels = (
-                    plan.quarters[quarter:] if offer.kind == "buy" else (plan.quarters[quarter],)
-                )
+                lasts = {"buy": 3, "rent": 1, "reserve": 2}[offer.kind]
+                labels = plan.quarters[quarter : quarter + lasts]
                 node = plan.nodes[1].model_copy(
                     update={
                         "origin": offer.kind,
@@ -83,7 +94,7 @@ def test_both_workings_agree_for_every_offer_and_quarter(case, plan):
 
 
 def test_an_owned_node_costs_its_energy(case):
-    (energy,) = owned_costs(case.inputs, "eight-h100")
+    (energy,) = owned_costs(case.inputs, case.inputs.scenario.fleet["first"])
     assert (energy.name, energy.cents) == ("energy", (229_950,) * 3)
 
 

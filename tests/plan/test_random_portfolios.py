@@ -13,6 +13,7 @@ from planner.plan.store import dumps, loads
 NEEDS = st.lists(
     st.tuples(
         st.sampled_from([1, 1, 2, 3, 4, 5, 8, 16, 24]),
+        st.sampled_from([1, 1, 1, 2, 3]),
         st.tuples(*[st.integers(0, 3)] * 3),
     ),
     min_size=1,
@@ -32,7 +33,7 @@ def test_every_sound_packing_becomes_a_plan_that_passes(packer, needs):
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(needs=NEEDS)
 def test_nobody_moves_when_nothing_changes(packer, needs):
-    constant = [(gpus, (units[0],) * 3) for gpus, units in needs]
+    constant = [(gpus, replicas, (units[0],) * 3) for gpus, replicas, units in needs]
     case = packer(constant)
     backwards = tuple(
         tuple(tuple(reversed(pool)) if quarter == 1 else pool for pool in pools)

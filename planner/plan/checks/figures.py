@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.plan.checks.view import Check, View, differences
@@ -53,7 +54,7 @@ def _pool(
     expected = {
         "nodes": len(serving),
         "nodes_used": len(used),
-        "nodes_spare": view.spare(pool.node_type) if used else 0,
+        "nodes_spare": view.spare(pool.node_type, pool.site) if used else 0,
         "gpus": gpus,
         "gpus_used": sum(amounts[0] for amounts in used),
         "cpus": sum(node.cpus for node in serving),
@@ -77,9 +78,9 @@ def _moves(view: View) -> Iterator[str]:
     for quarter in range(1, len(view.labels)):
         before, now = view.seats[quarter - 1], view.seats[quarter]
         moves[quarter] = sum(
-            {node.id for node, _ in before[unit]} != {node.id for node, _ in places}
-            for unit, places in now.items()
-            if unit in before
+            {node.id for node, _ in before[piece]} != {node.id for node, _ in places}
+            for piece, places in now.items()
+            if piece in before
         )
     yield from differences(
         "the number of units that move, by quarter,", view.plan.moves, tuple(moves)
@@ -90,15 +91,36 @@ def _storage(view: View) -> Iterator[str]:
     stored: Counter[int] = Counter()
     seen: set[tuple[str, int]] = set()
     for quarter, seats in enumerate(view.seats):
-        for unit in sorted(seats.keys() - seen):
-            candidate = view.candidate(unit[0], seats[unit][0][0].gpu_type)
+        units = {(job, unit): places for (job, unit, _), places in seats.items()}
+        for job, unit in sorted(units.keys() - seen):
+            candidate = view.candidate(job, units[job, unit][0][0].gpu_type)
             stored[quarter] += candidate.storage_mb if candidate else 0
-        seen |= seats.keys()
+        seen |= units.keys()
     sums = tuple(sum(stored[q] for q in range(last + 1)) for last in range(len(view.labels)))
     yield from differences("the storage for tuned assets, MB,", view.plan.storage_mb, sums)
 
 
+def _growth(view: View) -> Iterator[str]:
+    for gpu_type, share in view.inputs.scenario.policies.growth_reserve.items():
+        of_type = [node for node in view.plan.nodes if node.gpu_type == gpu_type]
+        names = {node.id for node in of_type}
+        for label, uses in zip(view.labels, view.plan.placements, strict=True):
+            there = sum(node.gpus for node in of_type if label in node.in_service)
+            held = sum(
+                len(occupant.gpus)
+                for use in uses
+                if use.node in names
+                for occupant in use.occupants
+            )
+            if there - held < Fraction(share) * there:
+                yield (
+                    f"{label}: {there - held} of {there} GPUs of {gpu_type} are free, "
+                    f"{float(share):.4g} of them must stay so"
+                )
+
+
 CHECKS = (
+    Check(_growth, lambda _: "what is kept free for growth is free"),
     Check(_pools, lambda _: "utilization is counted from the placements"),
     Check(_moves, lambda _: "the units that change node are counted rightly"),
     Check(_storage, lambda _: "storage covers every tuned asset"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import SettledOffer
     from planner.plan.plan import Node
 
-__all__ = ["CHECKS", "expected_costs"]
+__all__ = ["CHECKS", "Sums", "costs_of_one", "expected_costs"]
 
 Flow = tuple[str, int, int, Fraction]
 """Kind of cost, quarter it is booked in, quarters of discount, US dollars."""
@@ -40,11 +40,7 @@ def expected_costs(view: View) -> dict[str, Sums]:
     totals: dict[str, Sums] = defaultdict(lambda: Sums([0] * quarters))
     known: dict[tuple[str, str, tuple[str, ...]], dict[str, Sums]] = {}
     for node in view.plan.nodes:
-        key = (
-            node.entry if node.origin != "owned" else node.node_type,
-            node.origin,
-            node.in_service,
-        )
+        key = (node.entry, node.origin, node.in_service)
         if key not in known:
             known[key] = _of_one_node(view, node, factor)
         for name, sums in known[key].items():
@@ -52,6 +48,11 @@ def expected_costs(view: View) -> dict[str, Sums]:
             for quarter, cents in enumerate(sums.cents):
                 totals[name].cents[quarter] += cents
     return dict(totals)
+
+
+def costs_of_one(view: View, node: Node) -> dict[str, Sums]:
+    """Every kind of cost of one node, rounded as in `expected_costs`."""
+    return _of_one_node(view, node, _quarterly_factor(view))
 
 
 def _quarterly_factor(view: View) -> Fraction:
@@ -62,12 +63,23 @@ def _quarterly_factor(view: View) -> Fraction:
 
 
 def _of_one_node(view: View, node: Node, factor: Fraction) -> dict[str, Sums]:
-    quarters = len(view.labels)
-    if node.origin == "rent":
-        return _of_rented_node(view, node, factor)
-    cents: dict[str, list[Fraction]] = defaultdict(lambda: [Fraction(0)] * quarters)
+    """A rent is for one quarter, so that each quarter's present value is rounded by itself."""
+    flows = list(_flows(view, node))
+    spells = [(flow[1], [flow]) for flow in flows] if node.origin == "rent" else [(0, flows)]
+    found: dict[str, Sums] = defaultdict(lambda: Sums([0] * len(view.labels)))
+    for _, spell in spells:
+        for name, sums in _rounded(view, spell, factor).items():
+            found[name].present_cents += sums.present_cents
+            found[name].cents = [
+                before + more for before, more in zip(found[name].cents, sums.cents, strict=True)
+            ]
+    return dict(found)
+
+
+def _rounded(view: View, flows: list[Flow], factor: Fraction) -> dict[str, Sums]:
+    cents: dict[str, list[Fraction]] = defaultdict(lambda: [Fraction(0)] * len(view.labels))
     present: dict[str, Fraction] = defaultdict(Fraction)
-    for name, quarter, delay, usd in _flows(view, node):
+    for name, quarter, delay, usd in flows:
         cents[name][quarter] += usd * 100
         present[name] += usd * 100 * factor**delay
     return {
@@ -76,31 +88,26 @@ def _of_one_node(view: View, node: Node, factor: Fraction) -> dict[str, Sums]:
     }
 
 
-def _of_rented_node(view: View, node: Node, factor: Fraction) -> dict[str, Sums]:
-    """A rent is for one quarter, so that each quarter's present value is rounded by itself."""
-    rent_cents = Fraction(view.offers[node.entry].unit_price_usd) * 100
-    sums = Sums([0] * len(view.labels))
-    for label in node.in_service:
-        quarter = view.labels.index(label)
-        sums.cents[quarter] = round(rent_cents)
-        sums.present_cents += round(rent_cents * factor**quarter)
-    return {"rent": sums}
-
-
 def _flows(view: View, node: Node) -> Iterator[Flow]:
-    """What an owned or bought node pays, and when."""
-    quarters = len(view.labels)
-    first = view.labels.index(node.in_service[0])
-    energy = _energy_usd(view, node.node_type)
-    for quarter in range(first, quarters):
-        yield "energy", quarter, quarter, energy
+    """What a node costs, and when."""
+    served = [view.labels.index(label) for label in node.in_service]
     if node.origin == "buy":
-        yield from _purchase_flows(view, view.offers[node.entry], first)
+        yield from _purchase_flows(view, view.offers[node.entry], served[0])
+    if node.origin in ("rent", "reserve"):
+        name = "rent" if node.origin == "rent" else "reservation"
+        price = Fraction(view.offers[node.entry].unit_price_usd)
+        yield from ((name, quarter, quarter, price) for quarter in served)
+    else:
+        for name, usd in _housing(view, node.node_type):
+            yield from ((name, quarter, quarter, usd) for quarter in served)
+    licence = _licence_usd(view, node)
+    if licence:
+        yield from (("licence", quarter, quarter, licence) for quarter in served)
 
 
 def _purchase_flows(view: View, offer: SettledOffer, first: int) -> Iterator[Flow]:
     settings, quarters = view.inputs.settings, len(view.labels)
-    price = Fraction(offer.unit_price_usd)
+    price = Fraction(view.price_usd(offer, first))
     yield "purchase", first, first, price
     support = price * Fraction(settings.support_share_per_year.value) / 4
     for quarter in range(first, quarters):
@@ -108,6 +115,27 @@ def _purchase_flows(view: View, offer: SettledOffer, first: int) -> Iterator[Flo
     life_quarters = 4 * Fraction(settings.useful_life_years.value)
     left = max(Fraction(0), 1 - (quarters - first) / life_quarters)
     yield "residual value", quarters - 1, quarters, -price * left
+
+
+def _housing(view: View, node_type: str) -> Iterator[tuple[str, Fraction]]:
+    """What a node on the buyer's own floor costs in a quarter."""
+    yield "energy", _energy_usd(view, node_type)
+    price = view.inputs.scenario.finance.colocation_usd_per_kw_month
+    nameplate = view.inputs.catalog.nodes[node_type].max_power_kw
+    if price:
+        yield "colocation", 3 * Fraction(price) * Fraction(nameplate.value if nameplate else 0)
+
+
+def _licence_usd(view: View, node: Node) -> Fraction:
+    """For all GPUs of a node in a quarter; nothing where something shows that it is paid."""
+    scenario = view.inputs.scenario
+    entry = (scenario.fleet if node.origin == "owned" else scenario.offers).get(node.entry)
+    stated = scenario.finance.licence_usd_per_gpu_year
+    if entry is None or entry.licence_included is not None or stated is None:
+        return Fraction(0)
+    kind = view.inputs.catalog.nodes[node.node_type]
+    by_type = stated if isinstance(stated, dict) else {kind.gpu_type: stated}
+    return Fraction(by_type.get(kind.gpu_type, 0)) * kind.gpus.value / 4
 
 
 def _energy_usd(view: View, node_type: str) -> Fraction:

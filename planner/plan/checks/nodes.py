@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -60,8 +60,14 @@ def _owned(view: View) -> Iterator[str]:
         what = f"owned {node_type} nodes at {site} of fleet entry {name}"
         yield from differences(f"the number of {what}", counts[key], expected.get(key, 0))
     for node in owned:
-        if node.in_service != view.labels:
-            yield f"node {node.id} is owned but not in service in every quarter"
+        entry = view.inputs.scenario.fleet.get(node.entry)
+        retires = entry.retires if entry else None
+        served = tuple(
+            str(quarter) for quarter in view.quarters if retires is None or quarter < retires
+        )
+        if node.in_service != served:
+            until = f"quarter before {retires}" if retires else "quarter"
+            yield f"node {node.id} is owned but not in service in every {until}"
 
 
 def _acquired(view: View) -> Iterator[str]:
@@ -78,29 +84,40 @@ def _acquired(view: View) -> Iterator[str]:
         first = view.labels.index(node.in_service[0])
         if offer.kind == "buy" and node.in_service != view.labels[first:]:
             yield f"node {node.id} is bought but does not stay in service to the end"
-        yield from _in_time(view, node, offer)
+        term = offer.term_quarters
+        if offer.kind == "reserve" and node.in_service != view.labels[first:][:term]:
+            yield f"node {node.id} is reserved but not in service for its {term} quarters"
+        for label in node.in_service if offer.kind == "rent" else node.in_service[:1]:
+            yield from _in_time(view, node, offer, view.labels.index(label))
 
 
-def _in_time(view: View, node: Node, offer: SettledOffer) -> Iterator[str]:
+def _in_time(view: View, node: Node, offer: SettledOffer, entry: int) -> Iterator[str]:
     horizon = view.inputs.scenario.horizon
     as_of = horizon.as_of or horizon.first_quarter.start
-    start = view.quarters[view.labels.index(node.in_service[0])].start
+    start = view.quarters[entry].start
     order_by = start - timedelta(weeks=offer.lead_time_weeks)
     if order_by < as_of:
         yield (
             f"node {node.id} enters service on {start}, but ordered on {as_of} offer {offer.name} "
             f"delivers {(as_of - order_by).days} days later than that"
         )
+    if offer.available is not None and view.quarters[entry] not in offer.available:
+        yield f"node {node.id}: offer {offer.name} is not available in {view.labels[entry]}"
+    if offer.end_of_sale is not None and order_by > offer.end_of_sale:
+        yield (
+            f"node {node.id} enters service on {start} and is ordered on {order_by}, after the "
+            f"end of sale of offer {offer.name} on {offer.end_of_sale}"
+        )
 
 
 def _maxima(view: View) -> Iterator[str]:
-    entering = view.entering()
+    held: dict[str, Counter[str]] = defaultdict(Counter)
+    for node in view.plan.nodes:
+        if node.origin != "owned":
+            held[node.entry].update(node.in_service)
     for offer in view.inputs.offers:
-        if offer.maximum is None:
-            continue
-        counts = [entering[offer.name, quarter] for quarter in range(len(view.labels))]
-        most = sum(counts) if offer.kind == "buy" else max(counts)
-        if most > offer.maximum:
+        most = max(held[offer.name].values(), default=0)
+        if offer.maximum is not None and most > offer.maximum:
             yield f"offer {offer.name} gives at most {offer.maximum} nodes, the plan takes {most}"
 
 
@@ -124,7 +141,9 @@ def _acquisitions(view: View) -> Iterator[str]:
 
 def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> Iterator[str]:
     node = view.inputs.catalog.nodes[offer.node_type]
-    price = round(offer.unit_price_usd * 100)
+    price = round(view.price_usd(offer, quarter) * 100)
+    left = len(view.labels) - quarter
+    term = offer.term_quarters if offer.term_quarters is not None else 1
     start = view.quarters[quarter].start
     expected = {
         "kind": offer.kind,
@@ -134,8 +153,10 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         "gpus_per_node": node.gpus.value,
         "site": offer.site,
         "unit_price_cents": price,
-        "total_cents": price * line.count,
-        "price_text": offer.price_text,
+        "total_cents": price * line.count * min(term, left),
+        "committed_cents": price * line.count * max(0, term - left),
+        "term_quarters": offer.term_quarters,
+        "price_text": view.price_text(offer, quarter),
         "price_origin": offer.price_origin,
         "price_date": offer.price_date,
         "illustrative": offer.illustrative,
@@ -149,9 +170,15 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
 
 def _confirm_origin(view: View) -> str:
     origins = Counter(node.origin for node in view.plan.nodes)
+    ways = f"{origins['buy']:,} bought and {origins['rent']:,} rented"
+    if origins["reserve"]:
+        ways = (
+            f"{origins['buy']:,} bought, {origins['rent']:,} rented and "
+            f"{origins['reserve']:,} reserved"
+        )
     return (
-        f"{some(origins['owned'], 'node')} owned as in the fleet, {origins['buy']:,} bought and "
-        f"{origins['rent']:,} rented, each through an offer and not before its lead time"
+        f"{some(origins['owned'], 'node')} owned as in the fleet, {ways}, each through an offer "
+        "and not before its lead time"
     )
 
 
@@ -163,7 +190,7 @@ FIRST = (
 
 CHECKS = (
     Check(_owned, _confirm_origin),
-    Check(_acquired, lambda _: "bought nodes stay in service to the end"),
+    Check(_acquired, lambda _: "bought nodes stay to the end, reserved ones for their term"),
     Check(_maxima, lambda _: "no offer is taken beyond its maximum"),
     Check(_acquisitions, lambda _: "purchases and rents agree with the nodes and the offers"),
 )

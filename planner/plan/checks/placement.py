@@ -11,6 +11,7 @@ from planner.plan.words import some
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from planner.plan.checks.view import Piece
     from planner.plan.plan import Node, NodeUse, Occupant
     from planner.sizing.candidate import Candidate
 
@@ -42,20 +43,39 @@ def _once(view: View) -> Iterator[str]:
         wanted = {
             (job.name, unit) for job in view.jobs for unit in range(1, job.units[quarter] + 1)
         }
-        for job, unit in sorted(wanted - seats.keys()):
+        placed = {(job, unit) for job, unit, _ in seats}
+        for job, unit in sorted(wanted - placed):
             yield f"{label}: unit {unit} of {job} is not placed"
-        for job, unit in sorted(seats.keys() - wanted):
+        for job, unit in sorted(placed - wanted):
             yield f"{label}: unit {unit} of {job} is placed but not asked for"
-        for (job, unit), places in seats.items():
+        for piece, places in seats.items():
             for node_id, times in Counter(node.id for node, _ in places).items():
                 if times > 1:
-                    yield f"{label}: unit {unit} of {job} is placed {times} times on {node_id}"
+                    yield f"{label}: {_told(piece)} is placed {times} times on {node_id}"
+
+
+def _told(piece: Piece) -> str:
+    job, unit, replica = piece
+    return f"{'' if replica == 1 else f'replica {replica} of '}unit {unit} of {job}"
+
+
+def _replicas(view: View) -> Iterator[str]:
+    """As many on each GPU type as the load of the job takes there."""
+    for label, seats in zip(view.labels, view.seats, strict=True):
+        found: dict[tuple[str, int], list[int]] = {}
+        for job, unit, replica in sorted(seats):
+            found.setdefault((job, unit), []).append(replica)
+        for (job, unit), replicas in found.items():
+            gpu_type = seats[job, unit, replicas[0]][0][0].gpu_type
+            candidate = view.candidate(job, gpu_type)
+            wanted = list(range(1, candidate.replicas + 1)) if candidate else replicas
+            yield from differences(f"{label}: replicas of unit {unit} of {job}", replicas, wanted)
 
 
 def _needs(view: View) -> Iterator[str]:
     for quarter, seats in enumerate(view.seats):
-        for (job, unit), places in seats.items():
-            what = f"{view.labels[quarter]}: unit {unit} of {job}"
+        for piece, places in seats.items():
+            job, what = piece[0], f"{view.labels[quarter]}: {_told(piece)}"
             gpu_types = {node.gpu_type for node, _ in places}
             candidate = view.candidate(job, min(gpu_types))
             if len(gpu_types) > 1:
@@ -157,7 +177,7 @@ def _spares(view: View) -> Iterator[str]:
         known = {use.node for use in uses} & view.nodes.keys()
         used = Counter((view.nodes[name].node_type, view.nodes[name].site) for name in known)
         for pool, count in sorted(used.items()):
-            spare = view.spare(pool[0])
+            spare = view.spare(*pool)
             if serving[pool] - count < spare:
                 yield (
                     f"{label}: {pool[0]} at {pool[1]} must keep {spare} spare, "
@@ -181,6 +201,7 @@ def _confirm_once(view: View) -> str:
 CHECKS = (
     Check(_jobs, lambda view: f"{some(len(view.jobs), 'job')} sized again, with the same result"),
     Check(_once, _confirm_once),
+    Check(_replicas, lambda _: "each unit has the replicas that its load takes on its GPU type"),
     Check(_needs, lambda _: "each unit has the GPUs, cores and memory that its sizing asks for"),
     Check(_nodes_used, lambda _: "only nodes in service are used"),
     Check(_gpus, lambda _: "no GPU is held twice"),

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.errors import CheckError
-from planner.plan.checks import figures, money, nodes, placement, proof
+from planner.plan.checks import (
+    breakeven,
+    budget,
+    figures,
+    money,
+    nodes,
+    placement,
+    proof,
+    sites,
+    teams,
+)
 from planner.plan.checks.view import View
 
 if TYPE_CHECKING:
@@ -19,7 +29,16 @@ __all__ = ["check"]
 _STAGES: tuple[tuple[Check, ...], ...] = (
     nodes.FIRST,
     nodes.CHECKS,
-    (*placement.CHECKS, *figures.CHECKS, *money.CHECKS, *proof.CHECKS),
+    (
+        *placement.CHECKS,
+        *sites.CHECKS,
+        *figures.CHECKS,
+        *money.CHECKS,
+        *budget.CHECKS,
+        *breakeven.CHECKS,
+        *teams.CHECKS,
+        *proof.CHECKS,
+    ),
 )
 """Later stages read what earlier ones have confirmed."""
 

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from decimal import Decimal
 
     from planner.inputs.quarter import Quarter
-    from planner.inputs.settled import Inputs, SettledOffer
+    from planner.inputs.settled import Inputs, PriceLevel, SettledOffer
     from planner.plan.plan import Node, Occupant, Plan, PlannedJob
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["Check", "View", "differences"]
+__all__ = ["Check", "Piece", "View", "differences"]
 
 Unit = tuple[str, int]
 """Job and unit number."""
-Seats = dict[Unit, list[tuple["Node", "Occupant"]]]
+Piece = tuple[str, int, int]
+"""Job, unit number and replica."""
+Seats = dict[Piece, list[tuple["Node", "Occupant"]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ class View:
 
     @cached_property
     def seats(self) -> tuple[Seats, ...]:
-        """By quarter: where each unit sits; nodes that do not exist are left to their own check."""
+        """By quarter: where each replica sits; nodes that do not exist have their own check."""
         found = []
         for uses in self.plan.placements:
             seats: Seats = defaultdict(list)
@@ -79,7 +82,7 @@ class View:
                 node = self.nodes.get(use.node)
                 for occupant in use.occupants if node else ():
                     if node:
-                        seats[occupant.job, occupant.unit].append((node, occupant))
+                        seats[occupant.piece].append((node, occupant))
             found.append(seats)
         return tuple(found)
 
@@ -97,25 +100,43 @@ class View:
         sized = self.sized.get(job)
         return self._candidates[sized.sizing.id].get(gpu_type) if sized else None
 
-    def spare(self, node_type: str) -> int:
-        """Nodes to keep empty in each pool of a node type that runs something."""
+    def spare(self, node_type: str, site: str) -> int:
+        """Nodes to keep empty in a pool that runs something, by its node type and its site."""
         spare = self.inputs.scenario.policies.spare_nodes
-        return spare if isinstance(spare, int) else spare.get(node_type, 0)
+        asked = [spare if isinstance(spare, int) else spare.get(node_type, 0)]
+        if site in self.inputs.scenario.sites:
+            asked.append(self.inputs.scenario.sites[site].spare_nodes)
+        return max(asked)
 
     @cached_property
     def gpu_types_of(self) -> dict[Unit, set[str]]:
         """GPU types that a unit sits on over all quarters."""
         found: dict[Unit, set[str]] = defaultdict(set)
         for seats in self.seats:
-            for unit, places in seats.items():
-                found[unit].update(node.gpu_type for node, _ in places)
+            for (job, unit, _), places in seats.items():
+                found[job, unit].update(node.gpu_type for node, _ in places)
         return found
 
+    def price_usd(self, offer: SettledOffer, quarter: int) -> Decimal:
+        """Price of each node that enters service in a quarter, by how many do."""
+        level = self._level(offer, quarter)
+        return level.unit_price_usd if level else offer.unit_price_usd
+
+    def price_text(self, offer: SettledOffer, quarter: int) -> str:
+        """The same as offered."""
+        level = self._level(offer, quarter)
+        return level.price_text if level else offer.price_text
+
+    def _level(self, offer: SettledOffer, quarter: int) -> PriceLevel | None:
+        nodes = self.entering()[offer.name, quarter] if offer.levels else 0
+        reached = [level for level in offer.levels if nodes >= level.from_nodes]
+        return max(reached, key=lambda level: level.from_nodes, default=None)
+
     def entering(self) -> Counter[tuple[str, int]]:
-        """Nodes by offer and quarter (from 0): bought when they enter, rented each time."""
+        """Nodes by offer and quarter (from 0): rented each time, others when they enter."""
         found: Counter[tuple[str, int]] = Counter()
         for node in self.plan.nodes:
-            if node.origin == "buy":
+            if node.origin in ("buy", "reserve"):
                 found[node.entry, self.labels.index(node.in_service[0])] += 1
             elif node.origin == "rent":
                 found.update((node.entry, self.labels.index(label)) for label in node.in_service)

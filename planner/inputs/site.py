@@ -1,0 +1,72 @@
+"""Where nodes stand: power, rack units, racks, cooling, and the labels that jobs ask for."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Discriminator, Field, Tag
+
+from planner.inputs.base import Count, Frozen, Name, PositiveCount, PositiveNumber
+from planner.inputs.quarter import Quarter
+from planner.inputs.spelling import canonical_quarter
+
+__all__ = ["Cooling", "Racks", "Site"]
+
+Cooling = Literal["air", "liquid"]
+
+_MOST_KW = 10**6
+"""A gigawatt: what is more was written in watts."""
+
+Power = Annotated[PositiveNumber, Field(le=_MOST_KW)]
+
+
+def _shape(value: object) -> str:
+    return "by key" if isinstance(value, dict) else "one figure"
+
+
+PowerByQuarter = Annotated[
+    Annotated[Power, Tag("one figure")]
+    | Annotated[
+        dict[Annotated[str, AfterValidator(canonical_quarter)], Power],
+        Field(min_length=1),
+        Tag("by key"),
+    ],
+    Discriminator(_shape),
+]
+"""One figure, or figures by quarter, each of which holds until the next."""
+
+
+class Racks(Frozen):
+    """Racks that are alike; every node of the site stands in one of them."""
+
+    count: Annotated[PositiveCount, Field(le=10_000)]
+    """How many there are."""
+    units: Annotated[PositiveCount, Field(le=100)]
+    """Height of one rack."""
+    power_kw: Power | None = None
+    """What one rack can feed, by the nameplates of its nodes; not limited if left out."""
+
+
+class Site(Frozen):
+    """A place with its limits; what is left out is not limited."""
+
+    power_kw: PowerByQuarter | None = None
+    """What the site can feed, by the nameplates of all nodes in service."""
+    rack_units: Annotated[PositiveCount, Field(le=10**6)] | None = None
+    """Rack units that nodes may take."""
+    racks: Racks | None = None
+    """Racks that hold the nodes."""
+    cooling: Annotated[tuple[Cooling, ...], Field(min_length=1)] | None = None
+    """What it can cool: `air`, `liquid` or both; not checked if left out."""
+    labels: tuple[Name, ...] = ()
+    """What jobs may ask for, such as `eu` or `low-latency`."""
+    spare_nodes: Annotated[Count, Field(le=1000)] = 0
+    """Nodes of this site that may fail at once without a job losing its place."""
+
+    def power_w(self, quarter: Quarter) -> int | None:
+        """Power in a quarter, W, rounded down; None where it is not limited or not stated."""
+        power = self.power_kw
+        if isinstance(power, dict):
+            known = [key for key in power if Quarter.parse(key) <= quarter]
+            power = power[max(known, key=Quarter.parse)] if known else None
+        return None if power is None else int(power * 1000)

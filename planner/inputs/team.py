@@ -1,0 +1,93 @@
+"""Who asks for jobs, and how many GPUs each team may hold."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import AfterValidator, Discriminator, Field, Tag
+
+from planner.inputs.base import Count, Frozen
+from planner.inputs.quarter import Quarter
+from planner.inputs.spelling import canonical_quarter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.scenario import Horizon
+
+__all__ = ["ALL_GPU_TYPES", "Team"]
+
+ALL_GPU_TYPES = "total"
+"""The key that stands for all GPU types together, beside some of them."""
+
+_BEGINS_AS_A_QUARTER = re.compile(r"[0-9]{4}-?[qQ]")
+
+
+def _shape(value: object) -> str:
+    return "by key" if isinstance(value, dict) else "one figure"
+
+
+def _kind_of_quota(value: object) -> str:
+    if not isinstance(value, dict):
+        return "one figure"
+    keys = [key for key in value if isinstance(key, str)]
+    quarters = not keys or any(_BEGINS_AS_A_QUARTER.match(key) for key in keys)
+    return "by quarter" if quarters else "by GPU type"
+
+
+Gpus = Annotated[Count, Field(le=10**7)]
+GpusFromQuarters = Annotated[
+    dict[Annotated[str, AfterValidator(canonical_quarter)], Gpus], Field(min_length=1)
+]
+GpusByQuarter = Annotated[
+    Annotated[Gpus, Tag("one figure")] | Annotated[GpusFromQuarters, Tag("by key")],
+    Discriminator(_shape),
+]
+"""One figure, or figures by quarter, each of which holds until the next."""
+GpusByType = Annotated[
+    Annotated[Gpus, Tag("one figure")]
+    | Annotated[GpusFromQuarters, Tag("by quarter")]
+    | Annotated[dict[str, GpusByQuarter], Tag("by GPU type")],
+    Discriminator(_kind_of_quota),
+]
+"""The same, or such figures by GPU type, with `total` for all of them together."""
+
+
+class Team(Frozen):
+    """A team whose jobs are planned and charged together."""
+
+    quota_gpus: GpusByType | None = None
+    """GPUs that all its jobs may hold at once: one figure, by quarter (a figure holds until the
+    next), or by GPU type, with `total` for all types together; no limit if left out."""
+    note: str | None = None
+    """For readers; nothing is computed from it."""
+
+    def quotas(self, horizon: Horizon) -> Iterator[tuple[str | None, tuple[int | None, ...]]]:
+        """Each quota by itself: its GPU type (None: all) and the GPUs by quarter (None: no limit).
+
+        All types together first, then by name.
+        """
+        figures = self._by_gpu_type()
+        for key in sorted(figures, key=lambda key: (key != ALL_GPU_TYPES, key)):
+            every = (horizon.first_quarter + step for step in range(horizon.quarters))
+            at_most = tuple(_in_quarter(figures[key], quarter) for quarter in every)
+            yield None if key == ALL_GPU_TYPES else key, at_most
+
+    def _by_gpu_type(self) -> dict[str, int | dict[str, int]]:
+        stated = self.quota_gpus
+        if stated is None:
+            return {}
+        if isinstance(stated, dict) and _kind_of_quota(stated) == "by GPU type":
+            return dict(stated)
+        if isinstance(stated, dict):
+            one = {key: figure for key, figure in stated.items() if isinstance(figure, int)}
+            return {ALL_GPU_TYPES: one}
+        return {ALL_GPU_TYPES: stated}
+
+
+def _in_quarter(figure: int | dict[str, int], quarter: Quarter) -> int | None:
+    if not isinstance(figure, dict):
+        return figure
+    begun = [key for key in figure if Quarter.parse(key) <= quarter]
+    return figure[max(begun, key=Quarter.parse)] if begun else None

@@ -1,0 +1,86 @@
+"""From how many hours of use a quarter a purchase is cheaper than renting by the hour."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING
+
+from planner.packing.economics import node_costs
+from planner.packing.offers import entry_quarters
+from planner.plan.plan import BreakEven
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.inputs.settled import Inputs, SettledOffer
+    from planner.plan.plan import Acquisition
+
+__all__ = ["break_evens"]
+
+
+def break_evens(inputs: Inputs, acquisitions: Sequence[Acquisition]) -> tuple[BreakEven, ...]:
+    """One for each purchase of the plan, and one for each offer to buy that it leaves.
+
+    Against the cheapest rent of the same node type, at whatever site; none where nobody rents it.
+    """
+    quarters = [str(inputs.scenario.horizon.first_quarter + step) for step in _steps(inputs)]
+    found = []
+    for offer in inputs.offers:
+        rents = [
+            other
+            for other in inputs.offers
+            if other.kind == "rent" and other.node_type == offer.node_type
+        ]
+        if offer.kind != "buy" or not rents:
+            continue
+        rent = min(rents, key=lambda other: (other.unit_price_usd, other.name))
+        for entry, nodes in _orders(inputs, offer, acquisitions, quarters):
+            found.append(_break_even(inputs, offer, rent, entry, nodes, quarters[entry]))
+    return tuple(found)
+
+
+def _steps(inputs: Inputs) -> range:
+    return range(inputs.scenario.horizon.quarters)
+
+
+def _orders(
+    inputs: Inputs,
+    offer: SettledOffer,
+    acquisitions: Sequence[Acquisition],
+    quarters: Sequence[str],
+) -> Iterator[tuple[int, int]]:
+    """Quarter of entry and nodes of each order, or of one node as soon as may be."""
+    taken = [line for line in acquisitions if line.offer == offer.name]
+    for line in taken:
+        yield quarters.index(line.quarter), line.count
+    possible = entry_quarters(inputs, offer)
+    if not taken and possible:
+        yield possible[0], 1
+
+
+def _break_even(
+    inputs: Inputs,
+    offer: SettledOffer,
+    rent: SettledOffer,
+    entry: int,
+    nodes: int,
+    quarter: str,
+) -> BreakEven:
+    def present(what: SettledOffer, start: int, count: int) -> int:
+        return sum(s.present_cents for s in node_costs(inputs, what, start, count))
+
+    bought = present(offer, entry, nodes)
+    rented = sum(present(rent, step, 1) for step in _steps(inputs) if step >= entry)
+    hours = Fraction(inputs.settings.hours_per_quarter.value)
+    return BreakEven(
+        offer=offer.name,
+        rent=rent.name,
+        node_type=offer.node_type,
+        quarter=quarter,
+        nodes=nodes,
+        buy_cents=bought,
+        rent_cents=rented,
+        hours=ceil(hours * bought / rented),
+        quarter_hours=ceil(hours),
+    )

@@ -1,0 +1,220 @@
+"""What each team holds, and what of the plan's cost it is charged.
+
+The net present cost of each node is spread evenly over the quarters in which it serves. What a pool
+costs in a quarter is shared by the GPUs held there; what nobody holds is idle. Shares are exact
+fractions, rounded to whole cents once, so that they add up to the plan's cost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import floor
+from typing import TYPE_CHECKING
+
+from planner.packing.economics import node_costs, owned_costs
+from planner.plan.fleet import quarters_of
+from planner.plan.teams import Chargeback, QuotaUse, TeamUse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from planner.inputs.settled import Inputs
+    from planner.plan.fleet import Fleet
+    from planner.plan.place import Placement
+    from planner.plan.plan import Occupant
+    from planner.sizing.candidate import SizedJob
+
+__all__ = ["chargeback"]
+
+Slot = tuple[int, int]
+"""Pool and quarter."""
+Line = str | None
+"""A team, or None for the jobs without one."""
+_IDLE = object()
+Cell = tuple[object, int]
+"""A line, or `_IDLE`, and a quarter."""
+
+
+@dataclass(slots=True)
+class _Use:
+    """What the jobs of one line hold."""
+
+    gpus: Counter[Slot] = field(default_factory=Counter)
+    by_type: Counter[tuple[str, int]] = field(default_factory=Counter)
+    """By GPU type and quarter."""
+    delivered: Fraction = Fraction(0)
+    """GPU-hours; likewise `open`."""
+    open: Fraction = Fraction(0)
+
+    def in_quarter(self, quarter: int) -> int:
+        return sum(gpus for (_, at), gpus in self.by_type.items() if at == quarter)
+
+
+def chargeback(
+    inputs: Inputs, jobs: tuple[SizedJob, ...], fleet: Fleet, placement: Placement
+) -> Chargeback | None:
+    """Share the cost of a plan among its teams; None where neither a job nor a list names any."""
+    named = {job.team for job in jobs} | set(inputs.scenario.teams)
+    lines: list[Line] = [*sorted(team for team in named if team is not None)]
+    if not lines:
+        return None
+    if None in named:
+        lines.append(None)
+    uses = _uses(inputs, jobs, fleet, placement)
+    spread = inputs.scenario.policies.charge_idle == "spread"
+    cents = _rounded(_shares(inputs, fleet, uses, spread=spread))
+    quarters = range(len(fleet.in_service))
+    hours = Fraction(inputs.settings.hours_per_quarter.value)
+    idle = sum(_in_service(fleet).values()) - sum(uses[line].gpus.total() for line in lines)
+    return Chargeback(
+        idle=inputs.scenario.policies.charge_idle,
+        teams=tuple(
+            _team_use(inputs, line, uses[line], tuple(cents.get((line, q), 0) for q in quarters))
+            for line in lines
+        ),
+        idle_gpu_hours=float(idle * hours),
+        idle_cents=tuple(cents.get((_IDLE, quarter), 0) for quarter in quarters),
+    )
+
+
+def _team_use(inputs: Inputs, team: Line, use: _Use, cents: tuple[int, ...]) -> TeamUse:
+    hours = use.gpus.total() * Fraction(inputs.settings.hours_per_quarter.value)
+    return TeamUse(
+        team=team,
+        gpus=tuple(use.in_quarter(quarter) for quarter in range(len(cents))),
+        gpu_hours=float(hours),
+        delivered_gpu_hours=float(use.delivered),
+        open_gpu_hours=float(use.open),
+        charged_cents=cents,
+        cost_cents=sum(cents),
+        usd_per_gpu_hour=_usd_per_hour(sum(cents), hours),
+        usd_per_delivered_gpu_hour=None if use.open else _usd_per_hour(sum(cents), use.delivered),
+        quotas=tuple(_quota_uses(inputs, team, use)),
+    )
+
+
+def _usd_per_hour(cents: int, hours: Fraction) -> float | None:
+    return float(round(Fraction(cents, 100) / hours, 6)) if hours else None
+
+
+def _quota_uses(inputs: Inputs, team: Line, use: _Use) -> Iterator[QuotaUse]:
+    if team is None or team not in inputs.scenario.teams:
+        return
+    for gpu_type, limits in inputs.scenario.teams[team].quotas(inputs.scenario.horizon):
+        held = tuple(
+            use.in_quarter(quarter) if gpu_type is None else use.by_type[gpu_type, quarter]
+            for quarter in range(len(limits))
+        )
+        yield QuotaUse(gpu_type=gpu_type, limit_gpus=limits, gpus=held)
+
+
+def _uses(
+    inputs: Inputs, jobs: tuple[SizedJob, ...], fleet: Fleet, placement: Placement
+) -> dict[Line, _Use]:
+    found: dict[Line, _Use] = defaultdict(_Use)
+    of_job = {job.name: job for job in jobs}
+    pool_of = {node.id: pool for node, pool in zip(fleet.nodes, fleet.pool, strict=True)}
+    gpu_type_of = {node.id: node.gpu_type for node in fleet.nodes}
+    quarter_hours = Fraction(inputs.settings.hours_per_quarter.value)
+    run_hours = {
+        (job.name, candidate.gpu_type): candidate.hours
+        for job in jobs
+        for candidate in job.sizing.candidates
+    }
+    for quarter, uses in enumerate(placement.uses):
+        for use in uses:
+            gpu_type = gpu_type_of[use.node]
+            for occupant in use.occupants:
+                job = of_job[occupant.job]
+                team = found[job.team]
+                team.gpus[pool_of[use.node], quarter] += len(occupant.gpus)
+                team.by_type[gpu_type, quarter] += len(occupant.gpus)
+                _count_hours(team, job, occupant, run_hours[job.name, gpu_type], quarter_hours)
+    return found
+
+
+def _count_hours(
+    team: _Use, job: SizedJob, occupant: Occupant, run_hours: float | None, quarter_hours: Fraction
+) -> None:
+    """A tuning job delivers its run, in whatever part of the quarter; all others are always on."""
+    if job.kind != "tune":
+        team.delivered += len(occupant.gpus) * quarter_hours
+    elif run_hours is None:
+        team.open += len(occupant.gpus) * quarter_hours
+    else:
+        team.delivered += len(occupant.gpus) * min(Fraction(run_hours), quarter_hours)
+
+
+def _shares(
+    inputs: Inputs, fleet: Fleet, uses: Mapping[Line, _Use], *, spread: bool
+) -> dict[Cell, Fraction]:
+    """Cents by line and quarter, exactly."""
+    cells: dict[Cell, Fraction] = defaultdict(Fraction)
+    gpus = _in_service(fleet)
+    for (pool, quarter), cents in _charges(inputs, fleet).items():
+        here = {line: use.gpus[pool, quarter] for line, use in uses.items()}
+        if spread and not any(here.values()):
+            here = {line: use.gpus.total() for line, use in uses.items()}
+        held = sum(here.values())
+        by = held if spread and held else gpus[pool, quarter]
+        for line, number in here.items():
+            cells[line, quarter] += cents * Fraction(number, by)
+        cells[_IDLE, quarter] += cents * Fraction(by - held, by)
+    return cells
+
+
+def _in_service(fleet: Fleet) -> Counter[Slot]:
+    """GPUs by pool and quarter."""
+    found: Counter[Slot] = Counter()
+    for quarter, pools in enumerate(fleet.in_service):
+        for pool, nodes in enumerate(pools):
+            found[pool, quarter] += sum(fleet.nodes[node].gpus for node in nodes)
+    return found
+
+
+def _charges(inputs: Inputs, fleet: Fleet) -> dict[Slot, Fraction]:
+    """What each pool costs in each quarter, net present cents."""
+    labels = {str(quarter): place for place, quarter in enumerate(quarters_of(inputs))}
+    alike: Counter[tuple[int, str, str, tuple[int, ...]]] = Counter()
+    orders: Counter[tuple[str, int]] = Counter()
+    for pool, node in zip(fleet.pool, fleet.nodes, strict=True):
+        served = tuple(labels[label] for label in node.in_service)
+        alike[pool, node.origin, node.entry, served] += 1
+        orders.update((node.entry, q) for q in (served if node.origin == "rent" else served[:1]))
+    charges: dict[Slot, Fraction] = defaultdict(Fraction)
+    for (pool, origin, entry, served), nodes in alike.items():
+        for quarters, cents in _spells(inputs, origin, entry, served, orders):
+            for quarter in quarters:
+                charges[pool, quarter] += Fraction(nodes * cents, len(quarters))
+    return charges
+
+
+def _spells(
+    inputs: Inputs,
+    origin: str,
+    entry: str,
+    served: tuple[int, ...],
+    orders: Mapping[tuple[str, int], int],
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Quarters for which one node is paid together, and its net present cost for them."""
+    if origin == "owned":
+        streams = owned_costs(inputs, inputs.scenario.fleet[entry])
+        yield served, sum(stream.present_cents for stream in streams)
+        return
+    offer = next(offer for offer in inputs.offers if offer.name == entry)
+    for quarters in [(quarter,) for quarter in served] if origin == "rent" else [served]:
+        streams = node_costs(inputs, offer, quarters[0], orders[entry, quarters[0]])
+        yield quarters, sum(stream.present_cents for stream in streams)
+
+
+def _rounded(exact: Mapping[Cell, Fraction]) -> dict[Cell, int]:
+    """Whole cents by largest remainder, with the same sum, which is whole."""
+    cents = {cell: floor(amount) for cell, amount in exact.items()}
+    missing = int(sum(exact.values())) - sum(cents.values())
+    place = {cell: number for number, cell in enumerate(exact)}
+    by_remainder = sorted(exact, key=lambda cell: (cents[cell] - exact[cell], place[cell]))
+    for cell in by_remainder[:missing]:
+        cents[cell] += 1
+    return cents

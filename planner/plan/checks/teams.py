@@ -1,0 +1,271 @@
+"""No quota is exceeded, and what teams are charged is their share of the cost, to the cent."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from planner.plan.checks.money import costs_of_one
+from planner.plan.checks.view import Check, View, differences
+from planner.plan.words import some
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from planner.plan.plan import Node
+    from planner.plan.teams import Chargeback, TeamUse
+
+__all__ = ["CHECKS"]
+
+Slot = tuple[str, str, int]
+"""Node type, site and quarter."""
+_WHOLE = 1
+"""Cents by which a share may differ from its exact value: it is rounded once."""
+
+
+def _team_of(view: View, job: str) -> str | None:
+    """As the scenario has it; a deployment is of the team of its tuning job."""
+    sized = view.sized.get(job)
+    stated = view.inputs.scenario.jobs.get((sized and sized.derived_from) or job)
+    return stated.team if stated else None
+
+
+def _held(view: View) -> dict[str | None, Counter[tuple[str, int]]]:
+    """GPUs by team, then by GPU type and quarter, from the placements."""
+    found: dict[str | None, Counter[tuple[str, int]]] = defaultdict(Counter)
+    for quarter, seats in enumerate(view.seats):
+        for (job, _, _), places in seats.items():
+            for node, occupant in places:
+                found[_team_of(view, job)][node.gpu_type, quarter] += len(occupant.gpus)
+    return found
+
+
+def _limits(view: View, team: str) -> dict[str | None, list[int | None]]:
+    """What a team may hold, by GPU type (None: of all) and quarter."""
+    stated = view.inputs.scenario.teams[team].quota_gpus
+    if stated is None:
+        return {}
+    by_type: dict[str | None, object] = {None: stated}
+    if isinstance(stated, dict) and not any(key[:4].isdigit() for key in stated):
+        by_type = {None if key == "total" else key: figure for key, figure in stated.items()}
+    return {
+        key: [_limit(figure, label) for label in view.labels] for key, figure in by_type.items()
+    }
+
+
+def _limit(figure: object, label: str) -> int | None:
+    """A figure by quarter holds until the next; labels sort as the quarters do."""
+    if not isinstance(figure, dict):
+        return int(str(figure))
+    begun = sorted(key for key in figure if key <= label)
+    return figure[begun[-1]] if begun else None
+
+
+def _quotas(view: View) -> Iterator[str]:
+    held = _held(view)
+    for team in sorted(view.inputs.scenario.teams):
+        for gpu_type, limits in _limits(view, team).items():
+            for quarter, (label, most) in enumerate(zip(view.labels, limits, strict=True)):
+                gpus = _sum_of(held[team], gpu_type, quarter)
+                if most is not None and gpus > most:
+                    on = f" on {gpu_type}" if gpu_type else ""
+                    yield f"{label}: {team} holds {some(gpus, 'GPU')}{on}, its quota is {most:,}"
+
+
+def _sum_of(held: Mapping[tuple[str, int], int], gpu_type: str | None, quarter: int) -> int:
+    return sum(
+        gpus
+        for (kind, at), gpus in held.items()
+        if at == quarter and (gpu_type is None or kind == gpu_type)
+    )
+
+
+def _listed(view: View) -> Iterator[str]:
+    """Teams by name, jobs without one last; nothing where no team is named."""
+    named = {_team_of(view, job.name) for job in view.jobs} | {*view.inputs.scenario.teams}
+    teams = sorted(team for team in named if team is not None)
+    expected = [*teams, *([None] if None in named else [])] if teams else None
+    found = view.plan.chargeback
+    listed = None if found is None else [use.team for use in found.teams]
+    yield from differences("the list of teams", listed, expected)
+    if found is not None:
+        policy = view.inputs.scenario.policies.charge_idle
+        yield from differences("the charge of idle GPUs", found.idle, policy)
+
+
+def _hours(view: View) -> Iterator[str]:
+    charged = view.plan.chargeback
+    if charged is None:
+        return
+    held, (delivered, unknown) = _held(view), _delivered(view)
+    quarter_hours = Fraction(view.inputs.settings.hours_per_quarter.value)
+    for use in charged.teams:
+        gpus = tuple(_sum_of(held[use.team], None, q) for q in range(len(view.labels)))
+        yield from differences(f"{_told(use)}: GPUs by quarter", use.gpus, gpus)
+        yield from _figures(use, sum(gpus) * quarter_hours, delivered[use.team], unknown[use.team])
+        limits = _limits(view, use.team) if use.team in view.inputs.scenario.teams else {}
+        expected = {
+            key: (
+                tuple(limit),
+                tuple(_sum_of(held[use.team], key, q) for q in range(len(view.labels))),
+            )
+            for key, limit in limits.items()
+        }
+        listed = {quota.gpu_type: (quota.limit_gpus, quota.gpus) for quota in use.quotas}
+        yield from differences(f"{_told(use)}: quotas and their use", listed, expected)
+    serving = sum(node.gpus * len(node.in_service) for node in view.plan.nodes) - sum(
+        held[use.team].total() for use in charged.teams
+    )
+    yield from differences("idle GPU-hours", charged.idle_gpu_hours, float(serving * quarter_hours))
+
+
+def _figures(
+    use: TeamUse, hours: Fraction, delivered: Fraction, unknown: Fraction
+) -> Iterator[str]:
+    """Hours to the last digit, and the cost of one to a millionth of a dollar."""
+    expected = {
+        "gpu_hours": float(hours),
+        "delivered_gpu_hours": float(delivered),
+        "open_gpu_hours": float(unknown),
+    }
+    for name, value in expected.items():
+        yield from differences(f"{_told(use)}: {name}", getattr(use, name), value)
+    rates = {
+        "usd_per_gpu_hour": hours,
+        "usd_per_delivered_gpu_hour": Fraction(0) if unknown else delivered,
+    }
+    for name, base in rates.items():
+        rate = Fraction(use.cost_cents, 100) / base if base else None
+        found = getattr(use, name)
+        if (rate is None) != (found is None) or (
+            rate is not None and abs(Fraction(found) - rate) > Fraction(1, 10**6)
+        ):
+            told = None if rate is None else float(rate)
+            yield from differences(f"{_told(use)}: {name}", found, told)
+
+
+def _delivered(
+    view: View,
+) -> tuple[dict[str | None, Fraction], dict[str | None, Fraction]]:
+    """GPU-hours by team: what is delivered, and what tuning of unknown run time holds."""
+    delivered: dict[str | None, Fraction] = defaultdict(Fraction)
+    unknown: dict[str | None, Fraction] = defaultdict(Fraction)
+    most = Fraction(view.inputs.settings.hours_per_quarter.value)
+    for seats in view.seats:
+        for (job, _, _), places in seats.items():
+            team = _team_of(view, job)
+            candidate = view.candidate(job, places[0][0].gpu_type)
+            gpus = sum(len(occupant.gpus) for _, occupant in places)
+            if job not in view.sized or view.sized[job].kind != "tune":
+                delivered[team] += gpus * most
+            elif candidate is None or candidate.hours is None:
+                unknown[team] += gpus * most
+            else:
+                delivered[team] += gpus * min(most, Fraction(candidate.hours))
+    return delivered, unknown
+
+
+def _charged(view: View) -> Iterator[str]:
+    found = view.plan.chargeback
+    if found is None:
+        return
+    cells = _cells(view, found)
+    for use in found.teams:
+        yield from differences(
+            f"{_told(use)}: its cost, cents,", use.cost_cents, sum(use.charged_cents)
+        )
+        yield from _near(view, _told(use), use.charged_cents, cells[use.team])
+    yield from _near(view, "idle GPUs", found.idle_cents, cells[""])
+    total = sum(use.cost_cents for use in found.teams) + sum(found.idle_cents)
+    cost = view.plan.proof.cost_cents
+    yield from differences("the sum of what is charged, cents,", total, cost)
+
+
+def _near(
+    view: View, what: str, cents: tuple[int, ...], exact: Mapping[int, Fraction]
+) -> Iterator[str]:
+    expected = [exact.get(quarter, Fraction(0)) for quarter in range(len(view.labels))]
+    if len(cents) != len(expected):
+        yield f"{what}: charged in {len(cents)} of {some(len(expected), 'quarter')}"
+        return
+    for label, share, charge in zip(view.labels, expected, cents, strict=True):
+        if abs(share - charge) >= _WHOLE:
+            yield f"{label}: {what} charged {charge} cents, the share is {float(share):.2f}"
+
+
+def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction]]:
+    """The exact share of each team by quarter; what is idle stands under an empty name."""
+    held = _held_by_pool(view)
+    costs, gpus = _pool_costs(view)
+    cells: dict[str | None, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    totals = Counter({team: counts.total() for team, counts in held.items()})
+    for slot, cents in costs.items():
+        here = {team: counts[slot] for team, counts in held.items()}
+        if found.idle == "spread":
+            here = here if any(here.values()) else dict(totals)
+        whole = sum(here.values()) if found.idle == "spread" else gpus[slot]
+        for team, number in here.items():
+            cells[team][slot[2]] += Fraction(number, whole or 1) * cents
+        if found.idle == "separate" or not whole:
+            cells[""][slot[2]] += cents - Fraction(sum(here.values()), whole or 1) * cents
+    return cells
+
+
+def _held_by_pool(view: View) -> dict[str | None, Counter[Slot]]:
+    found: dict[str | None, Counter[Slot]] = defaultdict(Counter)
+    for quarter, seats in enumerate(view.seats):
+        for (job, _, _), places in seats.items():
+            for node, occupant in places:
+                slot = (node.node_type, node.site, quarter)
+                found[_team_of(view, job)][slot] += len(occupant.gpus)
+    return found
+
+
+def _pool_costs(view: View) -> tuple[dict[Slot, Fraction], Counter[Slot]]:
+    """Cents by pool and quarter, each node's cost spread evenly, and the GPUs in service."""
+    costs: dict[Slot, Fraction] = defaultdict(Fraction)
+    gpus: Counter[Slot] = Counter()
+    known: dict[tuple[str, str, tuple[str, ...]], int] = {}
+    for node in view.plan.nodes:
+        rented = node.origin == "rent"
+        for labels in [(label,) for label in node.in_service] if rented else [node.in_service]:
+            key = (node.entry, node.origin, labels)
+            if key not in known:
+                known[key] = _present_cents(view, node, labels)
+            for label in labels:
+                slot = (node.node_type, node.site, view.labels.index(label))
+                costs[slot] += Fraction(known[key], len(labels))
+                gpus[slot] += node.gpus
+    return costs, gpus
+
+
+def _present_cents(view: View, node: Node, labels: tuple[str, ...]) -> int:
+    """Net present cost of a node for these quarters of its service."""
+    alone = node.model_copy(update={"in_service": labels})
+    return sum(sums.present_cents for sums in costs_of_one(view, alone).values())
+
+
+def _told(use: TeamUse) -> str:
+    return "jobs without a team" if use.team is None else f"team {use.team}"
+
+
+def _confirm_quotas(view: View) -> str:
+    stated = [name for name in view.inputs.scenario.teams if _limits(view, name)]
+    if not stated:
+        return "no team has a quota"
+    return f"no team holds more GPUs than its quota ({some(len(stated), 'team')} with one)"
+
+
+def _confirm_charges(view: View) -> str:
+    if view.plan.chargeback is None:
+        return "no team is named, so none is charged"
+    return "what teams are charged is their share, and adds up to the cost to the cent"
+
+
+CHECKS = (
+    Check(_quotas, _confirm_quotas),
+    Check(_listed, lambda _: "every team is listed"),
+    Check(_hours, lambda _: "GPU-hours of the teams are counted from the placements"),
+    Check(_charged, _confirm_charges),
+)

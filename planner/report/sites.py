@@ -1,0 +1,145 @@
+"""What the sites feed and hold: power, rack units and racks, and what stands in each rack."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from planner.report.document import Block, Column, Paragraph, Table
+from planner.report.format import count_of, figure, listed, money, quarter_runs, quarter_span
+from planner.report.nodenames import range_of_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.plan.plan import Node, Plan, SiteUse
+
+__all__ = ["sites_section", "spare_sentences"]
+
+_NONE = "–"
+
+
+def sites_section(plan: Plan, most_racks: int) -> tuple[Block, ...]:
+    """One row per site and run of alike quarters, then the racks; nothing without sites."""
+    if not plan.sites:
+        return ()
+    table = Table(
+        (
+            Column("Site", wraps=True),
+            Column("Quarter"),
+            Column("Nodes", "right"),
+            Column("Power, kW", "right"),
+            Column("Rack units", "right"),
+            Column("Racks", "right"),
+        ),
+        tuple(row for site in plan.sites for row in _site_rows(plan, site)),
+    )
+    aid = "Taken / allowed, by the nameplates of all nodes in service; owned and spare ones count."
+    return (Paragraph(aid, tone="faint"), table, *_about(plan), *_racks(plan, most_racks))
+
+
+def _site_rows(plan: Plan, site: SiteUse) -> Iterator[tuple[str, ...]]:
+    rows = [(label, _figures(site, place)) for place, label in enumerate(plan.quarters)]
+    name = site.site
+    for figures, group in groupby(rows, key=lambda row: row[1]):
+        labels = [label for label, _ in group]
+        yield (name, quarter_span(labels[0], labels[-1]), *figures)
+        name = ""
+
+
+def _figures(site: SiteUse, place: int) -> tuple[str, ...]:
+    limit = site.power_limit_w[place]
+    return (
+        f"{site.nodes[place]:,}",
+        _of(_kw(site.power_w[place] if site.power_w else None), _kw(limit)),
+        _of(_count(site.rack_units[place] if site.rack_units else None), _count(_units(site))),
+        _of(f"{site.racks_used[place]:,}", f"{site.racks:,}") if site.racks else _NONE,
+    )
+
+
+def _of(taken: str | None, allowed: str | None) -> str:
+    return f"{taken or '?'} / {allowed or 'no limit'}"
+
+
+def _kw(watts: int | None) -> str | None:
+    return None if watts is None else figure(watts / 1000)
+
+
+def _count(number: int | None) -> str | None:
+    return None if number is None else f"{number:,}"
+
+
+def _units(site: SiteUse) -> int | None:
+    """The height that nodes may take: what the site says, or all its racks, the smaller."""
+    racks = None if site.racks is None else site.racks * (site.units_per_rack or 0)
+    stated = [units for units in (site.rack_units_limit, racks) if units is not None]
+    return min(stated, default=None)
+
+
+def _about(plan: Plan) -> Iterator[Block]:
+    sentences = []
+    for site in plan.sites:
+        parts = []
+        if site.cooling:
+            parts.append(f"{listed(site.cooling)} cooling")
+        if site.racks is not None:
+            fed = _kw(site.power_per_rack_w)
+            power = f" and {fed} kW" if fed else ""
+            parts.append(f"{count_of(site.racks, 'rack')} of {site.units_per_rack} U{power}")
+        if site.labels:
+            parts.append(f"labels {listed(site.labels)}")
+        if site.spare_nodes:
+            spare = count_of(site.spare_nodes, "spare node")
+            parts.append(f"{spare} in each pool that runs a job")
+        if parts:
+            sentences.append(f"{site.site}: {'; '.join(parts)}.")
+    if sentences:
+        yield Paragraph(" ".join(sentences))
+
+
+def _racks(plan: Plan, most: int) -> Iterator[Block]:
+    """What each rack holds; nodes that stand there for a time, with their quarters."""
+    held: dict[tuple[str, int], dict[tuple[str, ...], list[Node]]] = defaultdict(dict)
+    for node in plan.nodes:
+        by_rack: dict[int, list[str]] = defaultdict(list)
+        for label, rack in zip(node.in_service, node.racks, strict=False):
+            by_rack[rack].append(label)
+        for rack, labels in by_rack.items():
+            held[node.site, rack].setdefault(tuple(labels), []).append(node)
+    rows = tuple(
+        (f"{site} {rack}", _content(plan, nodes)) for (site, rack), nodes in sorted(held.items())
+    )
+    if rows:
+        yield Table((Column("Rack"), Column("Holds", wraps=True)), rows[:most])
+    if len(rows) > most:
+        more = count_of(len(rows) - most, "more rack")
+        yield Paragraph(f"… {more}, each in `nodes` of plan.json", tone="faint")
+
+
+def _content(plan: Plan, nodes: dict[tuple[str, ...], list[Node]]) -> str:
+    parts = []
+    for labels, here in nodes.items():
+        when = "" if labels == plan.quarters else f" ({quarter_runs(plan.quarters, labels)})"
+        parts += [f"{name}{when}" for name in _names(here)]
+    return ", ".join(parts)
+
+
+def _names(nodes: Sequence[Node]) -> Iterator[str]:
+    for _, group in groupby(nodes, key=lambda node: node.node_type):
+        yield range_of_ids([node.id for node in group])
+
+
+def spare_sentences(plan: Plan) -> list[str]:
+    """What the last spare node of each place costs."""
+    return [_spare_price(price.place, price.kept, price.cents) for price in plan.spare_prices]
+
+
+def _spare_price(place: str, kept: int, cents: int | None) -> str:
+    what = "The spare node" if kept == 1 else f"The last of {kept} spare nodes"
+    each = " in each pool" if place.startswith("site ") else ""
+    if cents is None:
+        return f"{what}{each} of {place}: its price is open, a plan without it was not proved."
+    if not cents:
+        return f"{what}{each} of {place} costs nothing: it is there anyway."
+    return f"{what}{each} of {place} costs {money(cents)} net present cost."

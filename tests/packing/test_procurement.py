@@ -1,0 +1,245 @@
+"""Windows, terms, retirement, price levels and budgets: each decides alone, and with any other."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from planner.packing.problem import (
+    Choice,
+    Demand,
+    Lot,
+    Pool,
+    Problem,
+    Shape,
+    SpendLimit,
+    Status,
+    Supply,
+)
+
+FEATURES = ("window", "reserve", "retire", "lots", "budget")
+SIZE = 12
+
+
+def draw(rng: random.Random, features: tuple[str, ...]) -> Problem:
+    """One or two pools of 4-GPU nodes, two or three quarters, at most four units."""
+    quarters = rng.choice((2, 2, 3))
+    pools = tuple(
+        draw_pool(number, quarters, rng, features) for number in range(rng.choice((1, 2)))
+    )
+    supplies = [
+        supply
+        for number in range(len(pools))
+        for supply in draw_supplies(number, quarters, rng, features)
+    ]
+    demands = tuple(draw_demand(len(pools), quarters, rng) for _ in range(rng.choice((1, 2, 3))))
+    problem = Problem(quarters, pools, tuple(supplies), demands, 77)
+    if "budget" in features:
+        limits = tuple(draw_budget(problem, rng) for _ in range(rng.choice((1, 2))))
+        problem = replace(problem, budgets=limits)
+    return problem
+
+
+def draw_pool(number: int, quarters: int, rng: random.Random, features: tuple[str, ...]) -> Pool:
+    owned = rng.choice((0, 1, 2)) if "retire" in features else rng.choice((0, 1))
+    retired: tuple[int, ...] = ()
+    if "retire" in features and owned:
+        end = rng.randrange(1, quarters)
+        gone = rng.randrange(1, owned + 1)
+        retired = tuple(gone if quarter >= end else 0 for quarter in range(quarters))
+    node = Shape(4, 16, 40)
+    spare = rng.choice((0, 0, 0, 1))
+    return Pool(f"n{number}", "main", "ab"[number], node, owned, spare, True, retired)
+
+
+def draw_supplies(
+    pool: int, quarters: int, rng: random.Random, features: tuple[str, ...]
+) -> list[Supply]:
+    price = rng.randrange(1_000_000, 4_000_000)
+    bought = [price - quarter * price // 4 for quarter in range(quarters)]
+    costs: list[int | None] = list(bought)
+    if "window" in features:
+        open_in = rng.sample(range(quarters), rng.randrange(1, quarters))
+        costs = [cents if quarter in open_in else None for quarter, cents in enumerate(bought)]
+    maximum = rng.choice((1, 2, 3, None))
+    if "lots" in features:
+        second = rng.choice((2, 2, 3))
+        less = tuple(None if cents is None else cents * 7 // 10 for cents in costs)
+        first, more = Lot(pool, 1, second - 1), Lot(pool, second, None)
+        supplies = [
+            Supply(f"buy{pool}", "buy", pool, maximum, tuple(costs), lot=first),
+            Supply(f"buy{pool}", "buy", pool, maximum, less, lot=more),
+        ]
+    else:
+        supplies = [Supply(f"buy{pool}", "buy", pool, maximum, tuple(costs))]
+    if "reserve" in features:
+        term = rng.choice((1, 2, 2, 5))
+        share = rng.randrange(20, 60)
+        held = tuple(
+            min(term, quarters - quarter) * price * share // 100 for quarter in range(quarters)
+        )
+        supplies.append(Supply(f"hold{pool}", "reserve", pool, rng.choice((1, 2)), held, term))
+    elif rng.random() < 0.5:
+        rented = tuple(price * rng.randrange(30, 80) // 100 for _ in range(quarters))
+        supplies.append(Supply(f"rent{pool}", "rent", pool, rng.choice((1, 2)), rented))
+    return supplies
+
+
+def draw_demand(pools: int, quarters: int, rng: random.Random) -> Demand:
+    choices = tuple(
+        Choice(
+            "ab"[pool], Shape(rng.choice((1, 2, 3, 4)), rng.choice((0, 4, 9)), rng.choice((0, 15)))
+        )
+        for pool in sorted(rng.sample(range(pools), rng.randrange(1, pools + 1)))
+    )
+    active = tuple(sorted(rng.sample(range(quarters), rng.randrange(1, quarters + 1))))
+    return Demand(choices, active, rng.choice((1, 1, 2)))
+
+
+def draw_budget(problem: Problem, rng: random.Random) -> SpendLimit:
+    """On some supplies and quarters of entry, in odd cents, so that nothing divides anything."""
+    cents = tuple(
+        tuple(
+            (cost or 0) + rng.randrange(-99, 99) if rng.random() < 0.7 and cost is not None else 0
+            for cost in supply.unit_cost_cents
+        )
+        for supply in problem.supplies
+    )
+    amounts = sorted(amount for by_quarter in cents for amount in by_quarter if amount) or [1]
+    exact = rng.choice(amounts) * rng.choice((1, 2))
+    return SpendLimit("money", exact + rng.choice((-1, 0, 0, 700_000)), cents)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [*((one,) for one in FEATURES), *combinations(FEATURES, 2), FEATURES],
+    ids="+".join,
+)
+def test_the_search_agrees_with_trying_everything(features, solve, least_cost, faults):
+    seen: Counter[str] = Counter()
+    for number in range(SIZE):
+        problem = draw(random.Random(f"{features}{number}"), features)
+        solution, best = solve(problem), least_cost(problem)
+        if solution is None:
+            assert best is None, f"problem {number} has a plan that costs {best}"
+            seen["infeasible"] += 1
+            continue
+        assert not list(faults(problem, solution)), f"problem {number}"
+        assert best is not None, f"problem {number} has no plan"
+        assert solution.bound_cents <= best <= solution.cost_cents, f"problem {number}"
+        if solution.status is Status.PROVED:
+            assert solution.cost_cents == best, f"problem {number}"
+        seen[solution.status] += 1
+    assert seen[Status.PROVED] >= SIZE // 4, "too few plans to mean anything"
+    assert not seen[Status.NOT_PROVED]
+
+
+def test_a_retired_node_must_be_replaced(build, solve):
+    """One owned node until the second quarter; the unit runs on."""
+    pool = replace(build.pool(owned=1), retired=(0, 1))
+    demand = build.units(1, ("h100", 8, 0, 0), quarters=(0, 1))
+    kept = solve(build.problem([build.pool(owned=1)], [build.buy(900, 700)], [demand], 2))
+    solution = solve(build.problem([pool], [build.buy(900, 700)], [demand], 2))
+    assert kept.cost_cents == 0
+    assert solution.bought == ((0, 1),)
+
+
+def test_a_reservation_lasts_for_its_term_and_is_made_again(build, solve):
+    """Four quarters; two reservations of two quarters are cheaper than rent and than buying."""
+    demand = build.units(1, ("h100", 8, 0, 0), quarters=(0, 1, 2, 3))
+    offers = [
+        build.buy(900, 800, 700, 600),
+        build.rent(210, 210, 210, 210),
+        build.reserve(400, 400, 400, 200, term=2),
+    ]
+    solution = solve(build.problem([build.pool()], offers, [demand], 4))
+    assert solution.reserved[2] == (1, 0, 1, 0)
+    assert solution.cost_cents == 800
+
+
+def test_a_reservation_is_limited_at_any_one_time_and_not_in_sum(build, solve):
+    demand = build.units(1, ("h100", 8, 0, 0), quarters=(0, 1, 2, 3))
+    held = build.reserve(400, 400, 400, 200, term=2, maximum=1)
+    assert solve(build.problem([build.pool()], [held], [demand], 4)).cost_cents == 800
+    two = build.units(2, ("h100", 8, 0, 0), quarters=(1, 2))
+    assert solve(build.problem([build.pool()], [held], [two], 4)) is None
+
+
+def levels(build: Any, *, second: int = 4) -> list[Supply]:
+    dear, cheap = build.buy(1000), build.buy(700)
+    return [
+        replace(dear, lot=Lot(0, 1, second - 1)),
+        replace(cheap, lot=Lot(0, second, None)),
+    ]
+
+
+def test_a_lower_price_holds_for_all_nodes_of_a_large_order(build, solve):
+    problem = build.problem([build.pool()], levels(build), [build.units(5, ("h100", 8, 0, 0))])
+    assert solve(problem).cost_cents == 5 * 700
+
+
+def test_one_node_too_many_is_bought_where_that_reaches_the_lower_price(build, solve):
+    """Three at 1,000 cost 3,000, four at 700 cost 2,800."""
+    problem = build.problem([build.pool()], levels(build), [build.units(3, ("h100", 8, 0, 0))])
+    solution = solve(problem)
+    assert (solution.cost_cents, solution.bought) == (2800, ((0,), (4,)))
+
+
+def test_the_lower_price_is_not_had_for_fewer_nodes(build, solve):
+    problem = build.problem([build.pool()], levels(build), [build.units(2, ("h100", 8, 0, 0))])
+    assert solve(problem).cost_cents == 2000
+
+
+def test_orders_of_two_quarters_do_not_add_up_to_one(build, solve):
+    """Two nodes now and two later cannot both enter at the price of four without waiting."""
+    demands = [
+        build.units(2, ("h100", 8, 0, 0), quarters=(0, 1)),
+        build.units(2, ("h100", 8, 0, 0), quarters=(1,)),
+    ]
+    offers = [
+        replace(build.buy(1000, 500), lot=Lot(0, 1, 3)),
+        replace(build.buy(990, 490), lot=Lot(0, 4, None)),
+    ]
+    assert solve(build.problem([build.pool()], offers, demands, 2)).cost_cents == 3000
+
+
+def capped(build: Any, cents: int) -> Problem:
+    """One unit on a cheap node to buy or a dear one to rent; the budget is on buying."""
+    problem: Problem = build.problem(
+        [build.pool()],
+        [build.buy(33_333_333), build.rent(50_000_001)],
+        [build.units(3, ("h100", 8, 0, 0))],
+    )
+    limit = SpendLimit("capex of 2027Q1", cents, ((33_333_333,), (0,)))
+    return replace(problem, budgets=(limit,))
+
+
+@pytest.mark.parametrize(
+    ("cents", "bought"),
+    [(99_999_999, 3), (99_999_998, 2), (66_666_666, 2), (66_666_665, 1), (33_333_332, 0), (0, 0)],
+)
+def test_a_budget_is_kept_to_the_cent(build, solve, cents, bought):
+    solution = solve(capped(build, cents))
+    assert solution.bought[0] == (bought,)
+    assert solution.status is Status.PROVED
+
+
+def test_many_unlike_units_keep_to_a_budget_too(build, solve):
+    """More demands than are packed exactly: nodes that heuristics add are paid as well."""
+    rng = random.Random(5)
+    demands = [
+        build.units(1, ("h100", rng.choice((1, 2, 3)), rng.randrange(5, 25), rng.randrange(9_999)))
+        for _ in range(320)
+    ]
+    offers = [build.buy(1_000_003), build.rent(1_400_000)]
+    free = build.problem([build.pool()], offers, demands)
+    nodes = solve(free, asked_gap=0.01).bought[0][0]
+    limit = SpendLimit("capex", 1_000_003 * (nodes - 9) - 1, ((1_000_003,), (0,)))
+    solution = solve(replace(free, budgets=(limit,)), asked_gap=0.01)
+    assert solution.bought[0][0] == nodes - 10
+    assert solution.rented[1][0] >= 9

@@ -1,0 +1,322 @@
+"""Quotas of teams: each alone decides, and all agree with trying everything."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from planner.errors import InfeasibleError
+from planner.packing import Translation
+from planner.packing import solve as packed
+from planner.packing.problem import (
+    Choice,
+    Demand,
+    Limit,
+    Pool,
+    Problem,
+    Quota,
+    Shape,
+    SpendLimit,
+    Status,
+    Supply,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BUY = 10_000_000
+
+
+@pytest.fixture
+def plan(solve, least_cost, faults):
+    """The proved plan, sound and as cheap as trying everything finds; None if there is none."""
+
+    def planned(problem):
+        solution = solve(problem)
+        assert (solution and solution.cost_cents) == least_cost(problem)
+        if solution is not None:
+            assert not faults(problem, solution)
+            assert solution.status is Status.PROVED
+        return solution
+
+    return planned
+
+
+def quota(*gpus: int | None, owner: str = "red", gpu_type: str | None = None) -> Quota:
+    name = f"quota of {owner}" + (f" on {gpu_type}" if gpu_type else "")
+    return Quota(name, owner, gpu_type, gpus)
+
+
+@pytest.fixture
+def few_or_many(build):
+    """Six units on 4 GPUs of cheap type a, or on 2 of dear type b."""
+
+    def problem(*quotas: Quota, copies: tuple[int, int] = (1, 1)) -> Problem:
+        pools = [build.pool("a"), build.pool("b")]
+        supplies = [build.buy(BUY), build.buy(5 * BUY, pool=1)]
+        units = build.units(6, ("a", 4, 0, 0), ("b", 2, 0, 0), copies=copies)
+        stated = build.problem(pools, supplies, [replace(units, owner="red")])
+        return replace(stated, quotas=quotas)
+
+    return problem
+
+
+def test_without_a_quota_the_cheap_nodes_are_bought(few_or_many, plan):
+    assert plan(few_or_many()).bought == ((3,), (0,))
+
+
+def test_a_quota_alone_sends_units_to_dearer_gpus_of_which_they_take_fewer(few_or_many, plan):
+    solution = plan(few_or_many(quota(20)))
+    assert solution.assigned == ((2, 4),)
+    assert solution.bought == ((1,), (1,))
+
+
+def test_a_quota_of_another_owner_changes_nothing(few_or_many, plan):
+    assert plan(few_or_many(quota(12, owner="blue"))).bought == ((3,), (0,))
+
+
+def test_a_quota_on_one_gpu_type_leaves_the_others_alone(few_or_many, plan):
+    solution = plan(few_or_many(quota(11, gpu_type="a")))
+    assert solution.assigned == ((2, 4),)
+
+
+def test_a_quota_of_nothing_on_a_gpu_type_keeps_all_units_off_it(few_or_many, plan):
+    assert plan(few_or_many(quota(0, gpu_type="a"))).assigned == ((0, 6),)
+
+
+def test_every_copy_of_a_unit_counts(few_or_many, plan):
+    """Two copies of 2 GPUs on type b hold as many as one of 4 on type a: nothing helps."""
+    assert plan(few_or_many(quota(20), copies=(1, 2))) is None
+    assert plan(few_or_many(quota(24), copies=(1, 2))).bought == ((3,), (0,))
+
+
+def test_a_quota_holds_in_the_quarters_in_which_units_are_active(build, plan):
+    """12 GPUs in the first quarter and 8 in the second keep to 12, 8, and not to 12, 7."""
+    units = [
+        replace(build.units(1, ("h100", 4, 0, 0), quarters=(0,)), owner="red"),
+        replace(build.units(1, ("h100", 8, 0, 0), quarters=(0, 1)), owner="red"),
+    ]
+    problem = build.problem([build.pool()], [build.buy(BUY, BUY - 1)], units, 2)
+    assert plan(replace(problem, quotas=(quota(12, 8),))) is not None
+    assert plan(replace(problem, quotas=(quota(12, 7),))) is None
+    assert plan(replace(problem, quotas=(quota(None, 8),))) is not None
+
+
+def test_units_without_an_owner_have_no_quota(build, plan):
+    mine = replace(build.units(1, ("h100", 8, 0, 0)), owner="red")
+    others = build.units(2, ("h100", 8, 0, 0))
+    problem = build.problem([build.pool()], [build.buy(BUY)], [mine, others])
+    assert plan(replace(problem, quotas=(quota(8),))).bought == ((3,),)
+
+
+def test_the_bound_is_what_the_terms_say_where_a_quota_costs_money(few_or_many, plan):
+    solution = plan(few_or_many(quota(20)))
+    terms = dict(solution.bound_terms)
+    tags = 6 * solution.tags[0].cents
+    assert terms["quotas of the teams"] < -1
+    assert tags + sum(terms.values()) == pytest.approx(solution.bound_cents, abs=1)
+
+
+def test_very_many_unlike_units_are_levelled_within_their_quotas(build, solve, faults):
+    rng = random.Random(5)
+    demands = []
+    for number in range(330):
+        small, large = rng.choice((1, 2)), rng.choice((2, 3, 4))
+        units = build.units(
+            1,
+            ("a", large, rng.randrange(20), rng.randrange(1, 150_000)),
+            ("b", small, rng.randrange(20), rng.randrange(1, 150_000)),
+        )
+        demands.append(replace(units, owner=("red", "blue")[number % 2]))
+    pools = [build.pool("a"), build.pool("b", node=(8, 90, 900_000))]
+    supplies = [build.buy(BUY), build.buy(3 * BUY, pool=1)]
+    stated = build.problem(pools, supplies, demands)
+    free = solve(stated, asked_gap=0.01)
+    quotas = (quota(330), quota(440, owner="blue"), quota(60, owner="blue", gpu_type="b"))
+    problem = replace(stated, quotas=quotas)
+    assert faults(problem, free), "the quotas do not bind"
+    solution = solve(problem, asked_gap=0.01)
+    assert not faults(problem, solution)
+    assert free.cost_cents < solution.cost_cents
+    assert solution.gap < 0.02
+
+
+@pytest.fixture
+def told():
+    """What the user is told of a problem that no plan solves; one job for each demand."""
+
+    def raised(problem: Problem, *labels: str) -> InfeasibleError:
+        members = tuple(
+            tuple((f"job-{number}", unit) for unit in range(1, demand.count + 1))
+            for number, demand in enumerate(problem.demands)
+        )
+        offers = tuple(supply.name for supply in problem.supplies)
+        with pytest.raises(InfeasibleError) as caught:
+            packed(Translation(problem, members, offers, labels or ("2027Q1",)))
+        return caught.value
+
+    return raised
+
+
+def test_a_quota_that_no_plan_keeps_is_named_with_the_raise_that_would_do(few_or_many, told):
+    error = told(few_or_many(quota(6)))
+    assert error.headline == (
+        "no plan exists within the quotas: quota of red is 6 GPUs in 2027Q1, "
+        "its jobs need 12 or more"
+    )
+    assert error.remedies == ("raise the quota of red by 6 GPUs, to 12",)
+
+
+def test_the_raise_is_the_least_that_whole_units_need(build, told):
+    """Four units of 3 GPUs: 8 is two short of a third unit, and four need 12."""
+    units = replace(build.units(4, ("h100", 3, 0, 0)), owner="red")
+    problem = build.problem([build.pool()], [build.buy(BUY)], [units])
+    error = told(replace(problem, quotas=(quota(8),)))
+    assert error.remedies == ("raise the quota of red by 4 GPUs, to 12",)
+
+
+def test_two_quotas_too_low_are_raised_together(build, told):
+    red = replace(build.units(2, ("h100", 8, 0, 0)), owner="red")
+    blue = replace(red, owner="blue")
+    problem = build.problem([build.pool()], [build.buy(BUY)], [red, blue])
+    error = told(replace(problem, quotas=(quota(8), quota(10, owner="blue"))))
+    assert error.headline.endswith("quota of red is 8 GPUs in 2027Q1, its jobs need 16 or more")
+    assert error.reasons == ("quota of blue is 10 GPUs in 2027Q1, its jobs need 16 or more",)
+    assert error.remedies == (
+        "together: raise the quota of red by 8 GPUs, to 16, "
+        "raise the quota of blue by 6 GPUs, to 16",
+    )
+
+
+def test_quotas_that_hold_singly_and_not_together_say_so(few_or_many, told):
+    """18 in all allow three units on type a; 4 of type b allow two units there."""
+    error = told(few_or_many(quota(18), quota(4, gpu_type="b")))
+    assert "cannot all be kept together" in error.headline
+    assert error.remedies == (
+        "raise the quota of red by 2 GPUs, to 20 and keep the other quotas",
+        "raise the quota of red on b by 2 GPUs, to 6 and keep the other quotas",
+    )
+
+
+def test_the_hard_quarter_is_named(build, told):
+    units = replace(build.units(2, ("h100", 8, 0, 0), quarters=(1,)), owner="red")
+    problem = build.problem([build.pool()], [build.buy(BUY, BUY)], [units], 2)
+    error = told(replace(problem, quotas=(quota(4, 8),)), "2027Q1", "2027Q2")
+    assert "quota of red is 8 GPUs in 2027Q2, its jobs need 16 or more" in error.headline
+    assert error.remedies == ("raise the quota of red by 8 GPUs in every quarter",)
+
+
+def test_where_nodes_are_short_too_the_quota_is_not_blamed(build, told):
+    units = replace(build.units(2, ("h100", 8, 0, 0)), owner="red")
+    problem = build.problem([build.pool(owned=1)], [], [units])
+    error = told(replace(problem, quotas=(quota(8),)))
+    assert "within the quotas" not in error.headline
+
+
+def draw(rng: random.Random) -> Problem:
+    """Two pools, at most six units of two owners and of nobody, and one to three quotas."""
+    quarters = rng.choice((1, 1, 2))
+    pools = tuple(
+        Pool(f"n{number}", "main", gpu_type, Shape(rng.choice((4, 8)), 20, 10), 0, 0, fabric=True)
+        for number, gpu_type in enumerate(rng.choice(("ab", "ab", "aa")))
+    )
+    supplies = []
+    for number in range(len(pools)):
+        price = rng.randrange(1_000_000, 9_000_000)
+        bought = tuple(price - q * price // 3 for q in range(quarters))
+        supplies.append(Supply(f"buy{number}", "buy", number, rng.choice((1, 2, None)), bought))
+    demands = []
+    for _ in range(rng.randrange(1, 5)):
+        choices = {
+            Choice(
+                rng.choice(pools).gpu_type,
+                Shape(rng.choice((1, 2, 3, 4, 5, 8)), rng.randrange(15), rng.randrange(8)),
+                rng.choice((1, 1, 1, 2)),
+            )
+            for _ in range(rng.choice((1, 2, 3)))
+        }
+        active = tuple(sorted(rng.sample(range(quarters), rng.randrange(1, quarters + 1))))
+        owner = rng.choice(("", "red", "red", "blue"))
+        demands.append(Demand(tuple(sorted(choices)), active, rng.choice((1, 1, 2)), owner))
+    quotas = tuple(
+        quota(
+            *(rng.choice((None, *range(1, 13))) for _ in range(quarters)),
+            owner=rng.choice(("red", "red", "blue")),
+            gpu_type=rng.choice((None, None, "a")),
+        )
+        for _ in range(rng.randrange(1, 4))
+    )
+    return Problem(quarters, pools, tuple(supplies), tuple(demands), 55, quotas=quotas)
+
+
+def with_power(problem: Problem, rng: random.Random) -> Problem:
+    terms = tuple((number, rng.choice((3, 4, 7))) for number in range(len(problem.pools)))
+    most = tuple(rng.choice((7, 10, 14, None)) for _ in range(problem.quarters))
+    return replace(problem, limits=(Limit("power at main", terms, most, "W"),))
+
+
+def with_budget(problem: Problem, rng: random.Random) -> Problem:
+    cents = tuple(
+        tuple(price or 0 for price in supply.unit_cost_cents) for supply in problem.supplies
+    )
+    most = rng.randrange(5_000_000, 25_000_000)
+    return replace(problem, budgets=(SpendLimit("spending in total", most, cents),))
+
+
+def with_rents_and_spares(problem: Problem, rng: random.Random) -> Problem:
+    rents = tuple(
+        Supply(
+            f"rent{number}",
+            "rent",
+            number,
+            2,
+            tuple(rng.randrange(500_000, 3_000_000) for _ in range(problem.quarters)),
+        )
+        for number in range(len(problem.pools))
+    )
+    pools = tuple(replace(pool, spare=rng.choice((0, 1))) for pool in problem.pools)
+    return replace(problem, pools=pools, supplies=(*problem.supplies, *rents))
+
+
+@pytest.fixture
+def agree(solve, least_cost, faults):
+    """Compare the search with trying everything; what was seen."""
+
+    def compared(problems: Iterable[tuple[int, Problem]]) -> Counter[str]:
+        seen: Counter[str] = Counter()
+        for number, problem in problems:
+            solution, best = solve(problem), least_cost(problem)
+            free = least_cost(replace(problem, quotas=()))
+            seen["decided"] += best != free
+            if solution is None:
+                assert best is None, f"problem {number} has a plan that costs {best}"
+                continue
+            assert not faults(problem, solution), f"problem {number}"
+            assert best is not None, f"problem {number} has no plan"
+            assert solution.bound_cents <= best <= solution.cost_cents, f"problem {number}"
+            if solution.status is Status.PROVED:
+                assert solution.cost_cents == best, f"problem {number}"
+                seen["proved"] += 1
+        return seen
+
+    return compared
+
+
+@pytest.mark.parametrize("batch", range(12))
+def test_the_search_agrees_with_trying_everything_under_quotas(batch, agree):
+    numbers = range(batch * 20, batch * 20 + 20)
+    seen = agree((number, draw(random.Random(number))) for number in numbers)
+    assert seen["proved"] >= 4, "too few plans to mean anything"
+    assert seen["decided"] >= 2, "too few quotas bind to mean anything"
+
+
+@pytest.mark.parametrize("other", [with_power, with_budget, with_rents_and_spares])
+def test_so_it_does_where_quotas_meet_another_limit(other, agree):
+    drawn = ((number, random.Random(number)) for number in range(1000, 1050))
+    seen = agree((number, other(draw(rng), rng)) for number, rng in drawn)
+    assert seen["proved"] >= 8, "too few plans to mean anything"
+    assert seen["decided"] >= 5, "too few quotas bind to mean anything"

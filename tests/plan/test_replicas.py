@@ -1,0 +1,164 @@
+"""Units that run in replicas: each replica has its place, and the check counts them again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from planner.errors import CheckError
+from planner.packing import solve, translate
+from planner.packing.problem import Pool, Problem, Shape, Supply
+from planner.plan.checks.suite import check
+from planner.plan.explain import explain
+from planner.plan.fit import obstacle
+from planner.plan.plan import NodeUse
+from planner.plan.store import dumps, loads
+
+H100, L40S = "h100-80gb-sxm", "l40s-48gb"
+
+
+def in_replicas(job, replicas):
+    """The same job, where a unit runs in so many replicas by GPU type."""
+    candidates = tuple(
+        one.model_copy(update={"replicas": replicas.get(one.gpu_type, 1)})
+        for one in job.sizing.candidates
+    )
+    sizing = job.sizing.model_copy(update={"candidates": candidates})
+    return job.model_copy(update={"sizing": sizing})
+
+
+@pytest.fixture
+def planned(case):
+    """The case of the other tests, its `chat` in three replicas on H100 and in two on L40S."""
+    jobs = tuple(
+        in_replicas(job, {H100: 3, L40S: 2}) if job.name == "chat" else job for job in case.jobs
+    )
+    translation = translate(case.inputs, jobs)
+    return replace(case, jobs=jobs, translation=translation, solution=solve(translation))
+
+
+def occupants(plan, job, quarter):
+    return [one for use in plan.placements[quarter] for one in use.occupants if one.job == job]
+
+
+def changed_uses(plan, quarter, edit):
+    """The plan with one quarter's occupants of each node put through `edit`."""
+    placements = list(plan.placements)
+    edited = [
+        NodeUse(node=use.node, occupants=tuple(filter(None, map(edit, use.occupants))))
+        for use in plan.placements[quarter]
+    ]
+    placements[quarter] = tuple(use for use in edited if use.occupants)
+    return plan.model_copy(update={"placements": tuple(placements)})
+
+
+def test_each_unit_has_its_replicas_numbered_and_on_one_gpu_type(planned):
+    plan = planned.plan
+    expected = {H100: [1, 2, 3], L40S: [1, 2]}
+    nodes = {node.id: node.gpu_type for node in plan.nodes}
+    for quarter, units in enumerate((1, 2, 2)):
+        for unit in range(1, units + 1):
+            places = [
+                (nodes[use.node], one.replica)
+                for use in plan.placements[quarter]
+                for one in use.occupants
+                if (one.job, one.unit) == ("chat", unit)
+            ]
+            gpu_type = places[0][0]
+            assert sorted(places) == [(gpu_type, replica) for replica in expected[gpu_type]]
+    check(planned.inputs, planned.jobs, plan)
+    assert loads(dumps(plan), "plan.json") == plan
+
+
+def test_replicas_stay_where_they_are_when_nothing_changes(case):
+    jobs = tuple(
+        in_replicas(job, {H100: 3, L40S: 5}).model_copy(update={"units": (1, 1, 1)})
+        for job in case.jobs
+        if job.name == "chat"
+    )
+    translation = translate(case.inputs, jobs)
+    plan = replace(case, jobs=jobs, translation=translation, solution=solve(translation)).plan
+    assert plan.moves == (0, 0, 0)
+    assert len({tuple(occupants(plan, "chat", quarter)) for quarter in range(3)}) == 1
+
+
+def test_utilization_and_storage_count_every_replica_once(planned):
+    plan = planned.plan
+    for quarter in range(3):
+        held = sum(len(one.gpus) for use in plan.placements[quarter] for one in use.occupants)
+        assert held == sum(pool.gpus_used[quarter] for pool in plan.pools)
+    assert plan.storage_mb == (500, 500, 500)
+
+
+def test_explain_names_replica_by_replica(planned):
+    places = [place for place in explain(planned.plan, "chat").places if place.quarter == "2027Q1"]
+    assert all(place.in_replicas for place in places)
+    named = sorted(
+        (unit, replica)
+        for place in places
+        for unit, replica in zip(place.units, place.replicas, strict=True)
+    )
+    assert named in ([(1, 1), (1, 2), (1, 3)], [(1, 1), (1, 2)])
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (
+            lambda one: None if (one.job, one.replica) == ("chat", 2) else one,
+            "replicas of unit 1 of chat is [1, 3], the inputs give [1, 2, 3]",
+        ),
+        (
+            lambda one: one.model_copy(update={"replica": 4 if one.replica == 3 else one.replica}),
+            "replicas of unit 1 of chat is [1, 2, 4], the inputs give [1, 2, 3]",
+        ),
+        (
+            lambda one: one.model_copy(update={"replica": min(one.replica, 2)}),
+            "replicas of unit 1 of chat is [1, 2], the inputs give [1, 2, 3]",
+        ),
+        (
+            lambda one: one.model_copy(update={"gpus": one.gpus[:1]}) if one.replica > 1 else one,
+            "replica 2 of unit 1 of chat: (GPUs, cores, MB) is (1, 3, 160000)",
+        ),
+    ],
+    ids=["one is missing", "one is numbered wrongly", "one is named twice", "one lacks a GPU"],
+)
+def test_the_check_notices_a_replica_that(case, edit, told):
+    jobs = tuple(
+        in_replicas(job, {H100: 3}).model_copy(update={"units": (1, 0, 0)})
+        for job in case.jobs
+        if job.name == "chat"
+    )
+    only = tuple(one for one in jobs[0].sizing.candidates if one.gpu_type == H100)
+    sizing = jobs[0].sizing.model_copy(update={"candidates": only})
+    jobs = (jobs[0].model_copy(update={"sizing": sizing}),)
+    translation = translate(case.inputs, jobs)
+    plan = replace(case, jobs=jobs, translation=translation, solution=solve(translation)).plan
+    check(case.inputs, jobs, plan)
+    with pytest.raises(CheckError) as error:
+        check(case.inputs, jobs, changed_uses(plan, 0, edit))
+    assert any(told in violation for violation in error.value.violations)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "cores", "has_room"),
+    [(8, 1, True), (9, 1, False), (4, 40, True), (5, 40, False)],
+)
+def test_an_alternative_whose_replicas_do_not_all_fit_says_so(case, replicas, cores, has_room):
+    one = (
+        case.jobs[1]
+        .sizing.candidates[0]
+        .model_copy(update={"gpus": 2, "cpus": cores, "memory_mb": 0, "replicas": replicas})
+    )
+    pools = [
+        Pool("eight-h100", site, one.gpu_type, Shape(8, 80, 800_000), 1, 0, True)
+        for site in ("main", "annex")
+    ]
+    problem = Problem(1, tuple(pools), (), (), 0)
+    told = obstacle(one, problem, (0,))
+    assert (told is None) == has_room
+    if told:
+        assert told.startswith(f"its load takes {replicas} replicas, for which these nodes have ")
+    offer = Supply("buy", "buy", 0, None, (100,))
+    assert obstacle(one, replace(problem, supplies=(offer,)), (0,)) is None

@@ -1,0 +1,427 @@
+"""A scenario with sites, planned whole: what the plan tells of them, and that the check watches.
+
+Two servers of 8 GPUs are owned in the east, which has two racks and little power; the west has
+power and liquid cooling. One rack holds two servers of 6 U and 10 kW. Servers cost less in the
+east, liquid-cooled ones are dear.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.errors import CheckError, InfeasibleError, InputError
+from planner.inputs.load import load_inputs
+from planner.plan.make import make_plan
+from planner.plan.store import dumps, loads
+from planner.plan.verify import verify
+
+CATALOG = """
+sources:
+  maker: {title: Data sheet}
+nodes:
+  cool:
+    vendor: maker
+    product: Cool
+    gpu_type: h100-80gb-sxm
+    gpus: {value: 8, source: maker}
+    cpu_cores: {value: 64, source: maker}
+    host_memory_gb: {value: 1024, source: maker}
+    rack_units: {value: 6, source: maker}
+    cooling: {value: air, source: maker}
+    max_power_kw: {value: 10, source: maker}
+    mean_power_kw: {value: 7, source: maker}
+    scale_out_fabric: {value: 400 GbE, source: maker}
+  wet:
+    vendor: maker
+    product: Wet
+    gpu_type: h200-141gb-sxm
+    gpus: {value: 8, source: maker}
+    cpu_cores: {value: 64, source: maker}
+    host_memory_gb: {value: 1024, source: maker}
+    rack_units: {value: 4, source: maker}
+    cooling: {value: direct liquid, source: maker}
+    max_power_kw: {value: 14.3, source: maker}
+    mean_power_kw: {value: 9, source: maker}
+"""
+
+SCENARIO = """
+format: 1
+name: two sites
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-11-01}
+use: {catalog: [own.yaml]}
+sites:
+  east:
+    power_kw: {2027Q1: 30, 2027Q2: 40}
+    racks: {count: 2, units: 14, power_kw: 20}
+    cooling: [air]
+    labels: [eu]
+  west: {power_kw: 100, rack_units: 20, cooling: [air, liquid], labels: [us, cheap]}
+fleet:
+  first: {node_type: cool, count: 2, site: east}
+offers:
+  near: {node_type: cool, kind: buy, site: east, price_usd: 200000, quote: q}
+  far: {node_type: cool, kind: buy, site: west, price_usd: 250000, quote: q}
+  dear: {node_type: wet, kind: buy, site: west, price_usd: 400000, quote: q}
+jobs:
+  home: {fixed: {gpus: 8}, count: {2027Q1: 3, 2027Q2: 4}, labels: [eu]}
+  away: {fixed: {gpus: 8}, count: 2}
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    """The inputs of the scenario with some of its text exchanged."""
+
+    def inputs(*changes, catalog=()):
+        text, facts = SCENARIO, CATALOG
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        for old, new in catalog:
+            assert old in facts
+            facts = facts.replace(old, new)
+        (tmp_path / "own.yaml").write_text(facts)
+        (tmp_path / "two.yaml").write_text(text)
+        return load_inputs(tmp_path / "two.yaml")
+
+    return inputs
+
+
+@pytest.fixture
+def inputs(read):
+    return read()
+
+
+@pytest.fixture
+def plan(inputs):
+    return make_plan(inputs)
+
+
+def site_of(plan, job, quarter=0):
+    """Sites where units of a job sit in a quarter, one for each unit."""
+    where = {node.id: node.site for node in plan.nodes}
+    return sorted(
+        where[use.node]
+        for use in plan.placements[quarter]
+        for occupant in use.occupants
+        if occupant.job == job
+    )
+
+
+def test_a_job_stays_where_its_label_says_and_others_make_room(plan):
+    assert site_of(plan, "home") == ["east"] * 3
+    assert site_of(plan, "home", 1) == ["east"] * 4
+    assert site_of(plan, "away", 1) == ["west"] * 2
+
+
+def test_power_that_comes_later_is_used_when_it_is_there(plan):
+    east, west = plan.sites
+    assert (east.site, east.power_w, east.power_limit_w) == (
+        "east",
+        (30_000, 40_000),
+        (30_000, 40_000),
+    )
+    assert (west.rack_units, west.rack_units_limit) == ((12, 12), 20)
+    assert east.racks_used == (2, 2)
+
+
+def test_every_node_has_its_rack_and_none_moves(plan):
+    racks = {node.id: node.racks for node in plan.nodes}
+    assert all(len(set(numbers)) == 1 for name, numbers in racks.items() if "east" in name)
+    held = [numbers[-1] for name, numbers in racks.items() if "east" in name]
+    assert sorted(held) == [1, 1, 2, 2]
+    assert all(numbers == () for name, numbers in racks.items() if "west" in name)
+
+
+def test_a_plan_with_sites_is_saved_and_read_again(plan):
+    assert loads(dumps(plan), "plan.json") == plan
+
+
+def test_the_checks_of_the_sites_are_confirmed(plan):
+    assert any("no site draws more than it is fed" in line for line in plan.proof.checks)
+    assert "each unit runs at a site that its job may use" in plan.proof.checks
+
+
+def changed(model, **changes):
+    return model.model_copy(update=changes)
+
+
+def with_nodes(plan, where, **changes):
+    nodes = tuple(changed(node, **changes) if where(node) else node for node in plan.nodes)
+    return changed(plan, nodes=nodes)
+
+
+def east(node):
+    return node.site == "east"
+
+
+def with_site(plan, name, **changes):
+    sites = tuple(changed(use, **changes) if use.site == name else use for use in plan.sites)
+    return changed(plan, sites=sites)
+
+
+BROKEN = [
+    (
+        "a rack holds more height than it has",
+        lambda p: with_nodes(p, lambda n: n.id.endswith("east/03"), racks=(1, 1)),
+        "rack 1 of east: the nodes take 18 of 14 U of rack units",
+    ),
+    (
+        "a rack draws more than it is fed",
+        lambda p: with_nodes(p, lambda n: n.id.endswith("east/03"), racks=(1, 1)),
+        "rack 1 of east: the nodes take 30 of 20 kW of power",
+    ),
+    (
+        "a node stands in a rack that does not exist",
+        lambda p: with_nodes(p, lambda n: n.id.endswith("east/01"), racks=(3, 3)),
+        "stands in rack 3, east has 2",
+    ),
+    (
+        "a node has no rack",
+        lambda p: with_nodes(p, lambda n: n.id.endswith("east/01"), racks=()),
+        "is not in a rack in every quarter in service",
+    ),
+    (
+        "a node has a rack where there are none",
+        lambda p: with_nodes(p, lambda n: n.site == "west", racks=(1, 1)),
+        "the list of its racks is (1, 1)",
+    ),
+    (
+        "a site's power is understated",
+        lambda p: with_site(p, "east", power_w=(20_000, 40_000)),
+        "site east: power_w is (20000, 40000)",
+    ),
+    (
+        "a site's racks are miscounted",
+        lambda p: with_site(p, "east", racks_used=(1, 1)),
+        "site east: racks_used is (1, 1)",
+    ),
+    ("a site is left out", lambda p: changed(p, sites=p.sites[:1]), "the list of sites"),
+    (
+        "a job's sites are misstated",
+        lambda p: changed(p, jobs=tuple(changed(job, sites=()) for job in p.jobs)),
+        "job home: its sites is ()",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("broken", "expected"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN]
+)
+def test_the_check_notices_when(inputs, plan, broken, expected):
+    with pytest.raises(CheckError) as caught:
+        verify(inputs, broken(plan))
+    assert any(expected in violation for violation in caught.value.violations)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (("2027Q1: 30", "2027Q1: 29.999"), "2027Q1: east: the nodes take 30 of 29.999 kW"),
+        (("power_kw: 100", "power_kw: 19"), "2027Q2: west: the nodes take 20 of 19 kW of power"),
+        (("rack_units: 20", "rack_units: 11"), "west: the nodes take 12 of 11 U of rack units"),
+        (("units: 14", "units: 11"), "rack 1 of east: the nodes take 12 of 11 U"),
+        (("count: 2, units", "count: 1, units"), "stands in rack 2, east has 1"),
+        (("count: 2}", "count: 2, sites: [east]}"), "is at west, it may run at east alone"),
+        (("labels: [eu]}", "labels: [us]}"), "is at east, it may run at west alone"),
+        (
+            ("jobs:", "policies: {growth_reserve: {h100-80gb-sxm: 1%}}\njobs:"),
+            "0 of 40 GPUs of h100-80gb-sxm are free",
+        ),
+        (("[eu]\n", "[eu]\n    spare_nodes: 1\n"), "cool at east must keep 1 spare, 0 of 3"),
+    ],
+)
+def test_a_plan_for_other_sites_does_not_pass(read, plan, change, expected):
+    """Each limit of a site, made stricter by a little than what the plan takes of it."""
+    with pytest.raises(CheckError) as caught:
+        verify(read(change), plan)
+    assert any(expected in violation for violation in caught.value.violations)
+
+
+def test_a_node_where_it_cannot_be_cooled_is_noticed(inputs, plan):
+    dry = {
+        **inputs.scenario.sites,
+        "west": changed(inputs.scenario.sites["west"], cooling=("liquid",)),
+    }
+    with pytest.raises(CheckError, match="cool/west/01 cannot be cooled at west"):
+        verify(changed(inputs, scenario=changed(inputs.scenario, sites=dry)), plan)
+
+
+def test_a_spare_node_has_its_price(read):
+    spare = ("labels: [us, cheap]", "labels: [us, cheap], spare_nodes: 1")
+    asked, without = make_plan(read(spare)), make_plan(read())
+    (price,) = asked.spare_prices
+    assert (price.place, price.kept) == ("site west", 1)
+    assert price.cents == asked.proof.cost_cents - without.proof.cost_cents > 0
+    assert without.spare_prices == ()
+
+
+def test_the_larger_of_site_and_policy_is_kept_spare(read):
+    policy = ("jobs:", "policies: {spare_nodes: 1}\njobs:")
+    site = ("labels: [us, cheap]", "labels: [us, cheap], spare_nodes: 2")
+    room = (("{2027Q1: 30, 2027Q2: 40}", "200"), ("count: 2, units", "count: 9, units"))
+    away = ("gpus: 8}, count: 2}", "gpus: 8}, count: 2, labels: [cheap]}")
+    plan = make_plan(read(policy, site, *room, away))
+    assert {pool.site: pool.nodes_spare for pool in plan.pools} == {"east": (1, 1), "west": (2, 2)}
+
+
+def test_what_is_kept_for_growth_is_told(read):
+    growth = ("jobs:", "policies: {growth_reserve: {h200-141gb-sxm: 40%}}\njobs:")
+    wet = ("gpus: 8}, count: 2}", "gpus: 8}, count: 2, gpu_types: [h200-141gb-sxm]}")
+    plan = make_plan(read(growth, wet))
+    assert plan.growth_reserve == (("h200-141gb-sxm", 0.4),)
+    wet_pool = next(pool for pool in plan.pools if pool.node_type == "wet")
+    assert (wet_pool.nodes, wet_pool.nodes_used) == ((4, 4), (2, 2))
+
+
+def test_a_job_whose_sites_have_nothing_for_it_is_named(read):
+    inputs = read(
+        ("  far: {node_type: cool", "  far: {node_type: wet"),
+        ("labels: [eu]}", "sites: [west], gpu_types: [h100-80gb-sxm]}"),
+    )
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(inputs)
+    assert "fits nothing that is owned or offered at west" in caught.value.reasons[0]
+
+
+def test_a_deployment_stays_where_its_tuning_job_may_run(read):
+    tuned = "tune: {model: llama-3.1-8b, method: lora, batch: 1, sequence: 512, deploy: {}}"
+    inputs = read(("away: {fixed: {gpus: 8}, count: 2}", f"away: {{{tuned}, sites: [west]}}"))
+    plan = make_plan(inputs)
+    assert site_of(plan, "away-serving", 1) == ["west"]
+    assert {job.name: job.sites for job in plan.jobs}["away-serving"] == ("west",)
+
+
+def test_the_price_of_the_limits_is_a_term_of_the_bound(plan):
+    names = [name for name, _ in plan.proof.bound_terms]
+    assert "limits of the sites" in names
+    assert sum(cents for _, cents in plan.proof.bound_terms) == plan.proof.bound_cents
+
+
+@pytest.mark.parametrize(
+    ("changes", "catalog", "place", "message", "hint"),
+    [
+        (
+            [("site: east, price", "site: easst, price")],
+            (),
+            "offers.near.site",
+            "unknown site 'easst'",
+            "'east'",
+        ),
+        (
+            [("count: 2, site: east", "count: 2")],
+            (),
+            "fleet.first",
+            "names no site",
+            "known: east, west",
+        ),
+        (
+            [("labels: [eu]}", "labels: [eux]}")],
+            (),
+            "jobs.home.labels[0]",
+            "no site carries the label",
+            "'eu'",
+        ),
+        (
+            [("labels: [eu]}", "sites: [wst]}")],
+            (),
+            "jobs.home.sites[0]",
+            "unknown site 'wst'",
+            "'west'",
+        ),
+        (
+            [("labels: [eu]}", "labels: [eu, us]}")],
+            (),
+            "jobs.home.labels",
+            "no site carries all of its labels",
+            None,
+        ),
+        (
+            [("cooling: [air, liquid]", "cooling: [air]")],
+            (),
+            "offers.dear.node_type",
+            "'wet' needs liquid cooling, site 'west' has air alone",
+            "add 'liquid'",
+        ),
+        (
+            [("2027Q1: 30", "2027Q1: 19")],
+            (),
+            "sites.east.power_kw",
+            "19 kW in 2027Q1 are less than the 20 kW",
+            None,
+        ),
+        (
+            [("2027Q1: 30, ", "")],
+            (),
+            "sites.east.power_kw",
+            "says nothing of 2027Q1",
+            "state one for 2027Q1",
+        ),
+        (
+            [("2027Q2: 40", "2027Q3: 40")],
+            (),
+            "sites.east.power_kw.2027Q3",
+            "lies after the horizon",
+            None,
+        ),
+        (
+            [("units: 14", "units: 5")],
+            (),
+            "fleet.first.node_type",
+            "no rack of site 'east' holds a 'cool', it takes 6 U of 5",
+            None,
+        ),
+        (
+            [("power_kw: 20", "power_kw: 9")],
+            (),
+            "offers.near.node_type",
+            "it takes 10 kW of 9",
+            None,
+        ),
+        (
+            [("cooling: [air]", "rack_units: 11")],
+            (),
+            "sites.east.rack_units",
+            "11 U are fewer than the 12 U",
+            None,
+        ),
+        (
+            [],
+            [("    max_power_kw: {value: 10, source: maker}\n", "")],
+            "offers.far.node_type",
+            "has no max_power_kw in the catalog",
+            "catalog file",
+        ),
+        (
+            [],
+            [("    rack_units: {value: 6, source: maker}\n", "")],
+            "offers.near.node_type",
+            "has no rack_units in the catalog",
+            "catalog file",
+        ),
+        (
+            [],
+            [("    cooling: {value: air, source: maker}\n", "")],
+            "fleet.first.node_type",
+            "has no cooling in the catalog",
+            "catalog file",
+        ),
+    ],
+)
+def test_what_cannot_stand_there_is_refused_with_its_place(
+    read, changes, catalog, place, message, hint
+):
+    with pytest.raises(InputError) as caught:
+        read(*changes, catalog=catalog)
+    found = {finding.path: finding for finding in caught.value.findings}
+    assert place in found
+    assert message in found[place].message
+    assert hint is None or hint in (found[place].hint or "")
+
+
+def test_without_sites_any_name_will_do(read):
+    start, end = SCENARIO.index("sites:\n"), SCENARIO.index("fleet:")
+    inputs = read((SCENARIO[start:end], ""), (", labels: [eu]}", ", sites: [west]}"))
+    plan = make_plan(inputs)
+    assert plan.sites == ()
+    assert site_of(plan, "home") == ["west"] * 3

@@ -1,0 +1,423 @@
+"""Teams in a scenario planned whole: quotas that bind, what each team is charged, and the check.
+
+Two servers of 8 GPUs are owned, servers of 4 other GPUs may be bought or rented. Energy is the
+whole cost of the owned ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.errors import CheckError, InfeasibleError
+from planner.inputs.job import Fixed, Job
+from planner.inputs.load import load_inputs
+from planner.packing import translate
+from planner.plan.assemble import assemble
+from planner.plan.checks.suite import check
+from planner.plan.make import make_plan
+from planner.plan.store import dumps, loads
+from planner.plan.verify import verify
+from planner.sizing import Sizer
+
+CATALOG = """
+sources:
+  maker: {title: Data sheet}
+nodes:
+  eight:
+    vendor: maker
+    product: Eight
+    gpu_type: h100-80gb-sxm
+    gpus: {value: 8, source: maker}
+    cpu_cores: {value: 64, source: maker}
+    host_memory_gb: {value: 1024, source: maker}
+    mean_power_kw: {value: 10, source: maker}
+    scale_out_fabric: {value: 400 GbE, source: maker}
+  four:
+    vendor: maker
+    product: Four
+    gpu_type: l40s-48gb
+    gpus: {value: 4, source: maker}
+    cpu_cores: {value: 64, source: maker}
+    host_memory_gb: {value: 1024, source: maker}
+    mean_power_kw: {value: 4, source: maker}
+"""
+
+SCENARIO = """
+format: 1
+name: two teams
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-11-01}
+use: {catalog: [own.yaml]}
+fleet:
+  first: {node_type: eight, count: 2}
+offers:
+  more: {node_type: four, kind: buy, price_usd: 40000, quote: q}
+  fast: {node_type: four, kind: rent, price_usd_per_gpu_hour: 2, quote: q}
+finance: {discount_rate_per_year: 0, energy_usd_per_kwh: 0.1, pue: 1, support_share_per_year: 0}
+jobs:
+  chat: {fixed: {gpus: 4}, count: 2, team: red, gpu_types: [h100-80gb-sxm, l40s-48gb]}
+  search: {fixed: {gpus: 2}, count: {2027Q2: 3}, team: blue, gpu_types: [h100-80gb-sxm]}
+"""
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """Inputs of the scenario with further lines, or with lines replaced."""
+
+    folder = tmp_path_factory.mktemp("teams")
+    (folder / "own.yaml").write_text(CATALOG, encoding="utf-8")
+
+    def load(more="", **replaced):
+        text = SCENARIO
+        for line in replaced.values():
+            key = line.partition(":")[0]
+            old = next(one for one in text.splitlines() if one.startswith(f"{key}:"))
+            text = text.replace(old, line)
+        (folder / "scenario.yaml").write_text(f"{text}{more}", encoding="utf-8")
+        return load_inputs(folder / "scenario.yaml")
+
+    return load
+
+
+def used(plan, team):
+    return next(use for use in plan.chargeback.teams if use.team == team)
+
+
+def held(plan, team):
+    """GPUs by GPU type and quarter, counted from the placements."""
+    jobs = {job.name for job in plan.jobs if job.team == team}
+    gpu_types = {node.id: node.gpu_type for node in plan.nodes}
+    return Counter(
+        {
+            (gpu_types[use.node], label): 0
+            for label, uses in zip(plan.quarters, plan.placements, strict=True)
+            for use in uses
+        }
+    ) + Counter(
+        (gpu_types[use.node], label)
+        for label, uses in zip(plan.quarters, plan.placements, strict=True)
+        for use in uses
+        for occupant in use.occupants
+        if occupant.job in jobs
+        for _ in occupant.gpus
+    )
+
+
+def test_without_quotas_all_jobs_run_on_what_is_owned(inputs):
+    plan = make_plan(inputs())
+    assert not plan.acquisitions
+    assert used(plan, "red").gpus == (8, 8)
+    assert used(plan, "blue").gpus == (0, 6)
+
+
+@pytest.mark.parametrize(
+    ("quota", "on_h100"),
+    [
+        ("8", (8, 8)),
+        ("{h100-80gb-sxm: 4}", (4, 4)),
+        ("{h100-80gb-sxm: {2027Q1: 8, 2027Q2: 4}}", (4, 4)),
+        ("{total: 8, h100-80gb-sxm: 7}", (4, 4)),
+        ("{h100-80gb-sxm: 0}", (0, 0)),
+    ],
+)
+def test_a_quota_alone_decides_where_a_team_runs(inputs, quota, on_h100):
+    plan = make_plan(inputs(f"teams: {{red: {{quota_gpus: {quota}}}, blue: {{}}}}\n"))
+    gpus = held(plan, "red")
+    assert tuple(gpus["h100-80gb-sxm", label] for label in plan.quarters) == on_h100
+    assert bool(plan.acquisitions) is (on_h100 != (8, 8))
+    assert "no team holds more GPUs than its quota (1 team with one)" in plan.proof.checks
+    assert used(plan, "red").quotas
+    assert not used(plan, "blue").quotas
+
+
+def test_only_units_of_a_team_with_a_quota_are_counted_apart(inputs):
+    """The jobs of three teams are alike; green has no quota and is counted with nobody's."""
+    alike = "fixed: {gpus: 4}, gpu_types: [h100-80gb-sxm, l40s-48gb]"
+    jobs = f"  more: {{{alike}, team: green}}\n  odd: {{{alike}}}\n"
+    quota = "teams: {red: {quota_gpus: 8}, blue: {}, green: {note: none}}\n"
+    found = {}
+    for teams in ("", quota):
+        given = inputs(jobs + teams)
+        sizer = Sizer(given.catalog, given.rules, given.settings, given.scenario.policies, None)
+        problem = translate(given, sizer.portfolio(given.scenario)).problem
+        found[teams] = sorted((demand.owner, demand.count) for demand in problem.demands)
+    assert found[""] == [("", 3), ("", 4)]
+    assert found[quota] == [("", 2), ("", 3), ("red", 2)]
+
+
+def test_a_quota_by_quarter_holds_until_the_next(inputs):
+    """The growth of the second quarter fits 6 from then on, not before."""
+    plan = make_plan(inputs("teams: {blue: {quota_gpus: {2027Q1: 0, 2027Q2: 6}}, red: {}}\n"))
+    (quota,) = used(plan, "blue").quotas
+    assert (quota.limit_gpus, quota.gpus) == ((0, 6), (0, 6))
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(inputs("teams: {blue: {quota_gpus: {2027Q1: 5}}, red: {}}\n"))
+    assert "quota of blue is 5 GPUs in 2027Q2, its jobs need 6 or more" in caught.value.headline
+    assert caught.value.remedies == ("raise the quota of blue by 1 GPU, to 6",)
+
+
+def test_a_gpu_type_of_which_no_unit_fits_the_quota_says_so(inputs):
+    plan = make_plan(inputs("teams: {red: {quota_gpus: {h100-80gb-sxm: 2}}, blue: {}}\n"))
+    chat = next(job for job in plan.jobs if job.name == "chat")
+    told = {one.gpu_type: (one.extra_cents, one.reason) for one in chat.alternatives}
+    assert told["h100-80gb-sxm"] == (
+        None,
+        "one unit takes 4 GPUs, quota of red on h100-80gb-sxm is 2",
+    )
+
+
+def test_what_a_deployment_holds_counts_for_the_team_of_its_tuning_job(inputs):
+    job = (
+        "  expert: {tune: {model: llama-3.1-8b, method: lora, deploy: {replicas: 3}}, "
+        "quarters: 2027Q1, team: green, gpu_types: [h100-80gb-sxm]}\n"
+    )
+    free = used(make_plan(inputs(job)), "green")
+    assert free.gpus[1] >= 3
+    assert free.open_gpu_hours == free.gpus[0] * 2190
+    assert free.delivered_gpu_hours == free.gpus[1] * 2190
+    assert free.usd_per_delivered_gpu_hour is None
+    quota = f"teams: {{green: {{quota_gpus: {free.gpus[1] - 1}}}, red: {{}}, blue: {{}}}}\n"
+    with pytest.raises(InfeasibleError, match="quota of green"):
+        make_plan(inputs(job + quota))
+
+
+def test_energy_of_owned_nodes_is_shared_by_the_gpus_held(inputs):
+    """2 servers × 10 kW × 2,190 h × $0.10 = $4,380 a quarter for 16 GPUs: $273.75 each."""
+    charged = make_plan(inputs()).chargeback
+    cents = {use.team: use.charged_cents for use in charged.teams}
+    assert cents == {"blue": (0, 6 * 27_375), "red": (8 * 27_375, 8 * 27_375)}
+    assert charged.idle_cents == (8 * 27_375, 2 * 27_375)
+    assert charged.idle_gpu_hours == 10 * 2190
+    assert [use.gpu_hours for use in charged.teams] == [6 * 2190, 16 * 2190]
+    assert [use.usd_per_gpu_hour for use in charged.teams] == [0.125, 0.125]
+
+
+def test_idle_gpus_are_spread_over_those_who_use_the_pool(inputs):
+    """Red is alone in the first quarter and holds 8 of 14 in the second."""
+    charged = make_plan(inputs("policies: {charge_idle: spread}\n")).chargeback
+    cents = {use.team: use.charged_cents for use in charged.teams}
+    assert cents["red"] == (438_000, 250_286)
+    assert cents["blue"] == (0, 187_714)
+    assert charged.idle_cents == (0, 0)
+
+
+def test_a_pool_that_nobody_uses_is_spread_over_all_by_what_they_hold(inputs):
+    """In the first quarter nobody runs on what is owned; over both red holds 16 GPUs, blue 6."""
+    chat = "  chat: {fixed: {gpus: 4}, count: 2, team: red, gpu_types: [l40s-48gb]}"
+    plan = make_plan(inputs("policies: {charge_idle: spread}\n", chat=chat))
+    charged = plan.chargeback
+    assert used(plan, "blue").charged_cents == (round(438_000 * 6 / 22), 438_000)
+    assert sum(charged.idle_cents) == 0
+    assert sum(use.cost_cents for use in charged.teams) == plan.proof.cost_cents
+    assert used(plan, "red").charged_cents[0] > 438_000
+
+
+def test_a_bought_node_is_charged_evenly_over_its_quarters(inputs):
+    """$40,000 of 5 years: 2 of 20 quarters, $4,000, and 4 kW: $876 a quarter, over two quarters."""
+    plan = make_plan(
+        inputs(
+            chat="  chat: {fixed: {gpus: 4}, team: red, gpu_types: [l40s-48gb]}",
+            finance=(
+                "finance: {discount_rate_per_year: 0, energy_usd_per_kwh: 0.1, pue: 1, "
+                "support_share_per_year: 0, useful_life_years: 5}"
+            ),
+        )
+    )
+    assert [line.offer for line in plan.acquisitions] == ["more"]
+    assert used(plan, "red").charged_cents == (200_000 + 87_600, 200_000 + 87_600)
+
+
+def test_jobs_without_a_team_stand_last(inputs):
+    plan = make_plan(inputs("  odd: {fixed: {gpus: 1}, gpu_types: [h100-80gb-sxm]}\n"))
+    assert [use.team for use in plan.chargeback.teams] == ["blue", "red", None]
+    assert plan.chargeback.teams[-1].gpus == (1, 1)
+
+
+def test_a_listed_team_without_a_job_holds_nothing(inputs):
+    plan = make_plan(inputs("teams: {red: {}, blue: {}, green: {quota_gpus: 0}}\n"))
+    green = used(plan, "green")
+    assert (green.gpus, green.cost_cents, green.usd_per_gpu_hour) == ((0, 0), 0, None)
+
+
+def test_without_any_team_there_is_nothing_to_charge(inputs):
+    plan = make_plan(
+        inputs(chat="  chat: {fixed: {gpus: 4}}", search="  search: {fixed: {gpus: 2}}")
+    )
+    assert plan.chargeback is None
+    assert loads(dumps(plan), "plan.json") == plan
+
+
+def test_the_time_of_a_run_is_what_it_delivers(inputs):
+    job = (
+        "  expert: {tune: {model: llama-3.1-8b, method: lora, batch: 16, sequence: 2048, "
+        "dataset_tokens: 300000000}, quarters: 2027Q1, team: green, gpu_types: [h100-80gb-sxm]}\n"
+    )
+    plan = make_plan(inputs(job))
+    expert = next(job for job in plan.jobs if job.name == "expert")
+    (candidate,) = plan.sizings[expert.sizing].candidates
+    green = used(plan, "green")
+    assert green.delivered_gpu_hours == pytest.approx(candidate.hours * candidate.gpus)
+    assert 0 < green.delivered_gpu_hours < green.gpu_hours
+    rate = green.cost_cents / 100 / green.delivered_gpu_hours
+    assert green.usd_per_delivered_gpu_hour == pytest.approx(rate, abs=1e-6)
+
+
+TEAMS = "teams: {red: {quota_gpus: {2027Q1: 8, 2027Q2: 9}}, blue: {quota_gpus: {total: 7}}}\n"
+
+
+@pytest.fixture(scope="module")
+def planned(inputs):
+    given = inputs(TEAMS)
+    return given, make_plan(given)
+
+
+def changed(model, **changes):
+    return model.model_copy(update=changes)
+
+
+def with_team(plan, name, **changes):
+    teams = tuple(
+        changed(use, **changes) if use.team == name else use for use in plan.chargeback.teams
+    )
+    return changed(plan, chargeback=changed(plan.chargeback, teams=teams))
+
+
+def with_quota(plan, **changes):
+    (quota,) = used(plan, "red").quotas
+    return with_team(plan, "red", quotas=(changed(quota, **changes),))
+
+
+def shifted(plan):
+    """One cent more for red, one less for blue: the sum stays."""
+    red, blue = used(plan, "red"), used(plan, "blue")
+    plan = with_team(plan, "red", charged_cents=(219_001, 219_000), cost_cents=red.cost_cents + 1)
+    cents = (blue.charged_cents[0], blue.charged_cents[1] - 1)
+    return with_team(plan, "blue", charged_cents=cents, cost_cents=blue.cost_cents - 1)
+
+
+FAULTS = {
+    "a team is left out": (
+        lambda p: changed(p, chargeback=changed(p.chargeback, teams=p.chargeback.teams[1:])),
+        "the list of teams",
+    ),
+    "nothing is charged": (lambda p: changed(p, chargeback=None), "the list of teams is None"),
+    "another policy": (
+        lambda p: changed(p, chargeback=changed(p.chargeback, idle="spread")),
+        "the charge of idle GPUs is spread",
+    ),
+    "GPUs": (lambda p: with_team(p, "red", gpus=(8, 7)), "team red: GPUs by quarter"),
+    "GPU-hours": (lambda p: with_team(p, "red", gpu_hours=1.0), "team red: gpu_hours"),
+    "delivered hours": (
+        lambda p: with_team(p, "red", delivered_gpu_hours=1.0),
+        "team red: delivered_gpu_hours",
+    ),
+    "open hours": (lambda p: with_team(p, "red", open_gpu_hours=1.0), "team red: open_gpu_hours"),
+    "rate": (
+        lambda p: with_team(p, "red", usd_per_gpu_hour=0.1251),
+        "team red: usd_per_gpu_hour",
+    ),
+    "rate of delivered hours": (
+        lambda p: with_team(p, "red", usd_per_delivered_gpu_hour=None),
+        "team red: usd_per_delivered_gpu_hour is None",
+    ),
+    "cost of a team": (lambda p: with_team(p, "red", cost_cents=438_001), "team red: its cost"),
+    "a cent shifted": (shifted, "2027Q1: team red charged 219001 cents"),
+    "a quarter left out": (
+        lambda p: with_team(p, "red", charged_cents=(438_000,)),
+        "team red: charged in 1 of 2 quarters",
+    ),
+    "idle cost": (
+        lambda p: changed(p, chargeback=changed(p.chargeback, idle_cents=(219_000, 54_751))),
+        "the sum of what is charged",
+    ),
+    "idle hours": (
+        lambda p: changed(p, chargeback=changed(p.chargeback, idle_gpu_hours=0.0)),
+        "idle GPU-hours",
+    ),
+    "limit": (lambda p: with_quota(p, limit_gpus=(8, 8)), "team red: quotas and their use"),
+    "use of a quota": (lambda p: with_quota(p, gpus=(7, 8)), "team red: quotas and their use"),
+    "quota left out": (
+        lambda p: with_team(p, "red", quotas=()),
+        "team red: quotas and their use",
+    ),
+}
+
+
+def test_the_plan_as_it_is_passes(planned):
+    given, plan = planned
+    sentences = verify(given, plan)
+    assert "no team holds more GPUs than its quota (2 teams with one)" in sentences
+    assert loads(dumps(plan), "plan.json") == plan
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_check_notices_a_wrong_figure_of_a_team(planned, name):
+    given, plan = planned
+    fault, told = FAULTS[name]
+    with pytest.raises(CheckError) as caught:
+        verify(given, fault(plan))
+    assert any(told in violation for violation in caught.value.violations)
+
+
+@pytest.mark.parametrize(
+    ("quota", "told"),
+    [
+        ("{2027Q1: 8, 2027Q2: 7}", "2027Q2: red holds 8 GPUs, its quota is 7"),
+        ("7", "2027Q1: red holds 8 GPUs, its quota is 7"),
+        (
+            "{total: 8, h100-80gb-sxm: {2027Q1: 7, 2027Q2: 8}}",
+            "2027Q1: red holds 8 GPUs on h100-80gb-sxm, its quota is 7",
+        ),
+    ],
+)
+def test_the_check_notices_a_quota_that_is_exceeded(inputs, planned, quota, told):
+    """The plan was made for other quotas than those it is checked against."""
+    _, plan = planned
+    tighter = inputs(f"teams: {{red: {{quota_gpus: {quota}}}, blue: {{}}}}\n")
+    with pytest.raises(CheckError) as caught:
+        verify(tighter, plan)
+    assert told in caught.value.violations
+
+
+NEEDS = st.lists(
+    st.tuples(
+        st.sampled_from([1, 1, 2, 3, 4, 5, 8, 16]),
+        st.sampled_from([1, 1, 2]),
+        st.tuples(*[st.integers(0, 3)] * 3),
+    ),
+    min_size=1,
+    max_size=7,
+)
+NAMES = st.lists(st.sampled_from(["red", "blue", None]), min_size=7, max_size=7)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(needs=NEEDS, names=NAMES, policy=st.sampled_from(["separate", "spread"]))
+def test_charges_add_up_to_the_cost_whatever_is_planned(packer, needs, names, policy):
+    case = packer(needs)
+    teams = {job.name: names[number] for number, job in enumerate(case.jobs)}
+    jobs = tuple(changed(job, team=teams[job.name]) for job in case.jobs)
+    scenario = case.inputs.scenario
+    scenario = changed(
+        scenario,
+        jobs={name: Job(fixed=Fixed(gpus=1), team=team) for name, team in teams.items()},
+        policies=changed(scenario.policies, charge_idle=policy),
+    )
+    given_inputs = changed(case.inputs, scenario=scenario)
+    plan = assemble(
+        given_inputs, jobs, case.translation, case.solution, asked_gap=0.01, solver="by hand"
+    )
+    check(given_inputs, jobs, plan)
+    if plan.chargeback is None:
+        assert not any(teams.values())
+        return
+    charged = sum(use.cost_cents for use in plan.chargeback.teams)
+    assert charged + sum(plan.chargeback.idle_cents) == plan.proof.cost_cents
+    if policy == "spread" and any(sum(job.units) for job in jobs):
+        assert not any(plan.chargeback.idle_cents)
+    rates = [Fraction(use.cost_cents) for use in plan.chargeback.teams if sum(use.gpus)]
+    assert all(rate > 0 for rate in rates)

@@ -1,0 +1,73 @@
+"""A job that runs in replicas for its load: how many, of what, and why."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from planner.plan.explain import explain
+from planner.report.explain import explanation_document
+from planner.report.jobs import jobs_section
+from planner.report.size import sizing_document
+from planner.report.terminal import Look, draw
+from planner.sizing.candidate import Quantity, Step
+
+JOB = "claims-tune"
+"""Any job will do: its candidates are given replicas here."""
+
+
+def summed(load, each):
+    figures = {"requests_per_second": load, "requests_per_second_per_replica": each}
+    return Step(
+        rule="serving/replicas",
+        title="Replicas that a load takes",
+        formula="ceil(requests_per_second / requests_per_second_per_replica)",
+        inputs=tuple(
+            Quantity(name=name, value=value, unit="requests/s", origin="job")
+            for name, value in figures.items()
+        ),
+        result=Quantity(name="replicas_for_load", value=3.0, unit="replicas", origin="rule"),
+        sources=(),
+    )
+
+
+@pytest.fixture
+def loaded(plan):
+    """The plan with three replicas of the job, the first on the node that it held whole."""
+    key = next(job.sizing for job in plan.jobs if job.name == JOB)
+    sizing = plan.sizings[key]
+    candidates = tuple(
+        one.model_copy(update={"replicas": 3, "trace": (*one.trace, summed(6.0, 2.5))})
+        for one in sizing.candidates
+    )
+    sizings = {**plan.sizings, key: sizing.model_copy(update={"candidates": candidates})}
+    return plan.model_copy(update={"sizings": sizings})
+
+
+def test_the_jobs_table_says_how_many_of_what(plan, loaded):
+    text = draw(jobs_section(loaded, 100), Look(160))
+    assert re.search(rf"^{JOB} .* 3 × 8× h200-141gb-sxm ", text, re.M)
+    assert "3 × 2× is three replicas of two GPUs" in text
+    before = draw(jobs_section(plan, 100), Look(160))
+    assert re.search(rf"^{JOB} .*[^×] 8× h200-141gb-sxm ", before, re.M)
+    assert "replicas" not in before
+
+
+def test_explain_says_why_so_many_with_the_sum(loaded):
+    text = draw(explanation_document(explain(loaded, JOB)), Look(200))
+    assert "Each unit runs on 3 replicas of 8 × h200-141gb-sxm (1 unit)." in text
+    assert "One replica: 8 GPUs" in text
+    assert "The load takes 3 replicas = ceil(6 / 2.5) (serving/replicas)." in " ".join(text.split())
+    assert re.search(r"^h200-141gb-sxm +chosen +3 × 8 ", text, re.M)
+    assert re.search(r"^2027Q2–Q3 +xe9680-h200/dc-east/01 +1/1 +0, 1,", text, re.M)
+
+
+def test_a_sizing_shows_copies_of_the_gpu_count(plan, loaded):
+    key = next(job.sizing for job in plan.jobs if job.name == JOB)
+    text = draw(sizing_document(loaded.sizings[key], every_sum=False), Look(200))
+    assert re.search(r"^h200-141gb-sxm +3 × 8 ", text, re.M)
+    assert "3 × 2 GPUs are three replicas of two, as many as the load takes" in text
+    before = draw(sizing_document(plan.sizings[key], every_sum=False), Look(200))
+    assert re.search(r"^h200-141gb-sxm +8 ", before, re.M)
+    assert "replicas" not in before

@@ -1,0 +1,99 @@
+"""The section on teams: who holds, delivers and pays what, and quotas in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.plan.teams import Chargeback, QuotaUse, TeamUse
+from planner.report.document import Bullets, Paragraph, Table
+from planner.report.plan import FULL, SCREEN, plan_document
+from planner.report.teams import teams_section
+from planner.report.terminal import Look, draw
+
+RED = TeamUse(
+    team="red",
+    gpus=(8, 8, 12),
+    gpu_hours=61_320.0,
+    delivered_gpu_hours=30_660.0,
+    open_gpu_hours=0.0,
+    charged_cents=(1_000_000, 1_000_000, 1_500_001),
+    cost_cents=3_500_001,
+    usd_per_gpu_hour=0.570777,
+    usd_per_delivered_gpu_hour=1.141553,
+    quotas=(
+        QuotaUse(gpu_type=None, limit_gpus=(8, 8, 16), gpus=(8, 8, 12)),
+        QuotaUse(gpu_type="h100-80gb-sxm", limit_gpus=(None, None, None), gpus=(4, 4, 4)),
+    ),
+)
+NOBODY = TeamUse(
+    team=None,
+    gpus=(0, 1, 1),
+    gpu_hours=4380.0,
+    delivered_gpu_hours=0.0,
+    open_gpu_hours=4380.0,
+    charged_cents=(0, 50_000, 50_000),
+    cost_cents=100_000,
+    usd_per_gpu_hour=0.228311,
+    usd_per_delivered_gpu_hour=None,
+    quotas=(),
+)
+CHARGEBACK = Chargeback(
+    idle="separate", teams=(RED, NOBODY), idle_gpu_hours=2190.0, idle_cents=(100_000, 0, 0)
+)
+
+
+@pytest.fixture
+def section(plan):
+    def blocks(**changes):
+        charged = CHARGEBACK.model_copy(update=changes)
+        return teams_section(plan.model_copy(update={"chargeback": charged}))
+
+    return blocks
+
+
+def table(blocks):
+    return next(block for block in blocks if isinstance(block, Table))
+
+
+def test_each_team_has_its_row_and_idle_gpus_theirs(section):
+    assert table(section()).rows == (
+        ("red", "8–12", "61,320", "30,660", "35,000", "0.57", "1.14"),
+        ("no team", "0–1", "4,380", "–", "1,000", "0.23", "–"),
+        ("idle", "", "2,190", "", "1,000", "0.46", ""),
+    )
+
+
+def test_the_sum_is_the_cost_of_all_gpu_hours_in_service(section):
+    assert table(section()).footer == ("Sum", "", "67,890", "–", "37,000", "0.54", "")
+    assert table(section(teams=(RED,))).footer[3] == "30,660"
+
+
+def test_quotas_are_told_by_runs_of_alike_quarters(section):
+    (bullets,) = [block for block in section() if isinstance(block, Bullets)]
+    assert bullets.items == (
+        "red: 8 of 8 (2027Q1–Q2), 12 of 16 (2027Q3)",
+        "red: 4 of any number (2027Q1–Q3), on h100-80gb-sxm",
+    )
+
+
+def test_without_quotas_none_are_told(section):
+    assert not [block for block in section(teams=(NOBODY,)) if isinstance(block, Bullets)]
+
+
+def test_who_pays_for_idle_gpus_is_said(section):
+    told = {idle: section(idle=idle)[0] for idle in ("separate", "spread")}
+    assert all(isinstance(paragraph, Paragraph) for paragraph in told.values())
+    assert "stand in a line of their own" in told["separate"].text
+    assert "are charged to those who use the pool" in told["spread"].text
+
+
+def test_the_section_stands_in_every_report_that_has_teams(plan):
+    with_teams = plan.model_copy(update={"chargeback": CHARGEBACK})
+    for detail in (SCREEN, FULL):
+        assert "Teams" in draw(plan_document(with_teams, detail), Look(100))
+        assert "USD/GPU-h" not in draw(plan_document(plan, detail), Look(100))
+
+
+def test_the_table_fits_a_narrow_page(plan):
+    text = draw(plan_document(plan.model_copy(update={"chargeback": CHARGEBACK}), SCREEN), Look(60))
+    assert max(map(len, text.splitlines())) <= 60

@@ -1,0 +1,401 @@
+"""Procurement and money from the scenario file to the checked plan: each alone changes the plan."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from planner.errors import CheckError, InfeasibleError
+from planner.inputs.load import load_inputs
+from planner.plan.checks.suite import check
+from planner.plan.make import make_plan
+from planner.plan.store import dumps, loads
+from planner.report.ask import ask_sentence
+from planner.report.markdown import draw
+from planner.report.plan import FULL, plan_document
+from planner.sizing import Sizer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planner.inputs.settled import Inputs
+    from planner.plan.plan import Plan
+    from planner.sizing import SizedJob
+
+QUARTERS = ("2027Q1", "2027Q2", "2027Q3", "2027Q4")
+BUY = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
+RENT = {
+    "node_type": "xe9680-h100",
+    "kind": "rent",
+    "price_usd_per_gpu_hour": 4,
+    "quote": "b",
+}
+RESERVE = {**RENT, "kind": "reserve", "term_years": 1, "price_usd_per_gpu_hour": 2}
+
+
+def reader(folder: Path) -> Any:
+    """Writes a scenario into a folder and reads it."""
+
+    def inputs(offers: dict[str, Any], count: Any = 1, **changes: Any) -> Inputs:
+        scenario = {
+            "format": 1,
+            "name": "procurement",
+            "horizon": {"first_quarter": "2027Q1", "quarters": 4, "as_of": "2026-10-01"},
+            "offers": offers,
+            "finance": {"support_share_per_year": 0, "energy_usd_per_kwh": 0},
+            "jobs": {"work": {"fixed": {"gpus": 8}, "count": count}},
+            **changes,
+        }
+        path = folder / "scenario.yaml"
+        path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
+        return load_inputs(path)
+
+    return inputs
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Any:
+    return reader(tmp_path)
+
+
+@pytest.fixture
+def planned(read: Any) -> Any:
+    return lambda *arguments, **changes: make_plan(read(*arguments, **changes))
+
+
+def taken(plan: Plan) -> list[tuple[str, str, int]]:
+    return [(line.offer, line.quarter, line.count) for line in plan.acquisitions]
+
+
+def line(plan: Plan, name: str) -> tuple[int, ...]:
+    return next(cost.cents for cost in plan.costs if cost.name == name)
+
+
+def told(plan: Plan) -> str:
+    return " ".join(draw(plan_document(plan, FULL)).split())
+
+
+def test_an_offer_is_taken_only_in_the_quarters_in_which_it_is_available(planned):
+    """Without the window one node is bought at once and nothing is rented."""
+    offers = {"buy": BUY, "rent": RENT}
+    assert taken(planned(offers)) == [("buy", "2027Q1", 1)]
+    late = {**BUY, "available": "2027Q2..2027Q3"}
+    assert taken(planned({**offers, "buy": late})) == [("rent", "2027Q1", 1), ("buy", "2027Q2", 1)]
+
+
+def test_nothing_is_ordered_after_the_end_of_sale(planned):
+    """12 weeks before July is 8 April: where sale ends on the 7th, a node comes a quarter early."""
+    offer = {**BUY, "lead_time_weeks": 12}
+
+    def until(day: str) -> list[tuple[str, str, int]]:
+        offers = {"buy": {**offer, "end_of_sale": day}, "rent": RENT}
+        return taken(planned(offers, {"2027Q3": 1, "2027Q4": 1}))
+
+    assert until("2027-04-08") == [("buy", "2027Q3", 1)]
+    assert until("2027-04-07") == [("buy", "2027Q2", 1)]
+
+
+def test_owned_nodes_leave_at_the_end_of_their_support_and_are_replaced(planned):
+    fleet = {"old": {"node_type": "xe9680-h100", "count": 1}}
+    assert taken(planned({"rent": RENT}, fleet=fleet)) == []
+    old = {"old": {**fleet["old"], "retires": "2027Q3"}}
+    plan = planned({"rent": RENT}, fleet=old)
+    assert taken(plan) == [("rent", "2027Q3", 1), ("rent", "2027Q4", 1)]
+    assert plan.nodes[0].in_service == QUARTERS[:2]
+    assert [pool.nodes for pool in plan.pools] == [(1, 1, 1, 1)]
+    assert "1 owned node of old (xe9680-h100 @ main) retire: from 2027Q3 on" in told(plan)
+
+
+def test_a_reservation_is_paid_over_its_term_and_what_comes_after_is_told(planned):
+    """2 × 8 × 2,190 = 35,040 a quarter; of four from the third on, two are in the horizon."""
+    plan = planned({"rent": RENT, "hold": RESERVE}, {"2027Q3": 1, "2027Q4": 1})
+    (held,) = plan.acquisitions
+    assert (held.kind, held.quarter, held.term_quarters) == ("reserve", "2027Q3", 4)
+    assert (held.total_cents, held.committed_cents) == (2 * 3_504_000, 2 * 3_504_000)
+    assert line(plan, "reservation") == (0, 0, 3_504_000, 3_504_000)
+    assert plan.nodes[0].id == "xe9680-h100/main/v01"
+    assert "commit to $70,080.00 after the horizon" in told(plan)
+    assert ask_sentence(plan).startswith(
+        "Reserve 1 × PowerEdge XE9680 (8× h100-80gb-sxm) for 1 year each from 2027Q3 for "
+    )
+
+
+def test_renting_buying_and_reserving_stand_side_by_side_in_one_optimum(planned):
+    """A node for all quarters, one for a term, one for a quarter: each in its cheapest way."""
+    offers = {
+        "buy": {**BUY, "price_usd": 200_000, "maximum": 1},
+        "rent": RENT,
+        "hold": {**RESERVE, "maximum": 1},
+    }
+    plan = planned(offers, {"2027Q1": 2, "2027Q2": 2, "2027Q3": 3, "2027Q4": 2})
+    assert taken(plan) == [("buy", "2027Q1", 1), ("hold", "2027Q1", 1), ("rent", "2027Q3", 1)]
+    fleet = ask_sentence(plan)
+    assert all(word in fleet for word in ("Buy 1", "rent 1", "reserve 1"))
+
+
+def test_a_large_order_has_its_price_for_all_nodes(planned):
+    offer = {**BUY, "price_breaks": [{"from_nodes": 3, "price_usd": 250_000}]}
+    two, three = (planned({"buy": offer}, count) for count in (2, 3))
+    assert line(two, "purchase")[0] == 60_000_000
+    assert line(three, "purchase")[0] == 75_000_000
+    assert three.acquisitions[0].price_text == "$250,000 per node from 3 nodes on"
+
+
+def test_a_purchase_that_the_capital_budget_forbids_is_rented(planned):
+    offers = {"buy": BUY, "rent": RENT}
+    exact = planned(offers, budget={"capex_usd": {"2027Q1": 300_000}})
+    assert taken(exact) == [("buy", "2027Q1", 1)]
+    short = planned(offers, budget={"capex_usd": {"2027Q1": 299_999.99}})
+    assert taken(short) == [("rent", "2027Q1", 1), ("buy", "2027Q2", 1)]
+    assert [use.spent_cents for use in short.budgets] == [0]
+
+
+def test_rents_that_the_operating_budget_forbids_are_bought(planned):
+    """One quarter: 70,080 to rent; the purchase is dearer but is capital."""
+    offers = {"buy": BUY, "rent": {**RENT, "price_usd_per_gpu_hour": 0.5}}
+    assert taken(planned(offers, {"2027Q4": 1})) == [("rent", "2027Q4", 1)]
+    plan = planned(offers, {"2027Q4": 1}, budget={"opex_usd": {"2027Q4": 8_759}})
+    assert taken(plan) == [("buy", "2027Q4", 1)]
+
+
+def test_a_total_budget_counts_capital_and_operation_and_no_residual_value(planned):
+    """Four rents of 70,080 are 280,320 of cash, less than the price, though buying costs less."""
+    offers = {"buy": BUY, "rent": RENT}
+    plan = planned(offers, budget={"total_usd": 290_000})
+    assert [offer for offer, _, _ in taken(plan)] == ["rent"] * 4
+    assert plan.budgets[0].spent_cents == 4 * 7_008_000
+
+
+def test_what_owned_nodes_cost_is_part_of_the_budget(planned):
+    fleet = {"old": {"node_type": "xe9680-h100", "count": 1}}
+    finance = {"energy_usd_per_kwh": 0.1, "pue": 1}
+    plan = planned({"rent": RENT}, fleet=fleet, finance=finance, budget={"opex_usd": 10_000})
+    assert plan.budgets[0].spent_cents == sum(line(plan, "energy")) > 600_000
+    with pytest.raises(InfeasibleError, match=r"opex in total is \$100"):
+        planned({"rent": RENT}, fleet=fleet, finance=finance, budget={"opex_usd": 100})
+
+
+def test_a_budget_that_is_too_small_is_named_with_the_raise_that_will_do(planned):
+    with pytest.raises(InfeasibleError) as caught:
+        planned({"rent": RENT}, budget={"opex_usd": {"2027Q2": 70_000}})
+    assert caught.value.headline == (
+        "no plan exists within the budget: opex of 2027Q2 is $70,000, at least $70,080 are needed"
+    )
+    assert caught.value.remedies == ("raise opex of 2027Q2 by $80, to $70,080",)
+
+
+def test_budgets_that_only_a_raise_of_both_mends_are_told_together(planned):
+    budget = {"opex_usd": {"2027Q1": 1, "2027Q2": 2}}
+    with pytest.raises(InfeasibleError) as caught:
+        planned({"rent": RENT}, budget=budget)
+    assert caught.value.remedies == (
+        "together: raise opex of 2027Q1 by $70,079, to $70,080, raise opex of 2027Q2 by $70,078, "
+        "to $70,080",
+    )
+
+
+def test_what_no_budget_is_the_cause_of_is_told_as_before(planned):
+    with pytest.raises(InfeasibleError, match="GPUs more are needed"):
+        planned({"buy": {**BUY, "maximum": 1}}, 2, budget={"capex_usd": 1})
+
+
+def test_a_licence_is_charged_for_every_gpu_in_service_unless_something_shows_it_is_paid(planned):
+    """8 × 4,500 / 4 = 9,000 a quarter."""
+    finance = {"licence_usd_per_gpu_year": 4500}
+    plan = planned({"rent": RENT}, finance=finance)
+    assert line(plan, "licence") == (900_000,) * 4
+    paid = {**RENT, "licence_included": "contract 12, annex B"}
+    shown = planned({"rent": paid}, finance=finance)
+    assert all(cost.name != "licence" for cost in shown.costs)
+    assert "contract 12, annex B" in told(shown)
+    other = planned({"rent": RENT}, finance={"licence_usd_per_gpu_year": {"h100-80gb-sxm": 1000}})
+    assert line(other, "licence") == (200_000,) * 4
+
+
+def test_a_licence_can_decide_between_two_offers(planned):
+    """Included in the dearer rent, or 9,000 a quarter on top of the cheaper one."""
+    dearer = {**RENT, "price_usd_per_gpu_hour": 4.4, "licence_included": "contract 12"}
+    offers = {"bare": RENT, "full": dearer}
+    assert {offer for offer, _, _ in taken(planned(offers))} == {"bare"}
+    finance = {"licence_usd_per_gpu_year": 4500}
+    assert {offer for offer, _, _ in taken(planned(offers, finance=finance))} == {"full"}
+
+
+def test_that_no_licence_is_counted_is_said(planned):
+    assert "no software licence is counted" in told(planned({"rent": RENT}))
+
+
+def test_colocation_is_paid_for_the_nameplate_of_nodes_on_the_own_floor(planned, read):
+    finance = {"colocation_usd_per_kw_month": 200}
+    node = read({"rent": RENT}).catalog.nodes["xe9680-h100"]
+    assert node.max_power_kw is not None
+    due = int(node.max_power_kw.value * 200 * 3 * 100)
+    assert line(planned({"buy": BUY}, finance=finance), "colocation") == (due,) * 4
+    rented = planned({"rent": RENT}, finance=finance)
+    assert all(cost.name != "colocation" for cost in rented.costs)
+
+
+def test_break_even_is_the_use_at_which_both_ways_cost_the_same(planned):
+    """At no discount: 300,000 × 4 / 20 quarters is 60,000; a rented hour of four quarters is 32."""
+    finance = {
+        "discount_rate_per_year": 0,
+        "useful_life_years": 5,
+        "support_share_per_year": 0,
+        "energy_usd_per_kwh": 0,
+    }
+    (line,) = planned({"buy": BUY, "rent": RENT}, finance=finance).break_evens
+    assert (line.buy_cents, line.rent_cents) == (6_000_000, 4 * 7_008_000)
+    assert line.hours == 469
+    assert Decimal(line.hours * 4 * 8 * 4) >= 60_000 > Decimal((line.hours - 1) * 4 * 8 * 4)
+
+
+def test_an_offer_that_is_never_worth_buying_says_so(planned):
+    cheap = {**RENT, "price_usd_per_gpu_hour": 0.1}
+    plan = planned({"buy": BUY, "rent": cheap})
+    assert "renting by rent is cheaper at any use" in told(plan)
+
+
+def test_a_plan_with_everything_survives_being_stored(whole):
+    plan = whole[2]
+    assert loads(dumps(plan), "plan.json") == plan
+    assert all(name in told(plan) for name in ("Reservation", "Licence", "Colocation", "capex"))
+
+
+def everything(read: Any) -> Inputs:
+    inputs: Inputs = read(
+        {
+            "buy": {
+                **BUY,
+                "available": "2027Q2",
+                "price_usd": 200_000,
+                "price_breaks": [{"from_nodes": 2, "price_usd": 150_000}],
+            },
+            "hold": {**RESERVE, "end_of_sale": "2027-01-31", "maximum": 1},
+            "rent": RENT,
+        },
+        {"2027Q1": 3, "2027Q2": 4, "2027Q3": 4, "2027Q4": 4},
+        fleet={"old": {"node_type": "xe9680-h100", "count": 1, "retires": "2027Q3"}},
+        finance={"licence_usd_per_gpu_year": 100, "colocation_usd_per_kw_month": 10},
+        budget={"capex_usd": 450_000, "total_usd": {"2027Q1": 200_000, "total": 900_000}},
+    )
+    return inputs
+
+
+def with_item(plan: Plan, field: str, index: int, **changes: Any) -> Plan:
+    items = list(getattr(plan, field))
+    items[index] = items[index].model_copy(update=changes)
+    return plan.model_copy(update={field: tuple(items)})
+
+
+def index_of(plan: Plan, field: str, **wanted: Any) -> int:
+    return next(
+        index
+        for index, item in enumerate(getattr(plan, field))
+        if all(getattr(item, name) == value for name, value in wanted.items())
+    )
+
+
+def broken(plan: Plan) -> dict[str, tuple[Plan, str]]:
+    """Plans that are right but for one thing, and what the check must say."""
+    owned = index_of(plan, "nodes", origin="owned")
+    held = index_of(plan, "nodes", origin="reserve")
+    bought = index_of(plan, "nodes", origin="buy")
+    hold = index_of(plan, "acquisitions", kind="reserve")
+    buy = index_of(plan, "acquisitions", kind="buy")
+    licence = index_of(plan, "costs", name="licence")
+    return {
+        "a retired node serves on": (
+            with_item(plan, "nodes", owned, in_service=QUARTERS),
+            "in every quarter before 2027Q3",
+        ),
+        "a reservation ends early": (
+            with_item(plan, "nodes", held, in_service=QUARTERS[:2]),
+            "reserved but not in service for its 4 quarters",
+        ),
+        "a reservation is made after the end of sale": (
+            with_item(plan, "nodes", held, in_service=QUARTERS[1:]),
+            "after the end of sale of offer hold",
+        ),
+        "a purchase is outside its window": (
+            with_item(plan, "nodes", bought, in_service=QUARTERS),
+            "offer buy is not available in 2027Q1",
+        ),
+        "a large order is paid at the price of a small one": (
+            with_item(plan, "acquisitions", buy, unit_price_cents=20_000_000),
+            "unit_price_cents of offer buy is 20000000",
+        ),
+        "payments after the horizon are left out": (
+            with_item(plan, "acquisitions", hold, committed_cents=1),
+            "committed_cents of offer hold",
+        ),
+        "a licence is too cheap": (
+            with_item(plan, "costs", licence, present_cents=1),
+            "the present value of licence",
+        ),
+        "a budget is said to be larger": (
+            with_item(plan, "budgets", 0, limit_cents=99_000_000),
+            "capex in total: (budget, spent)",
+        ),
+        "less is said to be spent": (
+            with_item(plan, "budgets", 1, spent_cents=0),
+            "spending of 2027Q1: (budget, spent)",
+        ),
+        "a budget is left out": (
+            plan.model_copy(update={"budgets": plan.budgets[1:]}),
+            "the list of budgets",
+        ),
+        "a break-even is flattering": (
+            with_item(plan, "break_evens", 0, hours=1),
+            "the break-even of buy",
+        ),
+    }
+
+
+CASES = (
+    "a retired node serves on",
+    "a reservation ends early",
+    "a reservation is made after the end of sale",
+    "a purchase is outside its window",
+    "a large order is paid at the price of a small one",
+    "payments after the horizon are left out",
+    "a licence is too cheap",
+    "a budget is said to be larger",
+    "less is said to be spent",
+    "a budget is left out",
+    "a break-even is flattering",
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Inputs, tuple[SizedJob, ...], Plan]:
+    """Inputs, sized jobs and plan of the scenario that has everything."""
+    inputs = everything(reader(tmp_path_factory.mktemp("whole")))
+    policies, in_play = inputs.scenario.policies, inputs.gpu_types_in_play
+    sizer = Sizer(inputs.catalog, inputs.rules, inputs.settings, policies, in_play)
+    return inputs, sizer.portfolio(inputs.scenario), make_plan(inputs)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_independent_check_notices(case, whole):
+    inputs, jobs, plan = whole
+    cases = broken(plan)
+    assert set(cases) == set(CASES)
+    changed, words = cases[case]
+    check(inputs, jobs, plan)
+    with pytest.raises(CheckError) as caught:
+        check(inputs, jobs, changed)
+    assert any(words in violation for violation in caught.value.violations), caught.value
+
+
+def test_the_independent_check_notices_an_exceeded_budget(whole):
+    """The same plan against a budget that is a cent smaller."""
+    inputs, jobs, plan = whole
+    spent = plan.budgets[0].spent_cents
+    tight = inputs.scenario.budget.model_copy(update={"capex_usd": Decimal(spent - 1) / 100})
+    scenario = inputs.scenario.model_copy(update={"budget": tight})
+    changed = inputs.model_copy(update={"scenario": scenario})
+    with pytest.raises(CheckError, match="capex in total is"):
+        check(changed, jobs, plan)
