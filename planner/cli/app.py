@@ -26,7 +26,7 @@ COMMANDS = {
 """Command and the module that has a function of its name, in the order in which users meet them."""
 
 
-_OBJECTS_BETWEEN_SCANS = 100_000
+_OBJECTS_BETWEEN_SCANS = 1_000_000
 
 
 class _Planner(click.Group):

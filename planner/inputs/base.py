@@ -39,7 +39,9 @@ class Frozen(BaseModel):
 
     # Docstrings become the schema's descriptions in `schema.py`: reading them here would cost
     # every start of the program a second parse of its own source.
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 def _day(value: object) -> object:

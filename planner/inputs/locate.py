@@ -65,14 +65,15 @@ def given_files(paths: Sequence[Path]) -> list[Located]:
 
 def _inside(folder: Path, shown_as: Path | str) -> Iterator[tuple[Path, str]]:
     """Every YAML file below a folder with its shown name, sorted by that name."""
+    start, shown = len(str(folder / "_")) - 1, Path(shown_as).as_posix()
     files = [
-        Path(root, name).relative_to(folder)
+        os.path.join(root, name)[start:].replace(os.sep, "/")  # noqa: PTH118 - hundreds of files
         for root, _, names in os.walk(folder)
         for name in names
         if name.endswith(_SUFFIXES)
     ]
-    for file in sorted(files, key=lambda file: file.as_posix()):
-        yield folder / file, (Path(shown_as) / file).as_posix()
+    for file in sorted(files):
+        yield folder / file, f"{shown}/{file}"
 
 
 def used_files(scenario: Document, folder: Path, role: Role) -> list[Located]:

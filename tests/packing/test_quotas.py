@@ -60,7 +60,8 @@ def few_or_many(build):
         supplies = [build.buy(BUY), build.buy(5 * BUY, pool=1)]
         units = build.units(6, ("a", 4, 0, 0), ("b", 2, 0, 0), copies=copies)
         stated = build.problem(pools, supplies, [replace(units, owner="red")])
-        return replace(stated, quotas=quotas)
+        limited: Problem = replace(stated, quotas=quotas)
+        return limited
 
     return problem
 

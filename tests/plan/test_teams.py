@@ -84,7 +84,7 @@ def inputs(tmp_path_factory):
 
 
 def used(plan, team):
-    return next(use for use in plan.chargeback.teams if use.team == team)
+    return next(use for use in charged_by(plan).teams if use.team == team)
 
 
 def held(plan, team):
@@ -185,9 +185,14 @@ def test_what_a_deployment_holds_counts_for_the_team_of_its_tuning_job(inputs):
         make_plan(inputs(job + quota))
 
 
+def charged_by(plan):
+    assert plan.chargeback is not None
+    return plan.chargeback
+
+
 def test_energy_of_owned_nodes_is_shared_by_the_gpus_held(inputs):
     """2 servers × 10 kW × 2,190 h × $0.10 = $4,380 a quarter for 16 GPUs: $273.75 each."""
-    charged = make_plan(inputs()).chargeback
+    charged = charged_by(make_plan(inputs()))
     cents = {use.team: use.charged_cents for use in charged.teams}
     assert cents == {"blue": (0, 6 * 27_375), "red": (8 * 27_375, 8 * 27_375)}
     assert charged.idle_cents == (8 * 27_375, 2 * 27_375)
@@ -198,7 +203,7 @@ def test_energy_of_owned_nodes_is_shared_by_the_gpus_held(inputs):
 
 def test_idle_gpus_are_spread_over_those_who_use_the_pool(inputs):
     """Red is alone in the first quarter and holds 8 of 14 in the second."""
-    charged = make_plan(inputs("policies: {charge_idle: spread}\n")).chargeback
+    charged = charged_by(make_plan(inputs("policies: {charge_idle: spread}\n")))
     cents = {use.team: use.charged_cents for use in charged.teams}
     assert cents["red"] == (438_000, 250_286)
     assert cents["blue"] == (0, 187_714)
@@ -209,7 +214,7 @@ def test_a_pool_that_nobody_uses_is_spread_over_all_by_what_they_hold(inputs):
     """In the first quarter nobody runs on what is owned; over both red holds 16 GPUs, blue 6."""
     chat = "  chat: {fixed: {gpus: 4}, count: 2, team: red, gpu_types: [l40s-48gb]}"
     plan = make_plan(inputs("policies: {charge_idle: spread}\n", chat=chat))
-    charged = plan.chargeback
+    charged = charged_by(plan)
     assert used(plan, "blue").charged_cents == (round(438_000 * 6 / 22), 438_000)
     assert sum(charged.idle_cents) == 0
     assert sum(use.cost_cents for use in charged.teams) == plan.proof.cost_cents
@@ -233,8 +238,8 @@ def test_a_bought_node_is_charged_evenly_over_its_quarters(inputs):
 
 def test_jobs_without_a_team_stand_last(inputs):
     plan = make_plan(inputs("  odd: {fixed: {gpus: 1}, gpu_types: [h100-80gb-sxm]}\n"))
-    assert [use.team for use in plan.chargeback.teams] == ["blue", "red", None]
-    assert plan.chargeback.teams[-1].gpus == (1, 1)
+    assert [use.team for use in charged_by(plan).teams] == ["blue", "red", None]
+    assert charged_by(plan).teams[-1].gpus == (1, 1)
 
 
 def test_a_listed_team_without_a_job_holds_nothing(inputs):
@@ -259,6 +264,7 @@ def test_the_time_of_a_run_is_what_it_delivers(inputs):
     plan = make_plan(inputs(job))
     expert = next(job for job in plan.jobs if job.name == "expert")
     (candidate,) = plan.sizings[expert.sizing].candidates
+    assert candidate.hours is not None
     green = used(plan, "green")
     assert green.delivered_gpu_hours == pytest.approx(candidate.hours * candidate.gpus)
     assert 0 < green.delivered_gpu_hours < green.gpu_hours
@@ -281,7 +287,7 @@ def changed(model, **changes):
 
 def with_team(plan, name, **changes):
     teams = tuple(
-        changed(use, **changes) if use.team == name else use for use in plan.chargeback.teams
+        changed(use, **changes) if use.team == name else use for use in charged_by(plan).teams
     )
     return changed(plan, chargeback=changed(plan.chargeback, teams=teams))
 
@@ -415,9 +421,9 @@ def test_charges_add_up_to_the_cost_whatever_is_planned(packer, needs, names, po
     if plan.chargeback is None:
         assert not any(teams.values())
         return
-    charged = sum(use.cost_cents for use in plan.chargeback.teams)
+    charged = sum(use.cost_cents for use in charged_by(plan).teams)
     assert charged + sum(plan.chargeback.idle_cents) == plan.proof.cost_cents
     if policy == "spread" and any(sum(job.units) for job in jobs):
         assert not any(plan.chargeback.idle_cents)
-    rates = [Fraction(use.cost_cents) for use in plan.chargeback.teams if sum(use.gpus)]
+    rates = [Fraction(use.cost_cents) for use in charged_by(plan).teams if sum(use.gpus)]
     assert all(rate > 0 for rate in rates)
