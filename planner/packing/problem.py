@@ -15,11 +15,18 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 __all__ = [
+    "ALWAYS",
+    "WEEKS",
+    "WHOLE",
+    "Bundle",
     "Choice",
     "Demand",
+    "Division",
     "Layout",
     "Limit",
     "Lot",
+    "Member",
+    "Part",
     "Pool",
     "PriceTag",
     "Problem",
@@ -27,6 +34,7 @@ __all__ = [
     "RackSpace",
     "Racked",
     "Reserve",
+    "Run",
     "Shape",
     "Solution",
     "SpendLimit",
@@ -35,17 +43,65 @@ __all__ = [
 ]
 
 
+WEEKS = 13
+"""Weeks of a quarter, numbered from 0."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Run:
+    """For which weeks of its quarters a piece holds what it takes: consecutive ones."""
+
+    weeks: int
+    earliest: int
+    """First week in which it may start."""
+    until: int
+    """Week before which it must have ended; at most `WEEKS`."""
+
+
+ALWAYS = Run(WEEKS, 0, WEEKS)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Part:
+    """What a piece takes of one GPU that it shares with others."""
+
+    profile: str
+    """Partition of this profile, or empty: so much memory of a GPU that is not partitioned."""
+    memory_mb: int
+    """0 where a partition says it."""
+
+
+WHOLE = Part("", 0)
+"""No part of a GPU: whole ones."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Shape:
     """What one piece takes, or one node offers."""
 
     gpus: int
+    """Whole GPUs; 1 where it takes a part of one."""
     cpus: int
     memory_mb: int
     spans: bool = True
     """Whether a piece may take several whole nodes where a fabric joins them."""
     sites: tuple[str, ...] = ()
     """Sites that a unit may run at, sorted; empty: any."""
+    run: Run = ALWAYS
+    part: Part = WHOLE
+
+    @property
+    def bundles(self) -> bool:
+        """Whether its GPUs may be those of other pieces as well: at other weeks, or in parts."""
+        return self.run != ALWAYS or self.part != WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """One way to partition a GPU completely."""
+
+    slots: tuple[tuple[str, int], ...]
+    """(profile, first memory slice), by slice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +121,12 @@ class Pool:
     """Whether a piece may span whole nodes."""
     retired: tuple[int, ...] = ()
     """By quarter: owned nodes that are no longer in service; empty: none ever retires."""
+    divisions: tuple[Division, ...] = ()
+    """How a GPU may be partitioned; empty: not at all."""
+    shared_mb: int = 0
+    """Memory of one GPU that pieces may share without partitions; 0: they may not."""
+    mixes: bool = True
+    """Whether a node may hold partitioned GPUs beside others."""
 
     @property
     def name(self) -> str:
@@ -160,6 +222,8 @@ class Choice:
     shape: Shape
     copies: int = 1
     """Pieces of this shape that a unit takes, each on any pool of the GPU type."""
+    way: str = ""
+    """Name of the candidate that this is, among those of the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,15 +349,41 @@ class Status(StrEnum):
     """A limit was hit; the plan is feasible and the bound says how far from the best it can be."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Member:
+    """One piece in a bundle."""
+
+    demand: int
+    choice: int
+    week: int
+    """First week; 0 where it holds its GPUs all quarter."""
+    gpu: int
+    """First of its GPUs in the bundle, from 0."""
+    slot: int
+    """First memory slice of its partition; 0 where it has none."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Bundle:
+    """GPUs of one node that several pieces share, one after the other or side by side."""
+
+    gpus: int
+    members: tuple[Member, ...]
+    """Sorted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How one node is divided: (demand, choice, pieces)."""
+    """How one node is divided."""
 
     parts: tuple[tuple[int, int, int], ...]
+    """(demand, choice, pieces) that have whole GPUs to themselves all quarter."""
     count: int
     """How many times this layout is used."""
     span: int = 1
     """Whole nodes that one use takes; more than 1 only for a single piece that spans nodes."""
+    bundles: tuple[Bundle, ...] = ()
+    """GPUs that pieces share; empty where the layout spans nodes."""
 
 
 @dataclass(frozen=True, slots=True)
