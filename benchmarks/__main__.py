@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 PARTS = {
     "processes": "Whole processes",
+    "sizing": "Sizing one job",
     "catalogue": "Many jobs alike (seeds 0 / 1 / 2)",
     "naive": "Against a binary for each job and node",
     "quarterly": "Over four quarters (seeds 0 / 1 / 2)",
@@ -58,6 +59,10 @@ def _measure(part: str, *, quick: bool) -> Iterator[Row]:
         from benchmarks.processes import whole_processes  # noqa: PLC0415
 
         return whole_processes(() if quick else (20_000,))
+    if part == "sizing":
+        from benchmarks.sizing_runs import one_job  # noqa: PLC0415
+
+        return one_job()
     from benchmarks import portfolio_runs as runs  # noqa: PLC0415
 
     sizes = (20, 50, 100, 200, 500, 1000)

@@ -62,7 +62,7 @@ _COMPARISONS: dict[type, Callable[[Fraction, Fraction], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
-_FUNCTIONS: dict[str, tuple[Callable[..., Fraction | int], int | None]] = {
+_FUNCTIONS: dict[str, tuple[Callable[..., Fraction], int | None]] = {
     "min": (min, None),
     "max": (max, None),
     "ceil": (math.ceil, 1),
@@ -283,6 +283,7 @@ class _Compiler:
         if takes:
             (number,) = numbers
             return _Part(lambda bindings: Fraction(compute(number(bindings))), "number")
-        return _Part(
-            lambda bindings: Fraction(compute([number(bindings) for number in numbers])), "number"
-        )
+        if len(numbers) == 2:
+            first, second = numbers
+            return _Part(lambda bindings: compute(first(bindings), second(bindings)), "number")
+        return _Part(lambda bindings: compute(*[number(bindings) for number in numbers]), "number")

@@ -13,9 +13,9 @@ from planner.inputs.rule import Value, value_text
 from planner.inputs.rulecheck import PLACEHOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from planner.inputs.rule import Condition, Rule, RuleInput
+    from planner.inputs.rule import Rule, RuleInput
     from planner.inputs.rules import RuleBook
 
 __all__ = ["ASSUMED", "Derivation", "Known", "Reasoning"]
@@ -24,8 +24,7 @@ ASSUMED: Final = "assumed"
 """Origin of a value that nobody stated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """A value with its unit and where it comes from."""
 
     value: Value
@@ -34,9 +33,12 @@ class Known:
     """`job`, `catalog <id>`, `rule <id>`, `scenario`, `assumed` or `none` (no rule speaks)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Derivation:
-    """A value and how it came about; a plain fact has no rule."""
+    """A value and how it came about; a plain fact has no rule.
+
+    Never changed once made; not declared frozen, which would cost every sizing a tenth.
+    """
 
     known: Known
     rule: Rule | None = None
@@ -51,8 +53,8 @@ class _Open(NamedTuple):
     """A rule that the facts of the outermost situation leave open, and what they settled of it."""
 
     rule: Rule
-    conditions: tuple[tuple[str, Condition], ...]
-    """What is still to be decided."""
+    conditions: tuple[tuple[str, Callable[[Value | None], bool]], ...]
+    """What is still to be decided: names, and what tells whether their value will do."""
     assumed: tuple[str, ...]
     """What nobody stated and the settled conditions rest on."""
     names: frozenset[str]
@@ -98,12 +100,13 @@ class Reasoning:
 
         Raises InputError where two rules claim the same value, or a formula cannot be computed.
         """
-        if name not in self._derived:
-            if self._parent is None or name in self._own:
-                self._derived[name] = self._find(name)
-            else:
-                self._derived[name] = self._parent.derive(name)
-        return self._derived[name]
+        derived = self._derived
+        if name in derived:
+            return derived[name]
+        here = self._parent is None or name in self._own
+        found = self._find(name) if here else self._parent.derive(name)  # type: ignore[union-attr] # has one unless here
+        derived[name] = found
+        return found
 
     def value(self, name: str) -> Value | None:
         """Just the value, None where unknown."""
@@ -182,7 +185,7 @@ class Reasoning:
         return [one for one in speaking if not one.rule.fallback] or speaking
 
     def _speaks(self, opened: _Open) -> bool:
-        return all(condition.holds(self.value(name)) for name, condition in opened.conditions)
+        return all(holds(self.value(name)) for name, holds in opened.conditions)
 
     def _giving(self, name: str) -> tuple[_Open, ...]:
         """Rules that give `name` and that no fact of this outermost situation has silenced."""
@@ -198,11 +201,12 @@ class Reasoning:
         return self._opened[rule.id]
 
     def _settle(self, rule: Rule) -> _Open | None:
-        conditions, assumed = [], []
+        conditions: list[tuple[str, Callable[[Value | None], bool]]] = []
+        assumed: list[str] = []
         for name, condition in rule.applies.items():
             known = self._facts.get(name)
             if known is None:
-                conditions.append((name, condition))
+                conditions.append((name, condition.holds))
             elif not condition.holds(known.value):
                 return None
             elif known.origin == ASSUMED:
@@ -229,8 +233,7 @@ class Reasoning:
     def _may_speak(self, opened: _Open | None, undecided: frozenset[str]) -> bool:
         """Whether a rule can speak once these names, which change, are known."""
         return opened is not None and all(
-            name in undecided or condition.holds(self.value(name))
-            for name, condition in opened.conditions
+            name in undecided or holds(self.value(name)) for name, holds in opened.conditions
         )
 
     def _largest_floor(self, name: str, speaking: Sequence[_Open]) -> Derivation | None:

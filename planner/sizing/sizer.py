@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.sizing.candidate import Rejection, SizedJob, Sizing
@@ -108,7 +107,7 @@ class Sizer:
         """What is known of a job before a GPU type is chosen."""
         facts = self._settings | job_facts(job, self._catalog)
         for name, origin in (origins or {}).items():
-            facts[name] = replace(facts[name], origin=origin)
+            facts[name] = facts[name]._replace(origin=origin)
         if self._calibration is not None and job.tune is not None:
             factor = self._calibration.factor(job.tune.method)
             facts["memory_calibration"] = Known(factor, "ratio", "measured runs")

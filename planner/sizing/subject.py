@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -39,7 +38,7 @@ def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
         stated = _fixed(job.fixed)
     facts = _known(stated, "job")
     left_open = _left_open(job)
-    facts |= {name: replace(facts[name], origin=ASSUMED) for name in left_open & facts.keys()}
+    facts |= {name: facts[name]._replace(origin=ASSUMED) for name in left_open & facts.keys()}
     about = job.tune or job.serve
     if about is not None and about.model is not None:
         facts |= _model_facts(about.model, catalog)

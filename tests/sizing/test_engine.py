@@ -95,9 +95,8 @@ def test_what_depends_on_a_closer_situation_is_derived_there():
 
 
 def test_a_users_rule_replaces_a_shipped_one_by_id(sizer, rules):
-    doubled = rules.rules["serving/plain"].model_copy(
-        update={"formula": "parameters_b * 4 + 0 * weight_bits"}
-    )
+    shipped = rules.rules["serving/plain"].model_dump(exclude_unset=True)
+    doubled = Rule.model_validate(shipped | {"formula": "parameters_b * 4 + 0 * weight_bits"})
     book = RuleBook.of([*rules.rules.values(), doubled])
     sizing = sizer(book=book).size(Job.model_validate({"serve": {"parameters_b": 10}}))
     assert sizing.candidates[0].gpu_memory_mb == 40_000
