@@ -97,6 +97,16 @@ class GpuType(Frozen):
     """Partition sizes by profile name; empty where the GPU cannot be partitioned."""
     mig_source: str | None = None
 
+    @property
+    def memory_slices(self) -> int:
+        """Into how many its memory is divided; 0 where the GPU cannot be partitioned."""
+        ends = (
+            start + profile.memory_slices
+            for profile in self.mig_profiles.values()
+            for start in profile.placement_starts
+        )
+        return max(ends, default=0)
+
 
 class NodeType(Frozen):
     """A server as it would be bought: its GPUs, host and facility needs."""

@@ -13,7 +13,10 @@ from pydantic_core import core_schema
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
 
-__all__ = ["Quarter"]
+__all__ = ["WEEKS", "Quarter"]
+
+WEEKS = 13
+"""Weeks of a quarter, into which it is divided evenly."""
 
 _WRITTEN = re.compile(r"(?P<year>[0-9]{4})-?Q(?P<number>[1-4])")
 _FIRST_YEAR, _LAST_YEAR = 2000, 2100

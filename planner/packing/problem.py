@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from planner.inputs.quarter import WEEKS
+
 if TYPE_CHECKING:
     from fractions import Fraction
 
@@ -43,15 +45,12 @@ __all__ = [
 ]
 
 
-WEEKS = 13
-"""Weeks of a quarter, numbered from 0."""
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class Run:
-    """For which weeks of its quarters a piece holds what it takes: consecutive ones."""
+    """For which weeks of its quarters, counted from 0, a piece holds what it takes."""
 
     weeks: int
+    """Consecutive ones."""
     earliest: int
     """First week in which it may start."""
     until: int
