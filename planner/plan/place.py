@@ -214,7 +214,7 @@ def _node_uses(
     seats: Seats,
     gpu_types: Mapping[str, GpuType],
 ) -> tuple[NodeUse, ...]:
-    """Who holds each node, nodes in the fleet's order, occupants by GPU number, week and slice."""
+    """Who holds each node, nodes in the fleet's order, occupants by first GPU, week and slice."""
     problem = translation.problem
     occupants: dict[int, list[Occupant]] = defaultdict(list)
     for (demand, position, replica), seat in seats.items():
@@ -247,9 +247,9 @@ def _node_uses(
     )
 
 
-def _in_order(one: Occupant) -> tuple[tuple[int, ...], int, int]:
+def _in_order(one: Occupant) -> tuple[int, int, int]:
     first = one.part.first if one.part else None
-    return one.gpus, one.held_weeks.start, first or 0
+    return one.gpus[0], one.held_weeks.start, first or 0
 
 
 def _part(

@@ -86,6 +86,13 @@ class View:
             found.append(seats)
         return tuple(found)
 
+    def uses(self) -> Iterator[tuple[str, Node, tuple[Occupant, ...]]]:
+        """Quarter, node and who holds it; nodes that do not exist have their own check."""
+        for label, uses in zip(self.labels, self.plan.placements, strict=True):
+            for use in uses:
+                if use.node in self.nodes:
+                    yield label, self.nodes[use.node], use.occupants
+
     @cached_property
     def _candidates(self) -> dict[str, dict[str, Candidate]]:
         """By sizing, then by GPU type."""
