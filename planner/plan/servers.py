@@ -78,12 +78,14 @@ class Occupant(Frozen):
     @property
     def gpus_at_once(self) -> Fraction:
         """GPUs that it holds in each of its weeks; a part of one counts by its share."""
-        return len(self.gpus) * (self.part.share if self.part else Fraction(1))
+        gpus = len(self.gpus)
+        return gpus * self.part.share if self.part else Fraction(gpus)
 
     @property
     def gpu_quarters(self) -> Fraction:
         """GPUs that it holds on the average of the quarter."""
-        return self.gpus_at_once * Fraction(len(self.held_weeks), WEEKS)
+        held = self.gpus_at_once
+        return held * Fraction(len(self.held_weeks), WEEKS) if self.weeks else held
 
     @property
     def piece(self) -> tuple[str, int, int]:

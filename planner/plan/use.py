@@ -109,9 +109,10 @@ def _figures(
 
 def _at_peak(
     occupants: Sequence[Occupant], amount: Callable[[Occupant], int | Fraction]
-) -> Fraction:
+) -> int | Fraction:
     """The sum of what is held in the week in which it is largest."""
-    always, by_week = Fraction(0), [Fraction(0)] * WEEKS
+    always: int | Fraction = 0
+    by_week: list[int | Fraction] = [0] * WEEKS
     for occupant in occupants:
         held = amount(occupant)
         if occupant.weeks is None:
