@@ -4,7 +4,8 @@ PlannerError                 one clear sentence, no traceback; carries its exit 
 ├── InputError         (2)   one or more findings in files or options, each with its place
 ├── InfeasibleError    (3)   proved: no plan exists; carries the reasons
 ├── LimitError         (4)   a limit was hit before any plan was found
-└── CheckError         (5)   the answer failed the independent check; nothing is printed as a plan
+├── CheckError         (5)   the answer failed the independent check; nothing is printed as a plan
+└── DisagreementError  (5)   another solver refutes what was proved; nothing is printed as a plan
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from enum import IntEnum
 
 __all__ = [
     "CheckError",
+    "DisagreementError",
     "ExitCode",
     "Finding",
     "InfeasibleError",
@@ -101,3 +103,16 @@ class CheckError(PlannerError):
     def __init__(self, violations: tuple[str, ...]) -> None:
         super().__init__("the plan failed its independent check\n" + "\n".join(violations))
         self.violations = violations
+
+
+class DisagreementError(PlannerError):
+    """Another solver has a solution where the first one proved that there is none."""
+
+    exit_code = ExitCode.UNVERIFIED
+
+    def __init__(self, headline: str, reasons: tuple[str, ...], files: dict[str, str]) -> None:
+        super().__init__("\n".join((headline, *reasons)))
+        self.headline = headline
+        self.reasons = reasons
+        self.files = files
+        """By name: the program and each solver's answer, for whoever looks into it."""

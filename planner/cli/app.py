@@ -22,6 +22,7 @@ COMMANDS = {
     "rules": "planner.cli.knowledge",
     "catalog": "planner.cli.knowledge",
     "schema": "planner.cli.check",
+    "doctor": "planner.cli.doctor",
 }
 """Command and the module that has a function of its name, in the order in which users meet them."""
 

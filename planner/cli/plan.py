@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from planner.cli.options import SHARE, catalog_option, rules_option
 from planner.cli.screen import print_document, print_exact
-from planner.errors import ExitCode, Finding, InputError
+from planner.errors import DisagreementError, ExitCode, Finding, InputError
 
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
@@ -32,6 +32,7 @@ _PLAN_JSON, _PLAN_MD = "plan.json", "plan.md"
 @rules_option
 @click.option(
     "--gap",
+    "asked_gap",
     type=SHARE,
     default="0.01%",
     show_default=True,
@@ -39,11 +40,17 @@ _PLAN_JSON, _PLAN_MD = "plan.json", "plan.md"
 )
 @click.option(
     "--time-limit",
+    "time_limit_s",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
     metavar="SECONDS",
     help="When to stop looking for a better plan or bound.",
+)
+@click.option(
+    "--crosscheck",
+    is_flag=True,
+    help="Ask other solvers for the bound again, each for as long as the time limit.",
 )
 @click.option(
     "--format",
@@ -56,18 +63,19 @@ _PLAN_JSON, _PLAN_MD = "plan.json", "plan.md"
 @click.pass_context
 def plan(
     ctx: click.Context,
+    /,
     scenario: Path,
     out: Path | None,
     catalog: tuple[Path, ...],
     rules: tuple[Path, ...],
-    gap: float,
-    time_limit: float,
     format_: str,
+    **how: Any,  # noqa: ANN401 - click's values
 ) -> None:
     """Plan a scenario: what to buy or rent when, what runs where, what it costs, and the proof.
 
     Exit code 0: proved within the asked gap. 4: a limit was hit, the plan says how far it may be
-    from the best. 3: no plan exists, with the reasons. 5: the plan failed its check, none is shown.
+    from the best. 3: no plan exists, with the reasons. 5: the plan failed its check, or another
+    solver refutes the proof; then no plan is shown.
     """
     from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.inputs.load import load_inputs  # noqa: PLC0415
@@ -78,8 +86,12 @@ def plan(
     inputs = load_inputs(scenario, catalog=catalog, rules=rules)
     if out is not None:
         _require_no_input_overwritten(out, scenario, inputs, (*catalog, *rules))
-    with Progress() as progress:
-        made = make_plan(inputs, asked_gap=gap, time_limit_s=time_limit, progress=progress)
+    try:
+        with Progress() as progress:
+            made = make_plan(inputs, progress=progress, **how)
+    except DisagreementError as error:
+        _write_files(out or Path(), error.files)
+        raise
     if out is not None:
         _write(made, out)
     _print(made, format_)
@@ -110,15 +122,21 @@ def _require_no_input_overwritten(
 
 
 def _write(made: Plan, out: Path) -> None:
-    from planner.plan.store import dumps, write_atomically  # noqa: PLC0415
+    from planner.plan.store import dumps  # noqa: PLC0415
+
+    _write_files(out, {_PLAN_JSON: dumps(made), _PLAN_MD: _markdown(made)})
+
+
+def _write_files(out: Path, files: dict[str, str]) -> None:
+    from planner.plan.store import write_atomically  # noqa: PLC0415
 
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(Finding(f"cannot be made: {error.strerror}", file=str(out))) from None
-    write_atomically(out / _PLAN_JSON, dumps(made))
-    write_atomically(out / _PLAN_MD, _markdown(made))
-    click.echo(f"wrote {out / _PLAN_JSON} and {out / _PLAN_MD}", err=True)
+    for name, text in files.items():
+        write_atomically(out / name, text)
+    click.echo(f"wrote {' and '.join(str(out / name) for name in files)}", err=True)
 
 
 def _print(made: Plan, format_: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from planner.packing.answer import answer
+from planner.packing.crosscheck import Claim, require_agreement, second_opinions
 from planner.packing.overquota import explain_overquota
 from planner.packing.overspend import explain_overspent, without_budgets
 from planner.packing.search import Infeasible, search
@@ -27,19 +29,34 @@ def solve(
     *,
     asked_gap: float = 1e-4,
     time_limit_s: float = 60.0,
+    crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Solution:
     """Pack a portfolio at least cost, to a relative gap, within a time in seconds.
 
-    Raises InfeasibleError with the reasons in the user's words, and LimitError where time ends
-    before any plan is found.
+    With `crosscheck` other solvers are asked for the bound again, or whether there is no plan, each
+    within the same time. Raises InfeasibleError with the reasons in the user's words, LimitError
+    where time ends before any plan is found, DisagreementError where another solver refutes it.
     """
     problem = translation.problem
+    ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
     try:
         found = search(problem, asked_gap=asked_gap, time_limit_s=time_limit_s, progress=progress)
     except Infeasible as proved:
+        if crosscheck:
+            require_agreement(ask, Claim(proved.counts.program, proved.relaxed, None))
         raise _why(translation, proved.counts) from None
-    return answer(problem, found, asked_gap)
+    solution = answer(problem, found, asked_gap)
+    if not crosscheck:
+        return solution
+    claim = Claim(
+        found.counts.program,
+        found.relaxed,
+        found.bound_cents,
+        problem.fixed_cost_cents,
+        found.values,
+    )
+    return replace(solution, opinions=require_agreement(ask, claim))
 
 
 def _why(translation: Translation, counts: Counts) -> InfeasibleError:

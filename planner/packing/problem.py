@@ -16,6 +16,8 @@ from planner.inputs.quarter import WEEKS
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from planner.packing.crosscheck import Opinion
+
 __all__ = [
     "ALWAYS",
     "WEEKS",
@@ -421,6 +423,8 @@ class Solution:
     """quarter × rack space: the racks in use."""
     reserved: tuple[tuple[int, ...], ...] = ()
     """supply × quarter of entry; empty where nothing is."""
+    opinions: tuple[Opinion, ...] = ()
+    """What other solvers say of the bound, where they were asked."""
 
     def entering(self, supply: int, quarter: int) -> int:
         """Nodes of an offer that enter service in a quarter, in whatever way."""

@@ -62,10 +62,14 @@ _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure
     """Proved: the counting program has no solution, so neither has the packing."""
 
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: Counts, relaxed: frozenset[int] | None = None) -> None:
         super().__init__()
         self.counts = counts
         """The program without a solution, with every cut that was found."""
+        self.relaxed = frozenset(range(len(counts.program.variables)))
+        """Variables that may be fractional, and still there is none; all unless told otherwise."""
+        if relaxed is not None:
+            self.relaxed = relaxed
 
 
 @dataclass(slots=True)
@@ -83,6 +87,8 @@ class Found:
     """By pool: what the patterns' indices mean."""
     rounds: int = 0
     cuts: int = 0
+    relaxed: frozenset[int] = frozenset()
+    """Variables that were fractional where the bound was won."""
 
     def closed(self, gap: float) -> bool:
         """Whether cost and bound are within the relative gap."""
@@ -182,12 +188,13 @@ class _Search:
             relaxed=relaxed,
         )
         if answer.outcome is Outcome.INFEASIBLE:
-            raise Infeasible(self._counts)
+            raise Infeasible(self._counts, relaxed)
         exact = answer.outcome is Outcome.OPTIMAL and not limited
         bound = answer.objective if exact else answer.bound
         if bound > float("-inf"):
             cents = round(bound * CENTS_PER_UNIT) + self._problem.fixed_cost_cents
-            self._found.bound_cents = max(self._found.bound_cents, cents)
+            if cents > self._found.bound_cents:
+                self._found.bound_cents, self._found.relaxed = cents, relaxed
         return answer if answer.values else None
 
     def _on_bound(self, bounded: Answer) -> bool:

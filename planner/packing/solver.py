@@ -1,4 +1,4 @@
-"""The seam to the solvers: the only module that knows PuLP and HiGHS.
+"""The seam to the solvers: the only module that knows PuLP, HiGHS and CBC.
 
 PuLP 3 says "Optimal" for an answer that was merely stopped by its limit, so the status, the bound
 and the values are read from HiGHS itself, and nothing is believed that HiGHS does not call proved.
@@ -6,9 +6,11 @@ and the values are read from HiGHS itself, and nothing is believed that HiGHS do
 
 from __future__ import annotations
 
+import tempfile
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import highspy
@@ -27,8 +29,11 @@ __all__ = [
     "Duals",
     "LinearMaster",
     "Outcome",
+    "cbc_version",
+    "mps_text",
     "solve_integer",
     "solve_linear",
+    "solve_with_cbc",
     "solver_version",
 ]
 
@@ -79,6 +84,11 @@ def solver_version() -> str:
     return f"HiGHS {model.version()} through PuLP {pulp.__version__}"
 
 
+def cbc_version() -> str:
+    """`CBC of PuLP 3.3.2`."""
+    return f"CBC of PuLP {pulp.__version__}"
+
+
 class _WatchedHighs(pulp.HiGHS):  # type: ignore[misc]
     """PuLP's HiGHS, run beside a watch: it can be interrupted, and does not overshoot its limit."""
 
@@ -112,8 +122,11 @@ def solve_integer(
     relative_gap: float = 0.0,
     node_limit: int | None = None,
     relaxed: frozenset[int] = frozenset(),
+    presolve: bool = True,
 ) -> Answer:
     """Minimize an integer program on one thread; `relaxed` variables may be fractional.
+
+    Without `presolve` HiGHS goes another way through the program, mostly a slower one.
 
     Raises LimitError if the solver crashes or does not stop.
     """
@@ -126,6 +139,7 @@ def solve_integer(
         gapAbs=0.0,
         random_seed=0,
         **({} if node_limit is None else {"mip_max_nodes": node_limit}),
+        **({} if presolve else {"presolve": "off"}),
         **(_TIGHT if any(row.exact for row in program.rows) else {}),
     )
     try:
@@ -133,6 +147,48 @@ def solve_integer(
     except pulp.PulpError as error:
         raise LimitError(f"the solver failed: {error}") from error
     return _read(problem.solverModel, columns)
+
+
+def solve_with_cbc(
+    program: Program, *, time_limit_s: float, relaxed: frozenset[int] = frozenset()
+) -> Answer:
+    """Minimize the same with CBC, as PuLP brings it; LimitError if it cannot be run.
+
+    What CBC found within its time without a proof has no bound: PuLP does not read it.
+    """
+    problem, columns = _pulp_problem(program, relaxed)
+    # `PULP_CBC_CMD` itself announces its end with PuLP 4; the program that it runs is what counts.
+    solver = pulp.COIN_CMD(
+        path=pulp.PULP_CBC_CMD.pulp_cbc_path,
+        msg=False,
+        threads=1,
+        gapRel=0.0,
+        timeLimit=max(time_limit_s, 0.01),
+    )
+    try:
+        problem.solve(solver)
+    except (pulp.PulpError, OSError) as error:
+        raise LimitError(f"CBC failed: {error}") from error
+    if problem.status == pulp.LpStatusInfeasible:
+        return Answer(Outcome.INFEASIBLE, (), float("inf"), float("inf"))
+    proved = problem.sol_status == pulp.LpSolutionOptimal
+    if not proved and problem.sol_status != pulp.LpSolutionIntegerFeasible:
+        return Answer(Outcome.NOTHING, (), float("inf"), float("-inf"))
+    values = tuple(float(column.value() or 0.0) for column in columns)
+    objective = sum(
+        variable.cost * value for variable, value in zip(program.variables, values, strict=True)
+    )
+    bound = objective if proved else float("-inf")
+    return Answer(Outcome.OPTIMAL if proved else Outcome.FEASIBLE, values, objective, bound)
+
+
+def mps_text(program: Program, relaxed: frozenset[int] = frozenset()) -> str:
+    """The program in the format that every solver reads: columns v0, v1, and rows r0, r1 on."""
+    problem, _ = _pulp_problem(program, relaxed)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.mps"
+        problem.writeMPS(str(path))
+        return path.read_text(encoding="utf-8")
 
 
 def _pulp_problem(program: Program, relaxed: frozenset[int]) -> tuple[Any, list[Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from planner.packing.crosscheck import Verdict
 from planner.plan.breakeven import break_evens
 from planner.plan.budgets import budget_uses
 from planner.plan.chargeback import chargeback
@@ -13,7 +14,7 @@ from planner.plan.fleet import build_fleet, quarters_of, with_racks
 from planner.plan.jobs import planned_jobs, stored_assets
 from planner.plan.notes import assumption_notes, warning_notes
 from planner.plan.place import place
-from planner.plan.plan import FORMAT, Plan, Proof
+from planner.plan.plan import FORMAT, Plan, Proof, SecondOpinion
 from planner.plan.provenance import provenance, rules_used
 from planner.plan.racks import racks_by_node
 from planner.plan.sites import site_uses
@@ -23,6 +24,7 @@ from planner.plan.use import pool_uses
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
+    from planner.packing.crosscheck import Opinion
     from planner.sizing.candidate import SizedJob
 
 __all__ = ["assemble"]
@@ -94,4 +96,13 @@ def _proof(solution: Solution, bound_terms: tuple[tuple[str, int], ...], asked_g
         method=solution.method,
         checks=(),
         bound_terms=bound_terms,
+        second_opinions=tuple(_second_opinion(one) for one in solution.opinions),
+    )
+
+
+def _second_opinion(opinion: Opinion) -> SecondOpinion:
+    confirmed = opinion.verdict is Verdict.CONFIRMED
+    said = {"solver": opinion.solver, "verdict": opinion.verdict.value}
+    return SecondOpinion.model_validate(
+        said | {"bound_cents": opinion.reached_cents if confirmed else None}
     )

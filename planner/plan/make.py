@@ -27,13 +27,15 @@ def make_plan(
     *,
     asked_gap: float = 1e-4,
     time_limit_s: float = 60.0,
+    crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Plan:
     """Make a checked plan of least net present cost.
 
-    `asked_gap` is the relative gap that counts as proved. Raises InfeasibleError where no plan
-    exists, LimitError where the time ends before one is found, CheckError where the independent
-    check disagrees.
+    `asked_gap` is the relative gap that counts as proved; with `crosscheck` other solvers are asked
+    for the bound again. Raises InfeasibleError where no plan exists, LimitError where the time ends
+    before one is found, CheckError where the independent check disagrees, DisagreementError where
+    another solver does.
     """
     say = progress or (lambda _: None)
     say("sizing jobs")
@@ -43,7 +45,13 @@ def make_plan(
     if stuck:
         everywhere = _sized(inputs, None)
         require_eligible(tuple(job for job in everywhere if job.name in stuck), translation)
-    solution = solve(translation, asked_gap=asked_gap, time_limit_s=time_limit_s, progress=progress)
+    solution = solve(
+        translation,
+        asked_gap=asked_gap,
+        time_limit_s=time_limit_s,
+        crosscheck=crosscheck,
+        progress=progress,
+    )
     say("placing units on nodes")
     plan = assemble(
         inputs, jobs, translation, solution, asked_gap=asked_gap, solver=solver_version()

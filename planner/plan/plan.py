@@ -31,12 +31,23 @@ __all__ = [
     "Proof",
     "Provenance",
     "RuleUse",
+    "SecondOpinion",
     "SiteUse",
     "SparePrice",
 ]
 
 FORMAT = "1.0"
 """Minor: additive. Major: readers refuse."""
+
+
+class SecondOpinion(Frozen):
+    """What another solver says of the bound."""
+
+    solver: str
+    verdict: Literal["confirmed", "undecided", "unfounded"]
+    """`undecided`: its time ended. `unfounded`: it disagrees, and its own answer is wrong."""
+    bound_cents: int | None
+    """What no plan costs less than, by its own account; None unless confirmed."""
 
 
 class Proof(Frozen):
@@ -55,6 +66,8 @@ class Proof(Frozen):
     """What the independent check confirmed, a sentence each."""
     bound_terms: tuple[tuple[str, int], ...]
     """The bound, term by term, cents, adding up exactly: `job price tags` first, then the rest."""
+    second_opinions: tuple[SecondOpinion, ...] = ()
+    """Of other solvers, where they were asked (`planner plan --crosscheck`)."""
 
 
 class Acquisition(Frozen):

@@ -9,7 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.errors import CheckError, InfeasibleError, InputError, PlannerError
+from planner.errors import CheckError, DisagreementError, InfeasibleError, InputError, PlannerError
 from planner.report.format import ascii_only, count_of, visible
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def draw_error(error: PlannerError, pen: Pen) -> str:
         return pen.finish(_infeasible(error, pen))
     if isinstance(error, CheckError):
         return pen.finish(_unverified(error, pen))
+    if isinstance(error, DisagreementError):
+        return pen.finish(_disagreement(error, pen))
     return pen.finish([f"{pen.red('error:')} {_lines_of(str(error))}"])
 
 
@@ -128,6 +130,15 @@ def _unverified(error: CheckError, pen: Pen) -> list[str]:
         *(f"  {visible(violation)}" for violation in error.violations),
         f"{pen.cyan('hint:')} this is a fault of the planner, not of your files: "
         "report it with the scenario",
+    ]
+
+
+def _disagreement(error: DisagreementError, pen: Pen) -> list[str]:
+    return [
+        f"{pen.red('error:')} {visible(error.headline)}, so nothing is printed as a plan",
+        *(f"  {visible(reason)}" for reason in error.reasons),
+        f"{pen.cyan('hint:')} {' and '.join(error.files)} hold the program and every answer; "
+        "`planner doctor` says whether this installation can be trusted",
     ]
 
 

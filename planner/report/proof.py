@@ -11,7 +11,7 @@ from planner.report.format import count_of, gap_percent, listed, money
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.plan.plan import Plan, RuleUse
+    from planner.plan.plan import Plan, RuleUse, SecondOpinion
 
 __all__ = ["proof_section", "rules_section"]
 
@@ -30,6 +30,7 @@ def proof_section(plan: Plan, *, every_check: bool) -> tuple[Block, ...]:
             f"Gap {gap_percent(proof.gap)} (asked: {gap_percent(proof.asked_gap)})."
         ),
         Paragraph(f"Method: {proof.method}", tone="faint"),
+        *_second_opinions(proof.second_opinions),
         Table(
             (Column("The bound adds up from", wraps=True), Column("USD", "right")),
             tuple((name, money(cents)) for name, cents in proof.bound_terms),
@@ -48,6 +49,23 @@ def proof_section(plan: Plan, *, every_check: bool) -> tuple[Block, ...]:
         ),
     ]
     return tuple(blocks)
+
+
+def _second_opinions(opinions: Sequence[SecondOpinion]) -> tuple[Block, ...]:
+    if not opinions:
+        return ()
+    return (
+        Paragraph("Other solvers were asked for the bound again:"),
+        Bullets(tuple(f"{one.solver}: {_opinion(one)}" for one in opinions)),
+    )
+
+
+def _opinion(one: SecondOpinion) -> str:
+    if one.verdict == "confirmed":
+        return f"confirmed, no plan costs less than {money(one.bound_cents or 0)}"
+    if one.verdict == "undecided":
+        return "undecided, its time ended before it could say"
+    return "disagrees without ground: what it says contradicts the program itself"
 
 
 def _made_by(plan: Plan) -> str:

@@ -1,0 +1,201 @@
+"""A second opinion on what the solver claims: that no plan costs less, or that there is none.
+
+The program of the claim is solved again in other ways: by HiGHS without presolve, where most of its
+known wrong answers came from, and by CBC. A better solution from either is believed only if it
+keeps every row of the program, counted again in fractions; then the claim is refuted.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from fractions import Fraction
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from planner.errors import DisagreementError, LimitError
+from planner.packing.counts import CENTS_PER_UNIT
+from planner.packing.solver import (
+    Outcome,
+    cbc_version,
+    mps_text,
+    solve_integer,
+    solve_with_cbc,
+    solver_version,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from planner.packing.program import Program
+    from planner.packing.solver import Answer
+
+__all__ = ["Claim", "Opinion", "Verdict", "keeps_rows", "require_agreement", "second_opinions"]
+
+_TOLERANCE = 1e-6
+"""Relative: objectives and rows of floating-point solvers agree no closer than this."""
+
+
+class Verdict(StrEnum):
+    """What a second opinion makes of a claim."""
+
+    CONFIRMED = "confirmed"
+    UNDECIDED = "undecided"
+    """Its time ended before it could say."""
+    UNFOUNDED = "unfounded"
+    """It disagrees, and what it says is wrong: its solution breaks a row, or ours breaks none."""
+    REFUTED = "refuted"
+    """It has a solution that the claim says cannot exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is said of a program."""
+
+    program: Program
+    relaxed: frozenset[int]
+    """Variables that may be fractional in it."""
+    bound_cents: int | None
+    """No solution costs less; None: there is no solution."""
+    fixed_cents: int = 0
+    """Cost that the program leaves out, as nothing in it changes it."""
+    known: tuple[float, ...] = ()
+    """Whole values of a solution, where one is known."""
+
+    def cents(self, objective: float) -> int:
+        """What an objective of the program costs."""
+        return round(objective * CENTS_PER_UNIT) + self.fixed_cents
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What one solver says of a claim."""
+
+    solver: str
+    verdict: Verdict
+    reached_cents: int | None = None
+    """Its bound, or where it disagrees the cost of its solution; None: it finds no solution, or
+    nothing at all (`undecided`)."""
+    values: tuple[float, ...] = ()
+    """Its solution, where it disagrees."""
+
+
+def require_agreement(
+    ask: Callable[[Claim], tuple[Opinion, ...]], claim: Claim
+) -> tuple[Opinion, ...]:
+    """Ask about a claim; raises DisagreementError where it is refuted, with all that was said."""
+    opinions = ask(claim)
+    refuted = [one for one in opinions if one.verdict is Verdict.REFUTED]
+    if not refuted:
+        return opinions
+    answers = {
+        "solver": solver_version(),
+        "bound_cents": claim.bound_cents,
+        "values": claim.known,
+        "answers": [asdict(one) for one in opinions],
+        "fractional": sorted(claim.relaxed),
+        "columns": [variable.name for variable in claim.program.variables],
+        "rows": [row.name for row in claim.program.rows],
+    }
+    if claim.bound_cents is None:
+        proved, should = "that no plan exists", "there should be none"
+    else:
+        bound = f"{claim.bound_cents / 100:,.2f} USD"
+        proved, should = f"that no plan costs less than {bound}", f"the bound is {bound}"
+    raise DisagreementError(
+        f"{solver_version()} proved {proved}, and another solver refutes it",
+        tuple(
+            f"{one.solver} has a solution at {(one.reached_cents or 0) / 100:,.2f} USD that keeps "
+            f"every row of the program; {should}"
+            for one in refuted
+        ),
+        {
+            "disagreement.mps": mps_text(claim.program, claim.relaxed),
+            "disagreement.json": json.dumps(answers, indent=2) + "\n",
+        },
+    )
+
+
+def second_opinions(
+    claim: Claim, *, time_limit_s: float, progress: Callable[[str], None] | None = None
+) -> tuple[Opinion, ...]:
+    """Ask HiGHS without presolve, then CBC, each for at most so many seconds."""
+    program, relaxed = claim.program, claim.relaxed
+    ways: tuple[tuple[str, Callable[[], Answer]], ...] = (
+        (
+            f"{solver_version()}, without presolve",
+            lambda: solve_integer(
+                program, time_limit_s=time_limit_s, relaxed=relaxed, presolve=False
+            ),
+        ),
+        (
+            cbc_version(),
+            lambda: solve_with_cbc(program, time_limit_s=time_limit_s, relaxed=relaxed),
+        ),
+    )
+    opinions = []
+    for name, solve in ways:
+        if progress:
+            progress(f"asking {name}")
+        opinions.append(_opinion(claim, name, solve))
+    return tuple(opinions)
+
+
+def _opinion(claim: Claim, name: str, solve: Callable[[], Answer]) -> Opinion:
+    try:
+        answer = solve()
+    except LimitError:
+        return Opinion(name, Verdict.UNDECIDED)
+    if answer.outcome is Outcome.INFEASIBLE:
+        return Opinion(name, _of_none(claim))
+    least = float("inf")
+    if claim.bound_cents is not None:
+        least = claim.bound_cents - max(1.0, _TOLERANCE * abs(claim.bound_cents))
+    if answer.values and (cents := claim.cents(answer.objective)) < least:
+        kept = keeps_rows(claim.program, answer.values, claim.relaxed)
+        return Opinion(name, Verdict.REFUTED if kept else Verdict.UNFOUNDED, cents, answer.values)
+    if isfinite(answer.bound) and (cents := claim.cents(answer.bound)) >= least:
+        return Opinion(name, Verdict.CONFIRMED, cents)
+    return Opinion(name, Verdict.UNDECIDED)
+
+
+def _of_none(claim: Claim) -> Verdict:
+    """What it means that a solver finds no solution at all."""
+    if claim.bound_cents is None:
+        return Verdict.CONFIRMED
+    kept = claim.known and keeps_rows(claim.program, claim.known, frozenset())
+    return Verdict.UNFOUNDED if kept else Verdict.UNDECIDED
+
+
+def keeps_rows(program: Program, values: Sequence[float], relaxed: frozenset[int]) -> bool:
+    """Whether values keep every bound and row, summed in fractions.
+
+    Whole variables are taken at the nearest whole number. Rows of whole variables alone must hold
+    to a part in 10^9 of their terms, as their factors are rounded; others to the tolerance of the
+    solver.
+    """
+    exact = [
+        Fraction(round(value)) if variable.integer and index not in relaxed else Fraction(value)
+        for index, (variable, value) in enumerate(zip(program.variables, values, strict=True))
+    ]
+    for variable, value in zip(program.variables, exact, strict=True):
+        slack = _slack((value,), whole=False)
+        low, high = Fraction(variable.lower), variable.upper
+        if value < low - slack or (high is not None and value > Fraction(high) + slack):
+            return False
+    for row in program.rows:
+        terms = [Fraction(factor) * exact[index] for index, factor in row.terms]
+        whole = all(
+            program.variables[index].integer and index not in relaxed for index, _ in row.terms
+        )
+        over = sum(terms, Fraction(0)) - Fraction(row.right)
+        slack = _slack((*terms, Fraction(row.right)), whole=whole)
+        if (row.sense != ">=" and over > slack) or (row.sense != "<=" and over < -slack):
+            return False
+    return True
+
+
+def _slack(terms: Sequence[Fraction], *, whole: bool) -> Fraction:
+    largest = max((abs(term) for term in terms), default=Fraction(0))
+    return max(Fraction(1), largest) * Fraction(1, 10**9 if whole else 10**6)
