@@ -36,6 +36,9 @@ __all__ = ["size"]
     help="Your own measured runs (CSV): they correct the expected peaks.",
 )
 @click.option("--headroom", metavar="SHARE", help="Share of GPU memory kept free, such as 10%.")
+@click.option("--mig", is_flag=True, help="Serving: on MIG partitions as well.")
+@click.option("--shared-gpus", is_flag=True, help="Serving: beside others on a GPU as well.")
+@click.option("--weeks", is_flag=True, help="Tuning: weeks of a run, on more and more GPUs.")
 @click.option("--gpu-type", multiple=True, metavar="ID", help="Only this GPU type. Repeatable.")
 @click.option("--sums", is_flag=True, help="Show every sum for each GPU type.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole sizing as JSON.")
@@ -49,7 +52,8 @@ def size(sums: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - cli
     model = _configured(given)
     if model is not None:
         given["model"] = model[0]
-    job, policies = described_job(given), _policies(given["headroom"])
+    job, policies = described_job(given), _policies(given)
+    _require_effect(job, given)
 
     from planner.inputs.load import load_catalog, load_rules  # noqa: PLC0415
     from planner.inputs.measured import read_measurements  # noqa: PLC0415
@@ -89,12 +93,37 @@ def _configured(given: Mapping[str, Any]) -> tuple[str, Model] | None:
     return read_model_config(given["config"])
 
 
-def _policies(headroom: str | None) -> Policies:
+def _policies(given: Mapping[str, Any]) -> Policies:
     from planner.inputs.diagnostics import validate_values  # noqa: PLC0415
     from planner.inputs.scenario import Policies  # noqa: PLC0415
 
-    given = {} if headroom is None else {"headroom": plain("headroom", headroom)}
-    return validate_values(given, Policies, lambda _: "--headroom")
+    headroom = given["headroom"]
+    stated: dict[str, Any] = {"shared_gpus": given["shared_gpus"]}
+    if headroom is not None:
+        stated["headroom"] = plain("headroom", headroom)
+    if given["mig"]:
+        stated["mig"] = "same-node"
+    if given["weeks"]:
+        stated["time"] = "weeks"
+    return validate_values(stated, Policies, lambda _: "--headroom")
+
+
+def _require_effect(job: Job, given: Mapping[str, Any]) -> None:
+    """Refuse options that change nothing for this kind of job."""
+    findings = [
+        Finding(f"goes with {other} only", path=flag(name))
+        for name, fits, other in (
+            ("mig", job.serve, "`--serve`"),
+            ("shared_gpus", job.serve, "`--serve`"),
+            ("weeks", job.tune, "`--method`"),
+        )
+        if given[name] and fits is None
+    ]
+    if job.tune is not None and given["weeks"] and job.tune.dataset_tokens is None:
+        hint = "give `--dataset-tokens`"
+        findings.append(Finding("needs the hours of a run", path="--weeks", hint=hint))
+    if findings:
+        raise InputError(*findings)
 
 
 def _require_no_contradiction(job: Job, facts: Catalog) -> None:

@@ -72,6 +72,8 @@ class MigProfile(Frozen):
     """First memory slice of each legal placement."""
     reported_gib: Number | None = None
     """Memory that the driver reports for the instance; below the name."""
+    multiprocessors: PositiveCount | None = None
+    """Streaming multiprocessors that the driver reports for the instance."""
 
 
 class GpuType(Frozen):
@@ -106,6 +108,11 @@ class GpuType(Frozen):
             for start in profile.placement_starts
         )
         return max(ends, default=0)
+
+    @property
+    def compute_slices(self) -> int:
+        """Into how many its compute is divided; 0 where the GPU cannot be partitioned."""
+        return max((profile.compute_slices for profile in self.mig_profiles.values()), default=0)
 
 
 class NodeType(Frozen):

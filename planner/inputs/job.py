@@ -19,6 +19,7 @@ from planner.inputs.base import (
     Share,
 )
 from planner.inputs.quarter import Quarter
+from planner.inputs.run import Run
 from planner.inputs.spelling import Bits, CountByQuarter, KvBits, Quarters
 
 if TYPE_CHECKING:
@@ -189,6 +190,8 @@ class Serve(Frozen):
     """What arrives; the replicas then follow from it."""
     replicas: Replicas | None = None
     """Copies that serve side by side; 1 if neither this nor `load` is given."""
+    whole_gpu: bool = False
+    """Whether each replica must have whole GPUs to itself where the policies let others share."""
 
     @model_validator(mode="after")
     def _one_model(self) -> Serve:
@@ -258,6 +261,9 @@ class Job(Frozen):
     """How many alike: one figure, or by quarter (a quarter left out has none)."""
     growth_per_quarter: Annotated[Share, Field(gt=-1, le=10)] | None = None
     """Growth of `count` from quarter to quarter, rounded up."""
+    run: Run | None = None
+    """When in its quarters it runs, where `policies.time` is `weeks`; all quarter if left out,
+    but for a tuning job whose hours are known."""
     gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """GPU types it may use; all that the rules allow if left out."""
     sites: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
@@ -278,6 +284,18 @@ class Job(Frozen):
                 "`count` by quarter already says when and how many; "
                 "leave out `quarters` and `growth_per_quarter`"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _run_of_known_length(self) -> Job:
+        if self.run is None:
+            return self
+        if self.serve is not None:
+            raise ValueError("`run` goes with `tune:` and `fixed:`; a serving job is always on")
+        if self.run.weeks is None and self.fixed is not None:
+            raise ValueError("`run` of a fixed job needs `weeks`: nothing else says how long it is")
+        if self.run.weeks is None and self.tune is not None and self.tune.dataset_tokens is None:
+            raise ValueError("`run` needs `weeks`, or `tune.dataset_tokens` to work them out from")
         return self
 
     @property

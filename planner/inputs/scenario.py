@@ -63,6 +63,13 @@ class Policies(Frozen):
     """GPU types that may not be used."""
     waived_rules: dict[str, Name] = Field(default_factory=dict)
     """Exclusion rules that do not hold here: rule id and the reason, both printed in the plan."""
+    time: Literal["quarters", "weeks"] = "quarters"
+    """Whether runs hold their GPUs all quarter, or only for the weeks that they take."""
+    mig: Literal["never", "same-node", "own-node"] = "never"
+    """Whether serving jobs may have MIG partitions of a GPU: not at all, on nodes that hold whole
+    GPUs as well, or on nodes of which every GPU is partitioned."""
+    shared_gpus: bool = False
+    """Whether serving jobs may share a GPU that is not partitioned, by memory."""
     charge_idle: Literal["separate", "spread"] = "separate"
     """Who pays for GPUs that no job holds: a line of its own, or the teams that use the pool."""
 

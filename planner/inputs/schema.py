@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from planner.inputs import base, finance, job, offer, scenario, site, spelling, team
+from planner.inputs import base, finance, job, offer, run, scenario, site, spelling, team
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
@@ -71,7 +71,7 @@ class _AsWritten(GenerateJsonSchema):
         return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
 
 
-_MODULES = (scenario, offer, finance, job, site, team)
+_MODULES = (scenario, offer, finance, job, run, site, team)
 """Where the models of the format stand, with what their keys mean."""
 
 

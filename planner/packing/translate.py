@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.packing.economics import owned_costs
 from planner.packing.facility import growth_reserves, rack_spaces, site_limits, spare_nodes
 from planner.packing.offers import spend_limits, supplies_of
-from planner.packing.problem import Choice, Demand, Pool, Problem, Quota, Shape
+from planner.packing.problem import (
+    Choice,
+    Demand,
+    Part,
+    Pool,
+    Problem,
+    Quota,
+    Run,
+    Shape,
+)
+from planner.packing.sharing import shareable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.inputs.scenario import Scenario
     from planner.inputs.settled import Inputs
-    from planner.sizing.candidate import SizedJob, Sizing
+    from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = ["Translation", "translate"]
 
@@ -43,7 +53,7 @@ class Translation:
 
 def translate(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Translation:
     """State a sized portfolio as an integer problem; units that are alike become one demand."""
-    pools = _pools(inputs)
+    pools = shareable(_pools(inputs), inputs, jobs)
     supplies = supplies_of(inputs, pools)
     quotas = _quotas(inputs.scenario)
     owners = frozenset(quota.owner for quota in quotas)
@@ -113,12 +123,15 @@ def _demands(
     `owners` are the teams with a quota: their units are counted apart.
     """
     groups: dict[_Alike, list[Unit]] = defaultdict(list)
-    choices: dict[tuple[str, tuple[str, ...]], tuple[Choice, ...]] = {}
+    choices: dict[tuple[str, tuple[str, ...], int, int], tuple[Choice, ...]] = {}
     for job in jobs:
         sites = () if in_play <= set(job.sites) else job.sites
-        kind = (job.sizing.id, sites)
+        kind = (job.sizing.id, sites, job.release_week, job.deadline_week)
         if kind not in choices:
-            choices[kind] = _choices(job.sizing, sites)
+            choices[kind] = tuple(
+                _choice(candidate, job, sites)
+                for candidate in sorted(job.sizing.candidates, key=lambda one: one.way)
+            )
         for quarters, units in _activity(job.units):
             owner = job.team if job.team in owners else ""
             key = (choices[kind], quarters, owner or "")
@@ -142,15 +155,15 @@ def _quota_name(team: str, gpu_type: str | None) -> str:
     return f"quota of {team}" if gpu_type is None else f"quota of {team} on {gpu_type}"
 
 
-def _choices(sizing: Sizing, sites: tuple[str, ...]) -> tuple[Choice, ...]:
-    return tuple(
-        Choice(
-            candidate.gpu_type,
-            Shape(candidate.gpus, candidate.cpus, candidate.memory_mb, candidate.may_span, sites),
-            candidate.replicas,
-        )
-        for candidate in sorted(sizing.candidates, key=lambda candidate: candidate.gpu_type)
-    )
+def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...]) -> Choice:
+    shape = Shape(candidate.gpus, candidate.cpus, candidate.memory_mb, candidate.may_span, sites)
+    if candidate.weeks is not None:
+        run = Run(candidate.weeks, job.release_week - 1, job.deadline_week)
+        shape = replace(shape, run=run)
+    if candidate.partition is not None or candidate.shared_mb:
+        part = Part(candidate.partition or "", candidate.shared_mb)
+        shape = replace(shape, part=part)
+    return Choice(candidate.gpu_type, shape, candidate.replicas, candidate.way)
 
 
 def _activity(counts: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], range]]:

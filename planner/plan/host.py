@@ -51,8 +51,7 @@ class Host:
         here = self._here(gpu_type)
         matched = self._matched(pools, layouts)
         unrest = self._unrest(matched, here)
-        shared = any(hosting.bundles for hosting in matched)
-        if shared or not any(unrest):
+        if not any(unrest):
             return matched
         settled = settle(self._asked(gpu_type, pools), here)
         return settled if settled and self._unrest(settled, here) <= unrest else matched

@@ -40,6 +40,8 @@ def sizing_document(
         blocks += calibration_blocks(calibration)
     if sizing.rejections:
         blocks += [Heading("GPU types that cannot"), _rejections(sizing.rejections)]
+    if sizing.refused_parts:
+        blocks += [Heading("Parts of a GPU that it does not take"), _parts(sizing.refused_parts)]
     if sizing.warnings:
         blocks += [Heading("Warnings"), Bullets(sizing.warnings, tone="warning")]
     if sizing.assumptions:
@@ -49,6 +51,7 @@ def sizing_document(
 
 def _candidates(candidates: Sequence[Candidate]) -> Table:
     by_peak = any(one.memory is not None for one in candidates)
+    by_week = any(one.weeks is not None for one in candidates)
     need = "Each needs / offers, GiB" if by_peak else "Need / offer, GB"
     return Table(
         (
@@ -59,24 +62,28 @@ def _candidates(candidates: Sequence[Candidate]) -> Table:
             Column("Cores", "right"),
             Column("Host, GB", "right", wraps=True),
             Column("Hours", "right"),
+            *((Column("Weeks", "right"),) if by_week else ()),
             Column("Set by", wraps=True),
         ),
-        tuple(_candidate_row(candidate, by_peak=by_peak) for candidate in candidates),
+        tuple(
+            _candidate_row(candidate, by_peak=by_peak, by_week=by_week) for candidate in candidates
+        ),
     )
 
 
-def _candidate_row(candidate: Candidate, *, by_peak: bool) -> tuple[str, ...]:
+def _candidate_row(candidate: Candidate, *, by_peak: bool, by_week: bool) -> tuple[str, ...]:
     need, offer = candidate.gpu_memory_mb, candidate.gpu_capacity_mb
     known = need > 0 and offer > 0
     whole = f"{gigabytes(need) if known else '–'} / {gigabytes(offer)}"
     return (
-        candidate.gpu_type,
+        candidate.way,
         copies_of(candidate.replicas, candidate.gpus),
         need_and_offer(candidate) if by_peak else whole,
         percent(need / offer, 0) if known else "–",
         str(candidate.cpus),
         gigabytes(candidate.memory_mb),
         hours(candidate.hours).removesuffix(" h"),
+        *((str(candidate.weeks or "–"),) if by_week else ()),
         candidate.decided_by,
     )
 
@@ -95,13 +102,33 @@ def _rejections(rejections: Sequence[Rejection]) -> Table:
     )
 
 
+def _parts(refusals: Sequence[Rejection]) -> Table:
+    """By GPU type and reason, with the parts that it holds for."""
+    said: dict[tuple[str, str, str], list[str]] = {}
+    for refusal in refusals:
+        part = refusal.way.removeprefix(refusal.gpu_type).strip()
+        said.setdefault((refusal.gpu_type, refusal.message, refusal.rule), []).append(part)
+    return Table(
+        (
+            Column("GPU type", wraps=True),
+            Column("Parts", wraps=True),
+            Column("Rule", wraps=True),
+            Column("Why", wraps=True),
+        ),
+        tuple(
+            (gpu_type, ", ".join(parts), rule, message)
+            for (gpu_type, message, rule), parts in said.items()
+        ),
+    )
+
+
 def _one_sum(sizing: Sizing) -> tuple[Block, ...]:
     """The trace of one candidate, a line for each step."""
     if not sizing.candidates:
         return ()
     shown = max(sizing.candidates, key=_fill)
     return (
-        Heading(f"The sums on {shown.gpu_type}, the best filled"),
+        Heading(f"The sums on {shown.way}, the best filled"),
         Sums().brief(shown.trace),
         Paragraph("`--sums` writes them out for each GPU type, with their sources.", tone="faint"),
     )
@@ -112,7 +139,7 @@ def _each_sum(sizing: Sizing) -> tuple[Block, ...]:
     drawn = tuple(
         block
         for candidate in sizing.candidates
-        for block in (Heading(f"The sums on {candidate.gpu_type}"), *sums.of(candidate.trace))
+        for block in (Heading(f"The sums on {candidate.way}"), *sums.of(candidate.trace))
     )
     return (*drawn, *sums.sources())
 

@@ -11,12 +11,22 @@ from pydantic_core import core_schema
 
 from planner.inputs.base import Frozen
 from planner.inputs.expression import with_figures
+from planner.inputs.quarter import WEEKS
 from planner.sizing.memory import Memory
 
 if TYPE_CHECKING:
     from pydantic import ConfigDict, GetCoreSchemaHandler
 
-__all__ = ["Candidate", "Quantity", "Rejection", "SizedJob", "Sizing", "Step", "Trace"]
+__all__ = [
+    "Candidate",
+    "Quantity",
+    "Rejection",
+    "SizedJob",
+    "Sizing",
+    "Step",
+    "Trace",
+    "way_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +132,38 @@ class Candidate(Frozen):
     """For the tuned asset; 0 for other jobs."""
     hours: float | None
     """Run time of one tuning run; None where the job names no dataset."""
+    weeks: int | None = None
+    """Weeks of a quarter for which a run holds its GPUs; None: it holds them all quarter."""
+    partition: str | None = None
+    """MIG profile of which it takes one partition; None: it takes no partition."""
+    shared_mb: int = 0
+    """What it takes of the memory of a GPU that it shares, MB; 0: its GPUs are its own."""
     replicas: int = 1
     """Copies of all this that one unit needs here to keep up with its load; 1 without a load."""
     may_span: bool
     """Whether a copy may take several whole nodes where one does not hold its GPUs."""
     decided_by: str
-    """What set the count: `memory`, `baseline`, `floor`, `deadline`, `parallelism` or `stated`."""
+    """What set the count: `memory`, `baseline`, `floor`, `deadline`, `parallelism` or `stated`;
+    `time` where fewer GPUs would do and more of them are free again earlier."""
     trace: Annotated[Sequence[Step], _AsSteps()]
+
+    @property
+    def way(self) -> str:
+        """Its name among the candidates of the job: the GPU type, and what sets it apart there."""
+        return way_of(
+            self.gpu_type,
+            partition=self.partition,
+            shared=bool(self.shared_mb),
+            gpus=self.gpus if self.decided_by == "time" else None,
+        )
+
+
+def way_of(
+    gpu_type: str, *, partition: str | None = None, shared: bool = False, gpus: int | None = None
+) -> str:
+    """`h100-80gb-sxm`, `h100-80gb-sxm 1g.10gb`, `h100-80gb-sxm shared`, `h100-80gb-sxm × 8`."""
+    apart = partition or ("shared" if shared else f"× {gpus}" if gpus else "")
+    return f"{gpu_type} {apart}".rstrip()
 
 
 class Rejection(Frozen):
@@ -139,6 +174,8 @@ class Rejection(Frozen):
     """Rule id, or `policies.excluded_gpu_types` and the like for the scenario's own."""
     message: str
     sources: tuple[str, ...] = ()
+    way: str = ""
+    """Which part of this GPU type it is that it cannot use; empty: none at all."""
 
 
 class Sizing(Frozen):
@@ -149,9 +186,11 @@ class Sizing(Frozen):
     summary: str
     """`LoRA tuning of llama-3.1-8b, sequence 4,096, batch 8`."""
     candidates: tuple[Candidate, ...]
-    """By GPU type, sorted."""
+    """By GPU type, sorted; where there are several of a type, the one on whole GPUs first."""
     rejections: tuple[Rejection, ...]
     """By GPU type, sorted; several where several rules speak."""
+    refused_parts: tuple[Rejection, ...] = ()
+    """Parts of a GPU type that it can use whole only, or in other parts."""
     assumptions: tuple[str, ...]
     """What the job leaves open and a rule filled in."""
     warnings: tuple[str, ...]
@@ -171,4 +210,8 @@ class SizedJob(Frozen):
     """Units to place in each quarter: count × replicas."""
     sites: tuple[str, ...] = ()
     """Sites at which it may run, sorted; empty: any."""
+    release_week: int = 1
+    """First week of each of its quarters in which it may run."""
+    deadline_week: int = WEEKS
+    """Week by whose end it must have ended."""
     sizing: Sizing

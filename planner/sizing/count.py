@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from planner.inputs.quarter import WEEKS
 from planner.inputs.rulecheck import PLACEHOLDER
 from planner.sizing.candidate import Candidate, Rejection, Trace
 from planner.sizing.memory import MEMORY_RESULTS, memory_at
@@ -13,7 +14,7 @@ from planner.sizing.trace import walk
 from planner.sizing.tries import COUNT_FACTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from fractions import Fraction
 
     from planner.inputs.rule import Rule
@@ -51,6 +52,8 @@ _SHOWN_WITH_HOURS: Final = ("hours", "hours_allowed")
 _LOAD: Final = "requests_per_second"
 """What a job states for which the replicas follow from throughput."""
 _REPLICAS: Final = "replicas_for_load"
+_WEEKS: Final = "weeks"
+_SHARED: Final = "shared_memory_gb"
 
 _FREE: Final = "free_gb_per_gpu"
 _COUNT: Final = frozenset({"gpus_needed", "gpus"}) | COUNT_FACTS
@@ -96,21 +99,40 @@ class Counter:
         Where the peak of memory is known, one count after another is tried until it fits; else the
         rules give the count. One that a rule refuses, or that is too slow, gives way to the next.
         """
-        asked = _asked(job)
         search = _Search(gpu_type, gpu, job)
         search.pass_over_what_cannot_fit(self._limits)
+        return self._found(search)
+
+    def place_faster(
+        self, placed: Placement, gpu: Mapping[str, Known], job: Tries
+    ) -> Iterator[Placement]:
+        """Twice as many GPUs, and so on, as far as the rules allow and the run gets shorter."""
+        gpus, weeks = placed.candidate.gpus, placed.candidate.weeks
+        while weeks is not None and weeks > 1:
+            search = _Search(placed.candidate.gpu_type, gpu, job)
+            search.start_at(2 * gpus, placed.candidate.gpus)
+            found = self._found(search)
+            if isinstance(found, Rejection) or (found.candidate.weeks or weeks) >= weeks:
+                return
+            gpus, weeks = found.candidate.gpus, found.candidate.weeks
+            sooner = found.candidate.model_copy(update={"decided_by": "time"})
+            yield found._replace(candidate=sooner)
+
+    def _found(self, search: _Search) -> Placement | Rejection:
+        """Try one count after another, from where the search stands."""
+        asked = _asked(search.job)
         while True:
             at = search.situation()
             if at.number("gpus") is None:
-                return _unknown(gpu_type, "gpus", at)
+                return _unknown(search.gpu_type, "gpus", at)
             limit = next((rule for rule in self._limits if at.holds(rule)), None)
             if limit is not None:
-                return search.objection or _rejection(gpu_type, limit, at)
+                return search.objection or _rejection(search.gpu_type, limit, at)
             objection = self._objection(search, at)
             if objection is None:
                 missing = next((name for name in asked if at.derive(name) is None), None)
                 if missing is not None:
-                    return _unknown(gpu_type, missing, at)
+                    return _unknown(search.gpu_type, missing, at)
                 return self._placement(search, at)
             if not search.widen(objection):
                 return objection
@@ -139,10 +161,14 @@ class Counter:
 
     def _placement(self, search: _Search, at: Reasoning) -> Placement:
         gpus = _number(at, "gpus")
-        hours, replicas = at.number("hours"), at.number(_REPLICAS)
+        hours, replicas, weeks, shared_gb = (
+            at.number(name) for name in ("hours", _REPLICAS, _WEEKS, _SHARED)
+        )
         shown = (
             *_SHOWN,
             *(() if hours is None else _SHOWN_WITH_HOURS),
+            *(() if weeks is None else (_WEEKS,)),
+            *(() if shared_gb is None else (_SHARED,)),
             *(() if replicas is None else (_REPLICAS,)),
         )
         too_few, roots = search.too_few(), tuple(at.derive(name) for name in shown)
@@ -157,6 +183,8 @@ class Counter:
             memory_mb=ceil(_number(at, "host_memory_gb") * _MB_PER_GB),
             storage_mb=ceil((at.number("storage_gb") or 0) * _MB_PER_GB),
             hours=None if hours is None else float(hours),
+            weeks=None if weeks is None else ceil(weeks),
+            shared_mb=ceil((shared_gb or 0) * _MB_PER_GB),
             replicas=1 if replicas is None else ceil(replicas),
             may_span=_number(at, "nodes_at_most") > 1,
             decided_by=search.raised_by or _decided_by(at),
@@ -220,6 +248,11 @@ class _Search:
             self.too_small = self._at(self._passed_over).derive(_FREE)
         return () if self.too_small is None else (self.too_small,)
 
+    def start_at(self, gpus: int, enough: int) -> None:
+        """Begin at the first count from here on, where `enough` would do."""
+        self._enough = enough
+        self._gpus = self.job.counted(gpus)
+
     def settle(self) -> None:
         """Take the count as enough for memory."""
         self._enough = self._enough or self._gpus
@@ -238,7 +271,9 @@ def _asked(job: Tries) -> tuple[str, ...]:
     """Results without which there is no candidate for this job."""
     by_peak = (_FREE,) if job.by_peak else ()
     by_load = () if job.job.derive(_LOAD) is None else (_REPLICAS,)
-    return (*NEEDED, *by_peak, *by_load)
+    allowed = job.job.number("weeks_allowed")
+    by_week = () if allowed is None or allowed == WEEKS else (_WEEKS,)
+    return (*NEEDED, *by_peak, *by_load, *by_week)
 
 
 def _names(rule: Rule) -> set[str]:

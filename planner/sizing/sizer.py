@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from planner.inputs.run import Run
 from planner.sizing.candidate import Rejection, SizedJob, Sizing
 from planner.sizing.count import Counter
 from planner.sizing.deploy import deployment
 from planner.sizing.engine import Known, Reasoning
 from planner.sizing.memory import memory_at
-from planner.sizing.subject import GPU_FACTS, gpu_facts, job_facts, setting_facts
+from planner.sizing.parts import Parts
+from planner.sizing.subject import GPU_FACTS, gpu_facts, job_facts, run_facts, setting_facts
 from planner.sizing.trace import walk
 from planner.sizing.tries import Tries
 from planner.sizing.words import summary
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from planner.sizing.memory import Memory
 
 __all__ = ["Sizer"]
+
+_SERVE_APART = ("replicas", "whole_gpu")
+"""Keys of a serving job on which its needs do not depend."""
 
 
 class Sizer:
@@ -52,10 +57,12 @@ class Sizer:
         self._catalog = catalog
         self._rules = rules
         self._policies = policies
+        self._by_weeks = policies.time == "weeks"
         self._calibration = calibration
         self._settings = setting_facts(settings, rules)
         considered = sorted(catalog.gpus if gpu_types is None else set(gpu_types))
         self._gpus = {gpu_type: gpu_facts(gpu_type, catalog) for gpu_type in considered}
+        self._parts = {gpu_type: Parts(gpu_type, catalog, policies) for gpu_type in considered}
         held = tuple(rule for rule in rules.exclusions if rule.id not in policies.waived_rules)
         self._counter = Counter(rules, held)
         self._sizings: dict[Hashable, Sizing] = {}
@@ -66,7 +73,8 @@ class Sizer:
         `origins` names the rule behind figures that were derived rather than stated.
         Raises InputError for an unknown model, or where rules contradict each other.
         """
-        key = (_specification(job), job.gpu_types, tuple(sorted((origins or {}).items())))
+        runs = () if job.run is None else (job.run,)
+        key = (_specification(job), job.gpu_types, tuple(sorted((origins or {}).items())), *runs)
         if key not in self._sizings:
             self._sizings[key] = self._size(job, origins or {}, key)
         return self._sizings[key]
@@ -81,6 +89,7 @@ class Sizer:
             sizing = self.size(job)
             counts = job.counts(scenario.horizon)
             replicas = (job.serve.replicas or 1) if job.serve else 1
+            window = (job.run if self._by_weeks else None) or Run()
             sized.append(
                 SizedJob(
                     name=name,
@@ -91,6 +100,8 @@ class Sizer:
                     units=tuple(count * replicas for count in counts),
                     sites=scenario.sites_of(job),
                     sizing=sizing,
+                    release_week=window.release_week,
+                    deadline_week=window.deadline_week,
                 )
             )
             if job.tune is not None and job.tune.deploy is not None:
@@ -106,6 +117,8 @@ class Sizer:
     def reasoning(self, job: Job, origins: dict[str, str] | None = None) -> Reasoning:
         """What is known of a job before a GPU type is chosen."""
         facts = self._settings | job_facts(job, self._catalog)
+        if self._by_weeks:
+            facts |= run_facts(job)
         for name, origin in (origins or {}).items():
             facts[name] = facts[name]._replace(origin=origin)
         if self._calibration is not None and job.tune is not None:
@@ -117,6 +130,7 @@ class Sizer:
         reasoning = self.reasoning(job, origins)
         placements: list[Placement] = []
         rejections: list[Rejection] = []
+        refused_parts: list[Rejection] = []
         tries = Tries(reasoning)
         for gpu_type, facts in self._gpus.items():
             here = reasoning.within(facts, GPU_FACTS)
@@ -127,13 +141,20 @@ class Sizer:
             outcome = self._counter.place(gpu_type, facts, tries)
             if isinstance(outcome, Rejection):
                 rejections.append(outcome)
-            else:
-                placements.append(outcome)
+                continue
+            placements.append(outcome)
+            if job.tune is not None and (job.run is None or job.run.weeks is None):
+                placements += self._counter.place_faster(outcome, facts, tries)
+            if job.serve is not None and not job.serve.whole_gpu and outcome.candidate.gpus == 1:
+                parts, refusals = self._parts[gpu_type].place(self._counter, tries)
+                placements += parts
+                refused_parts += refusals
         return Sizing(
             id=hashlib.sha256(repr(key).encode()).hexdigest()[:12],
             summary=summary(job, reasoning.number("weight_bits")),
             candidates=tuple(placed.candidate for placed in placements),
             rejections=tuple(rejections),
+            refused_parts=tuple(refused_parts),
             assumptions=_assumptions(placements),
             warnings=self._warnings(job, reasoning, placements),
         )
@@ -177,8 +198,10 @@ class Sizer:
             for placed in placements:
                 if placed.situation.holds(rule):
                     said = _warned(rule, placed.situation)
-                    where.setdefault(said, []).append(placed.candidate.gpu_type)
+                    where.setdefault(said, []).append(placed.candidate.way)
             found += (f"on {', '.join(gpu_types)}: {said}" for said, gpu_types in where.items())
+        if job.run is not None and not self._by_weeks:
+            found.append("`run` says nothing here: policies.time is quarters, not weeks")
         if job.tune is not None and job.tune.dataset_tokens is not None:
             sized = (placed.candidate for placed in placements)
             timeless = [one.gpu_type for one in sized if one.hours is None]
@@ -209,8 +232,9 @@ def _specification(job: Job) -> tuple[object, ...]:
         )
     if job.serve is not None:
         serve = job.serve
-        names = (name for name in type(serve).model_fields if name != "replicas")
-        return ("serve", *(getattr(serve, name) for name in names))
+        names = (name for name in type(serve).model_fields if name not in _SERVE_APART)
+        apart = ("whole GPU",) if serve.whole_gpu else ()
+        return ("serve", *(getattr(serve, name) for name in names), *apart)
     fixed = job.fixed
     return (
         "fixed",

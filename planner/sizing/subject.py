@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
 from planner.inputs.facts import FACTS
+from planner.inputs.run import Run
 from planner.sizing.engine import ASSUMED, Known
 
 if TYPE_CHECKING:
@@ -18,12 +19,26 @@ if TYPE_CHECKING:
     from planner.inputs.rules import RuleBook
     from planner.inputs.settled import Settings
 
-__all__ = ["GPU_FACTS", "gpu_facts", "job_facts", "setting_facts"]
+__all__ = [
+    "GPU_FACTS",
+    "gpu_facts",
+    "job_facts",
+    "partition_facts",
+    "run_facts",
+    "setting_facts",
+    "shared_facts",
+]
 
 Plain = Decimal | int | str | bool | None
 
 _FACT_OF = {"bits": "weight_bits"}
 """Keys of a job whose fact has another name."""
+
+_DIVIDED = {
+    "gpu_bf16_tflops": "whole_gpu_bf16_tflops",
+    "gpu_bandwidth_gb_per_s": "whole_gpu_bandwidth_gb_per_s",
+}
+"""Facts of a GPU that its partitions share out, and what they are called there."""
 
 GPU_FACTS = frozenset(name for name, fact in FACTS.items() if fact.origin == "gpu")
 
@@ -70,6 +85,43 @@ def gpu_facts(gpu_type: str, catalog: Catalog) -> dict[str, Known]:
     return _known(
         _gpu(gpu_type, gpu) | {"gpus_per_node": max(nodes, default=None)}, f"catalog {gpu_type}"
     )
+
+
+def partition_facts(gpu_type: str, profile: str, catalog: Catalog) -> dict[str, Known]:
+    """What the catalog knows of a MIG partition of a GPU type; rules say what its share is worth.
+
+    Memory and throughput are the partition's: those of the whole GPU are not known of it.
+    """
+    gpu = catalog.gpus[gpu_type]
+    whole = gpu_facts(gpu_type, catalog)
+    of_whole = ("gpu_memory_gb", "gpu_driver_memory_mib", *_DIVIDED)
+    facts = {name: known for name, known in whole.items() if name not in of_whole}
+    facts |= {whole_name: whole[name] for name, whole_name in _DIVIDED.items() if name in whole}
+    partition = gpu.mig_profiles[profile]
+    return facts | _known(
+        {
+            "mig_profile": profile,
+            "partition_memory_gib": partition.reported_gib,
+            "partition_compute_slices": partition.compute_slices,
+            "partition_memory_slices": partition.memory_slices,
+            "gpu_compute_slices": gpu.compute_slices,
+            "gpu_memory_slices": gpu.memory_slices,
+        },
+        f"catalog {gpu_type}",
+    )
+
+
+def shared_facts(gpu_type: str, catalog: Catalog) -> dict[str, Known]:
+    """What is known of a GPU whose memory several jobs share."""
+    return gpu_facts(gpu_type, catalog) | _known({"gpu_shared": True}, "scenario")
+
+
+def run_facts(job: Job) -> dict[str, Known]:
+    """What a job says of its weeks, where time is planned by weeks; nothing of a serving job."""
+    if job.serve is not None:
+        return {}
+    run = job.run or Run()
+    return _known({"weeks_allowed": run.weeks_allowed, "weeks_stated": run.weeks}, "job")
 
 
 def setting_facts(settings: Settings, rules: RuleBook) -> dict[str, Known]:

@@ -5,11 +5,19 @@ from __future__ import annotations
 import random
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planner.inputs.catalog import Catalog, GpuType, NodeType, PriceBook, PriceBookHeader, Source
+from planner.inputs.catalog import (
+    Catalog,
+    GpuType,
+    MigProfile,
+    NodeType,
+    PriceBook,
+    PriceBookHeader,
+    Source,
+)
 from planner.inputs.job import Fixed, Job
 from planner.inputs.quarter import Quarter
 from planner.inputs.rules import RuleBook
@@ -17,8 +25,12 @@ from planner.inputs.scenario import FleetEntry, Horizon, Policies, Scenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing import solve, translate
 from planner.packing.economics import node_costs, owned_costs
-from planner.packing.problem import Shape
+from planner.packing.problem import ALWAYS, WHOLE, Part, Pool, Run, Shape
+from planner.packing.sharing import divisions_of
 from planner.sizing.candidate import Candidate, SizedJob, Sizing
+
+if TYPE_CHECKING:
+    from planner.packing.translate import Translation
 
 EIGHT, FOUR = "eight-a", "four-b"
 
@@ -287,3 +299,99 @@ def test_the_program_counts_the_same_cents():
     (energy,) = owned_costs(inputs, inputs.scenario.fleet["own"])
     assert energy.present_cents == 117_143
     assert problem.fixed_cost_cents == 3 * 117_143
+
+
+MIG = {
+    "small": MigProfile(compute_slices=1, memory_slices=1, placement_starts=(0, 1, 2)),
+    "half": MigProfile(compute_slices=1, memory_slices=2, placement_starts=(0, 2)),
+    "all": MigProfile(compute_slices=3, memory_slices=4, placement_starts=(0,)),
+}
+"""Made up: three small partitions, two halves, or a half and two small ones."""
+
+
+def on_part(gpu_type: str, **part: Any) -> Candidate:
+    return candidate(gpu_type, 1).model_copy(update={"gpu_capacity_mb": 80_000, **part})
+
+
+def with_partitions(inputs: Inputs) -> Inputs:
+    parted = CATALOG.gpus["a"].model_copy(update={"mig_profiles": MIG})
+    catalog = CATALOG.model_copy(update={"gpus": {**CATALOG.gpus, "a": parted}})
+    return inputs.model_copy(update={"catalog": catalog})
+
+
+def pools_by_type(translation: Translation) -> dict[str, Pool]:
+    return {pool.gpu_type: pool for pool in translation.problem.pools}
+
+
+def test_a_pool_has_the_divisions_of_the_profiles_that_some_job_can_use():
+    inputs = with_partitions(inputs_of(BUY_A, BUY_B))
+    jobs = (
+        sized("x", (1, 1), on_part("a", partition="small"), candidate("b", 1)),
+        sized("y", (1, 1), on_part("a", partition="half", cpus=1)),
+    )
+    pools = pools_by_type(translate(inputs, jobs))
+    assert pools["a"].divisions == divisions_of(inputs.catalog.gpus["a"], ("small", "half"))
+    assert pools["b"].divisions == ()
+
+
+@pytest.mark.parametrize(("policy", "mixes"), [("same-node", True), ("own-node", False)])
+def test_the_policy_says_whether_partitioned_gpus_stand_beside_whole_ones(policy, mixes):
+    inputs = with_partitions(inputs_of(BUY_A, policies=Policies(mig=policy)))
+    job = sized("x", (1, 1), on_part("a", partition="small"))
+    (pool,) = translate(inputs, (job,)).problem.pools
+    assert pool.mixes is mixes
+
+
+def test_the_memory_that_is_shared_is_the_least_that_any_job_may_fill():
+    modest = on_part("a", shared_mb=10_000)
+    bold = on_part("a", shared_mb=30_000, gpu_capacity_mb=85_500)
+    jobs = (sized("x", (1, 1), bold), sized("y", (1, 1), modest, candidate("b", 1)))
+    pools = pools_by_type(translate(inputs_of(BUY_A, BUY_B), jobs))
+    assert pools["a"].shared_mb == 80_000
+    assert pools["b"].shared_mb == 0
+
+
+def test_parts_become_shapes_of_one_gpu_whose_choices_have_names():
+    inputs = with_partitions(inputs_of(BUY_A))
+    job = sized(
+        "x",
+        (1, 1),
+        candidate("a", 1),
+        on_part("a", partition="small", replicas=3),
+        on_part("a", shared_mb=7_470),
+    )
+    (demand,) = translate(inputs, (job,)).problem.demands
+    parts = {choice.way: (choice.shape.part, choice.copies) for choice in demand.choices}
+    assert parts == {
+        "a": (WHOLE, 1),
+        "a small": (Part("small", 0), 3),
+        "a shared": (Part("", 7_470), 1),
+    }
+    assert [choice.shape.bundles for choice in demand.choices] == [False, True, True]
+
+
+def test_a_run_of_weeks_becomes_a_window_of_weeks_from_zero():
+    weekly = candidate("a", 2).model_copy(update={"weeks": 3})
+    job = sized("x", (1, 1), weekly).model_copy(update={"release_week": 4, "deadline_week": 9})
+    (demand,) = translate(inputs_of(BUY_A), (job,)).problem.demands
+    assert demand.choices[0].shape.run == Run(3, 3, 9)
+
+
+def test_a_run_of_all_weeks_and_a_job_without_weeks_hold_their_gpus_always():
+    for weeks in (13, None):
+        one = candidate("a", 2).model_copy(update={"weeks": weeks})
+        (demand,) = translate(inputs_of(BUY_A), (sized("x", (1, 1), one),)).problem.demands
+        assert demand.choices[0].shape.run == ALWAYS
+        assert not demand.choices[0].shape.bundles
+
+
+def test_jobs_alike_but_for_their_windows_are_different_demands():
+    weekly = candidate("a", 2).model_copy(update={"weeks": 3})
+    early = sized("x", (1, 1), weekly).model_copy(update={"deadline_week": 6})
+    late = sized("y", (1, 1), weekly).model_copy(update={"release_week": 7})
+    again = sized("z", (1, 1), weekly).model_copy(update={"release_week": 7})
+    demands = translate(inputs_of(BUY_A), (early, late, again)).problem.demands
+    assert sorted((one.count, one.choices[0].shape.run.earliest) for one in demands) == [
+        (1, 0),
+        (2, 6),
+    ]

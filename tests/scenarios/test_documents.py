@@ -36,6 +36,7 @@ SECTIONS = {
     "Budget": "`budget`",
     "Team": "`teams`",
     "Job": "`jobs`",
+    "Run": "`jobs` · `run`",
     "Tune": "`jobs` · `tune`",
     "Deploy": "`jobs` · `tune` · `deploy`",
     "Serve": "`jobs` · `serve`",

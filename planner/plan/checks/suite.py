@@ -9,7 +9,6 @@ from planner.plan.checks import (
     breakeven,
     budget,
     figures,
-    gpus,
     money,
     nodes,
     placement,
@@ -32,7 +31,6 @@ _STAGES: tuple[tuple[Check, ...], ...] = (
     nodes.CHECKS,
     (
         *placement.CHECKS,
-        *gpus.CHECKS,
         *sites.CHECKS,
         *figures.CHECKS,
         *money.CHECKS,
