@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 
 from planner.packing.counts import CENTS_PER_UNIT
 from planner.packing.limits import all_racked
-from planner.packing.problem import Layout, PriceTag, Solution, Status
+from planner.packing.problem import Layout, Member, PriceTag, Solution, Status
 from planner.packing.program import Program
 from planner.packing.solver import solve_linear
+from planner.packing.timetable import bundled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from planner.packing.counts import Counts
-    from planner.packing.problem import Problem, Shape
+    from planner.packing.greedy import Pattern
+    from planner.packing.problem import Bundle, Problem, Shape
     from planner.packing.program import Variable
     from planner.packing.search import Found
     from planner.packing.solver import Duals
@@ -88,15 +90,33 @@ def _layouts(found: Found, pool: int, quarter: int) -> tuple[Layout, ...]:
         if (span := kind.nodes_taken(shape))
         for part, units in queue.items()
     ]
-    packed: Counter[tuple[tuple[int, int, int], ...]] = Counter()
+    packed: Counter[tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]] = Counter()
     for pattern, times in found.packings[pool, quarter].patterns:
         for _ in range(times):
-            held: Counter[Part] = Counter()
-            for index, units in pattern:
-                held.update(_take(waiting[found.shapes[pool][index]], units))
-            packed[tuple((*part, units) for part, units in sorted(held.items()))] += 1
-    shared = [Layout(parts, count) for parts, count in sorted(packed.items())]
+            packed[_node(found, pool, pattern, waiting)] += 1
+    shared = [
+        Layout(parts, count, bundles=bundles) for (parts, bundles), count in sorted(packed.items())
+    ]
     return (*layouts, *shared)
+
+
+def _node(
+    found: Found, pool: int, pattern: Pattern, waiting: dict[Shape, Counter[Part]]
+) -> tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]:
+    """What one node holds: always-on pieces that are waiting, and bundles of those that are not."""
+    held: Counter[Part] = Counter()
+    members: list[tuple[Member, int]] = []
+    for index, units in pattern:
+        shape = found.shapes[pool][index]
+        taken = _take(waiting[shape], units)
+        if not shape.bundles:
+            held.update(taken)
+            continue
+        starts = (run for run in found.stocks[pool].timetable(pattern) if run[0] == index)
+        for part, (_, week, gpu) in zip(taken.elements(), starts, strict=True):
+            members.append((Member(*part, week, gpu, 0), shape.gpus))
+    parts = tuple((*part, units) for part, units in sorted(held.items()))
+    return parts, bundled(members)
 
 
 def _take(queue: Counter[Part], units: int) -> Counter[Part]:

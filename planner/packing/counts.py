@@ -14,10 +14,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from planner.packing.dual import ORDERS, dual_feasible
 from planner.packing.limits import add_limits, add_reserves
 from planner.packing.procure import state_procurement
 from planner.packing.program import Program
 from planner.packing.quotas import add_quotas
+from planner.packing.weeks import moments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,9 +28,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Pool, Problem, Shape
 
 __all__ = ["CENTS_PER_UNIT", "Counts", "Terms", "Usage", "build_counts"]
-
-_DUAL_FEASIBLE_ORDERS = range(1, 8)
-"""Orders q of the dual feasible functions u_q: beyond 7 they cut nothing on 8-GPU nodes."""
 
 CENTS_PER_UNIT = 100_000
 """The objective is stated in thousands of dollars, so that its coefficients stay near 1."""
@@ -151,8 +150,10 @@ def build_counts(problem: Problem) -> Counts:
     _usages(counts)
     _spares(counts)
     add_reserves(counts)
-    for (pool, quarter), usages in counts.usages.items():
-        _capacity(counts, pool, quarter, usages)
+    for usages in counts.usages.values():
+        weeks = moments(counts, usages)
+        for at_once in weeks:
+            _capacity(counts, at_once, in_weeks=len(weeks) > 1)
     return counts
 
 
@@ -267,8 +268,9 @@ def _most_nodes(counts: Counts, pool: int, usages: list[Usage]) -> int:
     )
 
 
-def _capacity(counts: Counts, pool: int, quarter: int, usages: list[Usage]) -> None:
+def _capacity(counts: Counts, usages: list[Usage], *, in_weeks: bool) -> None:
     """GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings `dual`."""
+    pool, quarter = usages[0].pool, usages[0].quarter
     kind = counts.problem.pools[pool]
     node = kind.node
     for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
@@ -279,11 +281,11 @@ def _capacity(counts: Counts, pool: int, quarter: int, usages: list[Usage]) -> N
             for shape, size in sizes.items()
         }
         seen: list[tuple[Fraction, ...]] = []
-        for order in (0, *_DUAL_FEASIBLE_ORDERS):
+        for order in ORDERS:
             weights = tuple(
                 shares[usage.shape]
                 if spans[usage.shape]
-                else _dual_feasible(shares[usage.shape], order)
+                else dual_feasible(shares[usage.shape], order)
                 for usage in usages
             )
             if _adds_nothing(weights, seen):
@@ -295,7 +297,7 @@ def _capacity(counts: Counts, pool: int, quarter: int, usages: list[Usage]) -> N
                     load[index] += factor * float(weight)
             name = resource if order == 0 else f"dual-{resource}-{order}"
             row = counts.capacity_row(name, pool, quarter, load)
-            if order == 0 and resource != "gpus":
+            if order == 0 and (in_weeks or resource != "gpus"):
                 counts.room_rows[row] = (pool, quarter)
 
 
@@ -309,11 +311,3 @@ def _adds_nothing(weights: tuple[Fraction, ...], seen: list[tuple[Fraction, ...]
 
 def _size(shape: Shape, resource: str) -> int:
     return {"gpus": shape.gpus, "cpus": shape.cpus, "memory": shape.memory_mb}[resource]
-
-
-def _dual_feasible(share: Fraction, order: int) -> Fraction:
-    """u_q(x) of Fekete and Schepers: x if (q+1)x is whole, else floor((q+1)x) / q; order 0: x."""
-    scaled = (order + 1) * share
-    if order == 0 or scaled.denominator == 1:
-        return share
-    return Fraction(scaled.numerator // scaled.denominator, order)

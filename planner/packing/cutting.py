@@ -22,6 +22,8 @@ from planner.packing.tight import least_slack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from planner.packing.timetable import Timetable
+
 __all__ = ["Cut", "CuttingStock", "Packed"]
 
 _TOLERANCE = 1e-6
@@ -155,6 +157,10 @@ class CuttingStock:
     def patterns(self) -> tuple[Pattern, ...]:
         """Every real pattern met so far."""
         return tuple(self._patterns)
+
+    def timetable(self, pattern: Pattern) -> Timetable:
+        """When each piece of a pattern starts: all of them run all quarter."""
+        return tuple((index, 0, 0) for index, units in pattern for _ in range(units))
 
     def pack(self, counts: Sequence[int], nodes: int) -> Packed | Cut | None:
         """A packing on at most `nodes`, a cut that the counts violate, or None for neither."""

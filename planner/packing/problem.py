@@ -139,11 +139,14 @@ class Pool:
         return self.owned - (self.retired[quarter] if self.retired else 0)
 
     def nodes_taken(self, shape: Shape) -> int | None:
-        """Whole nodes that a piece takes: 0 if it may share one, None if it cannot run here."""
+        """Whole nodes that a piece takes: 0 if it may share one, None if it cannot run here.
+
+        A run of some weeks shares its node even where it takes all of the GPUs.
+        """
         if shape.sites and self.site not in shape.sites:
             return None
         nodes, rest = divmod(shape.gpus, self.node.gpus)
-        if nodes == 0:
+        if nodes == 0 or (nodes == 1 and not rest and shape.bundles):
             fits = shape.cpus <= self.node.cpus and shape.memory_mb <= self.node.memory_mb
             return 0 if fits else None
         if rest or (nodes > 1 and not (self.fabric and shape.spans)):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.counts import CENTS_PER_UNIT, Counts, build_counts
-from planner.packing.cutting import Cut, Packed
+from planner.packing.cutting import Cut, CuttingStock, Packed
 from planner.packing.limits import within_limits, within_reserves
 from planner.packing.procure import acquirable
 from planner.packing.quotas import within_quotas
@@ -85,6 +85,8 @@ class Found:
     """By (pool, quarter); units that span nodes are not in them."""
     shapes: dict[int, tuple[Shape, ...]] = field(default_factory=dict)
     """By pool: what the patterns' indices mean."""
+    stocks: dict[int, CuttingStock] = field(default_factory=dict)
+    """By pool: where the patterns come from."""
     rounds: int = 0
     cuts: int = 0
     relaxed: frozenset[int] = frozenset()
@@ -126,9 +128,14 @@ class _Search:
         self._say = progress or (lambda _: None)
         self._counts = build_counts(problem)
         self._many = len(problem.demands) > _FEW_DEMANDS
-        self._unlike = self._many and problem.quarters == 1
+        self._bundles = any(
+            choice.shape.bundles for demand in problem.demands for choice in demand.choices
+        )
+        """Whether pieces share GPUs: then they are not moved node by node."""
+        self._unlike = self._many and problem.quarters == 1 and not self._bundles
         self._found = Found(self._counts)
         self._found.shapes, self._stocks = cutting_stocks(self._counts, self._in_time)
+        self._found.stocks = self._stocks
         self._rounded: tuple[float, ...] = ()
         """The last whole units on the bound's node counts, laid out or not."""
         self._stuck: dict[tuple[int, int], int] = {}
@@ -230,7 +237,7 @@ class _Search:
 
     def _reseat(self, solved: tuple[float, ...], *, more_nodes: bool) -> bool:
         """Move units between choices until all have a seat; only within one quarter."""
-        if self._problem.quarters > 1:
+        if self._problem.quarters > 1 or self._bundles:
             return False
         values = tuple(float(round(value)) for value in solved)
         seated = seat_by_counts(self._counts, self._stocks, values)

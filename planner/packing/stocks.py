@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from planner.packing.cutting import CuttingStock
+from planner.packing.problem import ALWAYS
+from planner.packing.weekly import WeeklyStock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planner.packing.counts import Counts
-    from planner.packing.problem import Shape
+    from planner.packing.problem import Problem, Shape
 
 __all__ = ["cutting_stocks"]
 
@@ -28,12 +31,39 @@ def cutting_stocks(
         pool = pools[number]
         kept = kinds.setdefault((pool.gpu_type, pool.node), set())
         kept.update(usage.shape for usage in usages if not pool.nodes_taken(usage.shape))
-    made = {
-        kind: (tuple(sorted(held)), CuttingStock(kind[1], tuple(sorted(held)), go_on))
-        for kind, held in kinds.items()
-    }
+    most = _most(counts.problem)
+    made = {}
+    for (gpu_type, node), held in kinds.items():
+        shapes_held = tuple(sorted(held))
+        units = [most[gpu_type, shape] for shape in shapes_held]
+        made[gpu_type, node] = shapes_held, _stock(node, shapes_held, units, go_on)
     shapes, stocks = {}, {}
     for number, pool in enumerate(pools):
         if (pool.gpu_type, pool.node) in made:
             shapes[number], stocks[number] = made[pool.gpu_type, pool.node]
     return shapes, stocks
+
+
+def _most(problem: Problem) -> dict[tuple[str, Shape], int]:
+    """By GPU type and shape: pieces that there can be in any one quarter."""
+    pieces: Counter[tuple[str, Shape, int]] = Counter()
+    for demand in problem.demands:
+        copies: dict[tuple[str, Shape], int] = {}
+        for choice in demand.choices:
+            kind = (choice.gpu_type, choice.shape)
+            copies[kind] = max(choice.copies, copies.get(kind, 0))
+        for kind, times in copies.items():
+            pieces.update({(*kind, quarter): times * demand.count for quarter in demand.quarters})
+    most: dict[tuple[str, Shape], int] = {}
+    for (gpu_type, shape, _), units in pieces.items():
+        most[gpu_type, shape] = max(units, most.get((gpu_type, shape), 0))
+    return most
+
+
+def _stock(
+    node: Shape, shapes: tuple[Shape, ...], most: list[int], go_on: Callable[[], bool]
+) -> CuttingStock:
+    """By weeks only where some piece runs for some weeks only."""
+    if any(shape.run != ALWAYS for shape in shapes):
+        return WeeklyStock(node, shapes, most, go_on)
+    return CuttingStock(node, shapes, go_on)

@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.packing.answer import answer
-from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Supply
+from planner.packing.problem import ALWAYS, WEEKS, Choice, Demand, Pool, Problem, Shape, Supply
 from planner.packing.search import Infeasible, search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from planner.packing.problem import Solution
+    from planner.packing.problem import Layout, Solution
 
 Nodes = tuple[tuple[int, ...], ...]
 """pool × quarter: nodes in service."""
+Weeks = tuple["Shape", ...]
+"""What is free of a node, week by week."""
 
 
 class Build:
@@ -176,6 +178,10 @@ class _Exhaustive:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._fits = lru_cache(maxsize=None)(self._place)
+        choices = [choice for demand in problem.demands for choice in demand.choices]
+        always = all(choice.shape.run == ALWAYS for choice in choices)
+        self._weeks = 1 if always else WEEKS
+        """Where everything runs all quarter, one week tells all of it."""
 
     def least_cost(self) -> int | None:
         ways = [way for way in self._ways() if within_quotas(self._problem, way)]
@@ -311,7 +317,7 @@ class _Exhaustive:
                 for pool, here in zip(self._problem.pools, nodes, strict=True)
             )
             empty = tuple(
-                (pool.node,) * count
+                ((pool.node,) * self._weeks,) * count
                 for pool, count in zip(self._problem.pools, usable, strict=True)
             )
             if not (self._grows(active, nodes, quarter) and self._fits(tuple(active), empty)):
@@ -331,7 +337,7 @@ class _Exhaustive:
                 return False
         return True
 
-    def _place(self, waiting: tuple[Choice, ...], free: tuple[tuple[Shape, ...], ...]) -> bool:
+    def _place(self, waiting: tuple[Choice, ...], free: tuple[tuple[Weeks, ...], ...]) -> bool:
         """Whether the units fit into what is free of each node, the first unit first."""
         if not waiting:
             return True
@@ -345,34 +351,41 @@ class _Exhaustive:
         )
 
     def _after(
-        self, number: int, pool: Pool, shape: Shape, free: tuple[tuple[Shape, ...], ...]
-    ) -> Iterator[tuple[tuple[Shape, ...], ...]]:
+        self, number: int, pool: Pool, shape: Shape, free: tuple[tuple[Weeks, ...], ...]
+    ) -> Iterator[tuple[tuple[Weeks, ...], ...]]:
         nodes = free[number]
         for changed in self._seats(pool, shape, nodes):
             yield (*free[:number], tuple(sorted(changed)), *free[number + 1 :])
 
-    def _seats(self, pool: Pool, shape: Shape, nodes: tuple[Shape, ...]) -> Iterator[list[Shape]]:
-        if shape.gpus >= pool.node.gpus:
+    def _seats(self, pool: Pool, shape: Shape, nodes: tuple[Weeks, ...]) -> Iterator[list[Weeks]]:
+        if shape.gpus > pool.node.gpus or (shape.gpus == pool.node.gpus and shape.run == ALWAYS):
             yield from self._whole(pool, shape, list(nodes))
             return
-        for node in set(nodes):
-            left = Shape(
-                node.gpus - shape.gpus, node.cpus - shape.cpus, node.memory_mb - shape.memory_mb
+        run = shape.run
+        for node, first in product(set(nodes), range(run.earliest, run.until - run.weeks + 1)):
+            held = range(self._weeks) if run == ALWAYS else range(first, first + run.weeks)
+            left = tuple(
+                _less(week, shape) if number in held else week for number, week in enumerate(node)
             )
-            if min(left.gpus, left.cpus, left.memory_mb) >= 0:
+            if all(min(week.gpus, week.cpus, week.memory_mb) >= 0 for week in left):
                 others = list(nodes)
                 others.remove(node)
                 yield [*others, left]
 
-    def _whole(self, pool: Pool, shape: Shape, nodes: list[Shape]) -> Iterator[list[Shape]]:
+    def _whole(self, pool: Pool, shape: Shape, nodes: list[Weeks]) -> Iterator[list[Weeks]]:
+        empty, full = ((one,) * self._weeks for one in (pool.node, Shape(0, 0, 0)))
         span, over = divmod(shape.gpus, pool.node.gpus)
         fits = shape.cpus <= span * pool.node.cpus and shape.memory_mb <= span * pool.node.memory_mb
         joined = span == 1 or (pool.fabric and shape.spans)
-        if over or not joined or not fits or nodes.count(pool.node) < span:
+        if over or not joined or not fits or nodes.count(empty) < span:
             return
         for _ in range(span):
-            nodes.remove(pool.node)
-        yield [*nodes, *[Shape(0, 0, 0)] * span]
+            nodes.remove(empty)
+        yield [*nodes, *[full] * span]
+
+
+def _less(free: Shape, shape: Shape) -> Shape:
+    return Shape(free.gpus - shape.gpus, free.cpus - shape.cpus, free.memory_mb - shape.memory_mb)
 
 
 @dataclass
@@ -465,6 +478,9 @@ class _Checker:
             for layout in layouts:
                 for owner, choice, units in layout.parts:
                     placed[owner, choice] += units * layout.count
+                for bundle in layout.bundles:
+                    for member in bundle.members:
+                        placed[member.demand, member.choice] += layout.count
         for number, (demand, taken) in enumerate(
             zip(self.problem.demands, self.solution.assigned, strict=True)
         ):
@@ -521,10 +537,13 @@ class _Checker:
                 load["gpus"] += units * taken.shape.gpus
                 load["cpus"] += units * taken.shape.cpus
                 load["memory_mb"] += units * taken.shape.memory_mb
+                if taken.shape.bundles and layout.span == 1:
+                    yield f"{pool.name}: a piece of a bundle has GPUs to itself"
                 if layout.span > 1 and not taken.shape.spans:
                     yield f"{pool.name}: a unit spans that may not"
                 if taken.gpu_type != pool.gpu_type:
                     yield f"{pool.name} holds a unit for {taken.gpu_type}"
+            yield from self._weekly(pool, layout, load)
             for name, amount in load.items():
                 if amount > layout.span * getattr(pool.node, name):
                     yield f"{pool.name}: {amount} {name} on {layout.span} nodes"
@@ -532,3 +551,35 @@ class _Checker:
                 alone = sum(units for _, _, units in layout.parts) == 1
                 if not alone or not pool.fabric or load["gpus"] != layout.span * pool.node.gpus:
                     yield f"{pool.name}: a span of {layout.span} nodes is not one unit's"
+
+    def _weekly(self, pool: Pool, layout: Layout, always: dict[str, int]) -> Iterator[str]:
+        """What is wrong with pieces that share GPUs with others, week by week."""
+        if layout.bundles and layout.span > 1:
+            yield f"{pool.name}: GPUs are shared across nodes"
+        bundled = sum(bundle.gpus for bundle in layout.bundles)
+        if layout.bundles and always["gpus"] + bundled > pool.node.gpus:
+            yield f"{pool.name}: bundles and pieces with GPUs to themselves take too many"
+        busy: Counter[tuple[int, int, int]] = Counter()
+        weeks = [Counter(always) for _ in range(WEEKS)]
+        for number, bundle in enumerate(layout.bundles):
+            for member in bundle.members:
+                choice = self.problem.demands[member.demand].choices[member.choice]
+                shape, run = choice.shape, choice.shape.run
+                ends = member.week + run.weeks
+                if choice.gpu_type != pool.gpu_type or not shape.bundles:
+                    yield f"{pool.name}: a bundle holds a piece that does not belong there"
+                if not run.earliest <= member.week <= ends <= run.until:
+                    yield f"{pool.name}: {run} in week {member.week}"
+                if not 0 <= member.gpu <= bundle.gpus - shape.gpus:
+                    yield f"{pool.name}: {shape.gpus} GPUs from {member.gpu} of {bundle.gpus}"
+                for week in range(member.week, ends):
+                    for gpu in range(member.gpu, member.gpu + shape.gpus):
+                        busy[number, gpu, week] += 1
+                    weeks[week].update({"cpus": shape.cpus, "memory_mb": shape.memory_mb})
+        if max(busy.values(), default=0) > 1:
+            yield f"{pool.name}: two pieces on one GPU in one week"
+        for week, load in enumerate(weeks):
+            if load["cpus"] > layout.span * pool.node.cpus:
+                yield f"{pool.name}: {load['cpus']} cores in week {week}"
+            if load["memory_mb"] > layout.span * pool.node.memory_mb:
+                yield f"{pool.name}: {load['memory_mb']} MB in week {week}"

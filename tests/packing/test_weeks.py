@@ -1,0 +1,182 @@
+"""Runs of some weeks share GPUs one after the other: each rule alone decides, and all agree."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from planner.packing.problem import ALWAYS, Choice, Demand, Problem, Run, Shape, Status
+from planner.packing.timetable import numbered
+from tests.packing.test_brute_force import draw
+
+BATCHES, SIZE = 8, 10
+NODE = 10_000_000
+ROUNDING = 1e-6
+"""Prices of layouts are floats: a bound may be a cent too low."""
+
+
+def units(
+    count: int,
+    *choices: tuple[int, int, Run],
+    gpu_type: str = "h100",
+    quarters: tuple[int, ...] = (0,),
+) -> Demand:
+    """Units that take so many GPUs and cores for a run."""
+    made = (Choice(gpu_type, Shape(gpus, cpus, 0, run=run)) for gpus, cpus, run in choices)
+    return Demand(tuple(sorted(made)), quarters, count)
+
+
+@pytest.fixture
+def nodes_of(build, solve, least_cost, faults):
+    """Nodes of 8 GPUs and 80 cores that the best plan buys: proved, and by trying everything."""
+
+    def planned(*demands, quarters=1):
+        problem = build.problem(
+            [build.pool()], [build.buy(*[NODE] * quarters)], demands, quarters=quarters
+        )
+        solution = solve(problem, asked_gap=ROUNDING)
+        assert not faults(problem, solution)
+        assert solution.status is Status.PROVED
+        assert solution.cost_cents == least_cost(problem)
+        return solution.cost_cents // NODE
+
+    return planned
+
+
+def test_runs_share_gpus_one_after_the_other(nodes_of):
+    assert nodes_of(units(2, (8, 0, Run(6, 0, 13)))) == 1
+    assert nodes_of(units(2, (8, 0, ALWAYS))) == 2
+
+
+def test_runs_that_must_overlap_do_not_share(nodes_of):
+    assert nodes_of(units(1, (8, 0, Run(5, 0, 7))), units(1, (8, 0, Run(5, 3, 8)))) == 2
+    assert nodes_of(units(1, (8, 0, Run(5, 0, 7))), units(1, (8, 0, Run(5, 4, 11)))) == 1
+
+
+def test_a_run_ends_before_its_deadline(nodes_of):
+    assert nodes_of(units(3, (8, 0, Run(3, 0, 9)))) == 1
+    assert nodes_of(units(3, (8, 0, Run(3, 0, 8)))) == 2
+
+
+def test_no_run_moves_while_it_runs(nodes_of):
+    """Five runs of five weeks are 25 of 26 weeks of two nodes, and each node has two of them."""
+    assert nodes_of(units(5, (8, 0, Run(5, 0, 13)))) == 3
+
+
+def test_always_on_pieces_keep_their_gpus_in_all_weeks(nodes_of):
+    assert nodes_of(units(1, (4, 0, ALWAYS)), units(3, (4, 0, Run(4, 0, 13)))) == 1
+    assert nodes_of(units(1, (4, 0, ALWAYS)), units(4, (4, 0, Run(4, 0, 13)))) == 2
+
+
+def test_cores_count_in_the_weeks_of_a_run_alone(nodes_of):
+    assert nodes_of(units(4, (2, 40, Run(6, 0, 13)))) == 1
+    assert nodes_of(units(5, (2, 40, Run(6, 0, 13)))) == 2
+
+
+def test_host_memory_counts_in_the_weeks_of_a_run_alone(build, solve):
+    def cost(memory_mb):
+        runs = Demand((Choice("h100", Shape(1, 0, memory_mb, run=Run(6, 0, 13))),), (0,), 4)
+        problem = build.problem([build.pool()], [build.buy(NODE)], [runs])
+        return solve(problem, asked_gap=ROUNDING).cost_cents
+
+    assert cost(400_000) == NODE
+    assert cost(400_001) == 2 * NODE
+
+
+def test_start_and_count_are_chosen_together(nodes_of):
+    """Twice the GPUs for half the weeks: only so do both fit before the deadline."""
+    slow, fast = (4, 0, Run(8, 0, 9)), (8, 0, Run(4, 0, 9))
+    kept = units(1, (4, 0, Run(5, 8, 13)))
+    assert nodes_of(units(3, slow), kept) == 2
+    assert nodes_of(units(2, slow, fast), units(1, (4, 0, Run(9, 0, 13)))) == 2
+    assert nodes_of(units(2, fast), kept) == 1
+
+
+def test_the_gpu_type_is_chosen_with_the_weeks(build, solve, least_cost, faults):
+    """On the dear type a run is short enough for three to share a node."""
+    pools = [build.pool("a"), build.pool("b")]
+    supplies = [build.buy(2 * NODE), build.buy(5 * NODE, pool=1)]
+    on_a, on_b = (
+        Choice(kind, Shape(8, 0, 0, run=Run(weeks, 0, 13))) for kind, weeks in (("a", 10), ("b", 4))
+    )
+    problem = build.problem(pools, supplies, [Demand((on_a, on_b), (0,), 3)])
+    solution = solve(problem, asked_gap=ROUNDING)
+    assert solution.cost_cents == least_cost(problem) == 5 * NODE
+    assert not faults(problem, solution)
+    assert solution.assigned == ((0, 3),)
+
+
+def test_a_run_comes_again_in_every_quarter_of_its_unit(nodes_of):
+    every = units(2, (8, 0, Run(6, 0, 13)), quarters=(0, 1))
+    once = units(1, (8, 0, Run(1, 0, 13)), quarters=(1,))
+    assert nodes_of(every, once, quarters=2) == 1
+    more = units(1, (8, 0, Run(2, 0, 13)), quarters=(1,))
+    assert nodes_of(every, more, quarters=2) == 2
+
+
+def test_a_run_that_spans_nodes_holds_them_all_quarter(nodes_of):
+    assert nodes_of(units(1, (16, 0, Run(2, 0, 13))), units(1, (8, 0, Run(2, 5, 13)))) == 3
+
+
+def test_runs_get_neighbouring_gpus_that_they_keep():
+    shapes = [Shape(gpus, 0, 0, run=Run(weeks, 0, 13)) for gpus, weeks in ((1, 9), (2, 4), (4, 5))]
+    pieces = [(0, 0), (0, 4), (1, 0), (1, 4), (2, 0), (2, 8)]
+    held = numbered(Shape(8, 1, 1), shapes, pieces)
+    assert held is not None
+    assert sorted(piece[:2] for piece in held) == pieces
+    busy = Counter(
+        (gpu, at)
+        for index, week, first in held
+        for gpu in range(first, first + shapes[index].gpus)
+        for at in range(week, week + shapes[index].run.weeks)
+    )
+    assert max(busy.values()) == 1
+    assert max(gpu for gpu, _ in busy) < 8
+
+
+def test_pieces_that_do_not_fit_get_none():
+    assert numbered(Shape(8, 1, 1), [Shape(8, 0, 0, run=Run(7, 0, 13))], [(0, 0), (0, 6)]) is None
+    assert numbered(Shape(8, 1, 1), [Shape(1, 1, 0, run=Run(2, 0, 13))], [(0, 0), (0, 1)]) is None
+
+
+def in_weeks(problem: Problem, rng: random.Random) -> Problem:
+    """The same, where most choices run for some weeks within some window."""
+
+    def run(choice: Choice) -> Choice:
+        if rng.random() < 0.3:
+            return choice
+        weeks = rng.randrange(2, 12)
+        earliest = rng.randrange(0, 14 - weeks)
+        until = min(13, earliest + weeks + rng.choice((0, 1, 2, 5)))
+        return replace(choice, shape=replace(choice.shape, run=Run(weeks, earliest, until)))
+
+    return replace(
+        problem,
+        demands=tuple(
+            replace(demand, choices=tuple(sorted({run(one) for one in demand.choices})))
+            for demand in problem.demands
+        ),
+    )
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_the_search_agrees_with_trying_everything(batch, solve, least_cost, faults):
+    seen: Counter[str] = Counter()
+    for number in range(batch * SIZE, (batch + 1) * SIZE):
+        rng = random.Random(number)
+        problem = in_weeks(draw(rng), rng)
+        solution, best = solve(problem, asked_gap=ROUNDING), least_cost(problem)
+        if solution is None:
+            assert best is None, f"problem {number} has a plan that costs {best}"
+            seen["infeasible"] += 1
+            continue
+        assert not faults(problem, solution), f"problem {number}"
+        assert best is not None, f"problem {number} has no plan"
+        assert solution.bound_cents <= best <= solution.cost_cents, f"problem {number}"
+        if solution.status is Status.PROVED:
+            assert solution.cost_cents == best, f"problem {number}"
+        seen[solution.status] += 1
+    assert seen[Status.NOT_PROVED] == 0
