@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.packing.crosscheck import Verdict
@@ -41,7 +42,7 @@ def assemble(
     """Turn a solution into a plan; `solver` names program and version for its provenance."""
     fleet = build_fleet(inputs, translation, solution)
     fleet = with_racks(fleet, racks_by_node(translation, solution, fleet))
-    placement = place(translation, solution, fleet)
+    placement = place(translation, solution, fleet, inputs.catalog.gpus)
     tags, bound_terms = bill(translation, solution)
     scenario = inputs.scenario
     bought = acquisitions(inputs, translation, solution)
@@ -65,7 +66,9 @@ def assemble(
                 {job.sizing.id: job.sizing for job in jobs}.values(), key=lambda sizing: sizing.id
             )
         },
-        pools=pool_uses(translation, fleet, placement),
+        pools=pool_uses(
+            translation, fleet, placement, Fraction(inputs.settings.hours_per_quarter.value)
+        ),
         sites=site_uses(inputs, fleet.nodes),
         growth_reserve=tuple(
             (gpu_type, float(share))

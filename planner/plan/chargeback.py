@@ -1,8 +1,9 @@
 """What each team holds, and what of the plan's cost it is charged.
 
 The net present cost of each node is spread evenly over the quarters in which it serves. What a pool
-costs in a quarter is shared by the GPUs held there; what nobody holds is idle. Shares are exact
-fractions, rounded to whole cents once, so that they add up to the plan's cost.
+costs in a quarter is shared by the GPUs held there, each for the weeks and the part of its memory
+that is held; what nobody holds is idle. Shares are exact fractions, rounded to whole cents once, so
+that they add up to the plan's cost.
 """
 
 from __future__ import annotations
@@ -41,12 +42,17 @@ Cell = tuple[object, int]
 class _Use:
     """What the jobs of one line hold."""
 
-    gpus: Counter[Slot] = field(default_factory=Counter)
+    gpus: dict[Slot, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
+    """Held on the average of the quarter."""
     by_type: Counter[tuple[str, int]] = field(default_factory=Counter)
-    """By GPU type and quarter."""
+    """By GPU type and quarter: all on which its units are, for quotas."""
     delivered: Fraction = Fraction(0)
     """GPU-hours; likewise `open`."""
     open: Fraction = Fraction(0)
+
+    @property
+    def total(self) -> Fraction:
+        return sum(self.gpus.values(), Fraction(0))
 
     def in_quarter(self, quarter: int) -> int:
         return sum(gpus for (_, at), gpus in self.by_type.items() if at == quarter)
@@ -67,7 +73,7 @@ def chargeback(
     cents = _rounded(_shares(inputs, fleet, uses, spread=spread))
     quarters = range(len(fleet.in_service))
     hours = Fraction(inputs.settings.hours_per_quarter.value)
-    idle = sum(_in_service(fleet).values()) - sum(uses[line].gpus.total() for line in lines)
+    idle = _in_service(fleet).total() - sum(uses[line].total for line in lines)
     return Chargeback(
         idle=inputs.scenario.policies.charge_idle,
         teams=tuple(
@@ -80,7 +86,7 @@ def chargeback(
 
 
 def _team_use(inputs: Inputs, team: Line, use: _Use, cents: tuple[int, ...]) -> TeamUse:
-    hours = use.gpus.total() * Fraction(inputs.settings.hours_per_quarter.value)
+    hours = use.total * Fraction(inputs.settings.hours_per_quarter.value)
     return TeamUse(
         team=team,
         gpus=tuple(use.in_quarter(quarter) for quarter in range(len(cents))),
@@ -129,7 +135,7 @@ def _uses(
             for occupant in use.occupants:
                 job = of_job[occupant.job]
                 team = found[job.team]
-                team.gpus[pool_of[use.node], quarter] += len(occupant.gpus)
+                team.gpus[pool_of[use.node], quarter] += occupant.gpu_quarters
                 team.by_type[gpu_type, quarter] += len(occupant.gpus)
                 _count_hours(team, job, occupant, run_hours[job.name, gpu_type], quarter_hours)
     return found
@@ -138,13 +144,14 @@ def _uses(
 def _count_hours(
     team: _Use, job: SizedJob, occupant: Occupant, run_hours: float | None, quarter_hours: Fraction
 ) -> None:
-    """A tuning job delivers its run, in whatever part of the quarter; all others are always on."""
+    """A tuning job delivers its run, in whatever part of its weeks; others all that they hold."""
+    held = occupant.gpu_quarters * quarter_hours
     if job.kind != "tune":
-        team.delivered += len(occupant.gpus) * quarter_hours
+        team.delivered += held
     elif run_hours is None:
-        team.open += len(occupant.gpus) * quarter_hours
+        team.open += held
     else:
-        team.delivered += len(occupant.gpus) * min(Fraction(run_hours), quarter_hours)
+        team.delivered += min(len(occupant.gpus) * Fraction(run_hours), held)
 
 
 def _shares(
@@ -156,12 +163,12 @@ def _shares(
     for (pool, quarter), cents in _charges(inputs, fleet).items():
         here = {line: use.gpus[pool, quarter] for line, use in uses.items()}
         if spread and not any(here.values()):
-            here = {line: use.gpus.total() for line, use in uses.items()}
-        held = sum(here.values())
-        by = held if spread and held else gpus[pool, quarter]
+            here = {line: use.total for line, use in uses.items()}
+        held = sum(here.values(), Fraction(0))
+        by = held if spread and held else Fraction(gpus[pool, quarter])
         for line, number in here.items():
-            cells[line, quarter] += cents * Fraction(number, by)
-        cells[_IDLE, quarter] += cents * Fraction(by - held, by)
+            cells[line, quarter] += cents * (number / by)
+        cells[_IDLE, quarter] += cents * ((by - held) / by)
     return cells
 
 

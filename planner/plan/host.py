@@ -51,7 +51,8 @@ class Host:
         here = self._here(gpu_type)
         matched = self._matched(pools, layouts)
         unrest = self._unrest(matched, here)
-        if not any(unrest):
+        shared = any(hosting.bundles for hosting in matched)
+        if shared or not any(unrest):
             return matched
         settled = settle(self._asked(gpu_type, pools), here)
         return settled if settled and self._unrest(settled, here) <= unrest else matched

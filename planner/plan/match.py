@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from planner.packing.problem import Layout
+    from planner.packing.problem import Bundle, Layout
 
 __all__ = ["Group", "Hosting", "match_layouts"]
 
@@ -27,6 +27,9 @@ class Hosting:
     nodes: tuple[int, ...]
     """One node, or the whole nodes that a spanning unit takes."""
     parts: tuple[tuple[Group, int], ...]
+    """Pieces by group, those in bundles included."""
+    bundles: tuple[Bundle, ...] = ()
+    """GPUs that pieces share."""
 
 
 def match_layouts(
@@ -48,13 +51,13 @@ def match_layouts(
     parts = [_parts(layout) for layout in layouts]
     found = [*_keep_spans(layouts, parts, left, free, spans)]
     single = [index for index, layout in enumerate(layouts) if layout.span == 1]
-    found += _keep_residents(single, parts, left, free, residents)
+    found += _keep_residents(single, layouts, parts, left, free, residents)
     rest = [index for index, count in enumerate(left) for _ in range(count)]
     rest.sort(key=lambda index: (-_staying(parts[index], stay), index))
     queue = iter(list(free))
     for index in rest:
         taken = tuple(next(queue) for _ in range(layouts[index].span))
-        found.append(Hosting(taken, parts[index]))
+        found.append(Hosting(taken, parts[index], layouts[index].bundles))
     return found
 
 
@@ -66,6 +69,8 @@ def _parts(layout: Layout) -> Signature:
     units: Counter[Group] = Counter()
     for demand, choice, count in layout.parts:
         units[demand, choice] += count
+    for bundle in layout.bundles:
+        units.update((member.demand, member.choice) for member in bundle.members)
     return tuple(sorted(units.items()))
 
 
@@ -89,6 +94,7 @@ def _keep_spans(
 
 def _keep_residents(
     single: Sequence[int],
+    layouts: Sequence[Layout],
     parts: Sequence[Signature],
     left: list[int],
     free: dict[int, None],
@@ -106,7 +112,7 @@ def _keep_residents(
         count = min(len(nodes), left[index])
         for node in nodes[:count]:
             del free[node]
-            yield Hosting((node,), parts[index])
+            yield Hosting((node,), parts[index], layouts[index].bundles)
         del nodes[:count]
         left[index] -= count
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planner.packing.problem import ALWAYS, WHOLE
 from planner.plan.host import Host
 from planner.plan.keep import choices_kept
-from planner.plan.plan import NodeUse, Occupant
+from planner.plan.servers import GpuPart, NodeUse, Occupant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from planner.inputs.catalog import GpuType
     from planner.packing import Translation
-    from planner.packing.problem import Solution
+    from planner.packing.problem import Bundle, Choice, Pool, Solution
     from planner.plan.fleet import Fleet
     from planner.plan.match import Group, Hosting
 
@@ -30,6 +32,12 @@ class _Seat:
 
     nodes: tuple[int, ...]
     gpus: tuple[tuple[int, ...], ...]
+    week: int
+    """First one, from 0."""
+    slot: int = 0
+    """First memory slice of its partition."""
+    shared: bool = False
+    """Whether others may have the same GPUs, in other weeks or parts."""
 
 
 Seats = dict[Piece, _Seat]
@@ -47,8 +55,13 @@ class Placement:
     """demand × member: choice."""
 
 
-def place(translation: Translation, solution: Solution, fleet: Fleet) -> Placement:
-    """Put every piece on numbered GPUs of named nodes, quarter by quarter."""
+def place(
+    translation: Translation, solution: Solution, fleet: Fleet, gpu_types: Mapping[str, GpuType]
+) -> Placement:
+    """Put every piece on numbered GPUs of named nodes, quarter by quarter.
+
+    `gpu_types` are those of the catalog, which know the sizes of partitions.
+    """
     kept = choices_kept(translation, solution)
     seats: Seats = {}
     uses, moves = [], []
@@ -58,7 +71,7 @@ def place(translation: Translation, solution: Solution, fleet: Fleet) -> Placeme
         host = Host(translation.problem, fleet, kept, quarter, seating.counted())
         seats = seating.seat_all(host.hostings(layouts), quarter)
         moves.append(sum(seats[piece].nodes != seat.nodes for piece, seat in before.items()))
-        uses.append(_node_uses(translation, fleet, kept, seats))
+        uses.append(_node_uses(translation, fleet, kept, seats, gpu_types))
     return Placement(tuple(uses), tuple(moves), kept)
 
 
@@ -99,22 +112,74 @@ class _Seating:
     def seat_all(self, hostings: Sequence[Hosting], quarter: int) -> Seats:
         """Residents first, so that they keep node and GPU numbers; then everybody else in order."""
         open_places = [
-            (hosting, group, count) for hosting in hostings for group, count in self._keep(hosting)
+            (hosting, group, seat) for hosting in hostings for group, seat in self._keep(hosting)
         ]
         waiting = self._waiting(quarter)
-        for hosting, group, count in open_places:
-            for _ in range(count):
-                self._sit(next(waiting[group]), group, hosting.nodes)
+        for hosting, group, seat in open_places:
+            self._sit(next(waiting[group]), group, hosting.nodes, seat)
         return self.seats
 
-    def _keep(self, hosting: Hosting) -> Iterator[tuple[Group, int]]:
-        """Seat those who were here; yield what is left open, by group."""
+    def _keep(self, hosting: Hosting) -> Iterator[tuple[Group, _Seat | None]]:
+        """Seat those who were here; yield what is left open, None for any whole GPUs."""
         here = self.here.get(hosting.nodes, {})
+        residents = {group: list(here.get(group, ())) for group, _ in hosting.parts}
+        sharing = Counter(
+            (member.demand, member.choice)
+            for bundle in hosting.bundles
+            for member in bundle.members
+        )
+        places: list[tuple[Group, _Seat | None]] = []
         for group, count in hosting.parts:
-            staying = here.get(group, [])[:count]
+            whole = count - sharing[group]
+            staying = [one for one in residents[group] if not self.before[one].shared][:whole]
             for piece in staying:
                 self._take(piece, self.before[piece])
-            yield group, count - len(staying)
+                residents[group].remove(piece)
+            places += [(group, None)] * (whole - len(staying))
+        for bundle in hosting.bundles:
+            places += self._share(bundle, hosting.nodes, residents)
+        for group, seat in places:
+            if residents[group]:
+                self._sit(residents[group].pop(0), group, hosting.nodes, seat)
+            else:
+                yield group, seat
+
+    def _share(
+        self, bundle: Bundle, nodes: tuple[int, ...], residents: Mapping[Group, list[Piece]]
+    ) -> list[tuple[Group, _Seat]]:
+        """Number the GPUs of a bundle and seat who had the same place in it; the other places."""
+        numbers = self._numbers(bundle, nodes[0], residents)
+        self.free[nodes[0]] = [gpu for gpu in self.free[nodes[0]] if gpu not in numbers]
+        places = []
+        for member in bundle.members:
+            group = (member.demand, member.choice)
+            gpus = numbers[member.gpu : member.gpu + self._choice(group).shape.gpus]
+            seat = _Seat(nodes, (gpus,), member.week, member.slot, shared=True)
+            same = next((one for one in residents[group] if self.before[one] == seat), None)
+            if same is None:
+                places.append((group, seat))
+            else:
+                residents[group].remove(same)
+                self._take(same, seat)
+        return places
+
+    def _numbers(
+        self, bundle: Bundle, node: int, residents: Mapping[Group, list[Piece]]
+    ) -> tuple[int, ...]:
+        """Free GPUs of a node on which most of those sat that the bundle holds, the lowest ones."""
+        groups = {(member.demand, member.choice) for member in bundle.members}
+        sat = Counter(
+            gpu
+            for group in groups
+            for piece in residents[group]
+            if self.before[piece].shared
+            for gpu in self.before[piece].gpus[0]
+        )
+        ranked = sorted(self.free[node], key=lambda gpu: (-sat[gpu], gpu))
+        return tuple(sorted(ranked[: bundle.gpus]))
+
+    def _choice(self, group: Group) -> Choice:
+        return self.demands[group[0]].choices[group[1]]
 
     def _waiting(self, quarter: int) -> dict[Group, Iterator[Piece]]:
         """Active pieces without a seat, by group in canonical order."""
@@ -128,14 +193,13 @@ class _Seating:
                         queues[index, choice].append((index, position, replica))
         return {group: iter(queue) for group, queue in queues.items()}
 
-    def _sit(self, piece: Piece, group: Group, nodes: tuple[int, ...]) -> None:
-        """Give a piece the lowest free GPU numbers of its nodes."""
-        gpus = self.demands[group[0]].choices[group[1]].shape.gpus
-        if len(nodes) > 1:
-            numbers = tuple(tuple(self.free[node]) for node in nodes)
-        else:
-            numbers = (tuple(self.free[nodes[0]][:gpus]),)
-        self._take(piece, _Seat(nodes, numbers))
+    def _sit(self, piece: Piece, group: Group, nodes: tuple[int, ...], seat: _Seat | None) -> None:
+        """Give a piece this seat, or the lowest free GPU numbers of its nodes."""
+        shape = self._choice(group).shape
+        numbers = tuple(tuple(self.free[node]) for node in nodes)
+        if len(nodes) == 1:
+            numbers = (numbers[0][: shape.gpus],)
+        self._take(piece, seat or _Seat(nodes, numbers, shape.run.earliest))
 
     def _take(self, piece: Piece, seat: _Seat) -> None:
         self.seats[piece] = seat
@@ -144,16 +208,25 @@ class _Seating:
 
 
 def _node_uses(
-    translation: Translation, fleet: Fleet, kept: tuple[tuple[int, ...], ...], seats: Seats
+    translation: Translation,
+    fleet: Fleet,
+    kept: tuple[tuple[int, ...], ...],
+    seats: Seats,
+    gpu_types: Mapping[str, GpuType],
 ) -> tuple[NodeUse, ...]:
-    """Who holds each node, nodes in the fleet's order, occupants by GPU number."""
+    """Who holds each node, nodes in the fleet's order, occupants by first GPU, week and slice."""
+    problem = translation.problem
     occupants: dict[int, list[Occupant]] = defaultdict(list)
     for (demand, position, replica), seat in seats.items():
         job, number = translation.members[demand][position]
-        shape = translation.problem.demands[demand].choices[kept[demand][position]].shape
+        choice = problem.demands[demand].choices[kept[demand][position]]
+        shape = choice.shape
         cpus, memory_mb = (
             _even(amount, len(seat.nodes)) for amount in (shape.cpus, shape.memory_mb)
         )
+        weeks = (seat.week + 1, seat.week + shape.run.weeks) if shape.run != ALWAYS else None
+        pool = problem.pools[fleet.pool[seat.nodes[0]]]
+        part = _part(choice, seat.slot, pool, gpu_types)
         for index, node in enumerate(seat.nodes):
             occupants[node].append(
                 Occupant(
@@ -163,15 +236,33 @@ def _node_uses(
                     gpus=seat.gpus[index],
                     cpus=cpus[index],
                     memory_mb=memory_mb[index],
+                    weeks=weeks,
+                    part=part,
+                    way=choice.way,
                 )
             )
     return tuple(
-        NodeUse(
-            node=fleet.nodes[node].id,
-            occupants=tuple(sorted(occupants[node], key=lambda occupant: occupant.gpus)),
-        )
+        NodeUse(node=fleet.nodes[node].id, occupants=tuple(sorted(occupants[node], key=_in_order)))
         for node in sorted(occupants)
     )
+
+
+def _in_order(one: Occupant) -> tuple[int, int, int]:
+    first = one.part.first if one.part else None
+    return one.gpus[0], one.held_weeks.start, first or 0
+
+
+def _part(
+    choice: Choice, slot: int, pool: Pool, gpu_types: Mapping[str, GpuType]
+) -> GpuPart | None:
+    part = choice.shape.part
+    if part == WHOLE:
+        return None
+    if not part.profile:
+        return GpuPart(profile=None, first=None, taken=part.memory_mb, of=pool.shared_mb)
+    gpu = gpu_types[pool.gpu_type]
+    slices = gpu.mig_profiles[part.profile].memory_slices
+    return GpuPart(profile=part.profile, first=slot, taken=slices, of=gpu.memory_slices)
 
 
 def _even(amount: int, nodes: int) -> list[int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.inputs.base import Frozen
+from planner.plan.servers import GpuPart, Node, NodeUse, Occupant, PoolUse
 from planner.plan.teams import Chargeback
 from planner.sizing.candidate import Sizing
 
@@ -19,6 +20,7 @@ __all__ = [
     "BudgetUse",
     "CostLine",
     "CostName",
+    "GpuPart",
     "Node",
     "NodeUse",
     "Note",
@@ -98,53 +100,6 @@ class Acquisition(Frozen):
     """Reserve: what is still to be paid after the horizon; no part of any cost line."""
 
 
-class Node(Frozen):
-    """One server of the plan."""
-
-    id: str
-    """`xe9680-h100/dc-east/03`; rented ones end in `r1`, reserved ones in `v1`, …"""
-    node_type: str
-    gpu_type: str
-    gpus: int
-    cpus: int
-    memory_mb: int
-    site: str
-    origin: Literal["owned", "buy", "rent", "reserve"]
-    entry: str
-    """Name of the fleet entry or offer."""
-    in_service: tuple[str, ...]
-    """Quarters."""
-    racks: tuple[int, ...] = ()
-    """Number of its rack, from 1, in each quarter in service; empty where the site has none."""
-
-
-class Occupant(Frozen):
-    """A unit of a job on a node, or one of its replicas."""
-
-    job: str
-    unit: int
-    """From 1."""
-    replica: int = 1
-    """From 1 in each unit; more than one only where the replicas follow from a load."""
-    gpus: tuple[int, ...]
-    """GPU numbers on this node, from 0."""
-    cpus: int
-    memory_mb: int
-    """Host memory taken on this node, MB."""
-
-    @property
-    def piece(self) -> tuple[str, int, int]:
-        """Job, unit and replica: what has one place, on one node or on whole ones."""
-        return self.job, self.unit, self.replica
-
-
-class NodeUse(Frozen):
-    """Who holds one node in one quarter; only nodes that run something are listed."""
-
-    node: str
-    occupants: tuple[Occupant, ...]
-
-
 class Alternative(Frozen):
     """What one unit would add to the bound if it had to run on this GPU type."""
 
@@ -174,28 +129,6 @@ class PlannedJob(Frozen):
     """What this job adds to the bound over the horizon: the price tag from the duals."""
     alternatives: tuple[Alternative, ...]
     """Candidate GPU types that are owned or offered, the chosen one with 0."""
-
-
-class PoolUse(Frozen):
-    """Capacity and use of one node type at one site, per quarter."""
-
-    node_type: str
-    site: str
-    gpu_type: str
-    nodes: tuple[int, ...]
-    """In service."""
-    nodes_used: tuple[int, ...]
-    nodes_spare: tuple[int, ...]
-    """Kept empty by policy."""
-    gpus: tuple[int, ...]
-    """In service."""
-    gpus_used: tuple[int, ...]
-    gpus_stranded: tuple[int, ...]
-    """Free GPUs on nodes in use that no unit could take for want of cores or host memory."""
-    cpus: tuple[int, ...]
-    cpus_used: tuple[int, ...]
-    memory_mb: tuple[int, ...]
-    memory_used_mb: tuple[int, ...]
 
 
 CostName = Literal[

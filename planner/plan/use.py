@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.inputs.quarter import WEEKS
 from planner.plan.plan import PoolUse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from planner.packing import Translation
     from planner.packing.problem import Pool, Shape
     from planner.plan.fleet import Fleet
     from planner.plan.place import Placement
-    from planner.plan.plan import NodeUse
+    from planner.plan.plan import NodeUse, Occupant
 
 __all__ = ["pool_uses", "stranded_gpus"]
 
@@ -27,6 +29,9 @@ class _Quarter(NamedTuple):
     nodes_spare: int
     gpus: int
     gpus_used: int
+    gpus_peak: float
+    gpu_hours: float
+    gpu_hours_used: float
     gpus_stranded: int
     cpus: int
     cpus_used: int
@@ -34,7 +39,9 @@ class _Quarter(NamedTuple):
     memory_used_mb: int
 
 
-def pool_uses(translation: Translation, fleet: Fleet, placement: Placement) -> tuple[PoolUse, ...]:
+def pool_uses(
+    translation: Translation, fleet: Fleet, placement: Placement, hours_per_quarter: Fraction
+) -> tuple[PoolUse, ...]:
     """Capacity and use per pool and quarter; pools that never have a node are left out."""
     position = {node.id: index for index, node in enumerate(fleet.nodes)}
     used: dict[tuple[int, int], list[NodeUse]] = defaultdict(list)
@@ -49,6 +56,7 @@ def pool_uses(translation: Translation, fleet: Fleet, placement: Placement) -> t
                 pool,
                 len(pools[index]),
                 used[quarter, index],
+                hours_per_quarter,
                 [
                     shape
                     for shape in shapes[quarter][pool.gpu_type]
@@ -67,29 +75,52 @@ def pool_uses(translation: Translation, fleet: Fleet, placement: Placement) -> t
     return tuple(found)
 
 
-def _figures(pool: Pool, nodes: int, uses: list[NodeUse], shapes: Iterable[Shape]) -> _Quarter:
+def _figures(
+    pool: Pool, nodes: int, uses: list[NodeUse], hours: Fraction, shapes: Sequence[Shape]
+) -> _Quarter:
     gpus_used = cpus_used = memory_used_mb = stranded = 0
     for use in uses:
-        gpus = sum(len(occupant.gpus) for occupant in use.occupants)
-        cpus = sum(occupant.cpus for occupant in use.occupants)
-        memory_mb = sum(occupant.memory_mb for occupant in use.occupants)
+        gpus = len({gpu for occupant in use.occupants for gpu in occupant.gpus})
+        cpus = int(_at_peak(use.occupants, lambda occupant: occupant.cpus))
+        memory_mb = int(_at_peak(use.occupants, lambda occupant: occupant.memory_mb))
         gpus_used += gpus
         cpus_used += cpus
         memory_used_mb += memory_mb
         free = (pool.node.gpus - gpus, pool.node.cpus - cpus, pool.node.memory_mb - memory_mb)
         stranded += stranded_gpus(free, shapes)
+    everybody = [occupant for use in uses for occupant in use.occupants]
+    held = sum((occupant.gpu_quarters for occupant in everybody), Fraction(0))
     return _Quarter(
         nodes=nodes,
         nodes_used=len(uses),
         nodes_spare=pool.spare if uses else 0,
         gpus=nodes * pool.node.gpus,
         gpus_used=gpus_used,
+        gpus_peak=float(_at_peak(everybody, lambda occupant: occupant.gpus_at_once)),
+        gpu_hours=float(nodes * pool.node.gpus * hours),
+        gpu_hours_used=float(held * hours),
         gpus_stranded=stranded,
         cpus=nodes * pool.node.cpus,
         cpus_used=cpus_used,
         memory_mb=nodes * pool.node.memory_mb,
         memory_used_mb=memory_used_mb,
     )
+
+
+def _at_peak(
+    occupants: Sequence[Occupant], amount: Callable[[Occupant], int | Fraction]
+) -> int | Fraction:
+    """The sum of what is held in the week in which it is largest."""
+    always: int | Fraction = 0
+    by_week: list[int | Fraction] = [0] * WEEKS
+    for occupant in occupants:
+        held = amount(occupant)
+        if occupant.weeks is None:
+            always += held
+            continue
+        for week in occupant.held_weeks:
+            by_week[week - 1] += held
+    return always + max(by_week)
 
 
 def stranded_gpus(free: tuple[int, int, int], shapes: Iterable[Shape]) -> int:

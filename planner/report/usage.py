@@ -10,6 +10,8 @@ from planner.report.format import count_of, listed, memory, percent, quarter_spa
 from planner.report.sites import spare_sentences
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from planner.plan.plan import Plan, PoolUse
 
 __all__ = ["usage_section"]
@@ -19,7 +21,8 @@ _NO_NODES = "0/0"
 
 def usage_section(plan: Plan) -> tuple[Block, ...]:
     """One row per pool and quarter, alike quarters in one row, and a sum per quarter."""
-    rows = tuple(row for pool in plan.pools for row in _pool_rows(plan, pool))
+    peaks = _some_share(plan)
+    rows = tuple(row for pool in plan.pools for row in _pool_rows(plan, pool, peaks=peaks))
     table = Table(
         (
             Column("Pool", wraps=True),
@@ -27,25 +30,37 @@ def usage_section(plan: Plan) -> tuple[Block, ...]:
             Column("Nodes", "right"),
             Column("GPUs", "right"),
             Column("Used", "right"),
+            *((Column("Peak", "right"),) if peaks else ()),
             Column("Stranded", "right"),
             Column("Cores", "right"),
             Column("Memory", "right"),
         ),
-        (*rows, *_sum_rows(plan)),
+        (*rows, *_sum_rows(plan, peaks=peaks)),
     )
-    return (
-        Paragraph(
-            "Nodes and GPUs are used / in service. Stranded GPUs are free ones on nodes in use "
-            "that no job of this plan could take for want of cores or host memory.",
-            tone="faint",
-        ),
-        table,
-        *_asides(plan),
+    return (Paragraph(" ".join(_reading_aid(peaks=peaks)), tone="faint"), table, *_asides(plan))
+
+
+def _some_share(plan: Plan) -> bool:
+    """Whether jobs share GPUs, so that a GPU in use is not one that is held all the time."""
+    held = (one for uses in plan.placements for use in uses for one in use.occupants)
+    return any(one.weeks or one.part for one in held)
+
+
+def _reading_aid(*, peaks: bool) -> Iterator[str]:
+    yield "Nodes and GPUs are used / in service."
+    if peaks:
+        yield (
+            "Used is the share of GPU-hours held over the quarter, Peak that of the GPUs held in "
+            "its fullest week; a part of a GPU counts by its share of the memory."
+        )
+    yield (
+        "Stranded GPUs are free ones on nodes in use that no job of this plan could take for want "
+        "of cores or host memory."
     )
 
 
-def _pool_rows(plan: Plan, pool: PoolUse) -> list[tuple[str, ...]]:
-    by_quarter = [_figures(pool, place) for place in range(len(plan.quarters))]
+def _pool_rows(plan: Plan, pool: PoolUse, *, peaks: bool) -> list[tuple[str, ...]]:
+    by_quarter = [_figures([pool], place, peaks=peaks) for place in range(len(plan.quarters))]
     return _collapsed(plan, f"{pool.node_type} @ {pool.site}", by_quarter)
 
 
@@ -60,40 +75,31 @@ def _collapsed(plan: Plan, name: str, by_quarter: list[tuple[str, ...]]) -> list
     return rows
 
 
-def _figures(pool: PoolUse, place: int) -> tuple[str, ...]:
-    return (
-        f"{pool.nodes_used[place]:,}/{pool.nodes[place]:,}",
-        f"{pool.gpus_used[place]:,}/{pool.gpus[place]:,}",
-        _share(pool.gpus_used[place], pool.gpus[place]),
-        f"{pool.gpus_stranded[place]:,}",
-        _share(pool.cpus_used[place], pool.cpus[place]),
-        _share(pool.memory_used_mb[place], pool.memory_mb[place]),
-    )
-
-
-def _sum_rows(plan: Plan) -> list[tuple[str, ...]]:
+def _sum_rows(plan: Plan, *, peaks: bool) -> list[tuple[str, ...]]:
     if len(plan.pools) < 2:
         return []
-    return _collapsed(
-        plan, "All pools", [_summed(plan, place) for place in range(len(plan.quarters))]
-    )
+    by_quarter = [_figures(plan.pools, place, peaks=peaks) for place in range(len(plan.quarters))]
+    return _collapsed(plan, "All pools", by_quarter)
 
 
-def _summed(plan: Plan, place: int) -> tuple[str, ...]:
-    def total(name: str) -> int:
-        return sum(getattr(pool, name)[place] for pool in plan.pools)
+def _figures(pools: Sequence[PoolUse], place: int, *, peaks: bool) -> tuple[str, ...]:
+    def total(name: str) -> float:
+        return float(sum(getattr(pool, name)[place] for pool in pools))
 
+    # The pools of a sum need not be fullest in the same week.
+    peak = _share(total("gpus_peak"), total("gpus")) if len(pools) == 1 else ""
     return (
-        f"{total('nodes_used'):,}/{total('nodes'):,}",
-        f"{total('gpus_used'):,}/{total('gpus'):,}",
-        _share(total("gpus_used"), total("gpus")),
-        f"{total('gpus_stranded'):,}",
+        f"{total('nodes_used'):,.0f}/{total('nodes'):,.0f}",
+        f"{total('gpus_used'):,.0f}/{total('gpus'):,.0f}",
+        _share(total("gpu_hours_used"), total("gpu_hours")),
+        *((peak,) if peaks else ()),
+        f"{total('gpus_stranded'):,.0f}",
         _share(total("cpus_used"), total("cpus")),
         _share(total("memory_used_mb"), total("memory_mb")),
     )
 
 
-def _share(used: int, capacity: int) -> str:
+def _share(used: float, capacity: float) -> str:
     return percent(used / capacity, 0) if capacity else "–"
 
 

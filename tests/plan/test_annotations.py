@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from fractions import Fraction
 
 import pytest
 
@@ -106,8 +107,8 @@ def test_free_gpus_without_cores_for_any_unit_are_stranded(case, plan):
     problem = replace(case.translation.problem, pools=tuple(pools))
     translation = replace(case.translation, problem=problem)
     fleet = build_fleet(case.inputs, translation, case.solution)
-    placement = place(translation, case.solution, fleet)
-    assert pool_uses(translation, fleet, placement)[0].gpus_stranded == (2, 0, 0)
+    placement = place(translation, case.solution, fleet, {})
+    assert pool_uses(translation, fleet, placement, Fraction(2190))[0].gpus_stranded == (2, 0, 0)
     assert plan.pools[0].gpus_stranded == (0, 0, 0)
 
 

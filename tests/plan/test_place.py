@@ -61,7 +61,7 @@ class Stage:
         )
 
     def place(self):
-        return place(self.translation, self.solution, self.fleet)
+        return place(self.translation, self.solution, self.fleet, {})
 
 
 def node(number):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
 
-from planner.plan.checks.view import Check, View, differences
+from planner.inputs.quarter import WEEKS
+from planner.plan.checks.view import Check, View, at_once, differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.plan.plan import Node, PoolUse
+    from planner.plan.plan import Node, Occupant, PoolUse
 
 __all__ = ["CHECKS"]
 
@@ -30,16 +32,37 @@ def _pools(view: View) -> Iterator[str]:
             yield from _pool(view, pool, quarter, serving, taken[quarter])
 
 
-def _taken(view: View, quarter: int) -> dict[str, tuple[int, int, int]]:
-    """GPUs, cores and MB taken of each node in use."""
-    return {
-        use.node: (
-            sum(len(occupant.gpus) for occupant in use.occupants),
-            sum(occupant.cpus for occupant in use.occupants),
-            sum(occupant.memory_mb for occupant in use.occupants),
-        )
-        for use in view.plan.placements[quarter]
-    }
+class _Taken(NamedTuple):
+    """What is taken of a node in use."""
+
+    gpus: int
+    """Held by anybody in any week."""
+    cpus: int
+    """In the fullest week; likewise `memory_mb`."""
+    memory_mb: int
+    by_week: tuple[Fraction, ...]
+    """GPUs held; parts by their share."""
+
+
+def _taken(view: View, quarter: int) -> dict[str, _Taken]:
+    found = {}
+    for use in view.plan.placements[quarter]:
+        weeks = [(0, 0, Fraction(0))] * WEEKS
+        for held, group in groupby(sorted(use.occupants, key=_weeks_held), key=_weeks_held):
+            here = list(group)
+            cpus, memory_mb = sum(one.cpus for one in here), sum(one.memory_mb for one in here)
+            gpus = sum(map(at_once, here), Fraction(0))
+            for week in range(held[0] - 1, held[1]):
+                before = weeks[week]
+                weeks[week] = (before[0] + cpus, before[1] + memory_mb, before[2] + gpus)
+        most_cpus, most_mb, by_week = zip(*weeks, strict=True)
+        distinct = {gpu for one in use.occupants for gpu in one.gpus}
+        found[use.node] = _Taken(len(distinct), max(most_cpus), max(most_mb), by_week)
+    return found
+
+
+def _weeks_held(occupant: Occupant) -> tuple[int, int]:
+    return occupant.weeks or (1, WEEKS)
 
 
 def _pool(
@@ -47,27 +70,34 @@ def _pool(
     pool: PoolUse,
     quarter: int,
     serving: list[Node],
-    taken: dict[str, tuple[int, int, int]],
+    taken: dict[str, _Taken],
 ) -> Iterator[str]:
     used = [taken[node.id] for node in serving if node.id in taken]
     gpus = sum(node.gpus for node in serving)
+    by_week = [
+        sum(weeks, Fraction(0)) for weeks in zip(*(one.by_week for one in used), strict=True)
+    ]
+    hours = Fraction(view.inputs.settings.hours_per_quarter.value)
     expected = {
         "nodes": len(serving),
         "nodes_used": len(used),
         "nodes_spare": view.spare(pool.node_type, pool.site) if used else 0,
         "gpus": gpus,
-        "gpus_used": sum(amounts[0] for amounts in used),
+        "gpus_used": sum(amounts.gpus for amounts in used),
+        "gpus_peak": float(max(by_week, default=0)),
+        "gpu_hours": float(gpus * hours),
+        "gpu_hours_used": float(sum(by_week) / WEEKS * hours),
         "cpus": sum(node.cpus for node in serving),
-        "cpus_used": sum(amounts[1] for amounts in used),
+        "cpus_used": sum(amounts.cpus for amounts in used),
         "memory_mb": sum(node.memory_mb for node in serving),
-        "memory_used_mb": sum(amounts[2] for amounts in used),
+        "memory_used_mb": sum(amounts.memory_mb for amounts in used),
     }
     where = f"{view.labels[quarter]}: {pool.node_type} at {pool.site}"
     for name, value in expected.items():
         column = getattr(pool, name)
         found = column[quarter] if len(column) == len(view.labels) else column
         yield from differences(f"{where}: {name}", found, value)
-    free = sum(node.gpus - taken[node.id][0] for node in serving if node.id in taken)
+    free = sum(node.gpus - taken[node.id].gpus for node in serving if node.id in taken)
     stranded = dict(enumerate(pool.gpus_stranded)).get(quarter, -1)
     if not 0 <= stranded <= free:
         yield f"{where}: {stranded} GPUs stranded of {free} free ones"
@@ -107,10 +137,9 @@ def _growth(view: View) -> Iterator[str]:
         for label, uses in zip(view.labels, view.plan.placements, strict=True):
             there = sum(node.gpus for node in of_type if label in node.in_service)
             held = sum(
-                len(occupant.gpus)
+                len({gpu for occupant in use.occupants for gpu in occupant.gpus})
                 for use in uses
                 if use.node in names
-                for occupant in use.occupants
             )
             if there - held < Fraction(share) * there:
                 yield (

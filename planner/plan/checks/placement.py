@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planner.plan.checks.view import Piece
-    from planner.plan.plan import Node, NodeUse, Occupant
+    from planner.plan.plan import Node, Occupant
     from planner.sizing.candidate import Candidate
 
 __all__ = ["CHECKS"]
@@ -137,26 +137,6 @@ def _nodes_used(view: View) -> Iterator[str]:
                 yield f"{label}: node {use.node} is listed as used but holds nothing"
 
 
-def _gpus(view: View) -> Iterator[str]:
-    for label, node, use in _each_use(view):
-        held = Counter(gpu for occupant in use.occupants for gpu in occupant.gpus)
-        for gpu, times in sorted(held.items()):
-            if times > 1:
-                yield f"{label}: GPU {gpu} of {node.id} is held {times} times"
-            if not 0 <= gpu < node.gpus:
-                yield f"{label}: {node.id} has no GPU {gpu}, its {node.gpus} count from 0"
-
-
-def _hosts(view: View) -> Iterator[str]:
-    for label, node, use in _each_use(view):
-        cpus = sum(occupant.cpus for occupant in use.occupants)
-        memory_mb = sum(occupant.memory_mb for occupant in use.occupants)
-        if cpus > node.cpus:
-            yield f"{label}: {node.id} has {node.cpus} cores, {cpus} are taken"
-        if memory_mb > node.memory_mb:
-            yield f"{label}: {node.id} has {node.memory_mb} MB of memory, {memory_mb} are taken"
-
-
 def _keeps(view: View) -> Iterator[str]:
     counts: dict[str, Counter[str]] = {}
     for (job, unit), gpu_types in view.gpu_types_of.items():
@@ -185,14 +165,6 @@ def _spares(view: View) -> Iterator[str]:
                 )
 
 
-def _each_use(view: View) -> Iterator[tuple[str, Node, NodeUse]]:
-    for label, uses in zip(view.labels, view.plan.placements, strict=True):
-        for use in uses:
-            node = view.nodes.get(use.node)
-            if node is not None:
-                yield label, node, use
-
-
 def _confirm_once(view: View) -> str:
     placed = sum(sum(job.units) for job in view.jobs)
     return f"each of {some(placed, 'unit')} (job × quarter) is placed exactly once"
@@ -204,8 +176,6 @@ CHECKS = (
     Check(_replicas, lambda _: "each unit has the replicas that its load takes on its GPU type"),
     Check(_needs, lambda _: "each unit has the GPUs, cores and memory that its sizing asks for"),
     Check(_nodes_used, lambda _: "only nodes in service are used"),
-    Check(_gpus, lambda _: "no GPU is held twice"),
-    Check(_hosts, lambda _: "no node gives more cores or host memory than it has"),
     Check(_keeps, lambda _: "each unit keeps its GPU type over its quarters"),
     Check(_spares, lambda _: "spare nodes stay empty"),
 )

@@ -9,6 +9,7 @@ from planner.plan.checks import (
     breakeven,
     budget,
     figures,
+    gpus,
     money,
     nodes,
     placement,
@@ -31,6 +32,7 @@ _STAGES: tuple[tuple[Check, ...], ...] = (
     nodes.CHECKS,
     (
         *placement.CHECKS,
+        *gpus.CHECKS,
         *sites.CHECKS,
         *figures.CHECKS,
         *money.CHECKS,

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.plan.checks.money import costs_of_one
-from planner.plan.checks.view import Check, View, differences
+from planner.plan.checks.view import Check, View, differences, on_average
 from planner.plan.words import some
 
 if TYPE_CHECKING:
@@ -32,7 +32,10 @@ def _team_of(view: View, job: str) -> str | None:
 
 
 def _held(view: View) -> dict[str | None, Counter[tuple[str, int]]]:
-    """GPUs by team, then by GPU type and quarter, from the placements."""
+    """GPUs by team, then by GPU type and quarter, from the placements.
+
+    All on which its units are, in whatever weeks and parts: so do quotas count them.
+    """
     found: dict[str | None, Counter[tuple[str, int]]] = defaultdict(Counter)
     for quarter, seats in enumerate(view.seats):
         for (job, _, _), places in seats.items():
@@ -99,11 +102,13 @@ def _hours(view: View) -> Iterator[str]:
     if charged is None:
         return
     held, (delivered, unknown) = _held(view), _delivered(view)
+    average = _held_by_pool(view)
     quarter_hours = Fraction(view.inputs.settings.hours_per_quarter.value)
     for use in charged.teams:
         gpus = tuple(_sum_of(held[use.team], None, q) for q in range(len(view.labels)))
         yield from differences(f"{_told(use)}: GPUs by quarter", use.gpus, gpus)
-        yield from _figures(use, sum(gpus) * quarter_hours, delivered[use.team], unknown[use.team])
+        hours = sum(average[use.team].values(), Fraction(0)) * quarter_hours
+        yield from _figures(use, hours, delivered[use.team], unknown[use.team])
         limits = _limits(view, use.team) if use.team in view.inputs.scenario.teams else {}
         expected = {
             key: (
@@ -114,10 +119,9 @@ def _hours(view: View) -> Iterator[str]:
         }
         listed = {quota.gpu_type: (quota.limit_gpus, quota.gpus) for quota in use.quotas}
         yield from differences(f"{_told(use)}: quotas and their use", listed, expected)
-    serving = sum(node.gpus * len(node.in_service) for node in view.plan.nodes) - sum(
-        held[use.team].total() for use in charged.teams
-    )
-    yield from differences("idle GPU-hours", charged.idle_gpu_hours, float(serving * quarter_hours))
+    there = sum(node.gpus * len(node.in_service) for node in view.plan.nodes)
+    idle = there - sum(sum(average[use.team].values()) for use in charged.teams)
+    yield from differences("idle GPU-hours", charged.idle_gpu_hours, float(idle * quarter_hours))
 
 
 def _figures(
@@ -157,12 +161,13 @@ def _delivered(
             team = _team_of(view, job)
             candidate = view.candidate(job, places[0][0].gpu_type)
             gpus = sum(len(occupant.gpus) for _, occupant in places)
+            held = sum((on_average(occupant) for _, occupant in places), Fraction(0)) * most
             if job not in view.sized or view.sized[job].kind != "tune":
-                delivered[team] += gpus * most
+                delivered[team] += held
             elif candidate is None or candidate.hours is None:
-                unknown[team] += gpus * most
+                unknown[team] += held
             else:
-                delivered[team] += gpus * min(most, Fraction(candidate.hours))
+                delivered[team] += min(held, gpus * Fraction(candidate.hours))
     return delivered, unknown
 
 
@@ -199,26 +204,28 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
     held = _held_by_pool(view)
     costs, gpus = _pool_costs(view)
     cells: dict[str | None, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
-    totals = Counter({team: counts.total() for team, counts in held.items()})
+    totals = {team: sum(counts.values(), Fraction(0)) for team, counts in held.items()}
     for slot, cents in costs.items():
         here = {team: counts[slot] for team, counts in held.items()}
         if found.idle == "spread":
-            here = here if any(here.values()) else dict(totals)
-        whole = sum(here.values()) if found.idle == "spread" else gpus[slot]
+            here = here if any(here.values()) else totals
+        all_held = sum(here.values(), Fraction(0))
+        whole = (all_held if found.idle == "spread" else Fraction(gpus[slot])) or Fraction(1)
         for team, number in here.items():
-            cells[team][slot[2]] += Fraction(number, whole or 1) * cents
-        if found.idle == "separate" or not whole:
-            cells[""][slot[2]] += cents - Fraction(sum(here.values()), whole or 1) * cents
+            cells[team][slot[2]] += number / whole * cents
+        if found.idle == "separate" or not all_held:
+            cells[""][slot[2]] += cents - all_held / whole * cents
     return cells
 
 
-def _held_by_pool(view: View) -> dict[str | None, Counter[Slot]]:
-    found: dict[str | None, Counter[Slot]] = defaultdict(Counter)
+def _held_by_pool(view: View) -> dict[str | None, dict[Slot, Fraction]]:
+    """GPUs on the average of the quarter, parts by their share."""
+    found: dict[str | None, dict[Slot, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     for quarter, seats in enumerate(view.seats):
         for (job, _, _), places in seats.items():
             for node, occupant in places:
                 slot = (node.node_type, node.site, quarter)
-                found[_team_of(view, job)][slot] += len(occupant.gpus)
+                found[_team_of(view, job)][slot] += on_average(occupant)
     return found
 
 

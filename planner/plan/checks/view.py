@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from planner.inputs.quarter import WEEKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from planner.plan.plan import Node, Occupant, Plan, PlannedJob
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["Check", "Piece", "View", "differences"]
+__all__ = ["Check", "Piece", "View", "at_once", "differences", "on_average"]
 
 Unit = tuple[str, int]
 """Job and unit number."""
@@ -86,6 +89,13 @@ class View:
             found.append(seats)
         return tuple(found)
 
+    def uses(self) -> Iterator[tuple[str, Node, tuple[Occupant, ...]]]:
+        """Quarter, node and who holds it; nodes that do not exist have their own check."""
+        for label, uses in zip(self.labels, self.plan.placements, strict=True):
+            for use in uses:
+                if use.node in self.nodes:
+                    yield label, self.nodes[use.node], use.occupants
+
     @cached_property
     def _candidates(self) -> dict[str, dict[str, Candidate]]:
         """By sizing, then by GPU type."""
@@ -141,6 +151,18 @@ class View:
             elif node.origin == "rent":
                 found.update((node.entry, self.labels.index(label)) for label in node.in_service)
         return found
+
+
+def at_once(occupant: Occupant) -> Fraction:
+    """GPUs that it holds while it does; a part of one by its share of the memory."""
+    part, gpus = occupant.part, len(occupant.gpus)
+    return Fraction(gpus * part.taken, part.of) if part else Fraction(gpus)
+
+
+def on_average(occupant: Occupant) -> Fraction:
+    """The same over all weeks of the quarter."""
+    first, last = occupant.weeks or (1, WEEKS)
+    return at_once(occupant) * Fraction(last - first + 1, WEEKS)
 
 
 def differences(what: str, found: object, expected: object) -> Iterator[str]:

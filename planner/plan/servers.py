@@ -1,0 +1,130 @@
+"""The part of a plan that says who holds which GPUs of which server, and when."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+from planner.inputs.base import Frozen
+from planner.inputs.quarter import WEEKS
+
+__all__ = ["GpuPart", "Node", "NodeUse", "Occupant", "PoolUse"]
+
+
+class Node(Frozen):
+    """One server of the plan."""
+
+    id: str
+    """`xe9680-h100/dc-east/03`; rented ones end in `r1`, reserved ones in `v1`, …"""
+    node_type: str
+    gpu_type: str
+    gpus: int
+    cpus: int
+    memory_mb: int
+    site: str
+    origin: Literal["owned", "buy", "rent", "reserve"]
+    entry: str
+    """Name of the fleet entry or offer."""
+    in_service: tuple[str, ...]
+    """Quarters."""
+    racks: tuple[int, ...] = ()
+    """Number of its rack, from 1, in each quarter in service; empty where the site has none."""
+
+
+class GpuPart(Frozen):
+    """What a piece takes of one GPU that others may share with it at the same time."""
+
+    profile: str | None
+    """Partition of this MIG profile; None: memory of a GPU that is not partitioned."""
+    first: int | None
+    """First memory slice of the partition, from 0; None without one."""
+    taken: int
+    """Memory slices of the partition, or MB of memory."""
+    of: int
+    """As many as the whole GPU has."""
+
+    @property
+    def share(self) -> Fraction:
+        """Of the memory of the GPU."""
+        return Fraction(self.taken, self.of)
+
+
+class Occupant(Frozen):
+    """A unit of a job on a node, or one of its replicas."""
+
+    job: str
+    unit: int
+    """From 1."""
+    replica: int = 1
+    """From 1 in each unit; more than one only where the replicas follow from a load."""
+    gpus: tuple[int, ...]
+    """GPU numbers on this node, from 0."""
+    cpus: int
+    memory_mb: int
+    """Host memory taken on this node, MB."""
+    weeks: tuple[int, int] | None = None
+    """First and last week of the quarter in which it holds all this, from 1; None: all quarter."""
+    part: GpuPart | None = None
+    """None: its GPUs are whole."""
+    way: str = ""
+    """Name of the candidate by which it runs, among those of the job."""
+
+    @property
+    def held_weeks(self) -> range:
+        """Weeks in which it holds its GPUs, from 1."""
+        first, last = self.weeks or (1, WEEKS)
+        return range(first, last + 1)
+
+    @property
+    def gpus_at_once(self) -> Fraction:
+        """GPUs that it holds in each of its weeks; a part of one counts by its share."""
+        gpus = len(self.gpus)
+        return gpus * self.part.share if self.part else Fraction(gpus)
+
+    @property
+    def gpu_quarters(self) -> Fraction:
+        """GPUs that it holds on the average of the quarter."""
+        held = self.gpus_at_once
+        return held * Fraction(len(self.held_weeks), WEEKS) if self.weeks else held
+
+    @property
+    def piece(self) -> tuple[str, int, int]:
+        """Job, unit and replica: what has one place, on one node or on whole ones."""
+        return self.job, self.unit, self.replica
+
+
+class NodeUse(Frozen):
+    """Who holds one node in one quarter; only nodes that run something are listed."""
+
+    node: str
+    occupants: tuple[Occupant, ...]
+
+
+class PoolUse(Frozen):
+    """Capacity and use of one node type at one site, per quarter."""
+
+    node_type: str
+    site: str
+    gpu_type: str
+    nodes: tuple[int, ...]
+    """In service."""
+    nodes_used: tuple[int, ...]
+    nodes_spare: tuple[int, ...]
+    """Kept empty by policy."""
+    gpus: tuple[int, ...]
+    """In service."""
+    gpus_used: tuple[int, ...]
+    """Of which anything is held in any week."""
+    gpus_peak: tuple[float, ...]
+    """Held in the week in which most are; a part of a GPU counts by its share of the memory."""
+    gpu_hours: tuple[float, ...]
+    """In service."""
+    gpu_hours_used: tuple[float, ...]
+    """Held, likewise."""
+    gpus_stranded: tuple[int, ...]
+    """Free GPUs on nodes in use that no unit could take for want of cores or host memory."""
+    cpus: tuple[int, ...]
+    cpus_used: tuple[int, ...]
+    """In the week in which most are, node by node; likewise host memory."""
+    memory_mb: tuple[int, ...]
+    memory_used_mb: tuple[int, ...]

@@ -1,0 +1,197 @@
+"""Pieces that share GPUs, in time or in parts, get their weeks, slices and GPU numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.inputs.catalog import MigProfile
+from planner.packing.problem import (
+    Bundle,
+    Choice,
+    Demand,
+    Division,
+    Layout,
+    Member,
+    Part,
+    Pool,
+    Problem,
+    Run,
+    Shape,
+    Solution,
+    Status,
+)
+from planner.packing.translate import Translation
+from planner.plan.fleet import Fleet
+from planner.plan.place import place
+from planner.plan.plan import Node
+
+H100 = "h100-80gb-sxm"
+SLICES = Part("1g.10gb", 0)
+HALF = Part("3g.40gb", 0)
+MEMORY = Part("", 20_000)
+SEVEN = Division(tuple(("1g.10gb", first) for first in range(7)))
+
+
+def choice(gpus=1, run=None, part=None, way=""):
+    shape = Shape(gpus, 2, 10)
+    shape = replace(shape, run=run) if run else shape
+    return Choice(H100, replace(shape, part=part) if part else shape, 1, way)
+
+
+def gpu_types(catalog):
+    """An H100 that can be partitioned."""
+    profiles = {
+        "1g.10gb": MigProfile(compute_slices=1, memory_slices=1, placement_starts=tuple(range(7))),
+        "3g.40gb": MigProfile(compute_slices=3, memory_slices=4, placement_starts=(0, 4)),
+        "7g.80gb": MigProfile(compute_slices=7, memory_slices=8, placement_starts=(0,)),
+    }
+    return {H100: catalog.gpus[H100].model_copy(update={"mig_profiles": profiles})}
+
+
+def placed(catalog, choices, active, layouts, nodes=2):
+    """One job per choice with as many units as are active; layouts by quarter of one pool."""
+    quarters = range(len(layouts))
+    demands = [
+        Demand((one,), tuple(q for q in quarters if at[q]), max(at))
+        for one, at in zip(choices, active, strict=True)
+    ]
+    pool = Pool("eight", "main", H100, Shape(8, 64, 1000), nodes, 0, True)
+    pool = replace(pool, divisions=(SEVEN,), shared_mb=80_000)
+    members = tuple(
+        tuple((f"job-{index}", unit) for unit in range(1, demand.count + 1))
+        for index, demand in enumerate(demands)
+    )
+    translation = Translation(
+        Problem(len(layouts), (pool,), (), tuple(demands), 0),
+        members,
+        (),
+        tuple(f"2027Q{quarter + 1}" for quarter in quarters),
+    )
+    solution = Solution(
+        Status.PROVED,
+        0,
+        0,
+        (),
+        (),
+        tuple((demand.count,) for demand in demands),
+        tuple((tuple(layouts),) for layouts in layouts),
+        (),
+        (),
+        "",
+    )
+    fleet = Fleet(
+        tuple(
+            Node(
+                id=str(number),
+                node_type="eight",
+                gpu_type=H100,
+                gpus=8,
+                cpus=64,
+                memory_mb=1000,
+                site="main",
+                origin="owned",
+                entry="x",
+                in_service=(),
+            )
+            for number in range(nodes)
+        ),
+        (0,) * nodes,
+        ((tuple(range(nodes)),),) * len(layouts),
+    )
+    return place(translation, solution, fleet, gpu_types(catalog))
+
+
+def seats(placement, quarter):
+    """(job, unit) -> node, GPUs, weeks, (profile, first, taken, of)."""
+    return {
+        (one.job, one.unit): (
+            use.node,
+            one.gpus,
+            one.weeks,
+            one.part and (one.part.profile, one.part.first, one.part.taken, one.part.of),
+        )
+        for use in placement.uses[quarter]
+        for one in use.occupants
+    }
+
+
+def test_runs_follow_one_another_on_the_same_gpus(case):
+    early, late = Run(5, 0, 13), Run(8, 2, 13)
+    bundle = Bundle(4, (Member(0, 0, 0, 0, 0), Member(1, 0, 5, 0, 0), Member(2, 0, 5, 2, 0)))
+    found = placed(
+        case.inputs.catalog,
+        [choice(4, early), choice(2, late, way="2x"), choice(2, late)],
+        [(1,), (1,), (1,)],
+        [[Layout((), 1, 1, (bundle,))]],
+    )
+    assert seats(found, 0) == {
+        ("job-0", 1): ("0", (0, 1, 2, 3), (1, 5), None),
+        ("job-1", 1): ("0", (0, 1), (6, 13), None),
+        ("job-2", 1): ("0", (2, 3), (6, 13), None),
+    }
+    (use,) = found.uses[0]
+    assert [one.way for one in use.occupants] == ["", "2x", ""]
+
+
+def test_a_run_that_has_its_gpus_alone_starts_as_soon_as_it_may(case):
+    found = placed(
+        case.inputs.catalog,
+        [choice(4, Run(5, 3, 13)), choice(16, Run(2, 1, 6))],
+        [(1,), (1,)],
+        [[Layout(((0, 0, 1),), 1), Layout(((1, 0, 1),), 1, 2)]],
+        nodes=3,
+    )
+    assert {one.weeks for use in found.uses[0] for one in use.occupants} == {(4, 8), (2, 3)}
+
+
+def test_partitions_keep_gpu_and_slice_when_others_leave(case):
+    """In the second quarter the layout names the GPUs in another order, and one partition ends."""
+    halves = Bundle(1, (Member(0, 0, 0, 0, 0), Member(1, 0, 0, 0, 4)))
+    small = Bundle(1, tuple(Member(2, 0, 0, 0, first) for first in range(3)))
+    fewer = Bundle(1, tuple(Member(2, 0, 0, 0, first) for first in range(3)))
+    half = Bundle(1, (Member(1, 0, 0, 0, 4),))
+    whole = (3, 0, 1)
+    found = placed(
+        case.inputs.catalog,
+        [choice(part=HALF), choice(part=HALF), choice(part=SLICES), choice(6)],
+        [(1, 0), (1, 1), (3, 3), (1, 1)],
+        [[Layout((whole,), 1, 1, (halves, small))], [Layout((whole,), 1, 1, (fewer, half))]],
+    )
+    before, after = seats(found, 0), seats(found, 1)
+    assert found.moves == (0, 0)
+    assert after == {piece: seat for piece, seat in before.items() if piece[0] != "job-0"}
+    assert before["job-1", 1] == (before["job-0", 1][0], before["job-0", 1][1], None, HALF_AT_4)
+    assert len({seat[1] for seat in before.values()}) == 3
+
+
+HALF_AT_4 = ("3g.40gb", 4, 4, 8)
+
+
+def test_a_newcomer_takes_the_place_that_somebody_left(case):
+    both = Bundle(1, (Member(0, 0, 0, 0, 0), Member(1, 0, 0, 0, 0)))
+    other = Bundle(1, (Member(1, 0, 0, 0, 0), Member(2, 0, 0, 0, 0)))
+    found = placed(
+        case.inputs.catalog,
+        [choice(part=MEMORY), choice(part=MEMORY), choice(part=MEMORY)],
+        [(1, 0), (1, 1), (0, 1)],
+        [[Layout((), 1, 1, (both,))], [Layout((), 1, 1, (other,))]],
+    )
+    assert seats(found, 0)["job-1", 1] == ("0", (0,), None, (None, None, 20_000, 80_000))
+    assert seats(found, 1)["job-1", 1] == seats(found, 0)["job-1", 1]
+    assert seats(found, 1)["job-2", 1][:2] == ("0", (0,))
+
+
+def test_whole_gpus_are_never_those_of_a_bundle(case):
+    """A piece that goes on keeps its GPU; the bundle and the newcomer get the others."""
+    bundle = Bundle(1, (Member(1, 0, 0, 0, 0), Member(1, 0, 0, 0, 1)))
+    found = placed(
+        case.inputs.catalog,
+        [choice(3), choice(part=SLICES), choice(4)],
+        [(1, 1), (0, 2), (0, 1)],
+        [[Layout(((0, 0, 1),), 1)], [Layout(((0, 0, 1), (2, 0, 1)), 1, 1, (bundle,))]],
+        nodes=1,
+    )
+    held = seats(found, 1)
+    assert held["job-0", 1] == seats(found, 0)["job-0", 1]
+    assert held["job-1", 1][1] == held["job-1", 2][1] == (3,)
+    assert held["job-2", 1][1] == (4, 5, 6, 7)
