@@ -72,6 +72,8 @@ class MigProfile(Frozen):
     """First memory slice of each legal placement."""
     reported_gib: Number | None = None
     """Memory that the driver reports for the instance; below the name."""
+    multiprocessors: PositiveCount | None = None
+    """Streaming multiprocessors that the driver reports for the instance."""
 
 
 class GpuType(Frozen):

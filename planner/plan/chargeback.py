@@ -125,7 +125,7 @@ def _uses(
     gpu_type_of = {node.id: node.gpu_type for node in fleet.nodes}
     quarter_hours = Fraction(inputs.settings.hours_per_quarter.value)
     run_hours = {
-        (job.name, candidate.gpu_type): candidate.hours
+        (job.name, candidate.way): candidate.hours
         for job in jobs
         for candidate in job.sizing.candidates
     }
@@ -137,7 +137,7 @@ def _uses(
                 team = found[job.team]
                 team.gpus[pool_of[use.node], quarter] += occupant.gpu_quarters
                 team.by_type[gpu_type, quarter] += len(occupant.gpus)
-                _count_hours(team, job, occupant, run_hours[job.name, gpu_type], quarter_hours)
+                _count_hours(team, job, occupant, run_hours[job.name, occupant.way], quarter_hours)
     return found
 
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
-from planner.plan.plan import Alternative, PlannedJob
+from planner.plan.plan import Alternative, GpuPart, PlannedJob
 from planner.sizing.candidate import Candidate, Sizing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from planner.plan.plan import Node, Plan
+    from planner.plan.plan import Node, Occupant, Plan
 
 __all__ = ["Explanation", "Place", "Reason", "Verdict", "explain"]
 
 
 class Place(Frozen):
-    """Units of the job on one node (or one set of whole nodes) in one quarter."""
+    """Units of the job on one node (or one set of whole nodes) in one quarter, held alike."""
 
     quarter: str
     nodes: tuple[str, ...]
@@ -32,6 +32,12 @@ class Place(Frozen):
     """Whether a unit has more than one on this GPU type."""
     gpus: tuple[int, ...]
     """GPU numbers held on the (first) node."""
+    way: str
+    """Of the candidate by which they run."""
+    weeks: tuple[int, int] | None = None
+    """First and last week in which they hold them, from 1; None: all quarter."""
+    parts: tuple[tuple[int, GpuPart], ...] = ()
+    """GPU number and what is held of it, unit by unit; empty where the GPUs are whole."""
 
 
 class Reason(Frozen):
@@ -43,12 +49,14 @@ class Reason(Frozen):
 
 
 class Verdict(Frozen):
-    """One GPU type: taken, too dear, not to be had, or ruled out."""
+    """One GPU type, or one way to run on it: taken, too dear, not to be had, or ruled out."""
 
     gpu_type: str
+    way: str
+    """Of the candidate; the GPU type where it is rejected whole."""
     outcome: Literal["chosen", "costs more", "costs no more", "not available", "rejected"]
     units: int
-    """Units of the job that keep this GPU type."""
+    """Units of the job that run in this way."""
     extra_cents: int | None
     """What one unit would add to the bound here; None where there is no price for it."""
     reasons: tuple[Reason, ...]
@@ -78,14 +86,14 @@ def explain(plan: Plan, job_name: str) -> Explanation:
     if job is None:
         raise InputError(_unknown(plan, job_name))
     sizing = plan.sizings[job.sizing]
-    candidates = {candidate.gpu_type: candidate for candidate in sizing.candidates}
+    candidates = {candidate.way: candidate for candidate in sizing.candidates}
     return Explanation(
         job=job,
         sizing=sizing,
         quarters=plan.quarters,
         places=tuple(_places(plan, job, candidates)),
         verdicts=_verdicts(job, sizing),
-        chosen=tuple(candidates[gpu_type] for gpu_type, _ in job.gpu_types),
+        chosen=tuple(candidates[way] for way, _ in job.ways),
         tag_cents=job.tag_cents,
     )
 
@@ -100,66 +108,83 @@ def _unknown(plan: Plan, job_name: str) -> Finding:
 def _places(plan: Plan, job: PlannedJob, candidates: Mapping[str, Candidate]) -> Iterator[Place]:
     nodes = {node.id: node for node in plan.nodes}
     for quarter, uses in zip(plan.quarters, plan.placements, strict=True):
-        seats: dict[tuple[int, int], list[tuple[Node, tuple[int, ...]]]] = {}
+        seats: dict[tuple[int, int], list[tuple[Node, Occupant]]] = {}
         for use in uses:
             for occupant in use.occupants:
                 if occupant.job == job.name:
-                    seat = nodes[use.node], occupant.gpus
-                    seats.setdefault((occupant.unit, occupant.replica), []).append(seat)
-        by_nodes: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+                    piece = occupant.unit, occupant.replica
+                    seats.setdefault(piece, []).append((nodes[use.node], occupant))
+        alike: dict[_Alike, list[tuple[int, int]]] = {}
         for piece, places in sorted(seats.items()):
-            by_nodes.setdefault(tuple(node.id for node, _ in places), []).append(piece)
-        for ids, pieces in sorted(by_nodes.items()):
-            node, _ = seats[pieces[0]][0]
-            gpus = sorted(gpu for piece in pieces for gpu in seats[piece][0][1])
+            one = places[0][1]
+            key = tuple(node.id for node, _ in places), one.weeks or (0, 0), one.way
+            alike.setdefault(key, []).append(piece)
+        for (ids, _, way), pieces in sorted(alike.items()):
+            node, first = seats[pieces[0]][0]
+            held = [seats[piece][0][1] for piece in pieces]
             yield Place(
                 quarter=quarter,
                 nodes=ids,
                 gpu_type=node.gpu_type,
                 units=tuple(unit for unit, _ in pieces),
                 replicas=tuple(replica for _, replica in pieces),
-                in_replicas=candidates[node.gpu_type].replicas > 1,
-                gpus=tuple(gpus),
+                in_replicas=candidates[way].replicas > 1,
+                gpus=tuple(sorted({gpu for one in held for gpu in one.gpus})),
+                way=way,
+                weeks=first.weeks,
+                parts=tuple((one.gpus[0], one.part) for one in held if one.part),
             )
+
+
+_Alike = tuple[tuple[str, ...], tuple[int, int], str]
+"""Nodes, weeks and way."""
 
 
 def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[Verdict, ...]:
-    candidates = {candidate.gpu_type: candidate for candidate in sizing.candidates}
-    units = dict(job.gpu_types)
-    alternatives = {alternative.gpu_type: alternative for alternative in job.alternatives}
+    units = dict(job.ways)
+    alternatives = {alternative.way: alternative for alternative in job.alternatives}
     priced = sorted(
         (
             _priced(
-                alternatives.get(gpu_type, _not_in_play(gpu_type)),
+                alternatives.get(candidate.way, _not_in_play(candidate)),
                 candidate,
-                units.get(gpu_type, 0),
+                units.get(candidate.way, 0),
             )
-            for gpu_type, candidate in candidates.items()
+            for candidate in sizing.candidates
         ),
         key=_by_weight,
     )
     rejected: dict[str, list[Reason]] = {}
-    for rejection in sizing.rejections:
+    gpu_type_of: dict[str, str] = {}
+    for rejection in (*sizing.rejections, *sizing.refused_parts):
         reason = Reason(text=rejection.message, rule=rejection.rule, sources=rejection.sources)
-        rejected.setdefault(rejection.gpu_type, []).append(reason)
+        way = rejection.way or rejection.gpu_type
+        gpu_type_of[way] = rejection.gpu_type
+        rejected.setdefault(way, []).append(reason)
     return (
         *priced,
         *(
             Verdict(
-                gpu_type=gpu_type,
+                gpu_type=gpu_type_of[way],
+                way=way,
                 outcome="rejected",
                 units=0,
                 extra_cents=None,
                 reasons=tuple(reasons),
                 candidate=None,
             )
-            for gpu_type, reasons in sorted(rejected.items())
+            for way, reasons in sorted(rejected.items())
         ),
     )
 
 
-def _not_in_play(gpu_type: str) -> Alternative:
-    return Alternative(gpu_type=gpu_type, extra_cents=None, reason="not owned and not offered")
+def _not_in_play(candidate: Candidate) -> Alternative:
+    return Alternative(
+        gpu_type=candidate.gpu_type,
+        way=candidate.way,
+        extra_cents=None,
+        reason="not owned and not offered",
+    )
 
 
 def _priced(alternative: Alternative, candidate: Candidate, units: int) -> Verdict:
@@ -172,6 +197,7 @@ def _priced(alternative: Alternative, candidate: Candidate, units: int) -> Verdi
         outcome = "costs more" if alternative.extra_cents else "costs no more"
     return Verdict(
         gpu_type=alternative.gpu_type,
+        way=alternative.way,
         outcome=outcome,
         units=units,
         extra_cents=alternative.extra_cents,
@@ -183,4 +209,4 @@ def _priced(alternative: Alternative, candidate: Candidate, units: int) -> Verdi
 def _by_weight(verdict: Verdict) -> tuple[int, bool, int, str]:
     """Chosen first, then cheapest, then without a price."""
     extra = verdict.extra_cents
-    return (-verdict.units, extra is None, extra or 0, verdict.gpu_type)
+    return (-verdict.units, extra is None, extra or 0, verdict.way)

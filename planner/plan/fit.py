@@ -80,10 +80,10 @@ def obstacle(
     return "; ".join(reasons) or f"no such node is owned or offered{where}"
 
 
-def beyond_quota(gpu_type: str, problem: Problem, number: int) -> str | None:
-    """Why no unit of a demand can run on a GPU type within its quotas; None if one can."""
+def beyond_quota(way: str, problem: Problem, number: int) -> str | None:
+    """Why no unit of a demand can run in this way within its quotas; None if one can."""
     demand = problem.demands[number]
-    chosen = next((one for one in demand.choices if one.gpu_type == gpu_type), None)
+    chosen = next((one for one in demand.choices if one.way == way), None)
     mine = [quota for quota in problem.quotas if quota.owner == demand.owner]
     for quota in mine if chosen else ():
         taken = quota.taken(chosen) if chosen else 0
@@ -113,11 +113,21 @@ def _places(candidate: Candidate, problem: Problem, index: int, quarter: int) ->
     node, nodes = problem.pools[index].node, _obtainable(problem, index, quarter)
     if nodes is None:
         return candidate.replicas
-    if candidate.gpus >= node.gpus:
+    if candidate.gpus > node.gpus:
         return nodes * node.gpus // candidate.gpus
     needs = (candidate.gpus, candidate.cpus, candidate.memory_mb)
-    offers = (node.gpus, node.cpus, node.memory_mb)
+    offers = (node.gpus * _parts(candidate, problem.pools[index]), node.cpus, node.memory_mb)
     return nodes * min(offer // need for offer, need in zip(offers, needs, strict=True) if need)
+
+
+def _parts(candidate: Candidate, pool: Pool) -> int:
+    """How many copies one GPU holds side by side at the most."""
+    if candidate.shared_mb:
+        return pool.shared_mb // candidate.shared_mb
+    if candidate.partition is None:
+        return 1
+    profiles = ([profile for profile, _ in division.slots] for division in pool.divisions)
+    return max((listed.count(candidate.partition) for listed in profiles), default=0)
 
 
 def _too_few(

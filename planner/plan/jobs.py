@@ -30,7 +30,7 @@ def planned_jobs(
     tags: Mapping[str, int],
 ) -> tuple[PlannedJob, ...]:
     """All jobs in the order of sizing, which is by name."""
-    gpu_types = _gpu_types(translation, kept)
+    ways = _ways(translation, kept)
     first_demand = {
         job: demand
         for demand, members in enumerate(translation.members)
@@ -40,9 +40,12 @@ def planned_jobs(
     known: dict[tuple[str, int | None, frozenset[str]], tuple[Alternative, ...]] = {}
     planned = []
     for job in jobs:
-        chosen = tuple(sorted(gpu_types[job.name].items(), key=lambda item: (-item[1], item[0])))
+        gpu_type_of = {candidate.way: candidate.gpu_type for candidate in job.sizing.candidates}
+        gpu_types: Counter[str] = Counter()
+        for way, units in ways[job.name].items():
+            gpu_types[gpu_type_of[way]] += units
         demand = first_demand.get(job.name)
-        key = (job.sizing.id, demand, frozenset(gpu_types[job.name]))
+        key = (job.sizing.id, demand, frozenset(ways[job.name]))
         if key not in known:
             known[key] = _alternatives(job, translation, solution, demand, key[2])
         planned.append(
@@ -55,12 +58,17 @@ def planned_jobs(
                 sites=job.sites,
                 sizing=job.sizing.id,
                 units=job.units,
-                gpu_types=chosen,
+                gpu_types=_most_first(gpu_types),
+                ways=_most_first(ways[job.name]),
                 tag_cents=tags.get(job.name, 0),
                 alternatives=known[key],
             )
         )
     return tuple(planned)
+
+
+def _most_first(units: Counter[str]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(units.items(), key=lambda item: (-item[1], item[0])))
 
 
 def stored_assets(
@@ -73,7 +81,7 @@ def stored_assets(
     sizings = {job.sizing.id: job.sizing for job in jobs}
     sizing_of = {job.name: job.sizing.id for job in jobs}
     sizes = {
-        (key, candidate.gpu_type): candidate.storage_mb
+        (key, candidate.way): candidate.storage_mb
         for key, sizing in sizings.items()
         for candidate in sizing.candidates
     }
@@ -81,19 +89,19 @@ def stored_assets(
     stored = [0] * problem.quarters
     for demand, members, choices in zip(problem.demands, translation.members, kept, strict=True):
         for (job, _), choice in zip(members, choices, strict=True):
-            size_mb = sizes[sizing_of[job], demand.choices[choice].gpu_type]
+            size_mb = sizes[sizing_of[job], demand.choices[choice].way]
             for quarter in range(demand.quarters[0] if size_mb else problem.quarters, len(stored)):
                 stored[quarter] += size_mb
     return tuple(stored)
 
 
-def _gpu_types(translation: Translation, kept: Kept) -> dict[str, Counter[str]]:
+def _ways(translation: Translation, kept: Kept) -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for demand, members, choices in zip(
         translation.problem.demands, translation.members, kept, strict=True
     ):
         for (job, _), choice in zip(members, choices, strict=True):
-            found[job][demand.choices[choice].gpu_type] += 1
+            found[job][demand.choices[choice].way] += 1
     return found
 
 
@@ -115,27 +123,28 @@ def _alternatives(
     if demand is not None:
         choices = problem.demands[demand].choices
         extras = solution.tags[demand].extra_cents_by_choice
-    extra_of = {choice.gpu_type: extra for choice, extra in zip(choices, extras, strict=True)}
+    extra_of = {choice.way: extra for choice, extra in zip(choices, extras, strict=True)}
+    allowed = sum(choice.gpu_type in in_play for choice in choices)
     found = []
     for candidate in job.sizing.candidates:
         if candidate.gpu_type not in in_play:
             continue
-        extra = extra_of.get(candidate.gpu_type)
+        extra = extra_of.get(candidate.way)
         cents = None if extra is None else max(0, round(extra))
-        if candidate.gpu_type in chosen:
-            found.append(_chosen(candidate.gpu_type, cents or 0, len(in_play & set(extra_of))))
+        if candidate.way in chosen:
+            found.append(_chosen(candidate, cents or 0, allowed))
         else:
             found.append(_not_chosen(candidate, cents, problem, demand, solution, job.sites))
     return tuple(found)
 
 
-def _chosen(gpu_type: str, cents: int, allowed: int) -> Alternative:
+def _chosen(candidate: Candidate, cents: int, allowed: int) -> Alternative:
     reason = "no other GPU type adds less to the bound"
     if cents:
         reason = f"dearer by {usd(cents)} by the bound alone, but whole nodes fill better with it"
     elif allowed == 1:
         reason = "the only GPU type in play that the job may use"
-    return Alternative(gpu_type=gpu_type, extra_cents=0, reason=reason)
+    return Alternative(gpu_type=candidate.gpu_type, way=candidate.way, extra_cents=0, reason=reason)
 
 
 def _not_chosen(
@@ -157,7 +166,9 @@ def _not_chosen(
         reason = f"one unit on it would raise the proved bound by {usd(cents)}"
     else:
         reason = _tie(solution)
-    return Alternative(gpu_type=candidate.gpu_type, extra_cents=cents, reason=reason)
+    return Alternative(
+        gpu_type=candidate.gpu_type, way=candidate.way, extra_cents=cents, reason=reason
+    )
 
 
 def _obstacle(
@@ -165,7 +176,7 @@ def _obstacle(
 ) -> str | None:
     quarters = problem.demands[demand].quarters
     return obstacle(candidate, problem, quarters, sites) or beyond_quota(
-        candidate.gpu_type, problem, demand
+        candidate.way, problem, demand
     )
 
 

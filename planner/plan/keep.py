@@ -1,4 +1,4 @@
-"""Which GPU type each unit keeps: the program counts, here the units get their names."""
+"""In which way each unit runs: the program counts, here the units get their names."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ if TYPE_CHECKING:
 
 __all__ = ["choices_kept"]
 
+Way = tuple[str, str]
+"""GPU type, and the name of a choice."""
+
 
 def choices_kept(translation: Translation, solution: Solution) -> tuple[tuple[int, ...], ...]:
-    """Choice of each member of each demand, so that a job stays on one GPU type where it can.
+    """Choice of each member of each demand, so that a job runs in one way where it can.
 
     Large jobs choose first; a job goes where its other units are, else where it fits tightest, and
     is split only where it fits nowhere whole.
     """
-    gpu_types_of_job: dict[str, Counter[str]] = defaultdict(Counter)
+    ways_of_job: dict[str, Counter[Way]] = defaultdict(Counter)
     kept = []
     for demand, members in enumerate(translation.members):
-        choices = [choice.gpu_type for choice in translation.problem.demands[demand].choices]
+        choices = [
+            (choice.gpu_type, choice.way) for choice in translation.problem.demands[demand].choices
+        ]
         left = list(solution.assigned[demand])
         chosen = [0] * len(members)
         for job, positions in _by_size(members):
-            seen = gpu_types_of_job[job]
+            seen = ways_of_job[job]
             for position, choice in zip(
                 positions, _take(choices, left, seen, len(positions)), strict=True
             ):
@@ -45,7 +50,7 @@ def _by_size(members: tuple[tuple[str, int], ...]) -> list[tuple[str, list[int]]
     )
 
 
-def _take(choices: list[str], left: list[int], seen: Counter[str], units: int) -> list[int]:
+def _take(choices: list[Way], left: list[int], seen: Counter[Way], units: int) -> list[int]:
     """Take `units` from `left`, in as few choices as can be; choices by unit."""
     taken: list[int] = []
     while len(taken) < units:
@@ -61,6 +66,6 @@ def _take(choices: list[str], left: list[int], seen: Counter[str], units: int) -
 
 
 def _rank(seen: int, left: int, wanted: int, index: int) -> tuple[bool, int, int, int]:
-    """Whole before split, then the job's own GPU type, then tightest (or largest if split)."""
+    """Whole before split, then the job's own way, then tightest (or largest if split)."""
     whole = left >= wanted
     return (not whole, -seen, left if whole else -left, index)

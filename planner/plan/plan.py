@@ -101,9 +101,11 @@ class Acquisition(Frozen):
 
 
 class Alternative(Frozen):
-    """What one unit would add to the bound if it had to run on this GPU type."""
+    """What one unit would add to the bound if it had to run in this way."""
 
     gpu_type: str
+    way: str
+    """Of a candidate: the GPU type, and the part or the count where there are several of it."""
     extra_cents: int | None
     """None: no node of this GPU type holds a unit, or not enough of them can be had."""
     reason: str
@@ -125,10 +127,12 @@ class PlannedJob(Frozen):
     """Units placed in each quarter."""
     gpu_types: tuple[tuple[str, int], ...]
     """GPU type and the number of units that keep it, most first."""
+    ways: tuple[tuple[str, int], ...]
+    """Way of a candidate of its sizing, and the number of units that keep it, most first."""
     tag_cents: int
     """What this job adds to the bound over the horizon: the price tag from the duals."""
     alternatives: tuple[Alternative, ...]
-    """Candidate GPU types that are owned or offered, the chosen one with 0."""
+    """Candidates whose GPU type is owned or offered, the chosen one with 0."""
 
 
 CostName = Literal[

@@ -67,7 +67,7 @@ class Occupant(Frozen):
     part: GpuPart | None = None
     """None: its GPUs are whole."""
     way: str = ""
-    """Name of the candidate by which it runs, among those of the job."""
+    """Way of the candidate by which it runs, among those of the job."""
 
     @property
     def held_weeks(self) -> range:

@@ -17,6 +17,7 @@ from planner.report.format import (
     percent,
     quarter_span,
 )
+from planner.report.parts import parts_held, taken, weeks_held
 from planner.report.peak import peak_blocks
 from planner.report.sums import Sums
 
@@ -68,7 +69,7 @@ def explanation_document(told: Explanation) -> Document:
         blocks += _sources(told)
     sums = Sums()
     for candidate in told.chosen:
-        blocks += [Heading(f"The sums on {candidate.gpu_type}"), _needs(candidate)]
+        blocks += [Heading(f"The sums on {candidate.way}"), _needs(candidate)]
         blocks += peak_blocks((candidate,), level=3)
         blocks.append(Paragraph(_LEADS, tone="faint"))
         blocks += sums.of(candidate.trace)
@@ -95,11 +96,11 @@ def _answer(told: Explanation) -> str:
     )
     if not told.chosen:
         return "It has no unit in any quarter, so nothing is planned for it."
-    kept = dict(told.job.gpu_types)
+    kept = dict(told.job.ways)
     runs_on = listed(
         [
-            f"{_replicas(candidate)}{candidate.gpus} × {candidate.gpu_type} "
-            f"({count_of(kept[candidate.gpu_type], 'unit')})"
+            f"{_replicas(candidate)}{candidate.gpus} × {taken(candidate)} "
+            f"({count_of(kept[candidate.way], 'unit')})"
             for candidate in told.chosen
         ]
     )
@@ -144,7 +145,8 @@ def _where(told: Explanation) -> Table:
 def _seat(place: Place) -> tuple[str, str, str]:
     nodes = ", ".join(place.nodes)
     gpus = "all" if len(place.nodes) > 1 else ", ".join(map(str, place.gpus))
-    return (nodes, ", ".join(_unit_names(place)), gpus)
+    held = parts_held(place.parts) if place.parts else gpus
+    return (nodes, ", ".join(_unit_names(place)), f"{held} {weeks_held(place.weeks)}".rstrip())
 
 
 def _unit_names(place: Place) -> Iterator[str]:
@@ -174,7 +176,7 @@ def _verdict_row(verdict: Verdict) -> tuple[str, ...]:
     extra = "–" if verdict.extra_cents is None else money(verdict.extra_cents).replace("$", "")
     one = verdict.candidate
     gpus = copies_of(one.replicas, one.gpus) if one else "–"
-    return (verdict.gpu_type, verdict.outcome, gpus, extra, why)
+    return (verdict.way, verdict.outcome, gpus, extra, why)
 
 
 def _sources(told: Explanation) -> list[Block]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Paragraph, Table
 from planner.report.format import copies_of, count_of, dollars, gigabytes, listed, percent, range_of
+from planner.report.parts import taken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,30 +56,30 @@ def jobs_section(plan: Plan, most: int) -> tuple[Block, ...]:
 
 def _by_load(plan: Plan, jobs: Sequence[PlannedJob]) -> str:
     """What `3 × 2×` means, where some unit runs in replicas."""
-    kept = {(job.sizing, gpu_type) for job in jobs for gpu_type, _ in job.gpu_types}
+    kept = {(job.sizing, way) for job in jobs for way, _ in job.ways}
     several = any(
         candidate.replicas > 1
-        for sizing, gpu_type in kept
+        for sizing, way in kept
         for candidate in plan.sizings[sizing].candidates
-        if candidate.gpu_type == gpu_type
+        if candidate.way == way
     )
     meaning = " 3 × 2× is three replicas of two GPUs, as its load asks for; memory is then of one."
     return meaning if several else ""
 
 
 def _job_rows(plan: Plan, job: PlannedJob) -> list[tuple[str, ...]]:
-    candidates = {c.gpu_type: c for c in plan.sizings[job.sizing].candidates}
+    candidates = {c.way: c for c in plan.sizings[job.sizing].candidates}
     head = (job.name, range_of(job.units))
-    if not job.gpu_types:
+    if not job.ways:
         return [(*head, "no unit in any quarter", "", "", dollars(job.tag_cents))]
     rows: list[tuple[str, ...]] = []
-    for place, (gpu_type, units) in enumerate(job.gpu_types):
+    for place, (way, units) in enumerate(job.ways):
         first = place == 0
-        share = f" ({count_of(units, 'unit')})" if len(job.gpu_types) > 1 else ""
+        share = f" ({count_of(units, 'unit')})" if len(job.ways) > 1 else ""
         rows.append(
             (
                 *(head if first else ("", "")),
-                *_needs(candidates[gpu_type], share),
+                *_needs(candidates[way], share),
                 dollars(job.tag_cents) if first else "",
             )
         )
@@ -89,7 +90,7 @@ def _needs(candidate: Candidate, share: str) -> tuple[str, str, str]:
     need, offer = candidate.gpu_memory_mb, candidate.gpu_capacity_mb
     stated = need > 0 and offer > 0
     return (
-        f"{copies_of(candidate.replicas, candidate.gpus)}× {candidate.gpu_type}{share}",
+        f"{copies_of(candidate.replicas, candidate.gpus)}× {taken(candidate)}{share}",
         f"{_short(need) if stated else '–'}/{_short(offer)}",
         percent(need / offer, 0) if stated else "–",
     )

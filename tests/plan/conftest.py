@@ -256,7 +256,9 @@ def solution_of(translation: Translation, layouts, bought, rented) -> Solution:
     for quarter in layouts:
         here: dict[tuple[int, int], int] = {}
         for layout in (layout for pool in quarter for layout in pool):
-            for demand, choice, units in layout.parts:
+            held = [*layout.parts]
+            held += [(m.demand, m.choice, 1) for one in layout.bundles for m in one.members]
+            for demand, choice, units in held:
                 here[demand, choice] = here.get((demand, choice), 0) + units * layout.count
         for (demand, choice), pieces in here.items():
             if (demand, choice) not in seen:

@@ -94,13 +94,13 @@ def emptied(node):
 
 def split_chat(uses):
     """Unit 2 of `chat` takes one GPU here and one there."""
-    uses[ONE][1] = Occupant(job="chat", unit=2, gpus=(2,), cpus=3, memory_mb=160_000)
-    uses[TWO].append(Occupant(job="chat", unit=2, gpus=(3,), cpus=0, memory_mb=0))
+    uses[ONE][1] = changed(uses[ONE][1], gpus=(2,))
+    uses[TWO].append(changed(uses[ONE][1], gpus=(3,), cpus=0, memory_mb=0))
 
 
 def same_node_twice(uses):
-    half = Occupant(job="chat", unit=2, gpus=(2,), cpus=3, memory_mb=160_000)
-    uses[ONE][1:] = [half, Occupant(job="chat", unit=2, gpus=(3,), cpus=0, memory_mb=0)]
+    half = changed(uses[ONE][1], gpus=(2,))
+    uses[ONE][1:] = [half, changed(half, gpus=(3,), cpus=0, memory_mb=0)]
 
 
 def part_of_a_node(uses):

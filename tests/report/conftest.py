@@ -135,6 +135,7 @@ def job(name, kind, sizing, units, gpu_types, tag, alternatives=(), **more):
         sizing=sizing,
         units=units,
         gpu_types=gpu_types,
+        ways=gpu_types,
         tag_cents=tag,
         alternatives=alternatives,
     )
@@ -150,8 +151,8 @@ JOBS = (
         ((H200, 1),),
         31_000_000_00,
         (
-            Alternative(gpu_type=H200, extra_cents=0, reason="chosen"),
-            Alternative(gpu_type=H100, extra_cents=12_345_67, reason="costs more"),
+            Alternative(gpu_type=H200, way=H200, extra_cents=0, reason="chosen"),
+            Alternative(gpu_type=H100, way=H100, extra_cents=12_345_67, reason="costs more"),
         ),
         team="claims",
     ),
@@ -197,7 +198,12 @@ RENTED = tuple(
 
 def held(job_name, unit, *gpus, memory_gb=31):
     return Occupant(
-        job=job_name, unit=unit, gpus=gpus, cpus=len(gpus) + 1, memory_mb=memory_gb * GB
+        job=job_name,
+        unit=unit,
+        gpus=gpus,
+        cpus=len(gpus) + 1,
+        memory_mb=memory_gb * GB,
+        way=next(job.ways[0][0] for job in JOBS if job.name == job_name),
     )
 
 

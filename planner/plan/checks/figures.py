@@ -123,7 +123,7 @@ def _storage(view: View) -> Iterator[str]:
     for quarter, seats in enumerate(view.seats):
         units = {(job, unit): places for (job, unit, _), places in seats.items()}
         for job, unit in sorted(units.keys() - seen):
-            candidate = view.candidate(job, units[job, unit][0][0].gpu_type)
+            candidate = view.candidate(job, *units[job, unit][0])
             stored[quarter] += candidate.storage_mb if candidate else 0
         seen |= units.keys()
     sums = tuple(sum(stored[q] for q in range(last + 1)) for last in range(len(view.labels)))

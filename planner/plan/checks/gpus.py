@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from planner.plan.plan import Node, Occupant
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "FIRST"]
 
 
 def _numbers(view: View) -> Iterator[str]:
@@ -26,9 +26,11 @@ def _numbers(view: View) -> Iterator[str]:
                 yield f"{label}: {one.job} holds a GPU of {node.id} twice"
 
 
-def _weeks(view: View) -> Iterator[str]:
+def _bounds(view: View) -> Iterator[str]:
     for label, node, occupants in view.uses():
         for one in occupants:
+            if one.part and not 0 < one.part.taken <= one.part.of:
+                yield f"{label}: {one.job} on {node.id} holds {one.part.taken} of {one.part.of}"
             if one.weeks and not 1 <= one.weeks[0] <= one.weeks[1] <= WEEKS:
                 yield (
                     f"{label}: {one.job} on {node.id} holds weeks {one.weeks[0]} to "
@@ -87,8 +89,9 @@ def _faults(gpu: str, holders: Sequence[Occupant]) -> Iterator[str]:
                 f"and of the {theirs.profile} of {other}"
             )
     taken_mb = sum(part.taken for _, part in memory)
-    if memory and taken_mb > memory[0][1].of:
-        yield f"{gpu} has {memory[0][1].of:,} MB to share, {taken_mb:,} are taken"
+    offered_mb = min((part.of for _, part in memory), default=0)
+    if taken_mb > offered_mb:
+        yield f"{gpu} has {offered_mb:,} MB to share, {taken_mb:,} are taken"
 
 
 def _parts(view: View) -> Iterator[str]:
@@ -143,9 +146,10 @@ def _confirm_parts(view: View) -> str:
     return "no GPU is partitioned"
 
 
+FIRST = (Check(_bounds, lambda _: "every week is one of its quarter, every part one of a GPU"),)
+
 CHECKS = (
     Check(_numbers, lambda _: "only GPUs that a node has are held"),
-    Check(_weeks, lambda _: "every week is one of its quarter"),
     Check(_gpus, _confirm_gpus),
     Check(_parts, _confirm_parts),
     Check(_hosts, lambda _: "no node gives more cores or host memory than it has"),

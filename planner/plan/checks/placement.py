@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from planner.plan.checks.view import Check, View, differences
@@ -66,8 +66,7 @@ def _replicas(view: View) -> Iterator[str]:
         for job, unit, replica in sorted(seats):
             found.setdefault((job, unit), []).append(replica)
         for (job, unit), replicas in found.items():
-            gpu_type = seats[job, unit, replicas[0]][0][0].gpu_type
-            candidate = view.candidate(job, gpu_type)
+            candidate = view.candidate(job, *seats[job, unit, replicas[0]][0])
             wanted = list(range(1, candidate.replicas + 1)) if candidate else replicas
             yield from differences(f"{label}: replicas of unit {unit} of {job}", replicas, wanted)
 
@@ -77,14 +76,18 @@ def _needs(view: View) -> Iterator[str]:
         for piece, places in seats.items():
             job, what = piece[0], f"{view.labels[quarter]}: {_told(piece)}"
             gpu_types = {node.gpu_type for node, _ in places}
-            candidate = view.candidate(job, min(gpu_types))
+            candidate = view.candidate(job, *places[0])
             if len(gpu_types) > 1:
                 yield f"{what} is on several GPU types: {', '.join(sorted(gpu_types))}"
             elif candidate is None:
-                yield f"{what} may not use {min(gpu_types)}"
+                yield f"{what} may not use {_way(*places[0])}"
             else:
                 yield from _amounts(what, candidate, places)
                 yield from _together(view, what, candidate, places)
+
+
+def _way(node: Node, occupant: Occupant) -> str:
+    return occupant.way if occupant.way.startswith(node.gpu_type) else node.gpu_type
 
 
 def _amounts(
@@ -138,15 +141,25 @@ def _nodes_used(view: View) -> Iterator[str]:
 
 
 def _keeps(view: View) -> Iterator[str]:
-    counts: dict[str, Counter[str]] = {}
-    for (job, unit), gpu_types in view.gpu_types_of.items():
-        if len(gpu_types) > 1:
-            yield f"unit {unit} of {job} changes its GPU type: {', '.join(sorted(gpu_types))}"
-        counts.setdefault(job, Counter()).update(gpu_types)
+    gpu_types: dict[str, Counter[str]] = defaultdict(Counter)
+    ways: dict[str, Counter[str]] = defaultdict(Counter)
+    for (job, unit), seen in view.ways_of.items():
+        of_type, in_way = {gpu_type for gpu_type, _ in seen}, {way for _, way in seen}
+        if len(of_type) > 1:
+            yield f"unit {unit} of {job} changes its GPU type: {', '.join(sorted(of_type))}"
+        elif len(in_way) > 1:
+            yield f"unit {unit} of {job} changes how it runs: {', '.join(sorted(in_way))}"
+        gpu_types[job].update(of_type)
+        ways[job].update(in_way)
     for planned in view.plan.jobs:
-        found = counts.get(planned.name, Counter())
-        expected = tuple(sorted(found.items(), key=lambda item: (-item[1], item[0])))
-        yield from differences(f"job {planned.name}: GPU types", planned.gpu_types, expected)
+        what = f"job {planned.name}"
+        expected = _most_first(gpu_types[planned.name])
+        yield from differences(f"{what}: GPU types", planned.gpu_types, expected)
+        yield from differences(f"{what}: ways", planned.ways, _most_first(ways[planned.name]))
+
+
+def _most_first(units: Counter[str]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(units.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _spares(view: View) -> Iterator[str]:
@@ -176,6 +189,6 @@ CHECKS = (
     Check(_replicas, lambda _: "each unit has the replicas that its load takes on its GPU type"),
     Check(_needs, lambda _: "each unit has the GPUs, cores and memory that its sizing asks for"),
     Check(_nodes_used, lambda _: "only nodes in service are used"),
-    Check(_keeps, lambda _: "each unit keeps its GPU type over its quarters"),
+    Check(_keeps, lambda _: "each unit keeps its GPU type and how it runs there"),
     Check(_spares, lambda _: "spare nodes stay empty"),
 )

@@ -14,6 +14,7 @@ from planner.plan.checks import (
     nodes,
     placement,
     proof,
+    sharing,
     sites,
     teams,
 )
@@ -29,10 +30,11 @@ __all__ = ["check"]
 
 _STAGES: tuple[tuple[Check, ...], ...] = (
     nodes.FIRST,
-    nodes.CHECKS,
+    (*nodes.CHECKS, *gpus.FIRST),
     (
         *placement.CHECKS,
         *gpus.CHECKS,
+        *sharing.CHECKS,
         *sites.CHECKS,
         *figures.CHECKS,
         *money.CHECKS,

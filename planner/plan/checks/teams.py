@@ -159,7 +159,7 @@ def _delivered(
     for seats in view.seats:
         for (job, _, _), places in seats.items():
             team = _team_of(view, job)
-            candidate = view.candidate(job, places[0][0].gpu_type)
+            candidate = view.candidate(job, *places[0])
             gpus = sum(len(occupant.gpus) for _, occupant in places)
             held = sum((on_average(occupant) for _, occupant in places), Fraction(0)) * most
             if job not in view.sized or view.sized[job].kind != "tune":

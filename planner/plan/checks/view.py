@@ -98,17 +98,18 @@ class View:
 
     @cached_property
     def _candidates(self) -> dict[str, dict[str, Candidate]]:
-        """By sizing, then by GPU type."""
+        """By sizing, then by way."""
         sizings = {job.sizing.id: job.sizing for job in self.jobs}
         return {
-            key: {candidate.gpu_type: candidate for candidate in sizing.candidates}
+            key: {candidate.way: candidate for candidate in sizing.candidates}
             for key, sizing in sizings.items()
         }
 
-    def candidate(self, job: str, gpu_type: str) -> Candidate | None:
-        """How a unit of a job runs on a GPU type; None if it may not."""
+    def candidate(self, job: str, node: Node, occupant: Occupant) -> Candidate | None:
+        """How a unit of a job runs where it sits; None if it may not run there in this way."""
         sized = self.sized.get(job)
-        return self._candidates[sized.sizing.id].get(gpu_type) if sized else None
+        found = self._candidates[sized.sizing.id].get(occupant.way) if sized else None
+        return found if found and found.gpu_type == node.gpu_type else None
 
     def spare(self, node_type: str, site: str) -> int:
         """Nodes to keep empty in a pool that runs something, by its node type and its site."""
@@ -119,12 +120,12 @@ class View:
         return max(asked)
 
     @cached_property
-    def gpu_types_of(self) -> dict[Unit, set[str]]:
-        """GPU types that a unit sits on over all quarters."""
-        found: dict[Unit, set[str]] = defaultdict(set)
+    def ways_of(self) -> dict[Unit, set[tuple[str, str]]]:
+        """GPU types that a unit sits on, and the ways in which it runs, over all quarters."""
+        found: dict[Unit, set[tuple[str, str]]] = defaultdict(set)
         for seats in self.seats:
             for (job, unit, _), places in seats.items():
-                found[job, unit].update(node.gpu_type for node, _ in places)
+                found[job, unit].update((node.gpu_type, one.way) for node, one in places)
         return found
 
     def price_usd(self, offer: SettledOffer, quarter: int) -> Decimal:

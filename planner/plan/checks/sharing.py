@@ -1,0 +1,147 @@
+"""Runs keep to their weeks, and who takes a part of a GPU may take just this part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.inputs.quarter import WEEKS
+from planner.plan.checks.view import Check, View
+from planner.plan.words import some
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.job import Job
+    from planner.plan.plan import Node, Occupant
+    from planner.sizing.candidate import Candidate
+
+__all__ = ["CHECKS"]
+
+
+def _seated(view: View) -> Iterator[tuple[str, str, list[tuple[Node, Occupant]]]]:
+    """What to call a piece in its quarter, its job, and its nodes."""
+    for label, seats in zip(view.labels, view.seats, strict=True):
+        for (job, unit, replica), places in seats.items():
+            which = f"unit {unit}" if replica == 1 else f"replica {replica} of unit {unit}"
+            yield f"{label}: {which} of {job}", job, places
+
+
+def _stated(view: View, job: str) -> Job | None:
+    """As the scenario has it; None for a deployment, which is always on."""
+    return view.inputs.scenario.jobs.get(job)
+
+
+def _runs(view: View) -> Iterator[str]:
+    for what, job, places in _seated(view):
+        node, first = places[0]
+        if any(one.weeks != first.weeks for _, one in places):
+            yield f"{what} is moved while it runs"
+        candidate = view.candidate(job, node, first)
+        if candidate is None:
+            continue
+        stated = _stated(view, job)
+        run = stated.run if stated else None
+        window = (run.release_week, run.deadline_week) if run else (1, WEEKS)
+        yield from _timed(what, candidate.weeks, first.weeks, window)
+
+
+def _timed(
+    what: str, needed: int | None, held: tuple[int, int] | None, window: tuple[int, int]
+) -> Iterator[str]:
+    if needed is None or held is None:
+        if (needed is None) != (held is None):
+            told = "all quarter" if held is None else some(held[1] - held[0] + 1, "week")
+            yield f"{what} holds its GPUs for {told}, it needs {needed or 'all'} of {WEEKS} weeks"
+        return
+    if held[1] - held[0] + 1 != needed:
+        yield f"{what} runs for {some(held[1] - held[0] + 1, 'week')}, it needs {needed}"
+    if held[0] < window[0]:
+        yield f"{what} starts in week {held[0]}, its release is week {window[0]}"
+    if held[1] > window[1]:
+        yield f"{what} ends in week {held[1]}, its deadline is week {window[1]}"
+
+
+def _parts(view: View) -> Iterator[str]:
+    for what, job, places in _seated(view):
+        node, one = places[0]
+        candidate = view.candidate(job, node, one)
+        if candidate is not None:
+            yield from _as_sized(what, candidate, one)
+        if one.part is not None:
+            yield from _allowed(view, what, job, one)
+
+
+def _as_sized(what: str, candidate: Candidate, one: Occupant) -> Iterator[str]:
+    """The partition or the memory of its sizing, and whole GPUs where that has neither."""
+    part = one.part
+    if part is None:
+        if candidate.partition or candidate.shared_mb:
+            yield f"{what} holds a whole GPU, its way to run takes a part: {candidate.way}"
+        return
+    if part.profile != candidate.partition:
+        found, wanted = part.profile or "memory", candidate.partition or "no partition"
+        yield f"{what} is on {found}, its way to run takes {wanted}: {candidate.way}"
+    elif part.profile is None and part.taken != candidate.shared_mb:
+        yield f"{what} takes {part.taken:,} MB of a GPU, it needs {candidate.shared_mb:,}"
+    if part.profile is None and part.of > candidate.gpu_capacity_mb:
+        yield (
+            f"{what} counts on {part.of:,} MB of a GPU, that offers it "
+            f"{candidate.gpu_capacity_mb:,}"
+        )
+
+
+def _allowed(view: View, what: str, job: str, one: Occupant) -> Iterator[str]:
+    policies, sized, stated = view.inputs.scenario.policies, view.sized.get(job), _stated(view, job)
+    if sized is None or sized.kind != "serve":
+        yield f"{what} takes a part of a GPU, which only serving jobs may"
+    if stated and stated.serve and stated.serve.whole_gpu:
+        yield f"{what} takes a part of a GPU, but asks for whole ones"
+    if one.weeks is not None:
+        yield f"{what} takes a part of a GPU for some weeks, parts are held all quarter"
+    if one.part and one.part.profile is not None and policies.mig == "never":
+        yield f"{what} is on a partition, which policies.mig forbids"
+    if one.part and one.part.profile is None and not policies.shared_gpus:
+        yield f"{what} shares a GPU, which policies.shared_gpus forbids"
+
+
+def _mixed(view: View) -> Iterator[str]:
+    if view.inputs.scenario.policies.mig != "own-node":
+        return
+    for label, node, occupants in view.uses():
+        partitioned = [one.job for one in occupants if one.part and one.part.profile is not None]
+        others = [one.job for one in occupants if not (one.part and one.part.profile is not None)]
+        if partitioned and others:
+            yield (
+                f"{label}: {node.id} is partitioned for {partitioned[0]} and holds {others[0]}, "
+                "which has no partition: policies.mig is own-node"
+            )
+
+
+def _confirm_runs(view: View) -> str:
+    runs = sum(bool(places[0][1].weeks) for _, _, places in _seated(view))
+    if not runs:
+        return "every unit holds its GPUs all quarter"
+    return (
+        f"{some(runs, 'run')} of some weeks: long enough, between release and deadline, and not "
+        "moved meanwhile"
+    )
+
+
+def _confirm_parts(view: View) -> str:
+    parts = sum(bool(places[0][1].part) for _, _, places in _seated(view))
+    if not parts:
+        return "every unit has whole GPUs"
+    return f"{some(parts, 'part')} of GPUs are held, by serving jobs alone, as their sizing says"
+
+
+def _confirm_mixed(view: View) -> str:
+    if view.inputs.scenario.policies.mig != "own-node":
+        return "no policy keeps partitioned GPUs on nodes of their own"
+    return "nodes with partitioned GPUs hold nothing else"
+
+
+CHECKS = (
+    Check(_runs, _confirm_runs),
+    Check(_parts, _confirm_parts),
+    Check(_mixed, _confirm_mixed),
+)

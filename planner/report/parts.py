@@ -1,0 +1,49 @@
+"""How parts of a GPU, and parts of a quarter, are told."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from planner.report.format import count_of, memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.plan.plan import GpuPart
+    from planner.sizing.candidate import Candidate
+
+__all__ = ["parts_held", "taken", "weeks_held"]
+
+
+def taken(candidate: Candidate) -> str:
+    """What one of its GPUs is: `h100-80gb-sxm`, `h100-80gb-sxm 1g.10gb`, `… for 5 weeks`."""
+    part = candidate.partition or ("shared" if candidate.shared_mb else "")
+    weeks = f"for {count_of(candidate.weeks, 'week')}" if candidate.weeks else ""
+    return " ".join(filter(None, (candidate.gpu_type, part, weeks)))
+
+
+def weeks_held(weeks: tuple[int, int] | None) -> str:
+    """`in weeks 3–7`, `in week 3`; nothing for a whole quarter."""
+    if weeks is None:
+        return ""
+    first, last = weeks
+    return f"in week {first}" if first == last else f"in weeks {first}–{last}"
+
+
+def parts_held(parts: Sequence[tuple[int, GpuPart]]) -> str:
+    """`0 (1g.10gb at 0, 1), 3 (9.8 GB)`: GPU numbers, and what is held of each."""
+    ordered = sorted(parts, key=lambda held: (held[0], held[1].profile or "", held[1].first or 0))
+    return ", ".join(
+        f"{gpu} ({'; '.join(_of_gpu([part for _, part in group]))})"
+        for gpu, group in groupby(ordered, key=lambda held: held[0])
+    )
+
+
+def _of_gpu(parts: Sequence[GpuPart]) -> Iterator[str]:
+    for profile, group in groupby(parts, key=lambda part: part.profile):
+        alike = list(group)
+        if profile is not None:
+            yield f"{profile} at {', '.join(str(part.first) for part in alike)}"
+        else:
+            yield memory(sum(part.taken for part in alike))

@@ -1,0 +1,355 @@
+"""A plan in which jobs share GPUs in time and in parts, and each thing that its check notices.
+
+Three runs share four GPUs of one server: `first` for five weeks, `then` and `beside` for four after
+it. `small` has four 1g.10gb, `half` one 3g.40gb, of one GPU; two units of `memo` share another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from planner.errors import CheckError
+from planner.inputs.catalog import MigProfile
+from planner.inputs.job import Fixed, Job, Serve
+from planner.inputs.run import Run
+from planner.inputs.scenario import Policies
+from planner.inputs.team import Team
+from planner.packing.problem import Bundle, Layout, Member
+from planner.packing.translate import translate
+from planner.plan.checks import sharing
+from planner.plan.checks.suite import check
+from planner.plan.checks.view import View
+from planner.plan.explain import explain
+from planner.plan.plan import NodeUse
+from planner.plan.store import dumps, loads
+
+H100 = "h100-80gb-sxm"
+NODE = "eight-h100/main/01"
+PROFILES = {
+    "1g.10gb": MigProfile(compute_slices=1, memory_slices=1, placement_starts=tuple(range(7))),
+    "3g.40gb": MigProfile(compute_slices=3, memory_slices=4, placement_starts=(0, 4)),
+    "7g.80gb": MigProfile(compute_slices=7, memory_slices=8, placement_starts=(0,)),
+}
+WINDOWS = {"first": (1, 6), "then": (1, 13), "beside": (5, 13)}
+SHARED_MB = 72_000
+
+
+def with_policies(inputs, **changes):
+    policies = inputs.scenario.policies.model_copy(update=changes)
+    scenario = inputs.scenario.model_copy(update={"policies": policies})
+    return inputs.model_copy(update={"scenario": scenario})
+
+
+def sharing_inputs(inputs):
+    gpu = inputs.catalog.gpus[H100].model_copy(update={"mig_profiles": PROFILES})
+    catalog = inputs.catalog.model_copy(update={"gpus": {**inputs.catalog.gpus, H100: gpu}})
+    jobs = {
+        name: Job(
+            fixed=Fixed(gpus=1), team="lab", run=Run(release_week=a, deadline_week=b, weeks=1)
+        )
+        for name, (a, b) in WINDOWS.items()
+    }
+    jobs |= {name: Job(serve=Serve(model="m"), team="desk") for name in ("half", "memo", "small")}
+    scenario = inputs.scenario.model_copy(
+        update={
+            "jobs": jobs,
+            "teams": {"desk": Team(), "lab": Team()},
+            "policies": Policies(time="weeks", mig="same-node", shared_gpus=True),
+        }
+    )
+    return inputs.model_copy(update={"catalog": catalog, "scenario": scenario})
+
+
+def of_job(case, name, units, kind, team, **how):
+    """A job on one H100 node, in one way."""
+    whole = next(one for one in case.jobs if one.name == "chat").sizing.candidates[0]
+    one = whole.model_copy(
+        update={"gpu_type": H100, "gpus": 1, "cpus": 3, "memory_mb": 90_000, **how}
+    )
+    sizing = case.jobs[0].sizing.model_copy(
+        update={"id": f"id-{name}", "summary": name, "candidates": (one,), "rejections": ()}
+    )
+    release, deadline = WINDOWS.get(name, (1, 13))
+    return case.jobs[0].model_copy(
+        update={
+            "name": name,
+            "kind": kind,
+            "team": team,
+            "units": (units, 0, 0),
+            "sizing": sizing,
+            "release_week": release,
+            "deadline_week": deadline,
+        }
+    )
+
+
+@pytest.fixture
+def shared(case):
+    """The case described above, with its plan."""
+    jobs = (
+        of_job(case, "beside", 1, "fixed", "lab", gpus=2, weeks=4),
+        of_job(case, "first", 1, "tune", "lab", gpus=4, weeks=5, hours=600.0),
+        of_job(case, "half", 1, "serve", "desk", partition="3g.40gb"),
+        of_job(case, "memo", 2, "serve", "desk", shared_mb=30_000, gpu_capacity_mb=SHARED_MB),
+        of_job(case, "small", 4, "serve", "desk", partition="1g.10gb"),
+        of_job(case, "then", 1, "fixed", "lab", gpus=2, weeks=4),
+    )
+    inputs = sharing_inputs(case.inputs)
+    translation = translate(inputs, jobs)
+    at = {
+        name: index
+        for index, members in enumerate(translation.members)
+        for name, unit in members
+        if unit == 1
+    }
+
+    def member(name, week=0, gpu=0, slot=0):
+        return Member(at[name], 0, week, gpu, slot)
+
+    bundles = (
+        Bundle(4, (member("first"), member("then", 5), member("beside", 6, 2))),
+        Bundle(1, (*(member("small", slot=slot) for slot in range(4)), member("half", slot=4))),
+        Bundle(1, (member("memo"), member("memo"))),
+    )
+    layout = Layout((), 1, 1, bundles)
+    demands, supplies = translation.problem.demands, translation.problem.supplies
+    assigned = tuple((demand.count,) for demand in demands)
+    none = ((0, 0, 0),) * len(supplies)
+    cost = translation.problem.fixed_cost_cents
+    solution = replace(
+        case.solution,
+        cost_cents=cost,
+        bound_cents=cost,
+        bought=none,
+        rented=none,
+        assigned=assigned,
+        layouts=(((layout,), ()), ((), ()), ((), ())),
+        tags=tuple(
+            replace(case.solution.tags[0], cents=0.0, extra_cents_by_choice=(0.0,)) for _ in demands
+        ),
+        bound_terms=(("fixed cost", float(cost)),),
+    )
+    return replace(case, inputs=inputs, jobs=jobs, translation=translation, solution=solution)
+
+
+def held(plan):
+    """(job, unit) -> GPUs, weeks and first slice."""
+    return {
+        (one.job, one.unit): (one.gpus, one.weeks, one.part and one.part.first)
+        for use in plan.placements[0]
+        for one in use.occupants
+    }
+
+
+def test_jobs_that_share_gpus_make_a_plan_that_passes_its_check(shared):
+    plan = shared.plan
+    said = check(shared.inputs, shared.jobs, plan)
+    assert "no GPU is held twice in any week, but in parts that do not overlap" in said
+    assert any(sentence.startswith("3 runs of some weeks: long enough") for sentence in said)
+    assert held(plan) == {
+        ("first", 1): ((0, 1, 2, 3), (1, 5), None),
+        ("then", 1): ((0, 1), (6, 9), None),
+        ("beside", 1): ((2, 3), (7, 10), None),
+        **{("small", unit): ((4,), None, unit - 1) for unit in range(1, 5)},
+        ("half", 1): ((4,), None, 4),
+        **{("memo", unit): ((5,), None, None) for unit in (1, 2)},
+    }
+    assert loads(dumps(plan), "plan.json") == plan
+
+
+def test_utilization_counts_weeks_and_parts(shared):
+    """20 + 8 + 8 GPU-weeks of runs; 8 of 8 slices and 60 of 72 GB all quarter."""
+    (pool,) = (one for one in shared.plan.pools if one.gpu_type == H100)
+    parts = 1 + Fraction(60, 72)
+    assert pool.gpus_used[0] == 6
+    assert pool.gpus_peak[0] == float(4 + parts)
+    assert pool.gpu_hours[0] == 8 * 2190
+    assert pool.gpu_hours_used[0] == float((Fraction(36, 13) + parts) * 2190)
+    assert pool.cpus_used[0] == 3 * (2 + 7)
+
+
+def test_teams_pay_for_their_weeks_and_parts(shared):
+    plan = shared.plan
+    desk, lab = plan.chargeback.teams
+    parts = 1 + Fraction(60, 72)
+    assert desk.gpu_hours == desk.delivered_gpu_hours == float(parts * 2190)
+    assert lab.gpu_hours == float(Fraction(36, 13) * 2190)
+    assert lab.delivered_gpu_hours == float(Fraction(16, 13) * 2190 + 4 * 600)
+    cents = plan.proof.cost_cents
+    assert abs(desk.cost_cents + lab.cost_cents + sum(plan.chargeback.idle_cents) - cents) == 0
+    assert desk.cost_cents / lab.cost_cents == pytest.approx(float(parts / Fraction(36, 13)), 1e-3)
+
+
+def test_explain_says_which_weeks_and_slices(shared):
+    plan = shared.plan
+    (then,) = explain(plan, "then").places
+    assert (then.weeks, then.gpus, then.parts) == ((6, 9), (0, 1), ())
+    (small,) = explain(plan, "small").places
+    assert small.way == f"{H100} 1g.10gb"
+    assert [(gpu, part.first, part.share) for gpu, part in small.parts] == [
+        (4, first, Fraction(1, 8)) for first in range(4)
+    ]
+
+
+def edited(plan, job, unit=1, of_part=None, **changes):
+    """The plan with one occupant changed, or its part."""
+    uses = []
+    for use in plan.placements[0]:
+        occupants = []
+        for one in use.occupants:
+            if (one.job, one.unit) == (job, unit):
+                more = {"part": one.part.model_copy(update=of_part)} if of_part else {}
+                one = one.model_copy(update={**changes, **more})  # noqa: PLW2901 - a copy
+            occupants.append(one)
+        uses.append(NodeUse(node=use.node, occupants=tuple(occupants)))
+    return plan.model_copy(update={"placements": (tuple(uses), *plan.placements[1:])})
+
+
+BROKEN = [
+    ("two runs overlap by a week", "then", {"weeks": (5, 8)}, "week 5: GPU 0 of"),
+    ("a run is cut short", "then", {"weeks": (6, 8)}, "runs for 3 weeks, it needs 4"),
+    ("a run is longer than it needs", "then", {"weeks": (6, 10)}, "runs for 5 weeks, it needs 4"),
+    ("a run holds all quarter", "beside", {"weeks": None}, "for all quarter, it needs 4 of 13"),
+    ("a run starts too early", "beside", {"weeks": (4, 7)}, "starts in week 4, its release is"),
+    ("a run ends too late", "first", {"weeks": (3, 7)}, "ends in week 7, its deadline is week 6"),
+    ("a run ends after the quarter", "then", {"weeks": (11, 14)}, "holds weeks 11 to 14 of 13"),
+    ("a run is on a GPU of a partition", "then", {"gpus": (0, 4)}, "GPU 4 of"),
+    (
+        "two partitions overlap",
+        "small",
+        {"of_part": {"first": 4}},
+        "memory slice 4 is of the 1g.10gb of small and of the 3g.40gb of half",
+    ),
+    (
+        "a partition begins where none can",
+        "half",
+        {"of_part": {"first": 3}},
+        "begins at memory slice 3, it may at 0, 4",
+    ),
+    ("a partition is misstated", "half", {"of_part": {"taken": 3}}, "states memory slices (3, 8)"),
+    (
+        "a partition is of another size than the job needs",
+        "half",
+        {"of_part": {"profile": "1g.10gb", "taken": 1}},
+        "is on 1g.10gb, its way to run takes 3g.40gb",
+    ),
+    (
+        "a partition is unknown to the GPU",
+        "half",
+        {"of_part": {"profile": "5g.60gb"}},
+        "the 5g.60gb of half on eight-h100/main/01 is no partition of",
+    ),
+    ("a job takes the whole GPU beside others", "half", {"part": None}, "is held 5 times"),
+    ("a part is held for some weeks", "small", {"weeks": (1, 4)}, "parts are held all quarter"),
+    (
+        "memory is shared on a partitioned GPU",
+        "memo",
+        {"gpus": (4,)},
+        "is partitioned for small, and memo shares it",
+    ),
+    ("less memory than needed", "memo", {"of_part": {"taken": 9_000}}, "takes 9,000 MB of a GPU"),
+    ("a part of nothing", "memo", {"of_part": {"of": 0}}, "holds 30000 of 0"),
+    ("more memory than there is", "memo", {"of_part": {"of": 90_000}}, "counts on 90,000 MB"),
+    ("a unit changes its way", "memo", {"way": f"{H100} 1g.10gb"}, f"may not use {H100} 1g.10gb"),
+]
+
+
+@pytest.mark.parametrize(
+    ("job", "changes", "told"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN]
+)
+def test_the_check_notices_when(shared, job, changes, told):
+    violations = refused(shared, edited(shared.plan, job, **changes))
+    assert any(told in violation for violation in violations), violations
+
+
+def refused(shared, plan, inputs=None):
+    with pytest.raises(CheckError) as error:
+        check(inputs or shared.inputs, shared.jobs, plan)
+    return error.value.violations
+
+
+def test_more_memory_than_a_gpu_shares_is_noticed(shared):
+    crowded = edited(edited(shared.plan, "memo", 1, {"of": 50_000}), "memo", 2, {"of": 50_000})
+    assert any(
+        "has 50,000 MB to share, 60,000 are taken" in one for one in refused(shared, crowded)
+    )
+
+
+def test_host_memory_is_counted_by_the_week(shared):
+    """The runs follow one another: half of the node's memory each is enough, but not at once."""
+    half_mb = shared.plan.nodes[0].memory_mb // 2 - 100_000
+    jobs = tuple(
+        job.model_copy(update={"sizing": with_memory(job.sizing, half_mb)})
+        if job.name in ("first", "then")
+        else job.model_copy(update={"sizing": with_memory(job.sizing, 1000)})
+        for job in shared.jobs
+    )
+    translation = translate(shared.inputs, jobs)
+    sized = replace(shared, jobs=jobs, translation=translation)
+    check(sized.inputs, jobs, sized.plan)
+    assert sized.plan.pools[0].memory_used_mb[0] == half_mb + 7 * 1000 + 1000
+    greedy = edited(sized.plan, "small", 1, memory_mb=2 * half_mb)
+    assert any(
+        "week 6: eight-h100/main/01 has" in violation or "week 1" in violation
+        for violation in refused(sized, greedy)
+    )
+
+
+def with_memory(sizing, memory_mb):
+    (one,) = sizing.candidates
+    return sizing.model_copy(
+        update={"candidates": (one.model_copy(update={"memory_mb": memory_mb}),)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ({"mig": "never"}, "is on a partition, which policies.mig forbids"),
+        ({"shared_gpus": False}, "shares a GPU, which policies.shared_gpus forbids"),
+        ({"mig": "own-node"}, "is partitioned for small and holds first, which has no partition"),
+    ],
+)
+def test_policies_on_parts_are_kept(shared, policy, told):
+    violations = refused(shared, shared.plan, with_policies(shared.inputs, **policy))
+    assert any(told in violation for violation in violations)
+
+
+def test_only_serving_jobs_take_parts_and_none_that_asks_for_whole_gpus(shared):
+    tuning = tuple(
+        job.model_copy(update={"kind": "tune"}) if job.name == "half" else job
+        for job in shared.jobs
+    )
+    plan = replace(shared, jobs=tuning).plan
+    with pytest.raises(CheckError) as error:
+        check(shared.inputs, tuning, plan)
+    assert any("which only serving jobs may" in one for one in error.value.violations)
+    jobs = dict(shared.inputs.scenario.jobs)
+    jobs["memo"] = Job(serve=Serve(model="m", whole_gpu=True), team="desk")
+    scenario = shared.inputs.scenario.model_copy(update={"jobs": jobs})
+    inputs = shared.inputs.model_copy(update={"scenario": scenario})
+    assert any("but asks for whole ones" in one for one in refused(shared, shared.plan, inputs))
+
+
+def test_a_run_on_two_nodes_in_turn_is_moved_while_it_runs(shared):
+    """Weeks 1 to 2 here and 3 to 5 elsewhere."""
+    plan = shared.plan
+    other = plan.nodes[0].model_copy(update={"id": "eight-h100/main/02"})
+    (use,) = plan.placements[0]
+    run = next(one for one in use.occupants if one.job == "first")
+    here = tuple(
+        one.model_copy(update={"weeks": (1, 2)}) if one is run else one for one in use.occupants
+    )
+    there = NodeUse(node=other.id, occupants=(run.model_copy(update={"weeks": (3, 5)}),))
+    moved = plan.model_copy(
+        update={
+            "nodes": (*plan.nodes, other),
+            "placements": ((NodeUse(node=NODE, occupants=here), there), *plan.placements[1:]),
+        }
+    )
+    view = View(shared.inputs, shared.jobs, moved)
+    found = [told for one in sharing.CHECKS for told in one.find(view)]
+    assert "2027Q1: unit 1 of first is moved while it runs" in found
