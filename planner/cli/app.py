@@ -18,6 +18,7 @@ COMMANDS = {
     "plan": "planner.cli.plan",
     "size": "planner.cli.size",
     "explain": "planner.cli.plan",
+    "compare": "planner.cli.compare",
     "check": "planner.cli.check",
     "rules": "planner.cli.knowledge",
     "catalog": "planner.cli.knowledge",

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.options import catalog_option, rules_option
+from planner.cli.options import asking
 from planner.cli.screen import print_exact
 from planner.errors import InputError
-from planner.report.format import count_of
+from planner.inputs import written
+from planner.report.format import count_of, listed
 
 if TYPE_CHECKING:
+    from planner.cli.options import Asked
     from planner.errors import Finding
+    from planner.inputs.load import Question
     from planner.inputs.settled import Inputs
 
 __all__ = ["check", "schema"]
@@ -23,31 +26,60 @@ __all__ = ["check", "schema"]
 @click.argument(
     "scenarios", metavar="SCENARIO...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@catalog_option
-@rules_option
-def check(scenarios: tuple[Path, ...], catalog: tuple[Path, ...], rules: tuple[Path, ...]) -> None:
-    """Find all mistakes of scenarios at once, each with file, line, column and a hint."""
-    from planner.inputs.load import load_inputs  # noqa: PLC0415
+@asking
+@click.option(
+    "--resolved",
+    is_flag=True,
+    help="Print the whole scenario as YAML, each value with the file and line it is from.",
+)
+def check(
+    scenarios: tuple[Path, ...],
+    asked: Asked,
+    resolved: bool,
+) -> None:
+    """Find all mistakes of scenarios at once, each with file, line, column and a hint.
 
+    Overrides and scenarios that a file names are tried as well.
+    """
+    if resolved and len(scenarios) > 1:
+        raise click.UsageError("--resolved prints one scenario at a time")
     mistakes: list[Finding] = []
     for scenario in scenarios:
         try:
-            inputs = load_inputs(scenario, catalog=catalog, rules=rules)
+            question = asked.question(scenario)
+            inputs = question.inputs(asked.variations, asked.settings)
         except InputError as error:
             mistakes += error.findings
+            continue
+        found = [mistake for case in question.layers.cases for mistake in _tried(question, case)]
+        if found:
+            mistakes += found
+        elif resolved:
+            composed = question.layers.composed(asked.variations, asked.settings)
+            print_exact(written.resolved(composed))
         else:
-            click.echo(_praise(str(scenario), inputs))
+            click.echo(_praise(str(scenario), inputs, question.layers.names))
     if mistakes:
         raise InputError(*dict.fromkeys(mistakes))
 
 
-def _praise(name: str, inputs: Inputs) -> str:
+def _tried(question: Question, case: str) -> tuple[Finding, ...]:
+    try:
+        question.inputs((case,))
+    except InputError as error:
+        return error.findings
+    return ()
+
+
+def _praise(name: str, inputs: Inputs, variations: tuple[str, ...]) -> str:
     scenario = inputs.scenario
+    varied = f"; varied by {listed(variations)}" if variations else ""
+    changes = f", with {count_of(len(inputs.changes), 'change')}" if inputs.changes else ""
     return (
         f"{name}: no mistakes in {count_of(len(scenario.jobs), 'job')} over "
         f"{count_of(scenario.horizon.quarters, 'quarter')}, "
         f"{count_of(len(scenario.fleet), 'fleet entry', 'fleet entries')} and "
-        f"{count_of(len(inputs.offers), 'offer')}"
+        f"{count_of(len(inputs.offers), 'offer')}{changes}{varied}"
     )
 
 

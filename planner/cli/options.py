@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +14,23 @@ from planner.errors import Finding, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["FILE", "SHARE", "Share", "catalog_option", "require_known", "rules_option"]
+    from planner.inputs.load import Question
+    from planner.inputs.settled import Inputs
+    from planner.plan.plan import Plan
+
+__all__ = [
+    "FILE",
+    "SHARE",
+    "Asked",
+    "Effort",
+    "Share",
+    "asking",
+    "catalog_option",
+    "effort_options",
+    "format_option",
+    "require_known",
+    "rules_option",
+]
 
 FILE = click.Path(path_type=Path)
 
@@ -64,6 +82,129 @@ def rules_option(command: Callable[..., None]) -> Callable[..., None]:
         metavar="PATH",
         help="Rule file or folder of your own; extends or replaces rules by id. Repeatable.",
     )(command)
+
+
+def _names(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """`--scenario a,b --scenario c` as a, b, c."""
+    names = tuple(name.strip() for text in given for name in text.split(","))
+    if "" in names:
+        raise click.BadParameter("a name is empty", ctx, param)
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line says about any scenario that is read."""
+
+    catalog: tuple[Path, ...]
+    rules: tuple[Path, ...]
+    variations: tuple[str, ...]
+    settings: tuple[str, ...]
+
+    def question(self, scenario: Path) -> Question:
+        """Read a scenario, to ask for several variants of it; raises InputError."""
+        from planner.inputs.load import Question  # noqa: PLC0415 - not every command reads one
+
+        return Question(scenario, catalog=self.catalog, rules=self.rules)
+
+    def inputs(self, scenario: Path) -> Inputs:
+        """Read a scenario as it is asked for, with variations and settings; raises InputError."""
+        return self.question(scenario).inputs(self.variations, self.settings)
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """`--scenario`, `--set`, `--catalog` and `--rules`, handed over together as `asked`."""
+
+    @wraps(command)
+    def with_asked(
+        *,
+        catalog: tuple[Path, ...],
+        rules: tuple[Path, ...],
+        variations: tuple[str, ...],
+        settings: tuple[str, ...],
+        **given: Any,  # noqa: ANN401 - click's values
+    ) -> None:
+        command(asked=Asked(catalog, rules, variations, settings), **given)
+
+    return _scenario_option(_set_option(catalog_option(rules_option(with_asked))))
+
+
+_scenario_option = click.option(
+    "--scenario",
+    "variations",
+    multiple=True,
+    metavar="NAME",
+    callback=_names,
+    help="Apply this scenario or override of the file; several with commas. Repeatable, in order.",
+)
+_set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Set a value after all overrides: offers.buy-h200.price_usd=380000. Repeatable.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How far each plan is to be proved, and for how long that is tried."""
+
+    gap: float
+    time_limit_s: float
+
+    def plan(
+        self,
+        inputs: Inputs,
+        progress: Callable[[str], None] | None = None,
+        *,
+        crosscheck: bool = False,
+    ) -> Plan:
+        """Make a plan with this effort; raises what planning raises."""
+        from planner.plan.make import make_plan  # noqa: PLC0415 - not every command plans
+
+        return make_plan(
+            inputs,
+            asked_gap=self.gap,
+            time_limit_s=self.time_limit_s,
+            crosscheck=crosscheck,
+            progress=progress,
+        )
+
+
+def effort_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`--gap` and `--time-limit`, handed over together as `effort`."""
+
+    @wraps(command)
+    def with_effort(*, gap: float, time_limit: float, **given: Any) -> None:  # noqa: ANN401
+        command(effort=Effort(gap, time_limit), **given)
+
+    return _gap_option(_time_limit_option(with_effort))
+
+
+_gap_option = click.option(
+    "--gap",
+    type=SHARE,
+    default="0.01%",
+    show_default=True,
+    help="Relative gap between cost and bound that counts as proved.",
+)
+_time_limit_option = click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="When to stop looking for a better plan or bound.",
+)
+format_option = click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("terminal", "json", "markdown")),
+    default="terminal",
+    show_default=True,
+    help="What to print on standard output.",
+)
 
 
 def require_known(word: str, known: Iterable[str], what: str) -> None:

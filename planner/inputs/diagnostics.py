@@ -35,14 +35,17 @@ class Attempts:
             return None
 
 
-def validate(document: Document, model: type[M]) -> M:
-    """Build the model; raises InputError with all mistakes of the file, each at its place."""
+def validate(document: Document, model: type[M], *, known_as: type[BaseModel] | None = None) -> M:
+    """Build the model; raises InputError with all mistakes of the file, each at its place.
+
+    Hints for unknown keys go by `known_as`, where the file may hold more than the model.
+    """
     built: M | None = None
     findings: tuple[Finding, ...] = ()
     try:
         built = model.model_validate(document.data)
     except ValidationError as error:
-        findings = _findings(document, model, error)
+        findings = _findings(document, known_as or model, error)
     empty = document.empty_values()
     if built is None or empty:
         raise InputError(*_with_empty(document, model, findings, empty))

@@ -6,16 +6,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from planner.errors import Finding
 
-__all__ = ["Branch", "Document", "Entry", "Path", "Place", "dotted", "shown_line"]
+if TYPE_CHECKING:
+    from pathlib import Path as FilePath
+
+__all__ = ["Branch", "Document", "Entry", "Path", "Place", "dotted", "parts_of", "shown_line"]
 
 Path = tuple[str | int, ...]
 """Keys and list positions from the top of a file to one value."""
 
 _PLAIN_KEY = re.compile(r"[\w-]+")
+_WRITTEN_PART = re.compile(r"""'([^']*)'|"([^"]*)"|([^.'"\[\]]+)""")
 _LONGEST_KEY_SHOWN = 60
 _LONGEST_LINE_SHOWN = 400
 
@@ -46,6 +50,8 @@ class Entry(NamedTuple):
     value: Mark
     branch: Mapping[str | int, Entry] | None
     """The entries within, where the value is a mapping or list."""
+    origin: Document | None = None
+    """What it and all within it was written in, where that is not the document around it."""
 
 
 Branch = Mapping[str | int, Entry]
@@ -63,6 +69,23 @@ def dotted(path: Path) -> str:
         shown = part if _PLAIN_KEY.fullmatch(part) else repr(part)
         text += f".{shown}" if text else shown
     return text
+
+
+def parts_of(text: str) -> tuple[str, ...]:
+    """Read the keys of a dotted path; raises ValueError, in words for a user, for what is none."""
+    parts: list[str] = []
+    at = 0
+    while match := _WRITTEN_PART.match(text, at):
+        parts.append(next(group for group in match.groups() if group is not None))
+        at = match.end()
+        if at == len(text):
+            return tuple(parts)
+        if text[at] != ".":
+            break
+        at += 1
+    if "[" in text[at:]:
+        raise ValueError(f"{text!r} reaches into a list, which is only set as a whole")
+    raise ValueError(f"{text!r} is not a path, write keys with dots between them")
 
 
 def shown_line(line: str) -> str | None:
@@ -85,6 +108,8 @@ class Document:
     text: str
     branch: Branch
     """Places, in the shape of the data."""
+    path: FilePath | None = None
+    """The file, where it was read from one."""
 
     @cached_property
     def _lines(self) -> list[str]:
@@ -110,25 +135,45 @@ class Document:
                     open_values.append(((*path, key), item))
         return found
 
-    def _entry(self, path: Path) -> tuple[Entry | None, int]:
-        """The entry of the longest part of the path that exists, and that part's length."""
+    def _entry(self, path: Path) -> tuple[Entry | None, int, Document]:
+        """The entry of the longest part of the path that exists, that part's length, its origin."""
         branch: Branch | None = self.branch
         found: Entry | None = None
+        origin: Document = self
         for depth, part in enumerate(path):
             if branch is None or part not in branch:
-                return found, depth
+                return found, depth, origin
             found = branch[part]
+            origin = found.origin or origin
             branch = found.branch
-        return found, len(path)
+        return found, len(path), origin
+
+    def origin(self, path: Path) -> Document:
+        """The file or argument that a value, or its nearest existing parent, was written in."""
+        return self._entry(path)[2]
+
+    def entry(self, path: Path) -> Entry:
+        """The entry at a path that exists, with its origin; raises KeyError for any other."""
+        entry, depth, origin = self._entry(path)
+        if entry is None or depth < len(path):
+            raise KeyError(dotted(path))
+        return entry._replace(origin=origin)
+
+    def value(self, path: Path) -> Any:  # noqa: ANN401 - whatever a file can hold
+        """The value at a path; raises KeyError, IndexError or TypeError where there is none."""
+        value: Any = self.data
+        for part in path:
+            value = value[part]
+        return value
 
     def key_place(self, path: Path) -> Place:
         """Where the key begins; of the nearest existing parent if there is no such key."""
-        entry, _ = self._entry(path)
+        entry, _, _ = self._entry(path)
         return Place(entry.key.line + 1, entry.key.column + 1) if entry else Place(1, 1)
 
     def value_place(self, path: Path) -> Place:
         """Where a plain value begins, and for mappings and missing values their key's place."""
-        entry, depth = self._entry(path)
+        entry, depth, _ = self._entry(path)
         if entry is None or depth < len(path) or entry.branch is not None:
             return self.key_place(path)
         return Place(entry.value.line + 1, entry.value.column + 1)
@@ -138,12 +183,13 @@ class Document:
     ) -> Finding:
         """One mistake at a path of this file; at the value unless told otherwise."""
         place = self.key_place(path) if at_key else self.value_place(path)
+        origin = self.origin(path)
         return Finding(
             message=message,
-            file=self.shown_as,
+            file=origin.shown_as,
             line=place.line,
             column=place.column,
             path=dotted(path) or None,
-            source_line=self.source_line(place.line),
+            source_line=origin.source_line(place.line),
             hint=hint,
         )

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Literal
 
 from planner.errors import InputError
 from planner.inputs.catalogs import merged_catalog
 from planner.inputs.consistency import inconsistencies
 from planner.inputs.diagnostics import Attempts, validate
+from planner.inputs.document import dotted
+from planner.inputs.layers import read_layers
 from planner.inputs.locate import Located, Role, given_files, shipped_files, used_files
-from planner.inputs.reader import read_document
 from planner.inputs.references import unknown_references
 from planner.inputs.rulebooks import gathered_rules
-from planner.inputs.scenario import Scenario
+from planner.inputs.scenario import Scenario, ScenarioFile
 from planner.inputs.settle import settled_offers, settled_settings
-from planner.inputs.settled import InputFile, Inputs, Settings
+from planner.inputs.settled import ChangeNote, InputFile, Inputs, Settings
+from planner.inputs.written import flow, resolved
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from planner.errors import Finding
     from planner.inputs.catalog import Catalog
     from planner.inputs.document import Document
+    from planner.inputs.layers import Composed
     from planner.inputs.rules import RuleBook
 
-__all__ = ["default_settings", "load_catalog", "load_inputs", "load_rules"]
+__all__ = [
+    "Question",
+    "default_settings",
+    "inputs_from",
+    "load_catalog",
+    "load_inputs",
+    "load_rules",
+]
 
 
 def load_catalog(extra: Sequence[Path] = ()) -> tuple[Catalog, tuple[InputFile, ...]]:
@@ -50,35 +61,118 @@ def default_settings(rules: RuleBook) -> Settings:
 
 
 def load_inputs(
-    scenario: Path, *, catalog: Sequence[Path] = (), rules: Sequence[Path] = ()
+    scenario: Path,
+    *,
+    catalog: Sequence[Path] = (),
+    rules: Sequence[Path] = (),
+    variations: Sequence[str] = (),
+    settings: Sequence[str] = (),
 ) -> Inputs:
     """Read a scenario with all that it stands on: shipped files, its `use:` files, given files.
 
-    Raises InputError with all mistakes of all files, each with its place.
+    `variations` are names of its overrides and scenarios, `settings` are written `path=value`;
+    both are applied in order. Raises InputError with all mistakes of all files, each in its place.
     """
-    document = read_document(scenario)
+    return Question(scenario, catalog=catalog, rules=rules).inputs(variations, settings)
+
+
+class Question:
+    """A scenario of which any number of variants can be asked for; its files are read once."""
+
+    def __init__(
+        self, scenario: Path, *, catalog: Sequence[Path] = (), rules: Sequence[Path] = ()
+    ) -> None:
+        """Read the scenario and what it extends; raises InputError."""
+        self.layers = read_layers(scenario)
+        self._folder = scenario.parent
+        self._given = {"catalog": catalog, "rules": rules}
+        self._facts = cache(merged_catalog)
+        self._book = cache(gathered_rules)
+
+    def inputs(self, variations: Sequence[str] = (), settings: Sequence[str] = ()) -> Inputs:
+        """One variant with everything it stands on; raises InputError as `load_inputs` does."""
+        composed = self.layers.composed(variations, settings)
+        document = composed.document
+        inputs = inputs_from(
+            document,
+            lambda: self._facts(self._all("catalog", document)),
+            lambda: self._book(self._all("rules", document)),
+            bases=self.layers.documents[:-1],
+        )
+        files = (*self._scenario_files(), *inputs.files)
+        said = {"files": files, "changes": _notes(composed), "question": resolved(composed)}
+        return inputs.model_copy(update=said)
+
+    def _all(self, role: Role, scenario: Document) -> tuple[Located, ...]:
+        """Shipped files first, given ones last: who speaks later wins."""
+        used = used_files(scenario, self._folder, role)
+        return (*shipped_files(role), *used, *given_files(self._given[role]))
+
+    def _scenario_files(self) -> Iterator[InputFile]:
+        *bases, scenario = self.layers.documents
+        roles: list[tuple[Literal["scenario", "base"], Document]] = [("scenario", scenario)]
+        roles += [("base", base) for base in reversed(bases)]
+        for role, document in roles:
+            yield InputFile(
+                role=role,
+                path=document.shown_as,
+                sha256=document.sha256,
+                location=document.path,
+            )
+
+
+def inputs_from(
+    document: Document,
+    facts: Callable[[], tuple[Catalog, tuple[InputFile, ...]]],
+    book: Callable[[], tuple[RuleBook, tuple[InputFile, ...]]],
+    *,
+    bases: Sequence[Document] = (),
+) -> Inputs:
+    """Inputs of a whole question and of what gives its catalog and rules, with the files of these.
+
+    Raises InputError with all mistakes of all three; those of the scenario and its bases first.
+    """
     attempts = Attempts()
-    folder = scenario.parent
-    facts = attempts.take(lambda: merged_catalog(_all("catalog", catalog, document, folder)))
-    book = attempts.take(lambda: gathered_rules(_all("rules", rules, document, folder)))
-    question = attempts.take(lambda: validate(document, Scenario))
-    if facts and book:
-        attempts.findings += unknown_references(document, facts[0], book[0])
-        if question:
-            attempts.findings += inconsistencies(document, question, facts[0])
-    if attempts.findings or not (facts and book and question):
-        raise InputError(*_in_order(attempts.findings, document))
-    files = (InputFile(role="scenario", path=str(scenario), sha256=document.sha256),)
-    return _settled(question, facts[0], book[0], (*files, *facts[1], *book[1]))
+    known, ruled = attempts.take(facts), attempts.take(book)
+    asked = attempts.take(lambda: validate(document, Scenario, known_as=ScenarioFile))
+    if known and ruled:
+        attempts.findings += unknown_references(document, known[0], ruled[0])
+        if asked:
+            attempts.findings += inconsistencies(document, asked, known[0])
+    if attempts.findings or not (known and ruled and asked):
+        order = [document.shown_as, *(base.shown_as for base in reversed(bases))]
+        raise InputError(*_in_order(attempts.findings, order))
+    return _settled(asked, known[0], ruled[0], (*known[1], *ruled[1]))
 
 
-def _all(role: Role, given: Sequence[Path], scenario: Document, folder: Path) -> list[Located]:
-    """Shipped files first, given ones last: who speaks later wins."""
-    return [*shipped_files(role), *used_files(scenario, folder, role), *given_files(given)]
+def _in_order(findings: Sequence[Finding], files: Sequence[str]) -> list[Finding]:
+    """The findings of these files first, file by file and by line; the others as they came."""
+
+    def place(finding: Finding) -> tuple[int, int, int]:
+        if finding.file not in files:
+            return len(files), 0, 0
+        return files.index(finding.file), finding.line or 0, finding.column or 0
+
+    return sorted(findings, key=place)
+
+
+def _notes(composed: Composed) -> tuple[ChangeNote, ...]:
+    return tuple(
+        ChangeNote(
+            path=dotted(one.path),
+            before=None if one.before is None else flow(one.before),
+            after=None if one.after is None else flow(one.after),
+            by=one.by,
+        )
+        for one in composed.applied
+    )
 
 
 def _settled(
-    scenario: Scenario, catalog: Catalog, rules: RuleBook, files: tuple[InputFile, ...]
+    scenario: Scenario,
+    catalog: Catalog,
+    rules: RuleBook,
+    files: tuple[InputFile, ...],
 ) -> Inputs:
     horizon = scenario.horizon
     if horizon.as_of is None:
@@ -92,12 +186,4 @@ def _settled(
         settings=settings,
         offers=settled_offers(scenario, catalog, settings),
         files=files,
-    )
-
-
-def _in_order(findings: Sequence[Finding], scenario: Document) -> list[Finding]:
-    """The scenario's findings first, by line; those of other files as they came."""
-    return sorted(
-        findings,
-        key=lambda f: (0, f.line or 0, f.column or 0) if f.file == scenario.shown_as else (1, 0, 0),
     )

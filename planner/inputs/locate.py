@@ -77,7 +77,9 @@ def _inside(folder: Path, shown_as: Path | str) -> Iterator[tuple[Path, str]]:
 
 
 def used_files(scenario: Document, folder: Path, role: Role) -> list[Located]:
-    """Give the files that the scenario names under `use:`, all inside its own folder.
+    """Give the files that the scenario names under `use:`, all inside the folder of their namer.
+
+    `folder` is that of names which no file states.
 
     Raises InputError for absolute paths, `..`, links that lead out, addresses and what is no file.
     """
@@ -88,9 +90,11 @@ def used_files(scenario: Document, folder: Path, role: Role) -> list[Located]:
     for position, name in enumerate(names if isinstance(names, tuple) else ()):
         if not isinstance(name, str):
             continue
-        fault = fault_of_path(folder, name, "the scenario", "YAML file")
+        namer = scenario.origin(("use", role, position)).path
+        beside = namer.parent if namer else folder
+        fault = fault_of_path(beside, name, "the scenario", "YAML file")
         if fault is None:
-            found.append(Located(folder / name, str(folder / name), name, str(folder / name)))
+            found.append(Located(beside / name, str(beside / name), name, str(beside / name)))
         else:
             findings.append(scenario.finding(("use", role, position), *fault))
     if findings:
@@ -147,7 +151,7 @@ def open_documents(files: Sequence[Located], role: Role) -> tuple[list[Document]
     if findings:
         raise InputError(*findings)
     records = [
-        InputFile(role=role, path=file.name, sha256=document.sha256)
+        InputFile(role=role, path=file.name, sha256=document.sha256, location=file.path)
         for file, document in zip(files, documents, strict=True)
     ]
     return documents, records

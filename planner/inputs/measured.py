@@ -6,27 +6,26 @@ is a column here, beside the GPUs, what was measured and how.
 
 from __future__ import annotations
 
-import csv
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, model_validator
 
-from planner.errors import Finding, InputError
+from planner.errors import InputError
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
 from planner.inputs.builder import MOST_FINDINGS
 from planner.inputs.diagnostics import validate_values
-from planner.inputs.document import shown_line
 from planner.inputs.job import Job, Tune
 from planner.inputs.reader import read_text
 from planner.inputs.references import unknown_reference
 from planner.inputs.scalars import ScalarError, plain_value
-from planner.inputs.words import did_you_mean
+from planner.inputs.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
+    from planner.errors import Finding
     from planner.inputs.catalog import Catalog
 
 __all__ = ["COLUMNS", "Measurement", "read_measurements"]
@@ -120,7 +119,7 @@ def read_measurements(
     Raises InputError with the mistakes of all rows, each with its line and column.
     """
     name = str(path) if shown_as is None else shown_as
-    table = _Table(read_text(path, name), name)
+    table = _Table(read_text(path, name), name, COLUMNS, _REQUIRED, row="run")
     runs, findings = [], []
     for line, cells in table.rows:
         try:
@@ -136,55 +135,13 @@ def read_measurements(
     return tuple(runs)
 
 
-class _Table:
-    """One file: its header, its rows, and where each stands."""
-
-    def __init__(self, text: str, shown_as: str) -> None:
-        """Raises InputError where the header is unusable."""
-        self._shown_as = shown_as
-        self._lines = text.split("\n")
-        reader = csv.reader(text.splitlines(), strict=True)
-        found: list[tuple[int, list[str]]] = []
-        try:
-            for cells in reader:
-                if any(cell.strip() for cell in cells) and not cells[0].startswith("#"):
-                    found.append((reader.line_num, [cell.strip() for cell in cells]))
-        except csv.Error as error:
-            raise InputError(self._finding(reader.line_num, f"is no CSV: {error}")) from None
-        if not found:
-            raise InputError(Finding("is empty, a header and a row are needed", file=shown_as))
-        self._header_line, self._header = found[0]
-        self.rows: Sequence[tuple[int, list[str]]] = found[1:]
-        self._check_header()
-
-    def _check_header(self) -> None:
-        findings = []
-        for column in self._header:
-            if column not in COLUMNS:
-                hint = did_you_mean(column, COLUMNS) or f"columns are {', '.join(COLUMNS)}"
-                findings.append(self._finding(self._header_line, "unknown column", column, hint))
-        repeated = sorted({name for name in self._header if self._header.count(name) > 1})
-        findings += [
-            self._finding(self._header_line, "stands twice in the header", column)
-            for column in repeated
-        ]
-        findings += [
-            self._finding(self._header_line, "this column is missing", column)
-            for column in _REQUIRED
-            if column not in self._header
-        ]
-        if not findings and not self.rows:
-            findings.append(self._finding(self._header_line, "there is no run below the header"))
-        if findings:
-            raise InputError(*findings)
+class _Table(Table):
+    """A table of runs."""
 
     def measurement(self, line: int, cells: Sequence[str]) -> Measurement:
         """Build one row; raises InputError with all its mistakes."""
-        if len(cells) != len(self._header):
-            message = f"has {len(cells)} cells, the header has {len(self._header)}"
-            raise InputError(self._finding(line, message))
         values: dict[str, Any] = {"line": line, "tune": {}}
-        for column, cell in zip(self._header, cells, strict=True):
+        for column, cell in self.cells(line, cells):
             if cell:
                 (values if column in _OWN else values["tune"])[column] = self._value(
                     line, column, cell
@@ -193,7 +150,7 @@ class _Table:
             return validate_values(values, Measurement, lambda path: path.removeprefix("tune."))
         except InputError as error:
             raise InputError(
-                *(self._finding(line, f.message, f.path, f.hint) for f in error.findings)
+                *(self.finding(line, f.message, f.path, f.hint) for f in error.findings)
             ) from None
 
     def _value(self, line: int, column: str, cell: str) -> object:
@@ -202,7 +159,7 @@ class _Table:
         try:
             return plain_value(cell)
         except ScalarError as error:
-            raise InputError(self._finding(line, str(error), column)) from None
+            raise InputError(self.finding(line, str(error), column)) from None
 
     def unknown_names(self, run: Measurement, catalog: Catalog) -> list[Finding]:
         """Find names in a row that stand for nothing in the catalog."""
@@ -214,17 +171,5 @@ class _Table:
         for sort, column, name, known in asked:
             if name is not None and name not in known:
                 message, hint = unknown_reference(sort, name, known, catalog)
-                findings.append(self._finding(run.line, message, column, hint))
+                findings.append(self.finding(run.line, message, column, hint))
         return findings
-
-    def _finding(
-        self, line: int, message: str, column: str | None = None, hint: str | None = None
-    ) -> Finding:
-        return Finding(
-            message,
-            file=self._shown_as,
-            line=line,
-            path=column or None,
-            source_line=shown_line(self._lines[line - 1]),
-            hint=hint,
-        )

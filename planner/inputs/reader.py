@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import stat
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
@@ -27,7 +28,7 @@ LARGEST_FILE_BYTES = 16 * 1024 * 1024
 def read_document(path: FilePath, *, shown_as: str | None = None) -> Document:
     """Read a file; raises InputError for all that is wrong with it as YAML."""
     name = str(path) if shown_as is None else shown_as
-    return parse_document(read_bytes(path, name), name)
+    return replace(parse_document(read_bytes(path, name), name), path=path)
 
 
 def read_bytes(path: FilePath, shown_as: str) -> bytes:

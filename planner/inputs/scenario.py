@@ -20,6 +20,7 @@ from planner.inputs.quarter import Quarter
 from planner.inputs.site import Racks, Site
 from planner.inputs.spelling import CountByNodeType, Format
 from planner.inputs.team import Team
+from planner.inputs.variations import Variations
 
 __all__ = [
     "Budget",
@@ -31,6 +32,7 @@ __all__ = [
     "PriceBreak",
     "Racks",
     "Scenario",
+    "ScenarioFile",
     "Site",
     "Team",
     "UserFiles",
@@ -131,3 +133,7 @@ class Scenario(Frozen):
                 if name in (job.sites or known) and set(job.labels) <= set(site.labels)
             )
         )
+
+
+class ScenarioFile(Variations, Scenario):
+    """All keys that a scenario file may have: those of the question and of its variations."""

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from planner.inputs import base, finance, job, offer, run, scenario, site, spelling, team
+from planner.inputs import (
+    base,
+    finance,
+    job,
+    offer,
+    run,
+    scenario,
+    site,
+    spelling,
+    team,
+    variations,
+)
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
@@ -71,16 +82,19 @@ class _AsWritten(GenerateJsonSchema):
         return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
 
 
-_MODULES = (scenario, offer, finance, job, run, site, team)
+_MODULES = (scenario, variations, offer, finance, job, run, site, team)
 """Where the models of the format stand, with what their keys mean."""
 
 
 def scenario_schema() -> dict[str, Any]:
     """Give the JSON Schema (2020-12) of a scenario file, the same at every call."""
-    raw = scenario.Scenario.model_json_schema(schema_generator=_AsWritten)
+    raw = scenario.ScenarioFile.model_json_schema(schema_generator=_AsWritten)
     schema: dict[str, Any] = _tidied(raw)
     meanings = _meanings()
-    for name, definition in (("Scenario", schema), *schema["$defs"].items()):
+    whole = {"required": schema.pop("required")}
+    schema["anyOf"] = [{"required": ["extends"]}, whole]
+    sections = (("Scenario", schema), ("Variations", schema), *schema["$defs"].items())
+    for name, definition in sections:
         for key, field in definition.get("properties", {}).items():
             if meaning := meanings.get((name, key)):
                 field["description"] = meaning

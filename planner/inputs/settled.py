@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Literal
 
 from planner.inputs.base import Frozen
@@ -16,7 +17,7 @@ from planner.inputs.quarter import Quarter
 from planner.inputs.rules import RuleBook
 from planner.inputs.scenario import Scenario
 
-__all__ = ["InputFile", "Inputs", "PriceLevel", "Setting", "Settings", "SettledOffer"]
+__all__ = ["ChangeNote", "InputFile", "Inputs", "PriceLevel", "Setting", "Settings", "SettledOffer"]
 
 
 class Setting(Frozen):
@@ -92,10 +93,26 @@ class SettledOffer(Frozen):
 class InputFile(Frozen):
     """A file that shaped the plan."""
 
-    role: Literal["scenario", "catalog", "rules"]
+    role: Literal["scenario", "base", "catalog", "rules"]
+    """`base`: a scenario that the scenario extends."""
     path: str
     """As named on the command line or in the scenario; shipped files by their name alone."""
     sha256: str
+    location: Path | None = None
+    """Where it was read, so that no output overwrites it; it stands in no output itself."""
+
+
+class ChangeNote(Frozen):
+    """One change that was made to the scenario of the files, for people."""
+
+    path: str
+    """Dotted."""
+    before: str | None
+    """As it would be written in a file; None where nothing was stated."""
+    after: str | None
+    """None where it was deleted."""
+    by: str
+    """`override price-up` or `--set`."""
 
 
 class Inputs(Frozen):
@@ -108,6 +125,10 @@ class Inputs(Frozen):
     offers: tuple[SettledOffer, ...]
     """In the scenario's order of names, sorted."""
     files: tuple[InputFile, ...]
+    changes: tuple[ChangeNote, ...] = ()
+    """In the order in which they were made."""
+    question: str = ""
+    """The whole scenario as YAML, each value with the place where it was written."""
 
     @property
     def gpu_types_in_play(self) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ def assemble(
         description=scenario.description,
         as_of=as_of.isoformat(),
         quarters=tuple(str(quarter) for quarter in quarters_of(inputs)),
+        changes=inputs.changes,
         proof=_proof(solution, bound_terms, asked_gap),
         acquisitions=bought,
         nodes=fleet.nodes,
@@ -83,6 +84,7 @@ def assemble(
         assumptions=assumption_notes(inputs, jobs),
         rules=rules_used(inputs, jobs),
         provenance=provenance(inputs, solver),
+        question=inputs.question,
     )
 
 

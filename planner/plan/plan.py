@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.inputs.base import Frozen
+from planner.inputs.settled import ChangeNote
 from planner.plan.servers import GpuPart, Node, NodeUse, Occupant, PoolUse
 from planner.plan.teams import Chargeback
 from planner.sizing.candidate import Sizing
@@ -263,6 +264,8 @@ class Plan(Frozen):
     as_of: str
     """ISO date: the earliest day of an order."""
     quarters: tuple[str, ...]
+    changes: tuple[ChangeNote, ...] = ()
+    """What overrides and `--set` changed in the scenario, in order."""
     proof: Proof
     acquisitions: tuple[Acquisition, ...]
     nodes: tuple[Node, ...]
@@ -290,3 +293,5 @@ class Plan(Frozen):
     assumptions: tuple[Note, ...]
     rules: tuple[RuleUse, ...]
     provenance: Provenance
+    question: str = ""
+    """The whole scenario as YAML, each value with the place where it was written."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.report.ask import ask_sentence
+from planner.report.changes import changes_section
 from planner.report.document import Block, Document, Heading, Paragraph
 from planner.report.jobs import jobs_section, rejections_section
 from planner.report.money import acquisitions_section, costs_section
@@ -46,6 +47,7 @@ FULL = Detail(jobs=1000, map_lines=200, notes=500, rules=500, whole=True)
 def plan_document(plan: Plan, detail: Detail) -> Document:
     """The whole report."""
     sections: tuple[tuple[str, tuple[Block, ...]], ...] = (
+        ("Changes to the scenario", changes_section(plan.changes)),
         ("Warnings", notes_section(plan.warnings, detail.notes, "warning", whole=detail.whole)),
         ("Purchases and rents", acquisitions_section(plan, sources=detail.whole)),
         ("Node map", node_map(plan, detail.map_lines)),

@@ -20,6 +20,10 @@ _FILES_LISTED = 8
 _KIND_OF_FILE = {"rules": "rule"}
 
 
+_QUESTION = ("scenario", "base")
+"""Roles of the files that ask; what others hold is answered with."""
+
+
 def proof_section(plan: Plan, *, every_check: bool) -> tuple[Block, ...]:
     """Status, bound with its terms, the independent checks, and what the plan was made from."""
     proof = plan.proof
@@ -79,9 +83,9 @@ def _in_short(plan: Plan) -> str:
     scenarios = ", ".join(
         f"{path} (SHA-256 {digest[:_HASH_SHOWN]}…)"
         for role, path, digest in files
-        if role == "scenario"
+        if role in _QUESTION
     )
-    others = Counter(role for role, _, _ in files if role != "scenario")
+    others = Counter(role for role, _, _ in files if role not in _QUESTION)
     counted = (
         count_of(number, f"{_KIND_OF_FILE.get(role, role)} file") for role, number in others.items()
     )

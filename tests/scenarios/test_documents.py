@@ -12,8 +12,9 @@ from pydantic import BaseModel
 
 from planner.cli.app import planner
 from planner.inputs.load import load_inputs
-from planner.inputs.scenario import Scenario
+from planner.inputs.scenario import ScenarioFile
 from planner.inputs.shipped import shipped
+from planner.inputs.variations import Variations
 from planner.packing.economics import node_costs
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 LEFT_OUT = "[...]"
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "docs/decisions")
 SECTIONS = {
-    "Scenario": "Top level",
+    "ScenarioFile": "Top level",
     "Horizon": "`horizon`",
     "UserFiles": "`use`",
     "Site": "`sites`",
@@ -62,7 +63,7 @@ def models_within(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
     return found
 
 
-FORMAT = models_within(Scenario)
+FORMAT = models_within(ScenarioFile)
 KEYS = [(name, key) for name, model in FORMAT.items() for key in model.model_fields]
 
 
@@ -165,6 +166,7 @@ def test_the_complete_example_is_valid_and_uses_every_key(root, tmp_path):
     path.write_text(example, encoding="utf-8")
     assert load_inputs(path).scenario.name == "Every key"
     left_out = {"use", "catalog", "rules", "gpu_partition"}
+    left_out |= set(Variations.model_fields)
     for _, key in KEYS:
         used = re.search(rf"\b{key}:", example) is not None
         assert used != (key in left_out), key

@@ -80,6 +80,7 @@ def _described(key: str, entry: _Entry, file: Located) -> tuple[Model, InputFile
         role="catalog",
         path=(PurePosixPath(Path(file.name).parent.as_posix()) / entry.config).as_posix(),
         sha256=hashlib.sha256(content).hexdigest(),
+        location=file.path.parent / entry.config,
     )
     said = {
         "name": entry.name or key,

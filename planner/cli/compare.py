@@ -1,0 +1,147 @@
+"""`planner compare`: two plans, scenarios or variants of a scenario side by side."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.cli.files import plan_text, require_folder, require_none_overwritten, write_files
+from planner.cli.options import FILE, asking, effort_options, format_option
+from planner.cli.screen import print_document, print_exact
+from planner.errors import Finding, InputError
+from planner.inputs.words import did_you_mean
+from planner.report.compare import comparison_document
+from planner.report.markdown import draw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planner.cli.options import Asked, Effort
+    from planner.inputs.settled import Inputs
+    from planner.plan.plan import Plan
+    from planner.whatif.compare import Comparison
+    from planner.whatif.sides import Side
+
+__all__ = ["compare"]
+
+_JSON, _MD = "compare.json", "compare.md"
+_ON_SCREEN, _IN_FULL = 40, 1000
+_DIFFERENT = 1
+
+
+@click.command(short_help="Show what differs between two plans, and why.")
+@click.argument("before")
+@click.argument("after")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help=f"Also write {_JSON} and {_MD} into this folder.",
+)
+@click.option(
+    "--actuals",
+    type=FILE,
+    metavar="FILE",
+    help="What came, a CSV file (quarter, job or node_type, count), beside the plan of BEFORE.",
+)
+@click.option("--exit-code", is_flag=True, help="End with exit code 1 where anything differs.")
+@effort_options
+@format_option
+@asking
+def compare(
+    before: str,
+    after: str,
+    out: Path | None,
+    actuals: Path | None,
+    exit_code: bool,
+    effort: Effort,
+    format_: str,
+    asked: Asked,
+) -> None:
+    """Show what differs between two plans: inputs first, then purchases, cost, jobs and more.
+
+    BEFORE and AFTER are each a plan.json, a scenario, or SCENARIO:NAME for one of its overrides or
+    scenarios; AFTER may be such a NAME alone. Scenarios are planned first; `--scenario` and `--set`
+    apply to both sides. A side that has no plan is an error, never a figure.
+    """
+    from planner.cli.progress import Progress  # noqa: PLC0415
+    from planner.whatif.actuals import read_actuals  # noqa: PLC0415
+    from planner.whatif.compare import compare as compared_with  # noqa: PLC0415
+
+    if out is not None:
+        require_folder(out)
+    with Progress() as progress:
+        planner = partial(effort.plan, progress=progress)
+        sides = _Sides(asked, planner)
+        first, second = sides.side(before), sides.side(after, beside=before)
+        if out is not None:
+            require_none_overwritten(out, (_JSON, _MD), sides.read)
+        came = read_actuals(actuals, (first.plan, second.plan)) if actuals else ()
+        compared = compared_with(first, second, planner, came)
+    if out is not None:
+        write_files(out, {_JSON: _json(compared), _MD: _markdown(compared)})
+    if format_ == "terminal":
+        print_document(comparison_document(compared, _ON_SCREEN))
+    else:
+        print_exact(_json(compared) if format_ == "json" else _markdown(compared))
+    if exit_code and not compared.same:
+        click.get_current_context().exit(_DIFFERENT)
+
+
+def _json(compared: Comparison) -> str:
+    return compared.model_dump_json(indent=1) + "\n"
+
+
+def _markdown(compared: Comparison) -> str:
+    return draw(comparison_document(compared, _IN_FULL))
+
+
+class _Sides:
+    """Reads what the command line calls a side."""
+
+    def __init__(self, asked: Asked, planner: Callable[[Inputs], Plan]) -> None:
+        self._asked = asked
+        self._planner = planner
+        self._question = cache(asked.question)
+        self.read: list[Path] = []
+        """Files that were named."""
+
+    def side(self, text: str, *, beside: str = "") -> Side:
+        """Read or plan one side; a name alone is a variation of the scenario `beside` it."""
+        from planner.whatif.sides import planned_side, saved_side  # noqa: PLC0415
+
+        path, variations = self._named(text, beside)
+        self.read.append(path)
+        if path.suffix == ".json":
+            return saved_side(
+                text, plan_text(path), catalog=self._asked.catalog, rules=self._asked.rules
+            )
+        names = (*self._asked.variations, *variations)
+        inputs = self._question(path).inputs(names, self._asked.settings)
+        return planned_side(text, inputs, self._planner)
+
+    def _named(self, text: str, beside: str) -> tuple[Path, tuple[str, ...]]:
+        """File and variations of a side; raises InputError for what is neither."""
+        file, colon, names = text.rpartition(":")
+        if Path(text).exists():
+            return Path(text), ()
+        if colon and Path(file).exists():
+            return Path(file), tuple(names.split(","))
+        if not beside:
+            return Path(text), ()
+        other, _ = self._named(beside, "")
+        if other.suffix == ".json":
+            return Path(text), ()
+        known = self._question(other).layers.names
+        if not set(text.split(",")) <= set(known):
+            raise InputError(
+                Finding(
+                    f"is neither a file nor a scenario or override of {other}",
+                    file=text,
+                    hint=did_you_mean(text, known),
+                )
+            )
+        return other, tuple(text.split(","))

@@ -1,0 +1,85 @@
+"""Values as a person would write them in a scenario, and a whole scenario with its origins."""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from planner.inputs.scalars import ScalarError, plain_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.document import Document, Path
+    from planner.inputs.layers import Composed
+
+__all__ = ["flow", "resolved"]
+
+_BARE = re.compile(r"[A-Za-z0-9](?:[\w ./%+()-]*[\w.%+()])?", re.ASCII)
+"""Words that read the same without quotes, as long as they are no number, boolean or nothing."""
+
+
+def flow(value: object) -> str:
+    """A value on one line: `8`, `0.15`, `'10%'` without its quotes, `[a, b]`, `{a: 1}`."""
+    if isinstance(value, dict):
+        inside = ", ".join(f"{_key(key)}: {flow(item)}" for key, item in value.items())
+        return f"{{{inside}}}"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(flow, value))}]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        text = f"{value:f}"
+        return text if "." in text else f"{text}.0"
+    if isinstance(value, str):
+        return value if _reads_as_text(value) else json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+
+
+def _reads_as_text(text: str) -> bool:
+    if not _BARE.fullmatch(text):
+        return False
+    try:
+        return plain_value(text) == text
+    except ScalarError:
+        return False
+
+
+def resolved(composed: Composed) -> str:
+    """The whole scenario as YAML, each value with the file and line, or the change, it is from."""
+    by_path = {one.path: one.by for one in composed.applied}
+    lines = _lines(composed.document, by_path)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(document: Document, by_path: dict[Path, str]) -> Iterator[str]:
+    for path, value in _values((), document.data):
+        indent = "  " * (len(path) - 1)
+        key = _key(str(path[-1]))
+        if isinstance(value, dict) and value:
+            yield f"{indent}{key}:"
+        else:
+            yield f"{indent}{key}: {flow(value)}  # {_origin(document, path, by_path)}"
+
+
+def _values(outer: Path, data: dict[str, object]) -> Iterator[tuple[Path, object]]:
+    for key, value in data.items():
+        path = (*outer, key)
+        yield path, value
+        if isinstance(value, dict):
+            yield from _values(path, value)
+
+
+def _origin(document: Document, path: Path, by_path: dict[Path, str]) -> str:
+    by = next((by_path[path[:n]] for n in range(len(path), 0, -1) if path[:n] in by_path), None)
+    origin = document.origin(path)
+    if origin.path is None:
+        return f"{by} {origin.text}" if by else origin.shown_as
+    place = f"{origin.shown_as}:{document.value_place(path).line}"
+    return f"{place} ({by})" if by else place

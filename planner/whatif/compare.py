@@ -1,0 +1,382 @@
+"""What differs between two plans: inputs first, then what is bought, cost, jobs, GPUs, warnings."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from planner.inputs.base import Frozen
+from planner.inputs.document import dotted
+from planner.inputs.written import flow
+from planner.whatif.actuals import Outcome, outcomes
+from planner.whatif.causes import cause_of
+from planner.whatif.waterfall import Waterfall, waterfall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from pydantic import BaseModel
+
+    from planner.inputs.document import Path
+    from planner.inputs.settled import Inputs
+    from planner.plan.plan import Plan
+    from planner.whatif.actuals import Actual
+    from planner.whatif.sides import Side
+
+__all__ = [
+    "FORMAT",
+    "Amount",
+    "Comparison",
+    "InputChange",
+    "JobMove",
+    "PurchaseChange",
+    "SideFigures",
+    "compare",
+]
+
+FORMAT = "1.0"
+"""Minor: additive. Major: readers refuse."""
+
+_TITLES = ("format", "name", "description")
+
+
+class SideFigures(Frozen):
+    """One side in short."""
+
+    label: str
+    scenario: str
+    status: str
+    cost_cents: int
+    bound_cents: int
+    quarters: tuple[str, ...]
+
+
+class InputChange(Frozen):
+    """One value of the inputs that differs."""
+
+    cause: str
+    path: str
+    before: str | None
+    """As it would be written in a file; None where it is not stated."""
+    after: str | None
+
+
+class PurchaseChange(Frozen):
+    """Nodes of one offer that enter service in one quarter."""
+
+    quarter: str
+    kind: str
+    offer: str
+    node_type: str
+    site: str
+    before: int
+    after: int
+    before_cents: int
+    """Not discounted."""
+    after_cents: int
+
+
+class Amount(Frozen):
+    """One figure on both sides."""
+
+    name: str
+    quarter: str | None
+    """None: over the whole horizon."""
+    unit: str
+    """`cents`, `GPUs`, `share` or `W`."""
+    before: int | float | None
+    """None where that side does not have it."""
+    after: int | float | None
+
+
+class JobMove(Frozen):
+    """A job that runs elsewhere, or in another number of units, in some quarters."""
+
+    job: str
+    quarters: tuple[str, ...]
+    before: str | None
+    """`2 on xe9680-h200 @ main`; None where it does not run."""
+    after: str | None
+
+
+class Comparison(Frozen):
+    """Two plans side by side; only what differs is listed, except for sums."""
+
+    format: str = FORMAT
+    before: SideFigures
+    after: SideFigures
+    inputs: tuple[InputChange, ...]
+    unread: tuple[str, ...]
+    """Sentences on inputs that could not be compared."""
+    purchases: tuple[PurchaseChange, ...]
+    costs: tuple[Amount, ...]
+    """Present value by kind of cost, cents; the last is the whole."""
+    waterfall: Waterfall
+    moves: tuple[JobMove, ...]
+    gpus: tuple[Amount, ...]
+    """In service, by GPU type and quarter."""
+    utilization: tuple[Amount, ...]
+    """GPU-hours held of those in service, by quarter."""
+    power: tuple[Amount, ...]
+    """By the nameplates of all nodes in service, by site and quarter; where sites are stated."""
+    warnings_gone: tuple[str, ...]
+    warnings_new: tuple[str, ...]
+    demand: tuple[Outcome, ...] = ()
+    """Units of the jobs of the plan before, beside those that came; where actuals are given."""
+    deliveries: tuple[Outcome, ...] = ()
+    """Nodes that were to enter service by the plan before, beside those that did."""
+
+    @property
+    def same(self) -> bool:
+        """Whether the plans are the same in all that is compared here."""
+        lists = (self.inputs, self.purchases, self.costs[:-1], self.moves, self.gpus, self.power)
+        figures = (self.utilization, self.warnings_gone, self.warnings_new)
+        return not any((*lists, *figures)) and self.before.cost_cents == self.after.cost_cents
+
+
+def compare(
+    before: Side,
+    after: Side,
+    planner: Callable[[Inputs], Plan],
+    actuals: Sequence[Actual] = (),
+) -> Comparison:
+    """Compare two sides; `planner` makes the plans between them for the waterfall.
+
+    `actuals` are held against the plan before.
+    """
+    one, other = before.plan, after.plan
+    demand, deliveries = outcomes(one, actuals)
+    return Comparison(
+        before=_figures(before),
+        after=_figures(after),
+        inputs=tuple(_inputs(before, after)),
+        unread=tuple(_unread(before, after)),
+        purchases=_purchases(one, other),
+        costs=_costs(one, other),
+        waterfall=waterfall(before, after, planner),
+        moves=tuple(_moves(one, other)),
+        gpus=_changed("GPUs", _gpus(one, other), _gpus(other, one)),
+        utilization=_changed("share", _utilization(one), _utilization(other)),
+        power=_changed("W", _power(one), _power(other)),
+        warnings_gone=_without(one, other),
+        warnings_new=_without(other, one),
+        demand=demand,
+        deliveries=deliveries,
+    )
+
+
+def _figures(side: Side) -> SideFigures:
+    proof = side.plan.proof
+    return SideFigures(
+        label=side.label,
+        scenario=side.plan.scenario,
+        status=proof.status,
+        cost_cents=proof.cost_cents,
+        bound_cents=proof.bound_cents,
+        quarters=side.plan.quarters,
+    )
+
+
+def _inputs(before: Side, after: Side) -> Iterator[InputChange]:
+    if before.question and after.question:
+        found = _differences((), before.question.data, after.question.data)
+        for path, old, new in found:
+            if path[0] not in _TITLES:
+                cause = cause_of(str(path[0]), str(path[-1]))
+                yield _input(cause, dotted(path), old, new)
+    if before.source and after.source:
+        one, other = before.source, after.source
+        yield from _facts("prices", "price book", one.catalog.prices, other.catalog.prices)
+        without = {"prices": None}
+        yield from _facts(
+            "catalog",
+            "catalog",
+            one.catalog.model_copy(update=without),
+            other.catalog.model_copy(update=without),
+        )
+        yield from _facts("rules", "rule", one.rules, other.rules, skip=("rules",))
+
+
+def _input(cause: str, path: str, old: object, new: object) -> InputChange:
+    return InputChange(
+        cause=cause,
+        path=path,
+        before=None if old is None else flow(old),
+        after=None if new is None else flow(new),
+    )
+
+
+def _facts(
+    cause: str, name: str, before: BaseModel, after: BaseModel, *, skip: tuple[str, ...] = ()
+) -> Iterator[InputChange]:
+    if before == after:
+        return
+    for path, old, new in _differences((), before.model_dump(), after.model_dump()):
+        shown = path[len(skip) :] if path[: len(skip)] == skip else path
+        yield _input(cause, f"{name} {dotted(shown)}", _plain(old), _plain(new))
+
+
+def _plain(value: object) -> object:
+    """A value in what a file can hold."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, tuple | list):
+        return tuple(map(_plain, value))
+    return value
+
+
+def _differences(
+    outer: Path, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[tuple[Path, Any, Any]]:
+    """Paths with different values, at the outermost path that one side lacks."""
+    for key in dict.fromkeys((*before, *after)):
+        old, new = before.get(key), after.get(key)
+        path = (*outer, key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from _differences(path, old, new)
+        elif old != new:
+            yield path, old, new
+
+
+def _unread(before: Side, after: Side) -> Iterator[str]:
+    for side in (before, after):
+        if side.question is None:
+            yield f"{side.label} does not record its scenario, so its inputs are not compared"
+    if before.source and after.source:
+        return
+    one, other = (
+        {(role, path): digest for role, path, digest in side.plan.provenance.files}
+        for side in (before, after)
+    )
+    differ = sorted(
+        path
+        for role, path in one.keys() | other.keys()
+        if role in ("catalog", "rules") and one.get((role, path)) != other.get((role, path))
+    )
+    if differ:
+        yield f"these files of the catalog and the rules differ: {', '.join(differ)}"
+
+
+def _purchases(before: Plan, after: Plan) -> tuple[PurchaseChange, ...]:
+    counts: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    for place, plan in enumerate((before, after)):
+        for line in plan.acquisitions:
+            key = (line.quarter, line.kind, line.offer, line.node_type, line.site)
+            counts[key][place] += line.count
+            counts[key][place + 2] += line.total_cents
+    return tuple(
+        PurchaseChange(
+            quarter=quarter,
+            kind=kind,
+            offer=offer,
+            node_type=node_type,
+            site=site,
+            before=old,
+            after=new,
+            before_cents=old_cents,
+            after_cents=new_cents,
+        )
+        for (quarter, kind, offer, node_type, site), (
+            old,
+            new,
+            old_cents,
+            new_cents,
+        ) in sorted(counts.items())
+        if (old, old_cents) != (new, new_cents)
+    )
+
+
+_Figures = dict[tuple[str, str | None], int | float]
+"""By name and quarter."""
+
+
+def _changed(unit: str, before: _Figures, after: _Figures) -> tuple[Amount, ...]:
+    return tuple(
+        Amount(name=name, quarter=quarter, unit=unit, before=old, after=new)
+        for name, quarter in sorted(before.keys() | after.keys(), key=lambda key: (key[0], key[1]))
+        for old, new in [(before.get((name, quarter)), after.get((name, quarter)))]
+        if old != new
+    )
+
+
+def _costs(before: Plan, after: Plan) -> tuple[Amount, ...]:
+    def lines(plan: Plan) -> _Figures:
+        return {(line.name, None): line.present_cents for line in plan.costs}
+
+    whole = Amount(
+        name="net present cost",
+        quarter=None,
+        unit="cents",
+        before=before.proof.cost_cents,
+        after=after.proof.cost_cents,
+    )
+    return (*_changed("cents", lines(before), lines(after)), whole)
+
+
+def _gpus(plan: Plan, beside: Plan) -> _Figures:
+    """By GPU type; a type that only the other plan has is 0 in this plan's quarters."""
+    types = {pool.gpu_type for pool in (*plan.pools, *beside.pools)}
+    found = Counter({(name, quarter): 0 for name in types for quarter in plan.quarters})
+    for pool in plan.pools:
+        for quarter, gpus in zip(plan.quarters, pool.gpus, strict=True):
+            found[pool.gpu_type, quarter] += gpus
+    return dict(found.items())
+
+
+def _utilization(plan: Plan) -> _Figures:
+    found: _Figures = {}
+    for place, quarter in enumerate(plan.quarters):
+        hours = sum(pool.gpu_hours[place] for pool in plan.pools)
+        used = sum(pool.gpu_hours_used[place] for pool in plan.pools)
+        found["GPU-hours in use", quarter] = round(used / hours, 4) if hours else 0.0
+    return found
+
+
+def _power(plan: Plan) -> _Figures:
+    return {
+        (site.site, quarter): power
+        for site in plan.sites
+        for quarter, power in zip(plan.quarters, site.power_w or (), strict=False)
+    }
+
+
+def _moves(before: Plan, after: Plan) -> Iterator[JobMove]:
+    """Quarters in which a job has the same places before and the same after share a line."""
+    one, other = _places(before), _places(after)
+    quarters = dict.fromkeys((*before.quarters, *after.quarters))
+    for job in dict.fromkeys(name for name, _ in (*one, *other)):
+        runs: dict[tuple[str | None, str | None], list[str]] = {}
+        for quarter in sorted(quarters):
+            there = quarter in before.quarters and quarter in after.quarters
+            pair = one.get((job, quarter)), other.get((job, quarter))
+            if there and pair[0] != pair[1]:
+                runs.setdefault(pair, []).append(quarter)
+        for (old, new), found in runs.items():
+            yield JobMove(job=job, quarters=tuple(found), before=old, after=new)
+
+
+def _places(plan: Plan) -> dict[tuple[str, str], str]:
+    """`2 on xe9680-h200 @ main` by job and quarter; pieces of a job are counted by pool."""
+    nodes = {node.id: f"{node.node_type} @ {node.site}" for node in plan.nodes}
+    pieces: dict[tuple[str, str], dict[str, set[tuple[str, int, int]]]] = {}
+    for quarter, uses in zip(plan.quarters, plan.placements, strict=True):
+        for use in uses:
+            for item in use.occupants:
+                pools = pieces.setdefault((item.job, quarter), {})
+                pools.setdefault(nodes[use.node], set()).add(item.piece)
+    return {key: _told(pools.items()) for key, pools in pieces.items()}
+
+
+def _told(pools: Iterable[tuple[str, set[tuple[str, int, int]]]]) -> str:
+    return ", ".join(f"{len(found):,} on {pool}" for pool, found in sorted(pools))
+
+
+def _without(plan: Plan, other: Plan) -> tuple[str, ...]:
+    """Warnings of one plan that the other does not have."""
+    known = {(note.text, note.origin) for note in other.warnings}
+    return tuple(
+        f"{note.text} ({note.origin})" if note.origin not in note.text else note.text
+        for note in plan.warnings
+        if (note.text, note.origin) not in known
+    )

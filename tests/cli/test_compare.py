@@ -1,0 +1,97 @@
+"""`planner compare`, whole."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+VARIED = """
+overrides:
+  two: {fleet.east.count: 2}
+  dear: {offers.h200.price_usd: 400000}
+  nothing: {delete: [fleet.east, offers.h200]}
+scenarios:
+  stress: [two, dear]
+"""
+
+
+@pytest.fixture
+def varied(scenario):
+    scenario.write_text(scenario.read_text(encoding="utf-8") + VARIED, encoding="utf-8")
+    return scenario
+
+
+def test_a_scenario_beside_its_own_variation(varied, run):
+    one = run("compare", varied, "stress")
+    assert one.exit_code == 0, one.stderr
+    assert one.stdout.startswith("scenario.yaml → stress\n")
+    other = run("compare", varied, "scenario.yaml:two,dear")
+    assert one.stdout.partition("\n")[2] == other.stdout.partition("\n")[2]
+
+
+def test_the_same_is_the_same_and_ends_with_0(varied, run):
+    run("plan", varied, "--out", "out")
+    result = run("compare", "out/plan.json", varied, "--exit-code")
+    assert result.exit_code == 0
+    assert "Nothing differs" in result.stdout
+
+
+def test_a_difference_ends_with_1_where_that_is_asked_for(varied, run):
+    assert run("compare", varied, "two", "--exit-code").exit_code == 1
+    assert run("compare", varied, "two").exit_code == 0
+
+
+def test_all_formats_hold_the_same_comparison(varied, run):
+    words = ("compare", varied, "two", "--out", "out")
+    result = run(*words, "--format", "json")
+    assert Path("out/compare.json").read_text(encoding="utf-8") == result.stdout
+    assert (
+        Path("out/compare.md").read_text(encoding="utf-8")
+        == run(*words, "--format", "markdown").stdout
+    )
+    found = json.loads(result.stdout)
+    assert found["inputs"] == [
+        {"cause": "fleet", "path": "fleet.east.count", "before": "1", "after": "2"}
+    ]
+    added = found["after"]["cost_cents"] - found["before"]["cost_cents"]
+    assert sum(step["added_cents"] for step in found["waterfall"]["steps"]) == added
+
+
+def test_settings_of_the_command_line_hold_on_both_sides(varied, run):
+    result = run("compare", varied, "two", "--set", "finance.pue=1.9", "--format", "json")
+    assert [one["path"] for one in json.loads(result.stdout)["inputs"]] == ["fleet.east.count"]
+
+
+@pytest.mark.parametrize(
+    ("sides", "exit_code", "words"),
+    [
+        (("scenario.yaml", "too"), 2, "is neither a file nor a scenario or override"),
+        (("scenario.yaml", "too"), 2, "did you mean 'two'?"),
+        (("scenari.yaml", "two"), 2, "scenari.yaml: no such file"),
+        (("scenario.yaml", "nothing"), 3, "nothing: no plan exists"),
+        (("no.json", "scenario.yaml"), 2, "no.json: cannot be read"),
+        (("scenario.yaml:too", "scenario.yaml"), 2, "has no scenario or override 'too'"),
+    ],
+)
+def test_a_broken_side_is_an_error_and_prints_no_figure(varied, run, sides, exit_code, words):
+    result = run("compare", *sides)
+    assert result.exit_code == exit_code
+    assert words in result.stderr
+    assert result.stdout == ""
+
+
+def test_actuals_stand_beside_the_plan(varied, run):
+    Path("actuals.csv").write_text("quarter,job,count\n2027Q2,claims,3\n", encoding="utf-8")
+    result = run("compare", varied, varied, "--actuals", "actuals.csv", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    demand = {one["name"]: one for one in json.loads(result.stdout)["demand"]}
+    assert (demand["claims"]["planned"], demand["claims"]["actual"]) == (1, 3)
+    assert demand["assistant"]["actual"] is None
+
+
+def test_a_side_is_never_overwritten(varied, run):
+    run("plan", varied, "--out", "out")
+    Path("out/plan.json").rename("out/compare.json")
+    result = run("compare", "out/compare.json", varied, "--out", "out")
+    assert result.exit_code == 2
+    assert "would be overwritten" in result.stderr

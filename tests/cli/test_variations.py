@@ -1,0 +1,96 @@
+"""`--scenario`, `--set` and `check --resolved`, as a user meets them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+VARIED = """
+overrides:
+  two: {fleet.east.count: 2}
+  dear: {offers.h200.price_usd: 400000}
+scenarios:
+  stress: [two, dear]
+"""
+
+
+@pytest.fixture
+def varied(scenario):
+    scenario.write_text(scenario.read_text(encoding="utf-8") + VARIED, encoding="utf-8")
+    return scenario
+
+
+def test_the_plan_lists_what_was_changed_and_by_what(varied, run):
+    words = ("plan", varied, "--scenario", "two,dear", "--set", "finance.pue=1.5")
+    result = run(*words)
+    assert result.exit_code == 0, result.stderr
+    section = result.stdout.partition("── Changes to the scenario")[2].partition("── ")[0]
+    rows = [" ".join(line.split()) for line in section.splitlines()]
+    assert "fleet.east.count 1 2 override two" in rows
+    assert "offers.h200.price_usd not stated 400000 override dear" in rows
+    assert "finance.pue not stated 1.5 --set" in rows
+    changes = json.loads(run(*words, "--format", "json").stdout)["changes"]
+    assert changes[0] == {
+        "path": "fleet.east.count",
+        "before": "1",
+        "after": "2",
+        "by": "override two",
+    }
+
+
+def test_a_plan_without_changes_says_nothing_of_them(varied, run):
+    assert "Changes to the scenario" not in run("plan", varied).stdout
+
+
+def test_the_resolved_scenario_is_a_scenario(varied, run):
+    printed = run("check", varied, "--scenario", "stress", "--resolved")
+    assert printed.exit_code == 0
+    Path("resolved.yaml").write_text(printed.stdout, encoding="utf-8")
+    plans = [
+        json.loads(run("plan", *words, "--format", "json").stdout)
+        for words in ((varied, "--scenario", "stress"), ("resolved.yaml",))
+    ]
+    for plan in plans:
+        del plan["provenance"], plan["changes"], plan["question"]
+    assert plans[0] == plans[1]
+
+
+def test_one_scenario_is_resolved_at_a_time(varied, run):
+    result = run("check", varied, varied, "--resolved")
+    assert result.exit_code == 2
+    assert "one scenario at a time" in result.stderr
+
+
+def test_check_tries_every_override_of_a_file(varied, run):
+    good = run("check", varied)
+    assert good.stdout.endswith("varied by two, dear and stress\n")
+    text = varied.read_text(encoding="utf-8").replace("400000", "cheap")
+    varied.write_text(text, encoding="utf-8")
+    bad = run("check", varied)
+    assert bad.exit_code == 2
+    assert "offers.h200.price_usd: 'cheap' is not a number" in bad.stderr
+    assert bad.stderr.endswith("1 mistake\n")
+
+
+def test_an_override_that_needs_another_is_tried_with_it(varied, run):
+    more = "  far: {jobs.claims.sites: [far]}\n  site: {fleet.east.site: far}\n"
+    text = varied.read_text(encoding="utf-8")
+    text = text.replace("scenarios:", f"{more}scenarios:\n  moved: [site, far]")
+    varied.write_text(text, encoding="utf-8")
+    assert run("check", varied).exit_code == 0
+
+
+def test_an_empty_name_is_a_usage_error(varied, run):
+    result = run("plan", varied, "--scenario", "two,")
+    assert result.exit_code == 2
+    assert "a name is empty" in result.stderr
+
+
+def test_a_base_is_never_overwritten(varied, run):
+    Path("out").mkdir()
+    Path("out/plan.json").write_text(varied.read_text(encoding="utf-8"), encoding="utf-8")
+    Path("mine.yaml").write_text("extends: out/base.yaml\n", encoding="utf-8")
+    Path("out/base.yaml").symlink_to("plan.json")
+    result = run("plan", "mine.yaml", "--out", "out")
+    assert result.exit_code == 2
+    assert "would be overwritten" in result.stderr

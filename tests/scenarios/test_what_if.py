@@ -1,0 +1,74 @@
+"""The shipped what-if files: each is small, planned with proof, and changes what it says."""
+
+from pathlib import Path
+
+import pytest
+
+SHIPPED = Path(__file__).parents[2] / "scenarios" / "what-if"
+NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+MODELINE = "# yaml-language-server: $schema=../../docs/schema/scenario.schema.json"
+
+
+def test_the_promised_what_ifs_ship():
+    assert NAMES == [
+        "gaudi-serving",
+        "growth-doubled",
+        "late-delivery",
+        "next-generation",
+        "price-up",
+        "rent-only",
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_what_if_is_short_and_changes_the_quarterly_scenario(inputs, name):
+    lines = (SHIPPED / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == MODELINE
+    assert len(lines) < 40
+    assert "extends: ../quarterly.yaml" in lines
+    assert inputs(f"what-if/{name}").changes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_what_if_is_planned_to_a_proved_optimum(planned, name):
+    plan = planned(f"what-if/{name}")
+    assert plan.proof.status == "proved"
+    assert plan.proof.cost_cents == plan.proof.bound_cents
+    assert plan.changes
+
+
+def test_growth_is_doubled_for_every_job_that_grows(inputs):
+    base = inputs("quarterly").scenario.jobs
+    doubled = inputs("what-if/growth-doubled").scenario.jobs
+    grown = {name: job.growth_per_quarter for name, job in base.items() if job.growth_per_quarter}
+    assert grown
+    for name, job in doubled.items():
+        assert (job.growth_per_quarter or 0) == 2 * grown.get(name, 0)
+
+
+def test_the_price_of_h200_is_that_of_the_book_and_15_percent(inputs):
+    book = {offer.name: offer.unit_price_usd for offer in inputs("quarterly").offers}
+    dear = {offer.name: offer.unit_price_usd for offer in inputs("what-if/price-up").offers}
+    assert dear["buy-h200"] * 100 == book["buy-h200"] * 115
+    assert {n: p for n, p in dear.items() if n != "buy-h200"}.items() <= book.items()
+
+
+def test_every_purchase_of_hopper_is_thirteen_weeks_later(inputs):
+    base, late = (
+        inputs("quarterly").scenario.offers,
+        inputs("what-if/late-delivery").scenario.offers,
+    )
+    for name in ("buy-h100", "buy-h200"):
+        assert late[name].lead_time_weeks == base[name].lead_time_weeks + 13
+
+
+def test_renting_only_buys_nothing_and_costs_more(planned):
+    plan = planned("what-if/rent-only")
+    assert {line.kind for line in plan.acquisitions} == {"rent"}
+    assert plan.proof.cost_cents > planned("quarterly").proof.cost_cents
+
+
+def test_more_choice_never_costs_more(planned):
+    base = planned("quarterly").proof.cost_cents
+    for name in ("gaudi-serving", "next-generation"):
+        assert planned(f"what-if/{name}").proof.cost_cents <= base

@@ -1,0 +1,73 @@
+"""A small scenario with variants, and the sides of comparisons that are made of it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from planner.inputs.load import Question
+from planner.plan.make import make_plan
+from planner.plan.store import dumps
+from planner.whatif.sides import planned_side, saved_side
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCENARIO = """\
+format: 1
+name: Small
+horizon: {first_quarter: 2027Q1, quarters: 2}
+fleet:
+  own: {node_type: xe9680-h100, count: 1}
+offers:
+  h100: {node_type: xe9680-h100, kind: buy, price_usd: 300000, quote: Q1, maximum: 3}
+  l40s: {node_type: xe7740-l40s, kind: buy, price_usd: 200000, quote: Q2, maximum: 3}
+jobs:
+  search: {fixed: {gpus: 1}, count: {2027Q1: 6, 2027Q2: 6}}
+  talk: {fixed: {gpus: 4}, gpu_types: [h100-80gb-sxm], count: {2027Q2: 1}}
+overrides:
+  dear: {offers.l40s.price_usd: 240000}
+  busy: {jobs.search.count.2027Q2: 20}
+  crowd: {jobs.talk.count.2027Q2: 30}
+  room: {delete: [offers.h100.maximum]}
+  frugal: {finance.pue: 1.9}
+  newer: {replace: {fleet.own: {node_type: xe9680-h100, count: 2}}}
+  later: {horizon.quarters: 1, replace: {jobs.search.count: 6}, delete: [jobs.talk]}
+scenarios:
+  everything: [dear, busy, frugal, newer]
+  growth: [crowd, room]
+"""
+
+
+@pytest.fixture(scope="session")
+def path(tmp_path_factory) -> Path:
+    """The scenario as a file."""
+    file: Path = tmp_path_factory.mktemp("small") / "small.yaml"
+    file.write_text(SCENARIO, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="session")
+def planned(path):
+    """`planned("dear", "busy")`: a side with these overrides, planned once."""
+    question = Question(path)
+
+    @cache
+    def side(*variations):
+        label = "+".join(variations) or "base"
+        return planned_side(label, question.inputs(variations), make_plan)
+
+    return side
+
+
+@pytest.fixture(scope="session")
+def saved(planned):
+    """`saved("dear")`: the same side, from its plan.json."""
+
+    def side(*variations):
+        made = planned(*variations)
+        return saved_side(f"{made.label}.json", dumps(made.plan))
+
+    return side

@@ -1,0 +1,189 @@
+"""Two plans side by side: what differs, and which cause costs how much."""
+
+from dataclasses import replace
+
+import pytest
+
+from planner.errors import InfeasibleError, LimitError
+from planner.inputs.load import Question
+from planner.plan.make import make_plan
+from planner.plan.store import dumps
+from planner.whatif.causes import CAUSES, differing, mixed
+from planner.whatif.compare import Comparison, compare
+from planner.whatif.sides import planned_side, saved_side
+from planner.whatif.waterfall import waterfall
+
+
+def compared(before, after):
+    return compare(before, after, make_plan)
+
+
+def test_a_plan_does_not_differ_from_itself(planned, saved):
+    for one, other in ((planned(), planned()), (planned(), saved())):
+        found = compared(one, other)
+        assert found.same
+        assert found.waterfall.steps == ()
+
+
+def test_the_waterfall_adds_up_to_the_cent_in_the_stated_order(planned):
+    before, after = planned(), planned("everything")
+    found = compared(before, after)
+    steps = found.waterfall.steps
+    causes = [cause for step in steps for cause in step.causes]
+    assert causes == ["fleet", "demand", "prices", "policies"]
+    assert causes == sorted(causes, key=CAUSES.index)
+    added = sum(step.added_cents for step in steps)
+    assert added == after.plan.proof.cost_cents - before.plan.proof.cost_cents
+    assert steps[-1].cost_cents == after.plan.proof.cost_cents
+    assert {step.status for step in steps} == {"proved"}
+
+
+def test_each_step_is_the_optimum_of_the_inputs_so_far(planned):
+    steps = waterfall(planned(), planned("everything"), make_plan).steps
+    assert [step.cost_cents for step in steps] == [
+        planned(*names).plan.proof.cost_cents
+        for names in (
+            ("newer",),
+            ("newer", "busy"),
+            ("newer", "busy", "dear"),
+            ("newer", "busy", "dear", "frugal"),
+        )
+    ]
+
+
+def test_a_cause_without_a_plan_of_its_own_is_joined_to_the_next(planned):
+    with pytest.raises(InfeasibleError, match="crowd"):
+        planned("crowd")
+    steps = waterfall(planned(), planned("growth"), make_plan).steps
+    assert [step.causes for step in steps] == [("demand", "offers")]
+
+
+def test_a_shorter_horizon_is_joined_with_the_jobs_that_do_not_fit_it(planned):
+    steps = waterfall(planned(), planned("later"), make_plan).steps
+    assert [step.causes for step in steps] == [("horizon", "demand")]
+
+
+def test_a_difference_that_no_input_explains_is_named_as_such(planned):
+    base = planned()
+    proof = base.plan.proof.model_copy(update={"cost_cents": base.plan.proof.cost_cents + 7})
+    other = replace(base, plan=base.plan.model_copy(update={"proof": proof}))
+    (step,) = waterfall(base, other, make_plan).steps
+    assert (step.causes, step.added_cents) == (("planner",), 7)
+
+
+def test_saved_plans_are_compared_like_the_scenarios_that_they_are_from(planned, saved):
+    one = compared(planned(), planned("dear", "busy"))
+    other = compared(saved(), saved("dear", "busy"))
+    assert other.waterfall == one.waterfall
+    assert other.inputs == one.inputs
+    assert other.purchases == one.purchases
+
+
+def test_inputs_that_differ_are_listed_with_their_cause(planned):
+    found = compared(planned(), planned("everything"))
+    assert {(one.path, one.before, one.after, one.cause) for one in found.inputs} == {
+        ("offers.l40s.price_usd", "200000", "240000", "prices"),
+        ("jobs.search.count.2027Q2", "6", "20", "demand"),
+        ("finance", None, "{pue: 1.9}", "policies"),
+        ("fleet.own.count", "1", "2", "fleet"),
+    }
+
+
+def test_purchases_jobs_and_gpus_are_those_of_the_plans(planned):
+    before, after = planned(), planned("busy")
+    found = compared(before, after)
+    bought = {
+        (line.quarter, line.offer): (line.count, line.total_cents)
+        for line in after.plan.acquisitions
+    }
+    assert found.purchases
+    for change in found.purchases:
+        assert (change.after, change.after_cents) == bought.get(
+            (change.quarter, change.offer), (0, 0)
+        )
+    assert found.moves[0].job == "search"
+    gpus = {
+        (pool.gpu_type, quarter): count
+        for pool in after.plan.pools
+        for quarter, count in zip(after.plan.quarters, pool.gpus, strict=True)
+    }
+    assert {(one.name, one.quarter): one.after for one in found.gpus}.items() <= gpus.items()
+
+
+def test_what_a_price_changes_is_no_offer_and_what_is_no_price_is_one(path, planned):
+    question = Question(path)
+    settings = {
+        "prices": "offers.l40s.price_usd=1",
+        "offers": "offers.l40s.lead_time_weeks=3",
+        "fleet": "fleet.own.count=2",
+        "horizon": "horizon.as_of=2026-12-01",
+        "demand": "jobs.search.team=a",
+        "policies": "policies.headroom=5%",
+    }
+    base = planned()
+    for cause, setting in settings.items():
+        side = planned_side(cause, question.inputs((), [setting]), lambda _: base.plan)
+        assert side.source is not None
+        assert differing(base.source, side.source) == (cause,)
+        whole = mixed(base.source, side.source, {cause})
+        assert whole.inputs().scenario == question.inputs((), [setting]).scenario
+
+
+def test_rules_and_catalog_are_causes_of_their_own(planned):
+    base = planned().source
+    rule_id, rule = next(iter(base.rules.rules.items()))
+    rules = base.rules.model_copy(
+        update={"rules": {**base.rules.rules, rule_id: rule.model_copy(update={"title": "x"})}}
+    )
+    node = base.catalog.nodes["xe9680-h100"].model_copy(update={"product": "x"})
+    nodes = {**base.catalog.nodes, "xe9680-h100": node}
+    catalog = base.catalog.model_copy(update={"nodes": nodes})
+    book = base.catalog.prices.model_copy(update={"rent": {}})
+    priced = base.catalog.model_copy(update={"prices": book})
+    assert differing(base, replace(base, rules=rules)) == ("rules",)
+    assert differing(base, replace(base, catalog=catalog)) == ("catalog",)
+    assert differing(base, replace(base, catalog=priced)) == ("prices",)
+    both = replace(base, rules=rules, catalog=catalog)
+    assert mixed(base, both, {"rules"}).catalog == base.catalog
+    assert mixed(base, both, {"rules"}).rules == rules
+    side = replace(planned(), source=both)
+    changed = compared(planned(), side).inputs
+    assert [(one.cause, one.after) for one in changed] == [("catalog", "x"), ("rules", "x")]
+
+
+def test_a_plan_of_other_files_says_why_its_cost_is_not_told_apart(planned, saved):
+    side = saved("dear")
+    files = (("catalog", "other.yaml", "0" * 64), *side.plan.provenance.files)
+    provenance = side.plan.provenance.model_copy(update={"files": files})
+    other = saved_side("x", dumps(side.plan.model_copy(update={"provenance": provenance})))
+    found = compared(planned(), other)
+    assert found.waterfall.steps == ()
+    assert "other.yaml" in str(found.waterfall.missing)
+    assert found.unread == ("these files of the catalog and the rules differ: other.yaml",)
+    assert found.costs
+
+
+def test_a_plan_that_records_no_scenario_is_still_compared(planned):
+    side = planned("dear")
+
+    old = saved_side("old.json", dumps(side.plan.model_copy(update={"question": ""})))
+    found = compared(planned(), old)
+    assert found.waterfall.missing == "old.json does not record its scenario"
+    assert any("old.json does not record" in sentence for sentence in found.unread)
+
+
+def test_a_side_without_a_plan_is_an_error_that_names_it(path):
+    inputs = Question(path).inputs(("crowd",))
+    with pytest.raises(InfeasibleError, match=r"^no room: "):
+        planned_side("no room", inputs, make_plan)
+
+    def late(_):
+        raise LimitError("no plan in time")
+
+    with pytest.raises(LimitError, match=r"^slow: no plan in time"):
+        planned_side("slow", inputs, late)
+
+
+def test_a_comparison_survives_its_own_json(planned):
+    found = compared(planned(), planned("busy"))
+    assert Comparison.model_validate_json(found.model_dump_json()) == found
