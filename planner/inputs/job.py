@@ -20,7 +20,14 @@ from planner.inputs.base import (
 )
 from planner.inputs.quarter import Quarter
 from planner.inputs.run import Run
-from planner.inputs.spelling import Bits, CountByQuarter, KvBits, Quarters
+from planner.inputs.spelling import (
+    PRIORITIES,
+    Bits,
+    CountByQuarter,
+    KvBits,
+    Priority,
+    Quarters,
+)
 
 if TYPE_CHECKING:
     from planner.inputs.scenario import Horizon
@@ -272,6 +279,13 @@ class Job(Frozen):
     """Labels that a site must carry for it to run there."""
     team: Name | None = None
     """Who asks for it and pays for it; one of `teams` where the scenario lists any."""
+    priority: Priority = PRIORITIES["normal"]
+    """How much it matters where not everything fits: `low`, `normal`, `high`, or a whole number
+    from 0 to 100; the highest is kept first."""
+    required: bool = False
+    """Whether it is kept in any case: never left out, though it may slip."""
+    may_slip_quarters: Annotated[Count, Field(le=39)] = 0
+    """By how many quarters it may start later where not everything fits."""
     note: str | None = None
     """For readers; nothing is computed from it."""
 

@@ -74,6 +74,9 @@ class Policies(Frozen):
     """Whether serving jobs may share a GPU that is not partitioned, by memory."""
     charge_idle: Literal["separate", "spread"] = "separate"
     """Who pays for GPUs that no job holds: a line of its own, or the teams that use the pool."""
+    shortage: Literal["refuse", "drop"] = "refuse"
+    """What happens where not everything fits: no plan, or jobs are delayed and left out by
+    priority."""
 
 
 class UserFiles(Frozen):

@@ -12,11 +12,13 @@ from planner.inputs.quarter import Quarter
 __all__ = [
     "LARGEST_COUNT_PER_QUARTER",
     "LARGEST_FLEET",
+    "PRIORITIES",
     "Bits",
     "CountByNodeType",
     "CountByQuarter",
     "Format",
     "KvBits",
+    "Priority",
     "Quarters",
     "canonical_quarter",
     "quarters",
@@ -79,6 +81,25 @@ KvBits = Annotated[Literal[8, 16], BeforeValidator(whole)]
 
 Quarters = Annotated[tuple[Quarter, ...] | None, BeforeValidator(quarters)]
 """`all` (or left out), `2027Q1`, `2027Q1..2027Q3`, or a list of these."""
+
+PRIORITIES = {"low": 25, "normal": 50, "high": 75}
+"""Words for three places of the order from 0 to 100; only the order means anything."""
+
+
+def priority(value: object) -> object:
+    """`low`, `normal` and `high` stand for a number; any other word is refused with these."""
+    if not isinstance(value, str):
+        return whole(value)
+    if value not in PRIORITIES:
+        raise ValueError(
+            f"{value!r} is not a priority, write {', '.join(PRIORITIES)} or a whole number from 0 "
+            "to 100; the highest is kept first"
+        )
+    return PRIORITIES[value]
+
+
+Priority = Annotated[int, BeforeValidator(priority), Field(ge=0, le=100)]
+"""Place in the order in which jobs are kept; the highest first."""
 
 LARGEST_COUNT_PER_QUARTER = 1_000_000
 Units = Annotated[Count, Field(le=LARGEST_COUNT_PER_QUARTER)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planner.packing.problem import Solution
     from planner.packing.translate import Translation
 
-__all__ = ["solve"]
+__all__ = ["attempt", "solve"]
 
 
 def solve(
@@ -38,17 +38,39 @@ def solve(
     within the same time. Raises InfeasibleError with the reasons in the user's words, LimitError
     where time ends before any plan is found, DisagreementError where another solver refutes it.
     """
-    problem = translation.problem
-    ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
     try:
-        found = search(problem, asked_gap=asked_gap, time_limit_s=time_limit_s, progress=progress)
+        return attempt(
+            translation,
+            asked_gap=asked_gap,
+            time_limit_s=time_limit_s,
+            crosscheck=crosscheck,
+            progress=progress,
+        )
     except Infeasible as proved:
         if crosscheck:
+            ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
             require_agreement(ask, Claim(proved.counts.program, proved.relaxed, None))
         raise _why(translation, proved.counts) from None
+
+
+def attempt(
+    translation: Translation,
+    *,
+    asked_gap: float,
+    time_limit_s: float,
+    crosscheck: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Solution:
+    """The same where nobody asks for the reasons: raises Infeasible, which nobody is asked again.
+
+    As `solve`, it raises LimitError and DisagreementError.
+    """
+    problem = translation.problem
+    found = search(problem, asked_gap=asked_gap, time_limit_s=time_limit_s, progress=progress)
     solution = answer(problem, found, asked_gap)
     if not crosscheck:
         return solution
+    ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
     claim = Claim(
         found.counts.program,
         found.relaxed,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALWAYS",
+    "NOWHERE",
     "WEEKS",
     "WHOLE",
     "Bundle",
@@ -45,6 +46,10 @@ __all__ = [
     "Status",
     "Supply",
 ]
+
+
+NOWHERE = "~"
+"""What the name of a GPU type that is none begins with: a unit that has one is not run."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -264,7 +269,8 @@ class Quota:
 
     def taken(self, choice: Choice) -> int:
         """GPUs that one unit with this choice counts against it."""
-        counts = self.gpu_type is None or self.gpu_type == choice.gpu_type
+        of_all = self.gpu_type is None and not choice.gpu_type.startswith(NOWHERE)
+        counts = of_all or self.gpu_type == choice.gpu_type
         return choice.shape.gpus * choice.copies if counts else 0
 
 

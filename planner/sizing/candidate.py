@@ -215,3 +215,13 @@ class SizedJob(Frozen):
     deadline_week: int = WEEKS
     """Week by whose end it must have ended."""
     sizing: Sizing
+
+    def later(self, quarters: int) -> SizedJob:
+        """The same, starting so many quarters later; what ends after the horizon is cut off."""
+        kept = len(self.units) - min(quarters, len(self.units))
+        units = (0,) * (len(self.units) - kept) + self.units[:kept]
+        return self.model_copy(update={"units": units})
+
+    def dropped(self) -> SizedJob:
+        """The same without a unit in any quarter."""
+        return self.model_copy(update={"units": (0,) * len(self.units)})

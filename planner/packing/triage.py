@@ -1,0 +1,198 @@
+"""Which jobs are kept where not all fit: priority by priority, each step proved by the search.
+
+In this order, each kept while the next is asked for:
+
+1. as few jobs as can be are dropped, the highest priority first;
+2. as few as can be are delayed, the highest priority first;
+3. the least cost.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+from planner.packing.claims import at_most, with_classes
+from planner.packing.search import search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from planner.packing.claims import Claim, Class
+    from planner.packing.problem import Problem, SpendLimit
+    from planner.packing.search import Found
+
+__all__ = ["Level", "Triage", "triage"]
+
+_ONE_CENTS = 100_000
+"""What one dropped or delayed job counts in the objective, which is in thousands of dollars."""
+_TOLERANCE = 1e-6
+_LEAST_S = 1.0
+"""For each step, whatever the time limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What was found for the jobs of one priority."""
+
+    priority: int
+    dropped: int
+    delayed: int
+    proved: bool
+    """Whether no plan that keeps as much of what comes before drops fewer, nor delays fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Triage:
+    """By name of a job of the scenario: quarters of delay, or None where it is dropped."""
+
+    delays: dict[str, int | None]
+    levels: tuple[Level, ...]
+    """The highest priority first."""
+    cost_cents: int
+    """Of the plan found."""
+    bound_cents: int
+    """No plan that keeps as much costs less."""
+
+
+def triage(
+    problem: Problem,
+    claims: Sequence[Claim],
+    *,
+    asked_gap: float,
+    time_limit_s: float,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Triage:
+    """Decide who is kept, who is delayed and who is dropped, within a time in seconds.
+
+    Raises Infeasible where the required jobs alone do not fit, LimitError where time ends before
+    any plan is found.
+    """
+    stated, classes = with_classes(problem, claims)
+    return _Triage(stated, classes, asked_gap, time_limit_s, progress).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A question: how few jobs of a priority are dropped, or delayed."""
+
+    priority: int
+    delayed: bool
+    supplies: tuple[int, ...]
+    """Their nodes count these jobs."""
+    jobs: int
+
+    @property
+    def name(self) -> str:
+        """`jobs of priority 50 that are dropped`."""
+        return (
+            f"jobs of priority {self.priority} that are {'delayed' if self.delayed else 'dropped'}"
+        )
+
+
+class _Triage:
+    def __init__(
+        self,
+        problem: Problem,
+        classes: tuple[Class, ...],
+        asked_gap: float,
+        time_limit_s: float,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._problem, self._classes = problem, classes
+        self._asked_gap, self._say = asked_gap, progress
+        self._deadline = time.monotonic() + time_limit_s
+        self._kept: list[SpendLimit] = []
+        """What the steps so far have found, held while the next are taken."""
+
+    def run(self) -> Triage:
+        steps = list(_steps(self._classes))
+        levels = {step.priority: Level(step.priority, 0, 0, proved=True) for step in steps}
+        found: Found | None = None
+        for position, step in enumerate(steps):
+            proved = True
+            if found is None or _nodes(found, step.supplies):
+                self._say(f"fewest {step.name}")
+                found, proved = self._fewest(step, len(steps) - position + 1)
+            least = _nodes(found, step.supplies)
+            self._kept.append(at_most(self._problem, step.name, least, step.supplies))
+            level = levels[step.priority]
+            levels[step.priority] = replace(
+                level,
+                delayed=least if step.delayed else level.delayed,
+                dropped=level.dropped if step.delayed else least,
+                proved=level.proved and proved,
+            )
+        self._say("least cost of what keeps as much")
+        found = self._search(self._problem, self._asked_gap, 1)
+        assert found.cost_cents is not None
+        delays = dict(_delays(self._classes, found))
+        return Triage(delays, tuple(levels.values()), found.cost_cents, found.bound_cents)
+
+    def _fewest(self, step: _Step, steps_left: int) -> tuple[Found, bool]:
+        """A plan with the fewest, and whether it is proved that no other has fewer."""
+        supplies = tuple(
+            replace(
+                supply,
+                unit_cost_cents=tuple(
+                    None if cents is None else _ONE_CENTS * (number in step.supplies)
+                    for cents in supply.unit_cost_cents
+                ),
+            )
+            for number, supply in enumerate(self._problem.supplies)
+        )
+        asked = replace(self._problem, supplies=supplies, fixed_cost_cents=0)
+        # Whole jobs are counted, so that a bound above one fewer is proof enough.
+        found = self._search(asked, 1 / (step.jobs + 1), steps_left)
+        bound = ceil(found.bound_cents / _ONE_CENTS - _TOLERANCE)
+        return found, bound >= _nodes(found, step.supplies)
+
+    def _search(self, problem: Problem, gap: float, steps_left: int) -> Found:
+        """Search with what is kept, in a fair share of the time that is left."""
+        left_s = max(0.0, self._deadline - time.monotonic())
+        kept = replace(problem, budgets=(*problem.budgets, *self._kept))
+        return search(kept, asked_gap=gap, time_limit_s=max(_LEAST_S, left_s / steps_left))
+
+
+def _steps(classes: Sequence[Class]) -> Iterator[_Step]:
+    """First all who may be dropped, then all who may be delayed; the highest priority first."""
+    priorities = sorted({one.priority for one in classes}, reverse=True)
+    for delayed in (False, True):
+        for priority in priorities:
+            asked = [
+                (one.other_start[0] if delayed else one.dropped, len(one.names))
+                for one in classes
+                if one.priority == priority
+                and (one.other_start if delayed else one.dropped is not None)
+            ]
+            supplies = tuple(number for number, _ in asked if number is not None)
+            if supplies:
+                yield _Step(priority, delayed, supplies, sum(jobs for _, jobs in asked))
+
+
+def _nodes(found: Found, supplies: Collection[int]) -> int:
+    acquire = found.counts.acquire
+    return sum(
+        round(found.values[acquire[number, 0]]) for number in supplies if (number, 0) in acquire
+    )
+
+
+def _delays(classes: Sequence[Class], found: Found) -> Iterator[tuple[str, int | None]]:
+    """The first claims of a class by name start first; the last ones are dropped.
+
+    Where a job's nodes would hold several of its starts, it takes the earliest.
+    """
+    for one in classes:
+        times = len(one.names)
+        out = 0 if one.dropped is None else _nodes(found, (one.dropped,))
+        starts = [0] * times
+        if one.other_start:
+            running = [times - _nodes(found, (supply,)) for supply in one.other_start]
+            if out:
+                # What is dropped is counted at the first start, beside what starts later.
+                running[0] = max(0, running[0] - out)
+            starts = [delay for delay, units in enumerate(running) for _ in range(units)]
+        delays: list[int | None] = [*starts[: times - out], *([None] * out)]
+        yield from zip(one.names, delays, strict=True)

@@ -1,0 +1,257 @@
+"""Which jobs are kept where not all fit: triage agrees with trying every way to give way."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pytest
+
+from planner.packing.claims import Claim
+from planner.packing.problem import Limit, Problem, Quota, SpendLimit
+from planner.packing.search import Infeasible
+from planner.packing.triage import Level, triage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from planner.packing.triage import Triage
+
+    Delays = dict[str, int | None]
+    Order = tuple[tuple[int, ...], tuple[int, ...], int]
+
+
+def ways(claims: list[Claim]) -> Iterator[Delays]:
+    """Every way to give way: each job on time, later or not at all."""
+    options = [[*range(len(claim.starts)), *([] if claim.required else [None])] for claim in claims]
+    for picked in product(*options):
+        yield dict(zip((claim.name for claim in claims), picked, strict=True))
+
+
+def running(problem: Problem, claims: list[Claim], delays: Delays) -> Problem:
+    """The problem of the jobs that are kept, as they start."""
+    units: Counter[int] = Counter()
+    for claim in claims:
+        delay = delays[claim.name]
+        if delay is not None:
+            units.update(dict(claim.starts[delay]))
+    demands = tuple(
+        replace(demand, count=units[number])
+        for number, demand in enumerate(problem.demands)
+        if units[number]
+    )
+    return replace(problem, demands=demands)
+
+
+def dropped_and_delayed(claims: list[Claim], delays: Delays) -> tuple[list[int], list[int]]:
+    """How many, by priority, the highest first."""
+    ranks = sorted({claim.priority for claim in claims}, reverse=True)
+    found = ([0] * len(ranks), [0] * len(ranks))
+    for claim in claims:
+        delay = delays[claim.name]
+        if delay is None:
+            found[0][ranks.index(claim.priority)] += 1
+        elif delay:
+            found[1][ranks.index(claim.priority)] += 1
+    return found
+
+
+@pytest.fixture(scope="module")
+def best(least_cost) -> Callable[[Problem, list[Claim]], Order | None]:
+    """By trying everything: (dropped, delayed, least cost); None where nothing helps."""
+
+    def found(problem: Problem, claims: list[Claim]) -> Order | None:
+        ranked = sorted(
+            (
+                (*map(tuple, dropped_and_delayed(claims, delays)), tuple(delays.items()))
+                for delays in ways(claims)
+            ),
+            key=lambda way: way[:2],
+        )
+        least: Order | None = None
+        for dropped, delayed, delays in ranked:
+            if least is not None and (dropped, delayed) > least[:2]:
+                break
+            cost = least_cost(running(problem, claims, dict(delays)))
+            if cost is not None and (least is None or cost < least[2]):
+                least = dropped, delayed, cost
+        return least
+
+    return found
+
+
+def decide(problem: Problem, claims: list[Claim]) -> Triage:
+    return triage(problem, claims, asked_gap=0.0, time_limit_s=20.0)
+
+
+@pytest.fixture
+def one_server(build) -> Callable[..., tuple[Problem, list[Claim]]]:
+    """One server of 8 GPUs; jobs of (GPUs, priority), on one unit in the only quarter."""
+
+    def stated(*jobs: tuple[int, int], **changes: bool) -> tuple[Problem, list[Claim]]:
+        demands = [build.units(1, ("h100", gpus, 0, 0)) for gpus, _ in jobs]
+        claims = [
+            Claim("abcdef"[number], priority, False, (((number, 1),),))
+            for number, (_, priority) in enumerate(jobs)
+        ]
+        return build.problem([build.pool(owned=1)], [], demands), claims
+
+    return stated
+
+
+def test_the_more_important_job_is_kept_though_two_others_would_fit_in_its_place(one_server):
+    found = decide(*one_server((8, 75), (4, 50), (4, 50)))
+    assert found.delays == {"a": 0, "b": None, "c": None}
+    assert found.levels == (Level(75, 0, 0, True), Level(50, 2, 0, True))
+
+
+def test_among_equals_as_many_jobs_as_can_be_are_kept(one_server):
+    found = decide(*one_server((8, 50), (4, 50), (4, 50)))
+    assert found.delays == {"a": None, "b": 0, "c": 0}
+
+
+def test_a_required_job_is_kept_whatever_its_priority(one_server):
+    problem, claims = one_server((8, 0), (4, 100), (4, 100))
+    claims[0] = replace(claims[0], required=True)
+    assert decide(problem, claims).delays == {"b": None, "c": None}
+
+
+def test_required_jobs_that_do_not_fit_leave_no_plan(one_server):
+    problem, claims = one_server((8, 50), (4, 50), (1, 75))
+    with pytest.raises(Infeasible):
+        decide(problem, [replace(claims[0], required=True), replace(claims[1], required=True)])
+
+
+def test_among_equals_the_job_that_costs_more_is_dropped(build):
+    """One server can be bought; on L40S the job is cheaper than on H100."""
+    pools = [build.pool("h100"), build.pool("l40s")]
+    offers = [build.buy(900_000, pool=0), build.buy(500_000, pool=1)]
+    demands = [build.units(1, (gpu, 8, 0, 0)) for gpu in ("h100", "l40s")]
+    problem = build.problem(pools, offers, demands)
+    budget = SpendLimit("capex in total", 1_000_000, ((900_000,), (500_000,)))
+    problem = replace(problem, budgets=(budget,))
+    claims = [Claim(name, 50, False, (((n, 1),),)) for n, name in enumerate(("dear", "cheap"))]
+    found = decide(problem, claims)
+    assert found.delays == {"dear": None, "cheap": 0}
+    assert (found.cost_cents, found.bound_cents) == (500_000, 500_000)
+
+
+def test_a_job_is_delayed_rather_than_any_other_dropped(build):
+    """Both want the only server at once; the more important one may wait a quarter."""
+    demands = [build.units(1, ("h100", 8, 0, 0), quarters=(quarter,)) for quarter in (0, 1)]
+    problem = build.problem([build.pool(owned=1)], [], demands, 2)
+    patient = Claim("patient", 90, False, (((0, 1),), ((1, 1),)))
+    hurried = Claim("hurried", 10, False, (((0, 1),),))
+    found = decide(problem, [patient, hurried])
+    assert found.delays == {"patient": 1, "hurried": 0}
+    assert found.levels == (Level(90, 0, 1, True), Level(10, 0, 0, True))
+
+
+def test_a_job_that_waits_for_its_server_waits_no_longer_than_it_must(build):
+    """The server that is bought arrives in the second quarter of three."""
+    demands = [build.units(1, ("h100", 8, 0, 0), quarters=(quarter,)) for quarter in range(3)]
+    problem = build.problem([build.pool()], [build.buy(None, 300, 200)], demands, 3)
+    claim = Claim("waits", 50, True, tuple(((quarter, 1),) for quarter in range(3)))
+    assert decide(problem, [claim]).delays == {"waits": 2}, "the later, the cheaper"
+    steady = replace(problem, supplies=(build.buy(None, 200, 200),))
+    assert decide(steady, [claim]).delays == {"waits": 1}, "no cost speaks for more delay"
+
+
+def test_a_job_is_kept_whole_or_not_at_all(build):
+    """It grows from one unit to three; only two fit."""
+    demands = [
+        build.units(1, ("h100", 4, 0, 0), quarters=(0, 1)),
+        build.units(2, ("h100", 4, 0, 0), quarters=(1,)),
+    ]
+    problem = build.problem([build.pool(owned=1)], [], demands, 2)
+    claim = Claim("grows", 50, False, (((0, 1), (1, 2)),))
+    assert decide(problem, [claim]).delays == {"grows": None}
+
+
+def test_jobs_that_are_alike_are_decided_together_and_named_apart(build):
+    problem = build.problem([build.pool(owned=2)], [], [build.units(9, ("h100", 4, 0, 0))])
+    claims = [Claim(f"job-{number}", 50, False, (((0, 1),),)) for number in range(9)]
+    found = decide(problem, claims)
+    assert list(found.delays) == [f"job-{number}" for number in range(9)]
+    assert list(found.delays.values()) == [0] * 4 + [None] * 5
+
+
+def test_a_dropped_job_holds_nothing_of_its_teams_quota(build):
+    demands = [replace(build.units(1, ("h100", gpus, 0, 0)), owner="team") for gpus in (8, 4)]
+    problem = build.problem([build.pool(owned=2)], [], demands)
+    problem = replace(problem, quotas=(Quota("quota of team", "team", None, (8,)),))
+    claims = [Claim("large", 75, False, (((0, 1),),)), Claim("small", 50, False, (((1, 1),),))]
+    assert decide(problem, claims).delays == {"large": 0, "small": None}
+
+
+def drawn(rng: random.Random, build) -> tuple[Problem, list[Claim]]:
+    """Two pools, few nodes to be had, two or three quarters, three to five jobs; some limits."""
+    quarters = rng.choice((1, 2, 2, 3))
+    pools = [build.pool("a", owned=1), build.pool("b", spare=rng.choice((0, 0, 1)))]
+    first = rng.randrange(quarters)
+    bought = [None if q < first else 1000 - 100 * q for q in range(quarters)]
+    supplies = [
+        build.buy(*bought, pool=0, maximum=1),
+        build.rent(*(300 + 50 * q for q in range(quarters)), pool=1, maximum=rng.choice((1, 2))),
+    ]
+    demands, claims = [], []
+    for number in range(rng.randrange(3, 6)):
+        asked = [(gpu, rng.choice((2, 4, 5, 8)), 0, 0) for gpu in rng.choice(("a", "b", "ab"))]
+        active = sorted(rng.sample(range(quarters), rng.randrange(1, quarters + 1)))
+        slip = rng.choice((0, 0, 1, 2))
+        starts = []
+        for delay in range(slip + 1):
+            later = [quarter + delay for quarter in active if quarter + delay < quarters]
+            if later:
+                starts.append(((len(demands), 1),))
+                owner = "team" if number < 2 else ""
+                demand = replace(build.units(1, *asked, quarters=later), owner=owner)
+                demands.append(demand)
+        priority, required = rng.choice((25, 50, 50, 75)), rng.random() < 0.15
+        claims.append(Claim(f"job-{number}", priority, required, tuple(starts)))
+    problem = build.problem(pools, supplies, demands, quarters)
+    return limited(problem, rng), claims
+
+
+def limited(problem: Problem, rng: random.Random) -> Problem:
+    """With a budget, a limit of power or a quota, or none of them."""
+    kind = rng.choice(("none", "budget", "power", "quota"))
+    if kind == "budget":
+        cents = tuple(
+            tuple(cost or 0 for cost in supply.unit_cost_cents) for supply in problem.supplies
+        )
+        limit = SpendLimit("spending in total", rng.choice((300, 700, 1200)), cents)
+        return replace(problem, budgets=(limit,))
+    if kind == "power":
+        at_most = tuple(rng.choice((10, 20, None)) for _ in range(problem.quarters))
+        return replace(problem, limits=(Limit("power", ((0, 10), (1, 10)), at_most, "W"),))
+    if kind == "quota":
+        at_most = tuple(rng.choice((4, 8, None)) for _ in range(problem.quarters))
+        return replace(problem, quotas=(Quota("quota", "team", None, at_most),))
+    return problem
+
+
+@pytest.mark.parametrize("batch", range(8))
+def test_triage_agrees_with_trying_every_way(batch, build, best):
+    seen: Counter[str] = Counter()
+    for seed in range(batch * 10, batch * 10 + 10):
+        problem, claims = drawn(random.Random(seed), build)
+        expected = best(problem, claims)
+        try:
+            found = decide(problem, claims)
+        except Infeasible:
+            assert expected is None, f"seed {seed} has a plan: {expected}"
+            seen["infeasible"] += 1
+            continue
+        assert expected is not None, f"seed {seed} has no plan"
+        everyone = {claim.name: 0 for claim in claims} | found.delays
+        dropped, delayed = map(tuple, dropped_and_delayed(claims, everyone))
+        assert (dropped, delayed, found.cost_cents) == expected, f"seed {seed}"
+        assert found.bound_cents <= found.cost_cents
+        assert all(level.proved for level in found.levels), f"seed {seed}"
+        seen["dropped"] += any(dropped)
+        seen["delayed"] += any(delayed)
+    assert seen["dropped"], "too little is dropped to mean anything"
