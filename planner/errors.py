@@ -88,6 +88,11 @@ class InfeasibleError(PlannerError):
         self.reasons = reasons
         self.remedies = remedies
 
+    @property
+    def cause(self) -> str:
+        """The headline without its opening: what stands in the way."""
+        return self.headline.removeprefix("no plan exists: ")
+
 
 class LimitError(PlannerError):
     """A limit was hit and there is no plan to show: neither found nor proved infeasible."""

@@ -67,6 +67,8 @@ class _AsWritten(GenerateJsonSchema):
         if reads is spelling.quarters:
             several = {"type": "array", "items": _QUARTERS, "minItems": 1}
             return {"anyOf": [_QUARTERS, several]}
+        if reads is spelling.priority:
+            return {"anyOf": [inner, {"enum": list(spelling.PRIORITIES)}]}
         return inner
 
     def function_after_schema(

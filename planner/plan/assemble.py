@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from planner.packing import Status
 from planner.packing.crosscheck import Verdict
 from planner.plan.breakeven import break_evens
 from planner.plan.budgets import budget_uses
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
     from planner.packing.crosscheck import Opinion
+    from planner.plan.shortage import Shortage
     from planner.sizing.candidate import SizedJob
 
 __all__ = ["assemble"]
@@ -38,8 +40,12 @@ def assemble(
     *,
     asked_gap: float,
     solver: str,
+    shortage: Shortage | None = None,
 ) -> Plan:
-    """Turn a solution into a plan; `solver` names program and version for its provenance."""
+    """Turn a solution into a plan; `solver` names program and version for its provenance.
+
+    `jobs` are as kept: where some give way, `shortage` says which and why.
+    """
     fleet = build_fleet(inputs, translation, solution)
     fleet = with_racks(fleet, racks_by_node(translation, solution, fleet))
     placement = place(translation, solution, fleet, inputs.catalog.gpus)
@@ -55,12 +61,13 @@ def assemble(
         as_of=as_of.isoformat(),
         quarters=tuple(str(quarter) for quarter in quarters_of(inputs)),
         changes=inputs.changes,
-        proof=_proof(solution, bound_terms, asked_gap),
+        proof=_proof(solution, shortage, bound_terms, asked_gap),
         acquisitions=bought,
         nodes=fleet.nodes,
         placements=placement.uses,
         moves=placement.moves,
         jobs=planned_jobs(jobs, translation, solution, placement.kept, tags),
+        shortage=shortage,
         sizings={
             sizing.id: sizing
             for sizing in sorted(
@@ -88,9 +95,17 @@ def assemble(
     )
 
 
-def _proof(solution: Solution, bound_terms: tuple[tuple[str, int], ...], asked_gap: float) -> Proof:
+def _proof(
+    solution: Solution,
+    shortage: Shortage | None,
+    bound_terms: tuple[tuple[str, int], ...],
+    asked_gap: float,
+) -> Proof:
+    status = solution.status
+    if shortage is not None and not shortage.proves(solution.cost_cents, asked_gap):
+        status = Status.NOT_PROVED
     return Proof(
-        status=solution.status.value,
+        status=status.value,
         cost_cents=solution.cost_cents,
         bound_cents=solution.bound_cents,
         gap=solution.gap,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.plan.plan import Alternative, GpuPart, PlannedJob
+from planner.plan.shortage import ShortJob
 from planner.sizing.candidate import Candidate, Sizing
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Explanation(Frozen):
     """With the whole trace, most units first."""
     tag_cents: int
     """What the job adds to the bound over the horizon."""
+    shortage: ShortJob | None = None
+    """That it, or the job that it is derived from, is dropped or delayed."""
 
 
 def explain(plan: Plan, job_name: str) -> Explanation:
@@ -95,7 +98,13 @@ def explain(plan: Plan, job_name: str) -> Explanation:
         verdicts=_verdicts(job, sizing),
         chosen=tuple(candidates[way] for way, _ in job.ways),
         tag_cents=job.tag_cents,
+        shortage=_short(plan, job_name),
     )
+
+
+def _short(plan: Plan, job_name: str) -> ShortJob | None:
+    jobs = plan.shortage.jobs if plan.shortage else ()
+    return next((job for job in jobs if job_name in (job.name, job.deployment)), None)
 
 
 def _unknown(plan: Plan, job_name: str) -> Finding:

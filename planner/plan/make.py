@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
 
+from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
+from planner.packing.pack import attempt
+from planner.packing.search import Infeasible
 from planner.packing.solver import solver_version
 from planner.plan.assemble import assemble
 from planner.plan.eligible import require_eligible, stuck_jobs
 from planner.plan.spares import spare_prices
+from planner.plan.triage import Unfit, give_way, roots
 from planner.plan.verify import verify
 from planner.sizing import Sizer
 
@@ -16,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planner.inputs.settled import Inputs
+    from planner.packing import Solution, Translation
     from planner.plan.plan import Plan
+    from planner.plan.shortage import Shortage
     from planner.sizing import SizedJob
 
 __all__ = ["make_plan"]
@@ -40,21 +48,18 @@ def make_plan(
     say = progress or (lambda _: None)
     say("sizing jobs")
     jobs = _sized(inputs, inputs.gpu_types_in_play)
-    translation = translate(inputs, jobs)
-    stuck = {job.name for job in stuck_jobs(jobs, translation)}
-    if stuck:
-        everywhere = _sized(inputs, None)
-        require_eligible(tuple(job for job in everywhere if job.name in stuck), translation)
-    solution = solve(
-        translation,
-        asked_gap=asked_gap,
-        time_limit_s=time_limit_s,
-        crosscheck=crosscheck,
-        progress=progress,
-    )
+    asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
+    packed = _packed(inputs, jobs, asked, crosscheck=crosscheck)
+    translation, solution = packed.translation, packed.solution
     say("placing units on nodes")
     plan = assemble(
-        inputs, jobs, translation, solution, asked_gap=asked_gap, solver=solver_version()
+        inputs,
+        packed.jobs,
+        translation,
+        solution,
+        shortage=packed.shortage,
+        asked_gap=asked_gap,
+        solver=solver_version(),
     )
     say("checking the plan")
     checks = verify(inputs, plan)
@@ -62,6 +67,60 @@ def make_plan(
     prices = spare_prices(inputs, translation, solution, asked_gap=asked_gap)
     proof = plan.proof.model_copy(update={"checks": checks})
     return plan.model_copy(update={"proof": proof, "spare_prices": prices})
+
+
+class _Asked(TypedDict):
+    """What is asked of every search."""
+
+    asked_gap: float
+    time_limit_s: float
+    progress: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """A solution, and the jobs that it is for."""
+
+    jobs: tuple[SizedJob, ...]
+    translation: Translation
+    solution: Solution
+    shortage: Shortage | None = None
+
+
+def _packed(
+    inputs: Inputs, jobs: tuple[SizedJob, ...], asked: _Asked, *, crosscheck: bool
+) -> _Packed:
+    """All jobs; where they do not fit and may give way, those that are kept."""
+    translation = translate(inputs, jobs)
+    unfit = _unfit(inputs, jobs, translation)
+    if inputs.scenario.policies.shortage == "refuse":
+        return _Packed(jobs, translation, solve(translation, crosscheck=crosscheck, **asked))
+    if unfit is None:
+        with suppress(Infeasible, LimitError):
+            return _Packed(jobs, translation, attempt(translation, crosscheck=crosscheck, **asked))
+    kept, shortage = give_way(inputs, jobs, unfit, **asked)
+    translation = translate(inputs, kept)
+    solution = solve(translation, crosscheck=crosscheck, **asked)
+    return _Packed(kept, translation, solution, shortage)
+
+
+def _unfit(inputs: Inputs, jobs: tuple[SizedJob, ...], translation: Translation) -> Unfit | None:
+    """Jobs that no node in play can run; raises InfeasibleError unless all of them may give way."""
+    stuck = {job.name for job in stuck_jobs(jobs, translation)}
+    if not stuck:
+        return None
+    found = tuple(job for job in _sized(inputs, None) if job.name in stuck)
+    scenario = inputs.scenario
+    try:
+        require_eligible(found, translation)
+    except InfeasibleError as why:
+        names = roots(found)
+        if scenario.policies.shortage == "drop" and not any(
+            scenario.jobs[name].required for name in names
+        ):
+            return Unfit(names, why)
+        raise
+    return None
 
 
 def _sized(inputs: Inputs, gpu_types: tuple[str, ...] | None) -> tuple[SizedJob, ...]:

@@ -11,6 +11,7 @@ from typing import Literal
 from planner.inputs.base import Frozen
 from planner.inputs.settled import ChangeNote
 from planner.plan.servers import GpuPart, Node, NodeUse, Occupant, PoolUse
+from planner.plan.shortage import Shortage
 from planner.plan.teams import Chargeback
 from planner.sizing.candidate import Sizing
 
@@ -125,7 +126,7 @@ class PlannedJob(Frozen):
     sizing: str
     """Key of `Plan.sizings`."""
     units: tuple[int, ...]
-    """Units placed in each quarter."""
+    """Units placed in each quarter; fewer than asked for only as `Plan.shortage` says."""
     gpu_types: tuple[tuple[str, int], ...]
     """GPU type and the number of units that keep it, most first."""
     ways: tuple[tuple[str, int], ...]
@@ -274,6 +275,9 @@ class Plan(Frozen):
     moves: tuple[int, ...]
     """Units that change node when this quarter begins, replica by replica; 0 for the first."""
     jobs: tuple[PlannedJob, ...]
+    """As kept: a job that is dropped has no unit in any quarter."""
+    shortage: Shortage | None = None
+    """None where every job is kept as asked."""
     sizings: dict[str, Sizing]
     pools: tuple[PoolUse, ...]
     sites: tuple[SiteUse, ...] = ()

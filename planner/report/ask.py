@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,22 @@ _MOST_NAMED = 4
 
 def ask_sentence(plan: Plan) -> str:
     """The whole ask, for a person who reads nothing else."""
-    return f"{_what(plan)} {_for_how_much(plan)}; {proof_clause(plan)}, checked independently."
+    return (
+        f"{_what(plan)} {_for_how_much(plan)}{_gives_way(plan)}; {proof_clause(plan)}, "
+        "checked independently."
+    )
+
+
+def _gives_way(plan: Plan) -> str:
+    """Who is not served by that, so that nobody takes the sum for the price of everything."""
+    if plan.shortage is None:
+        return ""
+    counts = Counter(job.outcome for job in plan.shortage.jobs)
+    parts = []
+    for outcome in ("dropped", "delayed"):
+        if count := counts[outcome]:
+            parts.append(f"{count_of(count, 'job')} {'is' if count == 1 else 'are'} {outcome}")
+    return f"; {listed(parts)}, as not everything fits"
 
 
 def proof_clause(plan: Plan) -> str:
@@ -52,7 +68,8 @@ def _what(plan: Plan) -> str:
     rented = [line for line in plan.acquisitions if line.kind == "rent"]
     reserved = [line for line in plan.acquisitions if line.kind == "reserve"]
     if not plan.acquisitions:
-        return "Buy and rent nothing: the owned fleet runs every job"
+        which = "every job" if plan.shortage is None else "what is kept"
+        return f"Buy and rent nothing: the owned fleet runs {which}"
     parts = []
     if bought:
         parts.append(f"buy {_named([_buy(lines) for lines in _by_machine(bought)])}")

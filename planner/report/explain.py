@@ -19,6 +19,7 @@ from planner.report.format import (
 )
 from planner.report.parts import parts_held, taken, weeks_held
 from planner.report.peak import peak_blocks
+from planner.report.shortage import outcome_of
 from planner.report.sums import Sums
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def explanation_document(told: Explanation) -> Document:
         Heading(job.name, 1),
         Paragraph(f"{told.sizing.summary}.{_origin(told)}"),
         Paragraph(_answer(told), tone="strong"),
+        *_gives_way(told),
     ]
     if told.places:
         blocks += [Heading("Where it runs"), _where(told)]
@@ -94,6 +96,8 @@ def _answer(told: Explanation) -> str:
         for quarter, count in zip(told.quarters, told.job.units, strict=True)
         if count
     )
+    if told.shortage and told.shortage.outcome == "dropped":
+        return outcome_of(told.shortage, told.job.name)
     if not told.chosen:
         return "It has no unit in any quarter, so nothing is planned for it."
     kept = dict(told.job.ways)
@@ -109,6 +113,19 @@ def _answer(told: Explanation) -> str:
         f"{whose} on {runs_on}. Units: {units}. "
         f"Price tag over the horizon: {money(told.tag_cents)}."
     )
+
+
+def _gives_way(told: Explanation) -> Iterator[Block]:
+    """Why it is dropped or delayed, and what would keep it as asked."""
+    short = told.shortage
+    if short is None:
+        return
+    if short.outcome == "delayed":
+        yield Paragraph(outcome_of(short, told.job.name))
+    yield Paragraph(f"As asked, beside all that is kept: {short.cause}.")
+    if short.remedies:
+        yield Paragraph("Each of these would keep it as asked:")
+        yield Bullets(short.remedies)
 
 
 def _replicas(candidate: Candidate) -> str:

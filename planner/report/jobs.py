@@ -67,11 +67,18 @@ def _by_load(plan: Plan, jobs: Sequence[PlannedJob]) -> str:
     return meaning if several else ""
 
 
+def _dropped(plan: Plan) -> set[str | None]:
+    jobs = plan.shortage.jobs if plan.shortage else ()
+    short = [job for job in jobs if job.outcome == "dropped"]
+    return {name for job in short for name in (job.name, job.deployment)}
+
+
 def _job_rows(plan: Plan, job: PlannedJob) -> list[tuple[str, ...]]:
     candidates = {c.way: c for c in plan.sizings[job.sizing].candidates}
     head = (job.name, range_of(job.units))
     if not job.ways:
-        return [(*head, "no unit in any quarter", "", "", dollars(job.tag_cents))]
+        why = "dropped" if job.name in _dropped(plan) else "no unit in any quarter"
+        return [(*head, why, "", "", dollars(job.tag_cents))]
     rows: list[tuple[str, ...]] = []
     for place, (way, units) in enumerate(job.ways):
         first = place == 0

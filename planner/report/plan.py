@@ -13,6 +13,7 @@ from planner.report.money import acquisitions_section, costs_section
 from planner.report.nodemap import node_map
 from planner.report.notes import notes_section
 from planner.report.proof import proof_section, rules_section
+from planner.report.shortage import shortage_section
 from planner.report.sites import sites_section
 from planner.report.teams import teams_section
 from planner.report.usage import usage_section
@@ -49,6 +50,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
     sections: tuple[tuple[str, tuple[Block, ...]], ...] = (
         ("Changes to the scenario", changes_section(plan.changes)),
         ("Warnings", notes_section(plan.warnings, detail.notes, "warning", whole=detail.whole)),
+        ("Dropped and delayed jobs", shortage_section(plan)),
         ("Purchases and rents", acquisitions_section(plan, sources=detail.whole)),
         ("Node map", node_map(plan, detail.map_lines)),
         ("Jobs", jobs_section(plan, detail.jobs)),

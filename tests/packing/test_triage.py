@@ -18,6 +18,7 @@ from planner.packing.triage import Level, triage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from planner.packing.problem import Demand
     from planner.packing.triage import Triage
 
     Delays = dict[str, int | None]
@@ -59,23 +60,22 @@ def dropped_and_delayed(claims: list[Claim], delays: Delays) -> tuple[list[int],
     return found
 
 
+def every(claims: list[Claim]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], Delays]]:
+    for delays in ways(claims):
+        dropped, delayed = dropped_and_delayed(claims, delays)
+        yield tuple(dropped), tuple(delayed), delays
+
+
 @pytest.fixture(scope="module")
 def best(least_cost) -> Callable[[Problem, list[Claim]], Order | None]:
     """By trying everything: (dropped, delayed, least cost); None where nothing helps."""
 
     def found(problem: Problem, claims: list[Claim]) -> Order | None:
-        ranked = sorted(
-            (
-                (*map(tuple, dropped_and_delayed(claims, delays)), tuple(delays.items()))
-                for delays in ways(claims)
-            ),
-            key=lambda way: way[:2],
-        )
         least: Order | None = None
-        for dropped, delayed, delays in ranked:
+        for dropped, delayed, delays in sorted(every(claims), key=lambda way: way[:2]):
             if least is not None and (dropped, delayed) > least[:2]:
                 break
-            cost = least_cost(running(problem, claims, dict(delays)))
+            cost = least_cost(running(problem, claims, delays))
             if cost is not None and (least is None or cost < least[2]):
                 least = dropped, delayed, cost
         return least
@@ -197,7 +197,8 @@ def drawn(rng: random.Random, build) -> tuple[Problem, list[Claim]]:
         build.buy(*bought, pool=0, maximum=1),
         build.rent(*(300 + 50 * q for q in range(quarters)), pool=1, maximum=rng.choice((1, 2))),
     ]
-    demands, claims = [], []
+    demands: list[Demand] = []
+    claims: list[Claim] = []
     for number in range(rng.randrange(3, 6)):
         asked = [(gpu, rng.choice((2, 4, 5, 8)), 0, 0) for gpu in rng.choice(("a", "b", "ab"))]
         active = sorted(rng.sample(range(quarters), rng.randrange(1, quarters + 1)))
@@ -234,7 +235,7 @@ def limited(problem: Problem, rng: random.Random) -> Problem:
     return problem
 
 
-@pytest.mark.parametrize("batch", range(8))
+@pytest.mark.parametrize("batch", range(6))
 def test_triage_agrees_with_trying_every_way(batch, build, best):
     seen: Counter[str] = Counter()
     for seed in range(batch * 10, batch * 10 + 10):

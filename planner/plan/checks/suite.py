@@ -15,6 +15,7 @@ from planner.plan.checks import (
     placement,
     proof,
     sharing,
+    shortage,
     sites,
     teams,
 )
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["check"]
 
 _STAGES: tuple[tuple[Check, ...], ...] = (
-    nodes.FIRST,
+    (*nodes.FIRST, *shortage.FIRST),
     (*nodes.CHECKS, *gpus.FIRST),
     (
         *placement.CHECKS,
         *gpus.CHECKS,
         *sharing.CHECKS,
+        *shortage.CHECKS,
         *sites.CHECKS,
         *figures.CHECKS,
         *money.CHECKS,

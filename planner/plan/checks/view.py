@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from planner.inputs.quarter import Quarter
     from planner.inputs.settled import Inputs, PriceLevel, SettledOffer
     from planner.plan.plan import Node, Occupant, Plan, PlannedJob
+    from planner.plan.shortage import ShortJob
     from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = ["Check", "Piece", "View", "at_once", "differences", "on_average"]
@@ -41,8 +42,29 @@ class View:
     """Inputs, the sizing made from them again, and the plan in question."""
 
     inputs: Inputs
-    jobs: tuple[SizedJob, ...]
+    asked: tuple[SizedJob, ...]
+    """All jobs, as the scenario asks for them."""
     plan: Plan
+
+    @cached_property
+    def short(self) -> dict[str, ShortJob]:
+        """Jobs that the plan says to drop or delay, by name, with their deployments."""
+        jobs = self.plan.shortage.jobs if self.plan.shortage else ()
+        names = ((name, job) for job in jobs for name in (job.name, job.deployment))
+        return {name: job for name, job in names if name is not None}
+
+    @cached_property
+    def jobs(self) -> tuple[SizedJob, ...]:
+        """All jobs as they must be placed: what is dropped not at all, what is delayed later."""
+        return tuple(self._due(job) for job in self.asked)
+
+    def _due(self, job: SizedJob) -> SizedJob:
+        short = self.short.get(job.name)
+        if short is None:
+            return job
+        delay = len(job.units) if short.outcome == "dropped" else short.delay_quarters
+        units = ((0,) * delay + job.units)[: len(job.units)]
+        return job.model_copy(update={"units": units})
 
     @cached_property
     def quarters(self) -> tuple[Quarter, ...]:

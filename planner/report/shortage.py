@@ -1,0 +1,97 @@
+"""Which jobs are dropped or delayed, in whose favour, and what would keep each as asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.report.document import Block, Bullets, Column, Heading, Paragraph, Table
+from planner.report.format import count_of, money, range_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.plan.plan import Plan
+    from planner.plan.shortage import Shortage, ShortJob
+
+__all__ = ["outcome_of", "shortage_section"]
+
+_ORDER = (
+    "Not everything fits. As few jobs as can be are dropped, and then as few as can be delayed, "
+    "the highest priority first; among equals, what costs the least is kept. A job is kept whole "
+    "or not at all, with the deployment derived from it."
+)
+
+
+def shortage_section(plan: Plan) -> tuple[Block, ...]:
+    """By priority, then job by job; nothing where every job is kept as asked."""
+    shortage = plan.shortage
+    if shortage is None:
+        return ()
+    return (
+        Paragraph(_ORDER, tone="faint"),
+        _by_priority(shortage),
+        *_unproved(plan, shortage),
+        *(block for job in shortage.jobs for block in _job(job)),
+    )
+
+
+def _by_priority(shortage: Shortage) -> Table:
+    return Table(
+        (
+            Column("Priority", "right"),
+            Column("Jobs", "right"),
+            Column("Kept as asked", "right"),
+            Column("Delayed", "right"),
+            Column("Dropped", "right"),
+            Column("Proved"),
+        ),
+        tuple(
+            (
+                str(use.priority),
+                f"{use.jobs:,}",
+                f"{use.jobs - use.delayed - use.dropped:,}",
+                f"{use.delayed:,}",
+                f"{use.dropped:,}",
+                "yes" if use.proved else "NO",
+            )
+            for use in shortage.priorities
+        ),
+    )
+
+
+def _unproved(plan: Plan, shortage: Shortage) -> Iterator[Block]:
+    if not all(use.proved for use in shortage.priorities):
+        yield Paragraph(
+            "Where it says NO, a limit of time was hit: fewer jobs might have to give way.",
+            tone="warning",
+        )
+    elif not shortage.proves(plan.proof.cost_cents, plan.proof.asked_gap):
+        off = money(plan.proof.cost_cents - shortage.bound_cents)
+        yield Paragraph(
+            f"Dropping others of the same priorities might be cheaper, by at most {off}.",
+            tone="warning",
+        )
+
+
+def _job(job: ShortJob) -> Iterator[Block]:
+    yield Heading(f"{job.name}: {_how(job)}", 3)
+    also = f" {job.deployment}, derived from it, with it." if job.deployment else ""
+    yield Paragraph(
+        f"Priority {job.priority}, {range_of(job.asked)} units a quarter.{also} "
+        f"As asked, beside all that is kept: {job.cause}."
+    )
+    if job.remedies:
+        yield Paragraph("Each of these would keep it as asked:")
+        yield Bullets(job.remedies)
+
+
+def _how(job: ShortJob) -> str:
+    if job.outcome == "dropped":
+        return "dropped"
+    return f"delayed by {count_of(job.delay_quarters, 'quarter')}"
+
+
+def outcome_of(job: ShortJob, name: str) -> str:
+    """What became of a job, or of the deployment derived from it, in a sentence."""
+    whose = "It is" if name == job.name else f"With {job.name}, from which it is derived, it is"
+    return f"{whose} {_how(job)}: not everything fits, and its priority is {job.priority}."

@@ -1,0 +1,320 @@
+"""Where not everything fits: who gives way, what is told of them, and what the check notices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from planner.errors import CheckError, InfeasibleError
+from planner.inputs.load import load_inputs
+from planner.plan.checks.suite import check
+from planner.plan.explain import explain
+from planner.plan.make import make_plan
+from planner.plan.shortage import PriorityUse
+from planner.plan.store import dumps, loads
+from planner.plan.verify import verify
+from planner.report.ask import ask_sentence
+from planner.report.explain import explanation_document
+from planner.report.markdown import draw
+from planner.report.plan import FULL, plan_document
+from planner.sizing import Sizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from planner.inputs.settled import Inputs
+    from planner.plan.plan import Plan
+    from planner.plan.shortage import Shortage, ShortJob
+
+SERVER = {"node_type": "xe9680-h100", "count": 1}
+BUY = {
+    "node_type": "xe9680-h100",
+    "kind": "buy",
+    "price_usd": 300_000,
+    "quote": "a",
+    "lead_time_weeks": 14,
+}
+
+
+def job(gpus: int, **changes: Any) -> dict[str, Any]:
+    return {"fixed": {"gpus": gpus}, **changes}
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[..., Inputs]:
+    """A scenario of three quarters with one owned server of 8 GPUs, in which jobs may give way."""
+
+    def inputs(jobs: dict[str, Any], **changes: Any) -> Inputs:
+        scenario = {
+            "format": 1,
+            "name": "shortage",
+            "horizon": {"first_quarter": "2027Q1", "quarters": 3, "as_of": "2026-11-21"},
+            "fleet": {"own": SERVER},
+            "finance": {"support_share_per_year": 0, "energy_usd_per_kwh": 0},
+            "policies": {"shortage": "drop"},
+            "jobs": jobs,
+            **changes,
+        }
+        path = tmp_path / "scenario.yaml"
+        path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
+        return load_inputs(path)
+
+    return inputs
+
+
+def shortage_of(plan: Plan) -> Shortage:
+    assert plan.shortage is not None
+    return plan.shortage
+
+
+def short(plan: Plan, name: str) -> ShortJob:
+    (found,) = (one for one in shortage_of(plan).jobs if one.name == name)
+    return found
+
+
+def test_where_everything_fits_nothing_is_said_of_shortage(read):
+    plan = make_plan(read({"a": job(8, priority="low")}))
+    assert plan.shortage is None
+    assert "Dropped and delayed jobs" not in draw(plan_document(plan, FULL))
+
+
+def test_by_default_a_shortage_is_refused(read):
+    with pytest.raises(InfeasibleError):
+        make_plan(read({"a": job(8), "b": job(1, priority="low")}, policies={}))
+
+
+def test_the_less_important_job_is_dropped_with_what_would_keep_it(read):
+    plan = make_plan(read({"a": job(8, priority="high"), "b": job(4)}))
+    assert plan.proof.status == "proved"
+    assert shortage_of(plan).priorities == (
+        PriorityUse(priority=75, jobs=1, dropped=0, delayed=0, proved=True),
+        PriorityUse(priority=50, jobs=1, dropped=1, delayed=0, proved=True),
+    )
+    told = short(plan, "b")
+    assert told.outcome == "dropped"
+    assert told.asked == (1, 1, 1)
+    assert told.cause == "in 2027Q1 at least 4 GPUs more are needed than can be in service"
+    assert told.remedies == ("1 node more of xe9680-h100@main, in service from 2027Q1, would do",)
+    assert [one.units for one in plan.jobs] == [(1, 1, 1), (0, 0, 0)]
+
+
+def test_a_job_waits_for_the_server_that_is_bought(read):
+    jobs = {
+        "now": job(8, required=True),
+        "later": job(8, quarters="2027Q1", may_slip_quarters=2, required=True),
+    }
+    plan = make_plan(read(jobs, offers={"buy": BUY}))
+    told = short(plan, "later")
+    assert (told.outcome, told.delay_quarters) in {("delayed", 1), ("delayed", 2)}
+    (waits,) = (one for one in plan.jobs if one.name == "later")
+    assert waits.units.index(1) == told.delay_quarters
+    assert sum(waits.units) == 1
+
+
+def test_a_budget_drops_what_it_does_not_pay_for_and_names_the_raise(read):
+    jobs = {"a": job(8, priority=90), "b": job(8, priority=10, quarters="2027Q2..2027Q3")}
+    plan = make_plan(read(jobs, offers={"buy": BUY}, budget={"capex_usd": 250_000}))
+    told = short(plan, "b")
+    assert "capex in total is $250,000, at least $300,000 are needed" in told.cause
+    assert told.remedies == ("raise capex in total by $50,000, to $300,000",)
+
+
+def test_power_drops_what_it_does_not_feed_and_names_the_rise(read):
+    jobs = {"a": job(8, priority=90), "b": job(8, priority=10, quarters="2027Q2..2027Q3")}
+    plan = make_plan(read(jobs, offers={"buy": BUY}, sites={"main": {"power_kw": 15}}))
+    (remedy,) = (one for one in short(plan, "b").remedies if "power" in one)
+    assert remedy == "5.4 kW more of power at main, 20.4 kW in all would do"
+
+
+def test_a_tuning_job_and_its_deployment_give_way_together(read):
+    tuning = {"model": "llama-3.1-8b", "method": "lora", "deploy": {"replicas": 8}}
+    jobs = {
+        "a": job(1, priority="high"),
+        "tuner": {"tune": tuning, "quarters": "2027Q1"},
+    }
+    plan = make_plan(read(jobs))
+    assert short(plan, "tuner").deployment == "tuner-serving"
+    assert {one.name: one.units for one in plan.jobs} == {
+        "a": (1, 1, 1),
+        "tuner": (0, 0, 0),
+        "tuner-serving": (0, 0, 0),
+    }
+    told = draw(explanation_document(explain(plan, "tuner-serving")))
+    assert "With tuner, from which it is derived, it is dropped" in told
+
+
+def test_required_jobs_that_do_not_fit_are_refused_and_named(read):
+    jobs = {"a": job(8, required=True), "b": job(4, required=True), "c": job(1)}
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(read(jobs))
+    assert "all jobs but the required ones are left out here: a, b" in caught.value.reasons
+    assert "4 GPUs more" in caught.value.headline
+
+
+def test_a_job_that_nothing_in_play_can_run_is_dropped_unless_it_is_required(read):
+    jobs = {"a": job(8), "huge": job(13)}
+    plan = make_plan(read(jobs))
+    assert short(plan, "huge").cause == "no GPU type in play can run it"
+    assert short(plan, "huge").remedies
+    jobs["huge"]["required"] = True
+    with pytest.raises(InfeasibleError, match="huge"):
+        make_plan(read(jobs))
+
+
+def test_the_report_and_the_ask_name_who_gives_way(read):
+    plan = make_plan(read({"a": job(8, priority="high"), "b": job(4), "c": job(2)}))
+    assert "2 jobs are dropped, as not everything fits" in ask_sentence(plan)
+    assert "the owned fleet runs what is kept" in ask_sentence(plan)
+    page = draw(plan_document(plan, FULL))
+    assert "## Dropped and delayed jobs" in page
+    assert "### b: dropped" in page
+    told = draw(explanation_document(explain(plan, "b")))
+    assert "It is dropped: not everything fits, and its priority is 50." in told
+    assert "Each of these would keep it as asked" in told
+
+
+def test_a_plan_with_a_shortage_survives_its_file(read):
+    inputs = read({"a": job(8, priority="high"), "b": job(4)})
+    plan = make_plan(inputs)
+    again = loads(dumps(plan), "plan.json")
+    assert again == plan
+    assert dumps(make_plan(inputs)) == dumps(plan)
+    assert verify(inputs, again) == plan.proof.checks
+    assert any("1 job dropped" in line for line in plan.proof.checks)
+
+
+def changed(model: Any, **changes: Any) -> Any:
+    return model.model_copy(update=changes)
+
+
+def with_short(plan: Plan, **changes: Any) -> Plan:
+    """The plan with other words about the first job that gives way."""
+    first, *others = shortage_of(plan).jobs
+    jobs = (changed(first, **changes), *others)
+    short_of = shortage_of(plan).model_copy(update={"jobs": jobs})
+    return plan.model_copy(update={"shortage": short_of})
+
+
+def with_priority(plan: Plan, **changes: Any) -> Plan:
+    first, *others = shortage_of(plan).priorities
+    uses = (changed(first, **changes), *others)
+    short_of = shortage_of(plan).model_copy(update={"priorities": uses})
+    return plan.model_copy(update={"shortage": short_of})
+
+
+BROKEN = [
+    (
+        "a delay is longer than the job may slip",
+        lambda p: with_short(p, delay_quarters=3),
+        "it may slip by 1",
+    ),
+    (
+        "a delay is shorter than that of the placement",
+        lambda p: with_short(p, outcome="dropped", delay_quarters=0),
+        "job waits is required, but dropped",
+    ),
+    ("another priority is told", lambda p: with_short(p, priority=51), "its priority is 51"),
+    ("another demand is told", lambda p: with_short(p, asked=(9, 9, 9)), "units asked for"),
+    (
+        "another deployment is told",
+        lambda p: with_short(p, deployment="waits-serving"),
+        "its deployment",
+    ),
+    ("a job is told that there is not", lambda p: with_short(p, name="none"), "has none such"),
+    (
+        "a job is told twice",
+        lambda p: changed(p, shortage=changed(p.shortage, jobs=p.shortage.jobs * 2)),
+        "dropped or delayed 2 times",
+    ),
+    (
+        "nothing is told of those who give way",
+        lambda p: changed(p, shortage=None),
+        "is not placed",
+    ),
+    ("too few are counted", lambda p: with_priority(p, delayed=0), "(priority, jobs, dropped"),
+    (
+        "it is called proved where a step is not",
+        lambda p: with_priority(p, proved=False),
+        "not that nobody gives way without need",
+    ),
+    (
+        "it is called proved where equals might be cheaper",
+        lambda p: changed(
+            p,
+            proof=changed(p.proof, asked_gap=0.0),
+            shortage=changed(p.shortage, bound_cents=p.proof.cost_cents - 1),
+        ),
+        "not that nobody gives way without need",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory) -> tuple[Plan, Callable[[Plan], tuple[str, ...]]]:
+    """A plan in which a required job waits and another is dropped, and the check against it."""
+    path = tmp_path_factory.mktemp("shortage") / "scenario.yaml"
+    scenario = {
+        "format": 1,
+        "name": "shortage",
+        "horizon": {"first_quarter": "2027Q1", "quarters": 3, "as_of": "2026-11-21"},
+        "fleet": {"own": SERVER},
+        "policies": {"shortage": "drop"},
+        "jobs": {
+            "runs": job(8, quarters="2027Q1", priority=80),
+            "waits": job(8, quarters="2027Q1", may_slip_quarters=1, required=True, priority=90),
+            "dropped": job(8, quarters="2027Q1..2027Q2", priority=10),
+        },
+    }
+    path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
+    inputs = load_inputs(path)
+    sizer = Sizer(
+        inputs.catalog,
+        inputs.rules,
+        inputs.settings,
+        inputs.scenario.policies,
+        inputs.gpu_types_in_play,
+    )
+    jobs = sizer.portfolio(inputs.scenario)
+    return make_plan(inputs), lambda plan: check(inputs, jobs, plan)
+
+
+def test_the_plan_that_is_broken_below_is_right_before(judge):
+    plan, checked = judge
+    assert checked(plan)
+    outcomes = {one.name: one.outcome for one in shortage_of(plan).jobs}
+    assert outcomes == {"waits": "delayed", "dropped": "dropped"}
+
+
+@pytest.mark.parametrize(("what", "spoil", "noticed"), BROKEN, ids=[one[0] for one in BROKEN])
+def test_the_check_notices_when(judge, what, spoil, noticed):
+    plan, checked = judge
+    with pytest.raises(CheckError) as caught:
+        checked(spoil(plan))
+    assert any(noticed in violation for violation in caught.value.violations), what
+
+
+def test_the_check_notices_a_less_important_job_in_the_place_of_one_like_it(read):
+    """The plan drops `b` rightly where it is the less important, and wrongly once it is not."""
+    plan = make_plan(read({"a": job(8, priority=60), "b": job(8, priority=40)}))
+    other = read({"a": job(8, priority=60), "b": job(8, priority=61)})
+    first, *_ = shortage_of(plan).jobs
+    uses = tuple(
+        PriorityUse(priority=rank, jobs=1, dropped=dropped, delayed=0, proved=True)
+        for rank, dropped in ((61, 1), (60, 0))
+    )
+    told = changed(plan.shortage, jobs=(changed(first, priority=61),), priorities=uses)
+    with pytest.raises(CheckError, match="which asks for the same, is kept"):
+        verify(other, changed(plan, shortage=told))
+
+
+def test_the_check_notices_a_job_that_would_fit_free_gpus(read):
+    """`b` is dropped from a plan that has room for it."""
+    inputs = read({"a": job(4, priority=60), "b": job(4, priority=40)})
+    full = make_plan(read({"a": job(4, priority=60), "b": job(8, priority=40)}))
+    told = changed(shortage_of(full).jobs[0], asked=(1, 1, 1))
+    spoiled = changed(full, shortage=changed(full.shortage, jobs=(told,)))
+    with pytest.raises(CheckError, match="would fit GPUs that are free"):
+        verify(inputs, spoiled)
