@@ -137,9 +137,14 @@ def _fit(view: View, parts: list[SizedJob]) -> bool:
 
 
 def _free(view: View, quarter: int) -> list[tuple[Node, list[int]]]:
-    """Nodes in use with their free GPUs, cores and MB; empty ones may have to stay empty."""
+    """Nodes in use with their free GPUs, cores and MB; empty ones may have to stay empty.
+
+    Nodes with GPUs in parts are left out: whole GPUs may not be allowed beside them.
+    """
     found = []
     for use in view.plan.placements[quarter]:
+        if any(occupant.part for occupant in use.occupants):
+            continue
         node = view.nodes[use.node]
         held = {gpu for occupant in use.occupants for gpu in occupant.gpus}
         cpus = node.cpus - sum(occupant.cpus for occupant in use.occupants)
