@@ -123,14 +123,18 @@ def _proved(shortage: Shortage, priority: int) -> bool:
 def _fit(view: View, parts: list[SizedJob]) -> bool:
     """Whether first-fit finds each unit a place, quarter by quarter, on one GPU type each.
 
-    Where quotas or reserves might stand against it, it is not asked.
+    Where quotas or reserves might stand against it, it is not asked; nor of parts of GPUs.
     """
     kept_free = view.inputs.scenario.policies.growth_reserve
     if any(job.team in view.inputs.scenario.teams for job in parts):
         return False
     free = [_free(view, quarter) for quarter in range(len(view.labels))]
     for job in parts:
-        candidates = [one for one in job.sizing.candidates if one.gpu_type not in kept_free]
+        candidates = [
+            one
+            for one in job.sizing.candidates
+            if one.gpu_type not in kept_free and not one.partition and not one.shared_mb
+        ]
         if not any(_placed(free, job, candidate) for candidate in candidates):
             return False
     return True
