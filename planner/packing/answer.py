@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from planner.packing.counts import CENTS_PER_UNIT
 from planner.packing.limits import all_racked
-from planner.packing.problem import Layout, Member, PriceTag, Solution, Status
+from planner.packing.parts import starts
+from planner.packing.problem import Bundle, Layout, Member, PriceTag, Solution, Status
 from planner.packing.program import Program
 from planner.packing.solver import solve_linear
 from planner.packing.timetable import bundled
@@ -16,9 +17,10 @@ from planner.packing.timetable import bundled
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from planner.packing.bundles import Held
     from planner.packing.counts import Counts
-    from planner.packing.greedy import Pattern
-    from planner.packing.problem import Bundle, Problem, Shape
+    from planner.packing.cutting import Packed
+    from planner.packing.problem import Pool, Problem, Shape
     from planner.packing.program import Variable
     from planner.packing.search import Found
     from planner.packing.solver import Duals
@@ -90,33 +92,50 @@ def _layouts(found: Found, pool: int, quarter: int) -> tuple[Layout, ...]:
         if (span := kind.nodes_taken(shape))
         for part, units in queue.items()
     ]
-    packed: Counter[tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]] = Counter()
-    for pattern, times in found.packings[pool, quarter].patterns:
+    packed = found.packings[pool, quarter]
+    nodes: Counter[tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]] = Counter()
+    for number, (_, times) in enumerate(packed.patterns):
         for _ in range(times):
-            packed[_node(found, pool, pattern, waiting)] += 1
+            nodes[_node(found, pool, packed, number, waiting)] += 1
     shared = [
-        Layout(parts, count, bundles=bundles) for (parts, bundles), count in sorted(packed.items())
+        Layout(parts, count, bundles=bundles) for (parts, bundles), count in sorted(nodes.items())
     ]
     return (*layouts, *shared)
 
 
 def _node(
-    found: Found, pool: int, pattern: Pattern, waiting: dict[Shape, Counter[Part]]
+    found: Found, pool: int, packed: Packed, number: int, waiting: dict[Shape, Counter[Part]]
 ) -> tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]:
     """What one node holds: always-on pieces that are waiting, and bundles of those that are not."""
     held: Counter[Part] = Counter()
     members: list[tuple[Member, int]] = []
+    opened: list[Bundle] = []
+    kind, (pattern, _) = found.counts.problem.pools[pool], packed.patterns[number]
+    known = packed.timetables
+    timetable = known[number] if known else found.stocks[pool].timetable(pattern)
     for index, units in pattern:
+        if index < 0:
+            gpu = packed.bundles[-1 - index]
+            opened += [_opened(kind, gpu, waiting) for _ in range(units)]
+            continue
         shape = found.shapes[pool][index]
         taken = _take(waiting[shape], units)
         if not shape.bundles:
             held.update(taken)
             continue
-        starts = (run for run in found.stocks[pool].timetable(pattern) if run[0] == index)
-        for part, (_, week, gpu) in zip(taken.elements(), starts, strict=True):
-            members.append((Member(*part, week, gpu, 0), shape.gpus))
+        runs = (run for run in timetable if run[0] == index)
+        for part, (_, week, first) in zip(taken.elements(), runs, strict=True):
+            members.append((Member(*part, week, first, 0), shape.gpus))
     parts = tuple((*part, units) for part, units in sorted(held.items()))
-    return parts, bundled(members)
+    return parts, tuple(sorted([*bundled(members), *opened]))
+
+
+def _opened(pool: Pool, gpu: Held, waiting: dict[Shape, Counter[Part]]) -> Bundle:
+    """One GPU with the pieces that share it, side by side all quarter."""
+    slots = starts(pool, [shape.part.profile for shape in gpu])
+    taken = [next(iter(_take(waiting[shape], 1))) for shape in gpu]
+    members = [Member(*unit, 0, 0, slot) for unit, slot in zip(taken, slots, strict=True)]
+    return Bundle(1, tuple(sorted(members)))
 
 
 def _take(queue: Counter[Part], units: int) -> Counter[Part]:

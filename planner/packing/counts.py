@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 
 from planner.packing.dual import ORDERS, dual_feasible
 from planner.packing.limits import add_limits, add_reserves
+from planner.packing.parts import OPENED, fillings
+from planner.packing.problem import WHOLE
 from planner.packing.procure import state_procurement
 from planner.packing.program import Program
 from planner.packing.quotas import add_quotas
 from planner.packing.weeks import moments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from planner.packing.cutting import Cut
     from planner.packing.problem import Pool, Problem, Shape
@@ -44,6 +46,8 @@ class Usage:
     quarter: int
     shape: Shape
     terms: tuple[tuple[int, float], ...]
+    span: int
+    """Whole nodes that a piece takes; 0: it shares one."""
 
     def units(self, values: Mapping[int, float] | tuple[float, ...]) -> float:
         """Pieces in a solution."""
@@ -68,6 +72,8 @@ class Counts:
     """(pool, quarter) -> variable: nodes that may run units, where spare nodes are asked for."""
     splits: set[int]
     """Variables that split pieces of a GPU type over its pools."""
+    opened: dict[tuple[int, int], Usage]
+    """(pool, quarter) -> GPUs that pieces take parts of, counted like pieces of `OPENED`."""
     room_rows: dict[int, tuple[int, int]]
     """Rows of cores, of memory and of cuts -> (pool, quarter): where room makes layouts easier."""
     demand_rows: list[int]
@@ -86,7 +92,14 @@ class Counts:
     @cached_property
     def unit_variables(self) -> frozenset[int]:
         """Variables that count units; relaxing them leaves the node counts integer."""
-        return frozenset(self.choice.values()) | self.splits
+        opened = (index for usage in self.opened.values() for index, _ in usage.terms)
+        return frozenset(self.choice.values()) | self.splits | frozenset(opened)
+
+    def on_nodes(self, pool: int, quarter: int) -> list[Usage]:
+        """What is laid out on the nodes of a pool: its pieces, and opened GPUs for their parts."""
+        whole = [usage for usage in self.usages[pool, quarter] if usage.shape.part == WHOLE]
+        opened = self.opened.get((pool, quarter))
+        return [*whole, opened] if opened else whole
 
     def nodes(self, pool: int, quarter: int, values: tuple[float, ...]) -> float:
         """Nodes that may run units in a solution."""
@@ -103,12 +116,26 @@ class Counts:
 
     def shared_nodes(self, pool: int, quarter: int, values: tuple[float, ...]) -> float:
         """Nodes left in a solution for units that may share one."""
-        kind = self.problem.pools[pool]
-        taken = (
-            (kind.nodes_taken(usage.shape) or 0) * usage.units(values)
-            for usage in self.usages[pool, quarter]
-        )
+        taken = (usage.span * usage.units(values) for usage in self.usages[pool, quarter])
         return self.nodes(pool, quarter, values) - sum(taken)
+
+    def parts(self, pool: int, quarter: int, values: tuple[float, ...]) -> dict[Shape, int]:
+        """Pieces that take parts of GPUs in a solution, by shape."""
+        return {
+            usage.shape: number
+            for usage in self.usages[pool, quarter]
+            if usage.shape.part != WHOLE and (number := round(usage.units(values)))
+        }
+
+    def with_opened(
+        self, values: tuple[float, ...], opened: Mapping[tuple[int, int], int]
+    ) -> tuple[float, ...]:
+        """A solution in which so many GPUs are opened, as they were laid out."""
+        changed = list(values)
+        for key, usage in self.opened.items():
+            for number, (index, _) in enumerate(usage.terms):
+                changed[index] = 0.0 if number else float(opened[key])
+        return tuple(changed)
 
     def capacity_row(self, name: str, pool: int, quarter: int, load: Terms) -> int:
         """`load <= usable nodes` of a pool in a quarter."""
@@ -125,15 +152,14 @@ class Counts:
     def add_cut(self, pool: Pool, cut: Cut, shapes: tuple[Shape, ...]) -> None:
         """State a cut for every pool of the same kind of node, in every quarter."""
         weight = dict(zip(shapes, cut.weights, strict=True))
-        for (number, quarter), usages in self.usages.items():
+        for number, quarter in self.usages:
             other = self.problem.pools[number]
             if (other.gpu_type, other.node) != (pool.gpu_type, pool.node):
                 continue
             load: Terms = defaultdict(float)
-            for usage in usages:
-                span = other.nodes_taken(usage.shape) or 0
+            for usage in self.on_nodes(number, quarter):
                 for index, factor in usage.terms:
-                    load[index] += factor * (span or weight.get(usage.shape, 0.0))
+                    load[index] += factor * (usage.span or weight.get(usage.shape, 0.0))
             if any(load.values()):
                 row = self.capacity_row("cutting", number, quarter, load)
                 self.room_rows[row] = (number, quarter)
@@ -142,18 +168,20 @@ class Counts:
 def build_counts(problem: Problem) -> Counts:
     """State the counting program of a problem."""
     program = Program()
-    counts = Counts(problem, program, {}, {}, {}, {}, {}, set(), {}, [], {})
+    counts = Counts(problem, program, {}, {}, {}, {}, {}, set(), {}, {}, [], {})
     _choices(counts)
     _acquisitions(counts)
     add_limits(counts)
     add_quotas(counts)
     _usages(counts)
+    _opened(counts)
     _spares(counts)
     add_reserves(counts)
-    for usages in counts.usages.values():
-        weeks = moments(counts, usages)
+    for key, usages in counts.usages.items():
+        opened = counts.opened.get(key)
+        weeks = moments(counts, [*usages, *([opened] if opened else [])])
         for at_once in weeks:
-            _capacity(counts, at_once, in_weeks=len(weeks) > 1)
+            _capacity(counts, key, at_once, in_weeks=len(weeks) > 1)
     return counts
 
 
@@ -215,7 +243,8 @@ def _usages(counts: Counts) -> None:
             if _runs(pool, gpu_type, shape)
         ]
         for pool, share in _split(counts, pools, quarter, terms):
-            usage = Usage(pool, quarter, shape, tuple(sorted(share.items())))
+            span = counts.problem.pools[pool].nodes_taken(shape) or 0
+            usage = Usage(pool, quarter, shape, tuple(sorted(share.items())), span)
             counts.usages.setdefault((pool, quarter), []).append(usage)
 
 
@@ -234,6 +263,43 @@ def _split(
     counts.program.row(f"split[{quarter}]", balance, "==", 0.0)
 
 
+def _opened(counts: Counts) -> None:
+    """GPUs that parts are taken of, by what one holds: rows `parts` and `shared`."""
+    for (pool, quarter), usages in counts.usages.items():
+        sharing = [usage for usage in usages if usage.shape.part != WHOLE]
+        if not sharing:
+            continue
+        kind = counts.problem.pools[pool]
+        parts = sorted({usage.shape.part for usage in sharing})
+        place = f"[{pool},{quarter}]"
+        fills = fillings(kind, parts)
+        opened = {
+            fill: counts.program.variable(f"opened{place}", integer=True) for fill in fills.holds
+        }
+        for alike, members in fills.kinds.items():
+            load: Terms = defaultdict(float)
+            for fill, index in opened.items():
+                load[index] -= dict(fill).get(alike, 0)
+            _add(load, ((usage, 1.0) for usage in sharing if usage.shape.part in members))
+            counts.program.row(f"parts{place}", load, "<=", 0.0)
+        if kind.shared_mb:
+            load = defaultdict(float)
+            for fill, index in opened.items():
+                load[index] -= float(not any(part.profile for part, _ in fill))
+            shares = ((usage, usage.shape.part.memory_mb / kind.shared_mb) for usage in sharing)
+            _add(load, shares)
+            counts.program.row(f"shared{place}", load, "<=", 0.0)
+        terms = tuple((index, 1.0) for index in opened.values())
+        counts.opened[pool, quarter] = Usage(pool, quarter, OPENED, terms, 0)
+
+
+def _add(load: Terms, weighed: Iterable[tuple[Usage, float]]) -> None:
+    """Add pieces, each with its weight, to the terms of a row."""
+    for usage, weight in weighed:
+        for index, factor in usage.terms:
+            load[index] += factor * weight
+
+
 def _spares(counts: Counts) -> None:
     """A pool that runs a unit keeps its spare nodes empty: rows `spare` and `running`."""
     problem, program = counts.problem, counts.program
@@ -241,7 +307,7 @@ def _spares(counts: Counts) -> None:
         spare = problem.pools[pool].spare
         if not spare:
             continue
-        most = _most_nodes(counts, pool, usages)
+        most = _most_nodes(counts, usages)
         usable = program.variable(f"usable[{pool},{quarter}]", upper=most, integer=True)
         running = program.variable(f"running[{pool},{quarter}]", upper=1, integer=True)
         service = {index: -factor for index, factor in counts.in_service[pool, quarter].items()}
@@ -253,52 +319,43 @@ def _spares(counts: Counts) -> None:
         counts.usable[pool, quarter] = usable
 
 
-def _most_nodes(counts: Counts, pool: int, usages: list[Usage]) -> int:
+def _most_nodes(counts: Counts, usages: list[Usage]) -> int:
     """Nodes that could ever be of use: one for every piece, or the span of each that spans."""
     variables = counts.program.variables
-    kind = counts.problem.pools[pool]
     ceiling = sum(
         demand.count * max((choice.copies for choice in demand.choices), default=1)
         for demand in counts.problem.demands
     )
     return sum(
         int(sum((variables[index].upper or ceiling) * factor for index, factor in usage.terms))
-        * max(1, kind.nodes_taken(usage.shape) or 0)
+        * max(1, usage.span)
         for usage in usages
     )
 
 
-def _capacity(counts: Counts, usages: list[Usage], *, in_weeks: bool) -> None:
+def _capacity(counts: Counts, key: tuple[int, int], usages: list[Usage], *, in_weeks: bool) -> None:
     """GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings `dual`."""
-    pool, quarter = usages[0].pool, usages[0].quarter
-    kind = counts.problem.pools[pool]
-    node = kind.node
+    node = counts.problem.pools[key[0]].node
     for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
-        sizes = {usage.shape: _size(usage.shape, resource) for usage in usages}
-        spans = {usage.shape: kind.nodes_taken(usage.shape) or 0 for usage in usages}
-        shares = {
-            shape: Fraction(spans[shape]) if spans[shape] else Fraction(size, max(offered, 1))
-            for shape, size in sizes.items()
-        }
+        shares = [
+            Fraction(usage.span or Fraction(_size(usage.shape, resource), max(offered, 1)))
+            for usage in usages
+        ]
         seen: list[tuple[Fraction, ...]] = []
         for order in ORDERS:
             weights = tuple(
-                shares[usage.shape]
-                if spans[usage.shape]
-                else dual_feasible(shares[usage.shape], order)
-                for usage in usages
+                share if usage.span else dual_feasible(share, order)
+                for usage, share in zip(usages, shares, strict=True)
             )
             if _adds_nothing(weights, seen):
                 continue
             seen.append(weights)
             load: Terms = defaultdict(float)
-            for usage, weight in zip(usages, weights, strict=True):
-                for index, factor in usage.terms:
-                    load[index] += factor * float(weight)
+            _add(load, zip(usages, map(float, weights), strict=True))
             name = resource if order == 0 else f"dual-{resource}-{order}"
-            row = counts.capacity_row(name, pool, quarter, load)
+            row = counts.capacity_row(name, *key, load)
             if order == 0 and (in_weeks or resource != "gpus"):
-                counts.room_rows[row] = (pool, quarter)
+                counts.room_rows[row] = key
 
 
 def _adds_nothing(weights: tuple[Fraction, ...], seen: list[tuple[Fraction, ...]]) -> bool:
@@ -310,4 +367,4 @@ def _adds_nothing(weights: tuple[Fraction, ...], seen: list[tuple[Fraction, ...]
 
 
 def _size(shape: Shape, resource: str) -> int:
-    return {"gpus": shape.gpus, "cpus": shape.cpus, "memory": shape.memory_mb}[resource]
+    return {"gpus": shape.whole_gpus, "cpus": shape.cpus, "memory": shape.memory_mb}[resource]

@@ -40,6 +40,19 @@ class Packed:
     """Node patterns with their multiplicity; together they hold exactly the units asked for."""
 
     patterns: tuple[tuple[Pattern, int], ...]
+    bundles: tuple[tuple[Shape, ...], ...] = ()
+    """GPUs with the pieces that take parts of them; patterns index them as -1, -2 and so on."""
+    timetables: tuple[Timetable, ...] = ()
+    """By pattern; empty where the stock knows them."""
+
+    def opened(self) -> int:
+        """GPUs that pieces take parts of."""
+        return sum(
+            units * times
+            for pattern, times in self.patterns
+            for index, units in pattern
+            if index < 0
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ racks by what they hold.
 from __future__ import annotations
 
 from collections import defaultdict
+from math import floor, inf
 from typing import TYPE_CHECKING
 
 from planner.packing.racks import kinds, patterns, racked
@@ -21,6 +22,7 @@ __all__ = [
     "add_limits",
     "add_reserves",
     "all_racked",
+    "free_to_hold",
     "rack_name",
     "row_scale",
     "within_limits",
@@ -81,7 +83,11 @@ def _held(counts: Counts, reserve: Reserve, quarter: int) -> Iterator[tuple[int,
         demand = counts.problem.demands[number]
         choice = demand.choices[position]
         if choice.gpu_type == reserve.gpu_type and quarter in demand.quarters:
-            yield index, choice.shape.gpus * choice.copies
+            yield index, choice.shape.whole_gpus * choice.copies
+    for number, _ in _of_type(counts.problem, reserve.gpu_type):
+        if (number, quarter) in counts.opened:
+            for index, _ in counts.opened[number, quarter].terms:
+                yield index, 1
 
 
 def _of_type(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
@@ -92,18 +98,26 @@ def _of_type(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
 
 def within_reserves(counts: Counts, values: Sequence[float]) -> bool:
     """Whether enough GPUs stay free for growth, in whole numbers."""
+    return all(
+        free_to_hold(counts, gpu_type, quarter, values) >= 0
+        for gpu_type in {reserve.gpu_type for reserve in counts.problem.reserves}
+        for quarter in range(counts.problem.quarters)
+    )
+
+
+def free_to_hold(counts: Counts, gpu_type: str, quarter: int, values: Sequence[float]) -> float:
+    """GPUs of a type that units may still take before growth lacks them; infinite: no reserve."""
     for reserve in counts.problem.reserves:
-        for quarter in range(counts.problem.quarters):
+        if reserve.gpu_type == gpu_type:
             held = sum(
                 gpus * round(values[index]) for index, gpus in _held(counts, reserve, quarter)
             )
             there = sum(
                 pool.node.gpus * round(counts.serving(number, quarter, values))
-                for number, pool in _of_type(counts.problem, reserve.gpu_type)
+                for number, pool in _of_type(counts.problem, gpu_type)
             )
-            if held > (1 - reserve.free) * there:
-                return False
-    return True
+            return floor((1 - reserve.free) * there) - held
+    return inf
 
 
 def row_scale(limit: Limit) -> float:

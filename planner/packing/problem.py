@@ -97,6 +97,11 @@ class Shape:
     part: Part = WHOLE
 
     @property
+    def whole_gpus(self) -> int:
+        """GPUs that it leaves to nobody else."""
+        return self.gpus if self.part == WHOLE else 0
+
+    @property
     def bundles(self) -> bool:
         """Whether its GPUs may be those of other pieces as well: at other weeks, or in parts."""
         return self.run != ALWAYS or self.part != WHOLE
@@ -143,6 +148,14 @@ class Pool:
         """Owned nodes in service in a quarter."""
         return self.owned - (self.retired[quarter] if self.retired else 0)
 
+    def gives(self, part: Part) -> bool:
+        """Whether a GPU here can be divided so that this is a part of it."""
+        if not part.profile:
+            return part.memory_mb <= self.shared_mb
+        return any(
+            part.profile == profile for division in self.divisions for profile, _ in division.slots
+        )
+
     def nodes_taken(self, shape: Shape) -> int | None:
         """Whole nodes that a piece takes: 0 if it may share one, None if it cannot run here.
 
@@ -150,6 +163,9 @@ class Pool:
         """
         if shape.sites and self.site not in shape.sites:
             return None
+        if shape.part != WHOLE:
+            fits = shape.cpus <= self.node.cpus and shape.memory_mb <= self.node.memory_mb
+            return 0 if fits and self.gives(shape.part) else None
         nodes, rest = divmod(shape.gpus, self.node.gpus)
         if nodes == 0 or (nodes == 1 and not rest and shape.bundles):
             fits = shape.cpus <= self.node.cpus and shape.memory_mb <= self.node.memory_mb

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import RackSpace
 
-__all__ = ["Sizes", "kinds", "patterns", "racked"]
+__all__ = ["Sizes", "fullest", "kinds", "patterns", "racked"]
 
 _TIME_S = 10.0
 
@@ -38,11 +38,11 @@ def kinds(space: RackSpace) -> dict[tuple[int, int], tuple[int, ...]]:
 def patterns(sizes: Sizes, units: int, power_w: int | None) -> tuple[tuple[int, ...], ...]:
     """Every fullest set of nodes that one rack holds: nodes of each size."""
     room = (units, 0 if power_w is None else power_w)
-    return tuple(_fullest(sizes, room, ()))
+    return tuple(fullest(sizes, room))
 
 
-def _fullest(
-    sizes: Sizes, room: tuple[int, int], held: tuple[int, ...]
+def fullest(
+    sizes: Sizes, room: tuple[int, int], held: tuple[int, ...] = ()
 ) -> Iterator[tuple[int, ...]]:
     """Patterns that begin with `held`; fullest are those that leave no room for any node."""
     if len(held) == len(sizes):
@@ -54,7 +54,7 @@ def _fullest(
     fewest = most if len(held) == len(sizes) - 1 else 0
     for count in range(most, fewest - 1, -1):
         left = (room[0] - count * size[0], room[1] - count * size[1])
-        yield from _fullest(sizes, left, (*held, count))
+        yield from fullest(sizes, left, (*held, count))
 
 
 def _most(size: tuple[int, int], room: tuple[int, int]) -> int:

@@ -9,15 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from planner.packing.problem import WHOLE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from planner.packing.problem import Problem, Shape
+    from planner.packing.parts import Sharing
+    from planner.packing.problem import Part, Problem, Shape
 
 __all__ = ["Bench", "Seat", "Unit"]
 
 Unit = tuple[int, int]
 """Demand and choice of a unit, or of one piece of it."""
+Taken = tuple[tuple[int, int, int], tuple[Unit, ...], tuple[tuple["Part", ...], ...]]
+"""GPUs, cores and MB that are free; units; opened GPUs."""
 
 _CHAIN = 3
 """Units that may move to seat one."""
@@ -37,28 +42,93 @@ class Seat:
     cpus: int
     memory_mb: int
     units: list[Unit] = field(default_factory=list)
+    sharing: Sharing | None = None
+    """What one GPU here holds together, where units may take parts of one."""
+    opened: list[tuple[Part, ...]] = field(default_factory=list)
+    """GPUs that parts are taken of, by these parts."""
 
     def fits(self, shape: Shape) -> bool:
         """Whether the unit fits into what is free."""
         return (
-            shape.gpus <= self.gpus
-            and shape.cpus <= self.cpus
+            shape.cpus <= self.cpus
             and shape.memory_mb <= self.memory_mb
+            and (
+                shape.gpus <= self.gpus
+                or (shape.part != WHOLE and self._opened_for(shape.part) is not None)
+            )
         )
+
+    def fits_instead(self, shape: Shape, other: Unit, moved: Shape) -> bool:
+        """Whether the unit would fit if another left."""
+        if (
+            shape.cpus > self.cpus + moved.cpus
+            or shape.memory_mb > self.memory_mb + moved.memory_mb
+            or shape.gpus > self.gpus + moved.gpus
+        ):
+            return False
+        if shape.part == moved.part == WHOLE:
+            return True
+        before = self.taken()
+        self.take(other, moved)
+        fits = self.fits(shape)
+        self.back_to(before)
+        return fits
 
     def put(self, unit: Unit, shape: Shape) -> None:
         """Seat a unit."""
         self.units.append(unit)
-        self.gpus -= shape.gpus
         self.cpus -= shape.cpus
         self.memory_mb -= shape.memory_mb
+        if shape.part == WHOLE:
+            self.gpus -= shape.gpus
+            return
+        gpu = self._opened_for(shape.part)
+        if gpu is None:
+            self.gpus -= 1
+            self.opened.append((shape.part,))
+        else:
+            self.opened[gpu] = tuple(sorted((*self.opened[gpu], shape.part)))
 
     def take(self, unit: Unit, shape: Shape) -> None:
-        """Let a unit go."""
+        """Let a unit go; where it took a part, of the GPU that has the fewest."""
         self.units.remove(unit)
-        self.gpus += shape.gpus
         self.cpus += shape.cpus
         self.memory_mb += shape.memory_mb
+        if shape.part == WHOLE:
+            self.gpus += shape.gpus
+            return
+        parts = min((one for one in self.opened if shape.part in one), key=len)
+        self.opened.remove(parts)
+        left = list(parts)
+        left.remove(shape.part)
+        if left:
+            self.opened.append(tuple(left))
+        else:
+            self.gpus += 1
+
+    def opens_for(self, shape: Shape) -> bool:
+        """Whether the unit would take a part of a GPU that nobody has parts of yet."""
+        return shape.part != WHOLE and self._opened_for(shape.part) is None
+
+    def taken(self) -> Taken:
+        """What is seated and free now, to come back to."""
+        return (self.gpus, self.cpus, self.memory_mb), (*self.units,), (*self.opened,)
+
+    def back_to(self, before: Taken) -> None:
+        """Undo all moves since then."""
+        (self.gpus, self.cpus, self.memory_mb), units, opened = before
+        self.units[:], self.opened[:] = units, opened
+
+    def _opened_for(self, part: Part) -> int | None:
+        """The fullest of the opened GPUs that hold one part more."""
+        if self.sharing is None:
+            return None
+        fitting = [
+            (len(parts), -gpu)
+            for gpu, parts in enumerate(self.opened)
+            if self.sharing.holds((*parts, part))
+        ]
+        return -max(fitting)[1] if fitting else None
 
 
 class Bench:
@@ -127,7 +197,7 @@ class Bench:
             for seat in self._by_pool[pool]:
                 if seat.fits(shape):
                     room = (seat.memory_mb - shape.memory_mb) / max(node.memory_mb, 1)
-                    room += (seat.gpus - shape.gpus) / node.gpus
+                    room += (seat.gpus - shape.gpus) / node.gpus + seat.opens_for(shape)
                     if best is None or room < best[0]:
                         best = (room, seat, position, shape)
         if best:
@@ -139,12 +209,12 @@ class Bench:
         for seat, position, shape, other, moved in self._ejections(unit, moved_before):
             if self._looks > _LOOKS:
                 return False
+            before = seat.taken()
             seat.take(other, moved)
             seat.put((unit[0], position), shape)
             if self._seat(other, chain - 1, moved_before | {unit[0]}):
                 return True
-            seat.take((unit[0], position), shape)
-            seat.put(other, moved)
+            seat.back_to(before)
         return False
 
     def _ejections(
@@ -158,8 +228,6 @@ class Bench:
                     if (
                         other[0] != unit[0]
                         and other[0] not in moved_before
-                        and shape.gpus <= seat.gpus + moved.gpus
-                        and shape.cpus <= seat.cpus + moved.cpus
-                        and shape.memory_mb <= seat.memory_mb + moved.memory_mb
+                        and seat.fits_instead(shape, other, moved)
                     ):
                         yield seat, position, shape, other, moved

@@ -6,14 +6,15 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.packing.cutting import CuttingStock, Packed
+from planner.packing.bundles import as_packed, empty_seat
 from planner.packing.procure import may_add
 from planner.packing.repair import Bench, Seat, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from planner.packing.counts import Counts
+    from planner.packing.cutting import CuttingStock, Packed
     from planner.packing.problem import Shape
 
 __all__ = ["Seated", "Units", "seat_by_counts", "seat_the_rest"]
@@ -130,8 +131,8 @@ def _seated(
 
 
 def _empty(counts: Counts, pool: int) -> Seat:
-    node = counts.problem.pools[pool].node
-    return Seat(pool, node.gpus, node.cpus, node.memory_mb)
+    kind = counts.problem.pools[pool]
+    return empty_seat(pool, kind)
 
 
 def _cheapest(
@@ -186,21 +187,12 @@ def _values(
 def _packings(
     counts: Counts, stocks: Mapping[int, CuttingStock], bench: Bench
 ) -> dict[tuple[int, int], Packed]:
-    packings = {}
-    for pool, quarter in counts.usages:
-        position = {shape: index for index, shape in enumerate(stocks[pool].shapes)}
-        patterns: Counter[tuple[tuple[int, int], ...]] = Counter()
-        for seat in bench.seats:
-            if seat.pool == pool and seat.units:
-                held = Counter(_positions(counts, position, seat.units))
-                patterns[tuple(sorted(held.items()))] += 1
-        packings[pool, quarter] = Packed(tuple(patterns.items()))
-    return packings
+    def shape_of(unit: Unit) -> Shape:
+        return counts.problem.demands[unit[0]].choices[unit[1]].shape
 
-
-def _positions(
-    counts: Counts, position: Mapping[Shape, int], units: Iterable[tuple[int, int]]
-) -> list[int]:
-    return [
-        position[counts.problem.demands[number].choices[choice].shape] for number, choice in units
-    ]
+    return {
+        (pool, quarter): as_packed(
+            (seat for seat in bench.seats if seat.pool == pool), stocks[pool].shapes, shape_of
+        )
+        for pool, quarter in counts.usages
+    }

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 from planner.errors import LimitError
 from planner.packing.counts import CENTS_PER_UNIT, Counts, build_counts
 from planner.packing.cutting import Cut, CuttingStock, Packed
+from planner.packing.layout import lay_out, load_of
 from planner.packing.limits import within_limits, within_reserves
+from planner.packing.problem import ALWAYS
 from planner.packing.procure import acquirable
 from planner.packing.quotas import within_quotas
 from planner.packing.reseat import Seated, seat_by_counts, seat_the_rest
@@ -128,11 +130,12 @@ class _Search:
         self._say = progress or (lambda _: None)
         self._counts = build_counts(problem)
         self._many = len(problem.demands) > _FEW_DEMANDS
-        self._bundles = any(
-            choice.shape.bundles for demand in problem.demands for choice in demand.choices
+        shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
+        self._in_weeks = any(shape.run != ALWAYS for shape in shapes)
+        """Whether pieces share GPUs in time: then they are not moved node by node."""
+        self._unlike = (
+            self._many and problem.quarters == 1 and not any(shape.bundles for shape in shapes)
         )
-        """Whether pieces share GPUs: then they are not moved node by node."""
-        self._unlike = self._many and problem.quarters == 1 and not self._bundles
         self._found = Found(self._counts)
         self._found.shapes, self._stocks = cutting_stocks(self._counts, self._in_time)
         self._found.stocks = self._stocks
@@ -228,7 +231,7 @@ class _Search:
                 chosen.append(answer.values)
                 if self._lay_out(answer.values):
                     return True
-        if not self._many and self._stuck and self._by_patterns(held):
+        if self._stuck and not (self._many or self._counts.opened) and self._by_patterns(held):
             return True
         return self._found.cuts == before and self._reseat_any(chosen)
 
@@ -237,7 +240,7 @@ class _Search:
 
     def _reseat(self, solved: tuple[float, ...], *, more_nodes: bool) -> bool:
         """Move units between choices until all have a seat; only within one quarter."""
-        if self._problem.quarters > 1 or self._bundles:
+        if self._problem.quarters > 1 or self._in_weeks:
             return False
         values = tuple(float(round(value)) for value in solved)
         seated = seat_by_counts(self._counts, self._stocks, values)
@@ -298,10 +301,10 @@ class _Search:
         values = tuple(float(round(value)) for value in answer.values)
         packings = {}
         for (pool, quarter), used in columns.items():
+            stock = self._stocks[pool]
             chosen = [(pattern, round(values[index])) for pattern, index in used.items()]
-            load, _ = self._load(pool, quarter, values)
-            asked = [round(units) for units in load]
-            packings[pool, quarter] = self._stocks[pool].exactly(chosen, asked)
+            load, _ = load_of(self._counts, stock, (pool, quarter), values)
+            packings[pool, quarter] = stock.exactly(chosen, [round(units) for units in load])
         return self._keep(values, packings)
 
     def _beyond_need(self) -> None:
@@ -330,18 +333,6 @@ class _Search:
             if not answer.values or self._lay_out(answer.values):
                 return
 
-    def _load(
-        self, pool: int, quarter: int, values: tuple[float, ...]
-    ) -> tuple[list[float], float]:
-        """Units by shape that share nodes, and the nodes left for them."""
-        kind = self._problem.pools[pool]
-        position = {shape: index for index, shape in enumerate(self._found.shapes[pool])}
-        load = [0.0] * len(position)
-        for usage in self._counts.usages[pool, quarter]:
-            if not kind.nodes_taken(usage.shape):
-                load[position[usage.shape]] += usage.units(values)
-        return load, self._counts.shared_nodes(pool, quarter, values)
-
     def _cut_root(self) -> None:
         """Cuts that the linear relaxation violates, before any integer program is solved."""
         before = 0.0
@@ -356,8 +347,9 @@ class _Search:
             for pool, quarter in self._counts.usages:
                 if not self._in_time():
                     break
-                load, nodes = self._load(pool, quarter, relaxed.values)
-                cut = self._stocks[pool].separate(load, nodes)
+                stock = self._stocks[pool]
+                load, nodes = load_of(self._counts, stock, (pool, quarter), relaxed.values)
+                cut = stock.separate(load, nodes)
                 if cut:
                     cuts.append((pool, cut))
             if not self._add(cuts) or self._left_s() <= 0:
@@ -377,8 +369,8 @@ class _Search:
         cuts: list[tuple[int, Cut]] = []
         self._stuck = {}
         for pool, quarter in self._counts.usages:
-            load, nodes = self._load(pool, quarter, values)
-            packed = self._stocks[pool].pack([round(units) for units in load], round(nodes))
+            stock = self._stocks[pool]
+            packed = lay_out(self._counts, stock, (pool, quarter), values, self._in_time)
             if isinstance(packed, Packed):
                 packings[pool, quarter] = packed
                 continue
@@ -390,6 +382,9 @@ class _Search:
 
     def _keep(self, values: tuple[float, ...], packings: dict[tuple[int, int], Packed]) -> bool:
         """Keep the plan if it is the cheapest so far; False where it is none: it breaks a limit."""
+        values = self._counts.with_opened(
+            values, {key: packed.opened() for key, packed in packings.items()}
+        )
         tests = (acquirable, within_limits, within_quotas, within_reserves)
         if not all(keeps(self._counts, values) for keeps in tests):
             return False

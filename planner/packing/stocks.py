@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from planner.packing.cutting import CuttingStock
+from planner.packing.parts import OPENED
 from planner.packing.problem import ALWAYS
 from planner.packing.weekly import WeeklyStock
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from planner.packing.counts import Counts
     from planner.packing.problem import Problem, Shape
 
-__all__ = ["cutting_stocks"]
+__all__ = ["cutting_stocks", "stock_of"]
 
 Shapes = dict[int, tuple["Shape", ...]]
 """By pool: what the indices of its patterns mean."""
@@ -27,16 +28,17 @@ def cutting_stocks(
     """Shapes and stock of every pool that runs something; `go_on` is asked in long searches."""
     pools = counts.problem.pools
     kinds: dict[tuple[str, Shape], set[Shape]] = {}
-    for (number, _), usages in counts.usages.items():
+    for number, quarter in counts.usages:
         pool = pools[number]
         kept = kinds.setdefault((pool.gpu_type, pool.node), set())
-        kept.update(usage.shape for usage in usages if not pool.nodes_taken(usage.shape))
+        laid = counts.on_nodes(number, quarter)
+        kept.update(usage.shape for usage in laid if not usage.span)
     most = _most(counts.problem)
     made = {}
     for (gpu_type, node), held in kinds.items():
         shapes_held = tuple(sorted(held))
-        units = [most[gpu_type, shape] for shape in shapes_held]
-        made[gpu_type, node] = shapes_held, _stock(node, shapes_held, units, go_on)
+        units = [max(most[gpu_type, shape], node.gpus * (shape == OPENED)) for shape in shapes_held]
+        made[gpu_type, node] = shapes_held, stock_of(node, shapes_held, units, go_on)
     shapes, stocks = {}, {}
     for number, pool in enumerate(pools):
         if (pool.gpu_type, pool.node) in made:
@@ -54,13 +56,13 @@ def _most(problem: Problem) -> dict[tuple[str, Shape], int]:
             copies[kind] = max(choice.copies, copies.get(kind, 0))
         for kind, times in copies.items():
             pieces.update({(*kind, quarter): times * demand.count for quarter in demand.quarters})
-    most: dict[tuple[str, Shape], int] = {}
+    most: dict[tuple[str, Shape], int] = defaultdict(int)
     for (gpu_type, shape, _), units in pieces.items():
-        most[gpu_type, shape] = max(units, most.get((gpu_type, shape), 0))
+        most[gpu_type, shape] = max(units, most[gpu_type, shape])
     return most
 
 
-def _stock(
+def stock_of(
     node: Shape, shapes: tuple[Shape, ...], most: list[int], go_on: Callable[[], bool]
 ) -> CuttingStock:
     """By weeks only where some piece runs for some weeks only."""

@@ -31,8 +31,11 @@ def on_cheapest_gpus(counts: Counts) -> Program:
     for (number, position), index in counts.choice.items():
         demand = counts.problem.demands[number]
         choice = demand.choices[position]
-        gpus = choice.shape.gpus * choice.copies
+        gpus = choice.shape.whole_gpus * choice.copies
         costs[index] = gpus * price[choice.gpu_type] * len(demand.quarters)
+    for (pool, _), usage in counts.opened.items():
+        for index, _ in usage.terms:
+            costs[index] = price[counts.problem.pools[pool].gpu_type]
     return counts.program.priced(costs)
 
 
@@ -103,10 +106,9 @@ def with_patterns(
         columns[pool, quarter] = used
         load: Terms = dict.fromkeys(used.values(), 1.0)
         for usage in counts.usages[pool, quarter]:
-            span = counts.problem.pools[pool].nodes_taken(usage.shape)
-            if span:
+            if usage.span:
                 for index, factor in usage.terms:
-                    load[index] = load.get(index, 0.0) + span * factor
+                    load[index] = load.get(index, 0.0) + usage.span * factor
                 continue
             position = shapes.index(usage.shape)
             held: Terms = dict(usage.terms)

@@ -34,12 +34,11 @@ def moments(counts: Counts, usages: Sequence[Usage]) -> list[list[Usage]]:
     moment where all pieces hold what they take all quarter. States rows `starts[p,q]`. A piece
     that spans nodes holds them in all weeks.
     """
-    pool = counts.problem.pools[usages[0].pool]
     always: list[Usage] = []
     by_week: list[dict[tuple[int, int], Usage]] = [{} for _ in range(WEEKS)]
     for number, usage in enumerate(usages):
         run = usage.shape.run
-        if run == ALWAYS or pool.nodes_taken(usage.shape):
+        if run == ALWAYS or usage.span:
             always.append(usage)
             continue
         for start, begun in _started(counts, usage).items():

@@ -10,24 +10,38 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations_with_replacement, product
-from math import ceil
+from math import ceil, floor
 from typing import TYPE_CHECKING
 
 import pytest
 
 from planner.packing.answer import answer
-from planner.packing.problem import ALWAYS, WEEKS, Choice, Demand, Pool, Problem, Shape, Supply
+from planner.packing.problem import (
+    ALWAYS,
+    WEEKS,
+    WHOLE,
+    Choice,
+    Demand,
+    Pool,
+    Problem,
+    Shape,
+    Supply,
+)
 from planner.packing.search import Infeasible, search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from planner.packing.problem import Layout, Solution
+    from planner.packing.problem import Layout, Member, Part, Solution
 
+Gpus = tuple[tuple["Part", ...], ...]
+"""Opened GPUs of a node: the parts taken of each, sorted."""
 Nodes = tuple[tuple[int, ...], ...]
 """pool × quarter: nodes in service."""
 Weeks = tuple["Shape", ...]
 """What is free of a node, week by week."""
+Node = tuple[Weeks, Gpus]
+"""That, and the opened GPUs of a node."""
 
 
 class Build:
@@ -170,6 +184,23 @@ def within_quotas(problem: Problem, way: Sequence[Sequence[Choice]]) -> bool:
         for quota in problem.quotas
         for quarter, most in enumerate(quota.at_most)
     )
+
+
+def holds(pool: Pool, parts: Sequence[Part]) -> bool:
+    """Whether one GPU of the pool can be divided so that it has these parts."""
+    profiles = Counter(part.profile for part in parts)
+    if not profiles[""]:
+        return any(
+            profiles <= Counter(profile for profile, _ in division.slots)
+            for division in pool.divisions
+        )
+    return len(profiles) == 1 and sum(part.memory_mb for part in parts) <= pool.shared_mb
+
+
+def mixes(pool: Pool, free: int, opened: Gpus) -> bool:
+    """Whether a node may hold these GPUs: where they do not mix, all are partitioned, or none."""
+    partitioned = sum(bool(gpu[0].profile) for gpu in opened)
+    return pool.mixes or partitioned in (0, pool.node.gpus - free)
 
 
 class _Exhaustive:
@@ -317,33 +348,52 @@ class _Exhaustive:
                 for pool, here in zip(self._problem.pools, nodes, strict=True)
             )
             empty = tuple(
-                ((pool.node,) * self._weeks,) * count
+                ((((pool.node,) * self._weeks), ()),) * count
                 for pool, count in zip(self._problem.pools, usable, strict=True)
             )
-            if not (self._grows(active, nodes, quarter) and self._fits(tuple(active), empty)):
+            if not self._fits(tuple(active), empty, self._grown(active, nodes, quarter)):
                 return False
         return True
 
-    def _grows(self, active: Sequence[Choice], nodes: Nodes, quarter: int) -> bool:
-        """Whether the share of each GPU type that growth asks for is held by nobody."""
-        for reserve in self._problem.reserves:
-            held = sum(one.shape.gpus for one in active if one.gpu_type == reserve.gpu_type)
-            there = sum(
-                pool.node.gpus * here[quarter]
-                for pool, here in zip(self._problem.pools, nodes, strict=True)
+    def _grown(self, active: Sequence[Choice], nodes: Nodes, quarter: int) -> tuple[int, ...]:
+        """GPUs that may be opened of each type with a reserve: the rest stays free for growth."""
+        return tuple(
+            floor((1 - reserve.free) * there)
+            - sum(one.shape.whole_gpus for one in active if one.gpu_type == reserve.gpu_type)
+            for reserve in self._problem.reserves
+            for there in [
+                sum(
+                    pool.node.gpus * here[quarter]
+                    for pool, here in zip(self._problem.pools, nodes, strict=True)
+                    if pool.gpu_type == reserve.gpu_type
+                )
+            ]
+        )
+
+    def _grows(self, free: tuple[tuple[Node, ...], ...], grown: tuple[int, ...]) -> bool:
+        return all(
+            most
+            >= sum(
+                len(opened)
+                for pool, here in zip(self._problem.pools, free, strict=True)
+                for _, opened in here
                 if pool.gpu_type == reserve.gpu_type
             )
-            if there - held < reserve.free * there:
-                return False
-        return True
+            for reserve, most in zip(self._problem.reserves, grown, strict=True)
+        )
 
-    def _place(self, waiting: tuple[Choice, ...], free: tuple[tuple[Weeks, ...], ...]) -> bool:
+    def _place(
+        self,
+        waiting: tuple[Choice, ...],
+        free: tuple[tuple[Node, ...], ...],
+        grown: tuple[int, ...],
+    ) -> bool:
         """Whether the units fit into what is free of each node, the first unit first."""
         if not waiting:
-            return True
+            return self._grows(free, grown)
         unit, rest = waiting[0], waiting[1:]
         return any(
-            self._fits(rest, after)
+            self._fits(rest, after, grown)
             for number, pool in enumerate(self._problem.pools)
             if pool.gpu_type == unit.gpu_type
             and (not unit.shape.sites or pool.site in unit.shape.sites)
@@ -351,29 +401,46 @@ class _Exhaustive:
         )
 
     def _after(
-        self, number: int, pool: Pool, shape: Shape, free: tuple[tuple[Weeks, ...], ...]
-    ) -> Iterator[tuple[tuple[Weeks, ...], ...]]:
+        self, number: int, pool: Pool, shape: Shape, free: tuple[tuple[Node, ...], ...]
+    ) -> Iterator[tuple[tuple[Node, ...], ...]]:
         nodes = free[number]
         for changed in self._seats(pool, shape, nodes):
             yield (*free[:number], tuple(sorted(changed)), *free[number + 1 :])
 
-    def _seats(self, pool: Pool, shape: Shape, nodes: tuple[Weeks, ...]) -> Iterator[list[Weeks]]:
-        if shape.gpus > pool.node.gpus or (shape.gpus == pool.node.gpus and shape.run == ALWAYS):
+    def _seats(self, pool: Pool, shape: Shape, nodes: tuple[Node, ...]) -> Iterator[list[Node]]:
+        span = shape.whole_gpus / pool.node.gpus
+        if span > 1 or (span == 1 and shape.run == ALWAYS):
             yield from self._whole(pool, shape, list(nodes))
             return
         run = shape.run
         for node, first in product(set(nodes), range(run.earliest, run.until - run.weeks + 1)):
             held = range(self._weeks) if run == ALWAYS else range(first, first + run.weeks)
-            left = tuple(
-                _less(week, shape) if number in held else week for number, week in enumerate(node)
-            )
-            if all(min(week.gpus, week.cpus, week.memory_mb) >= 0 for week in left):
-                others = list(nodes)
-                others.remove(node)
-                yield [*others, left]
+            for gpus, opened in self._gpus(pool, shape, node[1]):
+                left = tuple(
+                    _less(week, gpus, shape) if number in held else week
+                    for number, week in enumerate(node[0])
+                )
+                fits = all(min(week.gpus, week.cpus, week.memory_mb) >= 0 for week in left)
+                if fits and mixes(pool, min(week.gpus for week in left), opened):
+                    others = list(nodes)
+                    others.remove(node)
+                    yield [*others, (left, opened)]
 
-    def _whole(self, pool: Pool, shape: Shape, nodes: list[Weeks]) -> Iterator[list[Weeks]]:
-        empty, full = ((one,) * self._weeks for one in (pool.node, Shape(0, 0, 0)))
+    def _gpus(self, pool: Pool, shape: Shape, opened: Gpus) -> Iterator[tuple[int, Gpus]]:
+        """GPUs that one more piece takes of a node, and those that are opened then."""
+        if shape.part == WHOLE:
+            yield shape.gpus, opened
+            return
+        for gpu in {*opened, ()}:
+            held = tuple(sorted((*gpu, shape.part)))
+            if holds(pool, held):
+                others = list(opened)
+                if gpu:
+                    others.remove(gpu)
+                yield int(not gpu), tuple(sorted((*others, held)))
+
+    def _whole(self, pool: Pool, shape: Shape, nodes: list[Node]) -> Iterator[list[Node]]:
+        empty, full = (((one,) * self._weeks, ()) for one in (pool.node, Shape(0, 0, 0)))
         span, over = divmod(shape.gpus, pool.node.gpus)
         fits = shape.cpus <= span * pool.node.cpus and shape.memory_mb <= span * pool.node.memory_mb
         joined = span == 1 or (pool.fabric and shape.spans)
@@ -384,8 +451,8 @@ class _Exhaustive:
         yield [*nodes, *[full] * span]
 
 
-def _less(free: Shape, shape: Shape) -> Shape:
-    return Shape(free.gpus - shape.gpus, free.cpus - shape.cpus, free.memory_mb - shape.memory_mb)
+def _less(free: Shape, gpus: int, shape: Shape) -> Shape:
+    return Shape(free.gpus - gpus, free.cpus - shape.cpus, free.memory_mb - shape.memory_mb)
 
 
 @dataclass
@@ -490,6 +557,26 @@ class _Checker:
                 if placed[number, position] != due:
                     yield f"demand {number}.{position}: {placed[number, position]} placed of {due}"
 
+    def _opened(self, pool: Pool, layout: Layout, free: int) -> Iterator[str]:
+        """What is wrong with the GPUs of a node that pieces take parts of."""
+        opened = []
+        for bundle in layout.bundles:
+            parts = tuple(self._part(member) for member in bundle.members)
+            if set(parts) == {WHOLE}:
+                continue
+            opened.append(parts)
+            pairs = zip(parts, bundle.members, strict=True)
+            slots = Counter((part.profile, member.slot) for part, member in pairs if part.profile)
+            placed = any(slots <= Counter(division.slots) for division in pool.divisions)
+            if bundle.gpus != 1 or not holds(pool, parts) or (slots and not placed):
+                yield f"{pool.name}: no GPU can be divided into {parts} at {slots}"
+        runs = sum(bundle.gpus for bundle in layout.bundles) - len(opened)
+        if not mixes(pool, free - runs - len(opened), tuple(opened)):
+            yield f"{pool.name}: partitioned GPUs beside others"
+
+    def _part(self, member: Member) -> Part:
+        return self.problem.demands[member.demand].choices[member.choice].shape.part
+
     def _service(self, quarter: int, number: int) -> int:
         """Nodes of a pool in service."""
         return self.problem.pools[number].owned_in(quarter) + sum(
@@ -544,6 +631,7 @@ class _Checker:
                 if taken.gpu_type != pool.gpu_type:
                     yield f"{pool.name} holds a unit for {taken.gpu_type}"
             yield from self._weekly(pool, layout, load)
+            yield from self._opened(pool, layout, pool.node.gpus - load["gpus"])
             for name, amount in load.items():
                 if amount > layout.span * getattr(pool.node, name):
                     yield f"{pool.name}: {amount} {name} on {layout.span} nodes"
@@ -573,7 +661,7 @@ class _Checker:
                 if not 0 <= member.gpu <= bundle.gpus - shape.gpus:
                     yield f"{pool.name}: {shape.gpus} GPUs from {member.gpu} of {bundle.gpus}"
                 for week in range(member.week, ends):
-                    for gpu in range(member.gpu, member.gpu + shape.gpus):
+                    for gpu in range(member.gpu, member.gpu + shape.whole_gpus):
                         busy[number, gpu, week] += 1
                     weeks[week].update({"cpus": shape.cpus, "memory_mb": shape.memory_mb})
         if max(busy.values(), default=0) > 1:

@@ -1,0 +1,199 @@
+"""Lays out pieces that take parts of GPUs: first onto GPUs, then these GPUs onto nodes.
+
+A GPU with its pieces is, to a node, one GPU with the cores and the host memory of them all: from
+there on it is a shape like any other, and the cutting stock lays it out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from functools import lru_cache
+from itertools import count, cycle, islice
+from typing import TYPE_CHECKING
+
+from planner.packing.cutting import CuttingStock, Packed
+from planner.packing.parts import Sharing, fewest, fillings
+from planner.packing.problem import ALWAYS, WHOLE, Choice, Demand, Part, Problem, Shape
+from planner.packing.repair import Bench, Seat
+from planner.packing.stocks import stock_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from planner.packing.greedy import Pattern
+    from planner.packing.parts import Fill
+    from planner.packing.problem import Pool
+    from planner.packing.repair import Unit
+
+__all__ = ["Held", "as_packed", "empty_seat", "lay_out_bundles"]
+
+Held = tuple[Shape, ...]
+"""The pieces on one GPU, sorted."""
+
+
+def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
+    """What each of the fewest GPUs holds that have room for these pieces, as far as was found."""
+    wanted: Counter[Part] = Counter()
+    for shape, number in pieces.items():
+        wanted[shape.part] += number
+    profiles = tuple(sorted((part, number) for part, number in wanted.items() if part.profile))
+    shares = sorted((part, number) for part, number in wanted.items() if not part.profile)
+    fills = [*_fewest_shared(pool, shares)] if shares else []
+    if profiles:
+        holds = fillings(pool, [part for part, _ in profiles]).holds
+        fills += [fill for fill, times in fewest(holds, profiles) for _ in range(times)]
+    return fills
+
+
+def _fewest_shared(pool: Pool, wanted: Sequence[tuple[Part, int]]) -> Iterator[Fill]:
+    """Shares of memory laid out on GPUs like pieces on nodes that offer nothing else."""
+    asked = [number for _, number in wanted]
+    shapes = [Shape(1, 0, part.memory_mb) for part, _ in wanted]
+    stock = CuttingStock(Shape(sum(asked), 0, pool.shared_mb), shapes)
+    memory_mb = sum(part.memory_mb * number for part, number in wanted)
+    for gpus in count(-(-memory_mb // pool.shared_mb)):
+        packed = stock.pack(asked, gpus)
+        if isinstance(packed, Packed):
+            for pattern, times in packed.patterns:
+                fill = tuple((wanted[index][0], number) for index, number in pattern)
+                yield from (fill for _ in range(times))
+            return
+
+
+def lay_out_bundles(
+    pool: Pool,
+    whole: tuple[Sequence[Shape], Sequence[int]],
+    pieces: Mapping[Shape, int],
+    nodes: int,
+    most_opened: float,
+    go_on: Callable[[], bool],
+) -> Packed | None:
+    """Pieces with parts, beside pieces of whole GPUs, on so many nodes; None where that fails.
+
+    No more than `most_opened` GPUs hold parts. `whole` are the shapes that patterns index, and the
+    pieces of each.
+    """
+    shapes, asked = whole
+    fills = _fewest_opened(pool, pieces)
+    if sum(number for fill in fills for _, number in fill) < sum(pieces.values()):
+        return None
+    taken = sum(shape.gpus * number for shape, number in zip(shapes, asked, strict=True))
+    room = int(min(nodes * pool.node.gpus - taken, most_opened))
+    if len(fills) > room:
+        return None
+    wider = list(islice(cycle(fills), min(room, sum(pieces.values()))))
+    tried: set[tuple[tuple[Held, int], ...]] = set()
+    for held in (_alike(fills, pieces), _even(pool, fills, pieces), _even(pool, wider, pieces)):
+        bundles = tuple(sorted(Counter(one for one in held if one).items()))
+        sizes = [_size(one) for one, _ in bundles]
+        if bundles in tried or any(pool.nodes_taken(size) is None for size in sizes):
+            continue
+        tried.add(bundles)
+        units = [*asked, *(times for _, times in bundles)]
+        stock = stock_of(pool.node, (*shapes, *sizes), units, go_on)
+        packed = stock.pack(units, nodes)
+        if isinstance(packed, Packed):
+            return Packed(
+                tuple((_indexed(pattern, len(shapes)), n) for pattern, n in packed.patterns),
+                tuple(one for one, _ in bundles),
+                tuple(stock.timetable(pattern) for pattern, _ in packed.patterns),
+            )
+    if any(shape.run != ALWAYS for shape in shapes):
+        return None
+    packed = _by_nodes(pool, whole, pieces, nodes, go_on)
+    return packed if packed and packed.opened() <= room else None
+
+
+def _indexed(pattern: Pattern, shapes: int) -> Pattern:
+    """Shapes as they are; bundles, which came after all shapes, from -1 down."""
+    return tuple((index if index < shapes else shapes - 1 - index, n) for index, n in pattern)
+
+
+def _by_nodes(
+    pool: Pool,
+    whole: tuple[Sequence[Shape], Sequence[int]],
+    pieces: Mapping[Shape, int],
+    nodes: int,
+    go_on: Callable[[], bool],
+) -> Packed | None:
+    """One piece after another onto the nodes, moving others where that helps."""
+    wanted = [(shape, number) for shape, number in zip(*whole, strict=True) if number]
+    wanted += pieces.items()
+    demands = tuple(
+        Demand((Choice(pool.gpu_type, shape),), (0,), number) for shape, number in wanted
+    )
+    small = Problem(1, (pool,), (), demands, 0)
+    bench = Bench(small, [empty_seat(0, pool) for _ in range(nodes)], go_on)
+    units = [(index, 0) for index, demand in enumerate(demands) for _ in range(demand.count)]
+    if bench.seat_all(units):
+        return None
+    return as_packed(bench.seats, whole[0], lambda unit: wanted[unit[0]][0])
+
+
+def empty_seat(number: int, pool: Pool) -> Seat:
+    """A node of a pool, of that number, with nothing on it."""
+    sharing = _sharing(pool) if pool.divisions or pool.shared_mb else None
+    return Seat(number, pool.node.gpus, pool.node.cpus, pool.node.memory_mb, sharing=sharing)
+
+
+_sharing = lru_cache(maxsize=64)(Sharing)
+
+
+def as_packed(
+    seats: Iterable[Seat], shapes: Sequence[Shape], shape_of: Callable[[Unit], Shape]
+) -> Packed:
+    """Nodes that hold units as patterns of these shapes, and of GPUs that units share."""
+    position = {shape: index for index, shape in enumerate(shapes)}
+    bundles: dict[Held, int] = {}
+    patterns: Counter[Pattern] = Counter()
+    for seat in seats:
+        waiting: dict[Part, list[Shape]] = defaultdict(list)
+        for unit in seat.units:
+            waiting[shape_of(unit).part].append(shape_of(unit))
+        held = Counter(position[shape] for shape in waiting.pop(WHOLE, ()))
+        for parts in seat.opened:
+            gpu = tuple(sorted(waiting[part].pop() for part in parts))
+            held[-1 - bundles.setdefault(gpu, len(bundles))] += 1
+        if held:
+            patterns[tuple(sorted(held.items()))] += 1
+    return Packed(tuple(patterns.items()), tuple(bundles))
+
+
+def _size(held: Held) -> Shape:
+    cpus, memory_mb = sum(one.cpus for one in held), sum(one.memory_mb for one in held)
+    return Shape(1, cpus, memory_mb)
+
+
+def _alike(fills: Sequence[Fill], pieces: Mapping[Shape, int]) -> list[Held]:
+    """Pieces of the same shape side by side: few kinds of bundles, each used often."""
+    waiting: dict[Part, list[Shape]] = defaultdict(list)
+    for shape, number in sorted(pieces.items()):
+        waiting[shape.part] += [shape] * number
+    held = []
+    for fill in sorted(fills):
+        mine: list[Shape] = []
+        for part, number in fill:
+            mine += waiting[part][-number:]
+            del waiting[part][-number:]
+        held.append(tuple(sorted(mine)))
+    return held
+
+
+def _even(pool: Pool, fills: Sequence[Fill], pieces: Mapping[Shape, int]) -> list[Held]:
+    """The pieces that ask most of the host first, each beside those that ask the least."""
+    cpus, memory_mb = max(pool.node.cpus, 1), max(pool.node.memory_mb, 1)
+
+    def weight(shape: Shape) -> float:
+        return shape.cpus / cpus + shape.memory_mb / memory_mb
+
+    room = [dict(fill) for fill in fills]
+    loads = [0.0] * len(fills)
+    held: list[list[Shape]] = [[] for _ in fills]
+    for shape in sorted(pieces, key=lambda shape: (-weight(shape), shape)):
+        for _ in range(pieces[shape]):
+            open_to = (gpu for gpu, left in enumerate(room) if left.get(shape.part))
+            gpu = min(open_to, key=lambda gpu: (loads[gpu], gpu))
+            room[gpu][shape.part] -= 1
+            loads[gpu] += weight(shape)
+            held[gpu].append(shape)
+    return [tuple(sorted(one)) for one in held]
