@@ -203,7 +203,6 @@ _FACTS = (
     Fact("energy_usd_per_kwh", "setting", "USD/kWh", "price of electricity"),
     Fact("pue", "setting", "ratio", "facility power over computer power"),
     Fact("hours_per_quarter", "setting", "h", "hours in a quarter"),
-    Fact("hours_per_week", "setting", "h", "hours of a week in which a run makes progress"),
     Fact("deployed_bits", "setting", "bit", "weight width of a deployed full fine-tune"),
     Fact("deployment_delay_quarters", "setting", "quarters", "quarters from tuning to serving"),
 )

@@ -35,6 +35,8 @@ class Parts:
             self._facts = {
                 profile: partition_facts(gpu_type, profile, catalog) for profile in self._profiles
             }
+        self._mixes = policies.mig == "same-node"
+        self._all_slices = catalog.gpus[gpu_type].memory_slices
         self._shared = shared_facts(gpu_type, catalog) if policies.shared_gpus else None
 
     def place(
@@ -42,7 +44,8 @@ class Parts:
     ) -> tuple[tuple[Placement, ...], tuple[Rejection, ...]]:
         """Candidates on parts, smallest first, and what speaks against the other parts.
 
-        A partition is passed over where a smaller one does as well, wherever the larger could be.
+        A partition is passed over where a smaller one does as well, and one of all slices where a
+        whole GPU may stand beside partitioned ones.
         """
         placed: list[Placement] = []
         refused: list[Rejection] = []
@@ -56,7 +59,7 @@ class Parts:
             if better is None:
                 placed.append(found)
             else:
-                message = f"{better} does as well and takes less of the GPU"
+                message = f"{better} does as well wherever this one could be"
                 refused.append(self._refusal(way, _SMALLEST, message))
         if self._shared is not None:
             way = way_of(self._gpu_type, shared=True)
@@ -90,8 +93,10 @@ class Parts:
         return found._replace(candidate=candidate.model_copy(update=of_part))
 
     def _better(self, profile: str, candidate: Candidate, smaller: list[Placement]) -> str | None:
-        """A smaller partition with which every plan that has this one is a plan as well."""
+        """What else would make a plan of every plan that has this partition, at no more cost."""
         here = self._profiles[profile]
+        if self._mixes and here.memory_slices == self._all_slices:
+            return "the whole GPU"
         for placed in smaller:
             other = placed.candidate
             there = self._profiles[other.partition or ""]

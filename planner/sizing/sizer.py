@@ -18,7 +18,7 @@ from planner.sizing.tries import Tries
 from planner.sizing.words import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from planner.inputs.catalog import Catalog
     from planner.inputs.job import Job
@@ -186,7 +186,7 @@ class Sizer:
         ]
 
     def _warnings(
-        self, job: Job, reasoning: Reasoning, placements: Iterable[Placement]
+        self, job: Job, reasoning: Reasoning, placements: Sequence[Placement]
     ) -> tuple[str, ...]:
         found = []
         for rule in self._rules.warnings:
@@ -200,17 +200,27 @@ class Sizer:
                     said = _warned(rule, placed.situation)
                     where.setdefault(said, []).append(placed.candidate.way)
             found += (f"on {', '.join(gpu_types)}: {said}" for said, gpu_types in where.items())
+        return (*found, *self._of_time(job, placements))
+
+    def _of_time(self, job: Job, placements: Sequence[Placement]) -> Iterator[str]:
+        """What is not known of the time that a run takes, or set aside."""
         if job.run is not None and not self._by_weeks:
-            found.append("`run` says nothing here: policies.time is quarters, not weeks")
-        if job.tune is not None and job.tune.dataset_tokens is not None:
-            sized = (placed.candidate for placed in placements)
-            timeless = [one.gpu_type for one in sized if one.hours is None]
-            if timeless:
-                found.append(
-                    f"run time unknown on {', '.join(timeless)}: "
-                    "the catalog gives no bf16 throughput, so the deadline is not checked there"
-                )
-        return tuple(found)
+            yield "`run` says nothing here: policies.time is quarters, not weeks"
+        if job.tune is None:
+            return
+        stated = job.run is not None and job.run.weeks is not None
+        if job.tune.dataset_tokens is None and self._by_weeks and not stated:
+            yield (
+                "holds its GPUs all quarter: neither `run.weeks` nor `dataset_tokens` says how "
+                "long a run is"
+            )
+        sized = (placed.candidate for placed in placements)
+        timeless = [one.gpu_type for one in sized if one.hours is None]
+        if job.tune.dataset_tokens is not None and timeless:
+            yield (
+                f"run time unknown on {', '.join(timeless)}: "
+                "the catalog gives no bf16 throughput, so the deadline is not checked there"
+            )
 
 
 def _warned(rule: Rule, situation: Reasoning) -> str:

@@ -116,3 +116,40 @@ def test_heads_that_do_not_divide_are_passed_over(run, config):
     result = run("size", "--config", str(config), *words)
     assert result.exit_code == 0
     assert "serving/heads-divide" in result.stdout
+
+
+def test_parts_of_a_gpu_stand_beside_the_whole_one_and_say_what_speaks_against_the_others(run):
+    asked = ("size", "--parameters-b", "3", "--serve", "--gpu-type", "h100-80gb-sxm")
+    plain = run(*asked)
+    assert "1g.10gb" not in plain.stdout
+    told = run(*asked, "--mig", "--shared-gpus").stdout
+    for row in ("h100-80gb-sxm 1g.10gb ", "h100-80gb-sxm shared "):
+        assert row in told
+    _, _, refused = told.partition("Parts of a GPU that it does not take")
+    assert "1g.20gb, 2g.20gb, 3g.40gb, 4g.40gb" in " ".join(refused.split())
+
+
+def test_weeks_stand_beside_hours_on_more_and_more_gpus(run):
+    tokens = ("--dataset-tokens", "3e10", "--weeks")
+    rows = sized(run, "--model", "llama-3.1-8b", *LORA, *tokens)["candidates"]
+    weeks = [row["weeks"] for row in rows]
+    assert len(rows) > 1
+    assert weeks == sorted(weeks, reverse=True)
+    shown = run("size", "--model", "llama-3.1-8b", *LORA, *tokens).stdout
+    assert f"h100-80gb-sxm × {rows[-1]['gpus']}" in shown
+    assert "Weeks" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--method", "lora", "--mig"), "--mig: goes with `--serve` only"),
+        (("--method", "lora", "--shared-gpus"), "--shared-gpus: goes with `--serve` only"),
+        (("--serve", "--weeks"), "--weeks: goes with `--method` only"),
+        (("--method", "lora", "--weeks"), "--weeks: needs the hours of a run"),
+    ],
+)
+def test_options_that_would_change_nothing_are_refused(run, words, told):
+    result = run("size", "--model", "llama-3.1-8b", *words)
+    assert result.exit_code == 2
+    assert told in result.stderr

@@ -41,6 +41,7 @@ def refusals(sizing):
 
 MIG = Policies(mig="same-node")
 SHARED = Policies(shared_gpus=True)
+BOTH = Policies(mig="own-node", shared_gpus=True)
 
 
 def test_without_the_policies_a_job_has_whole_gpus_only(sized):
@@ -101,9 +102,16 @@ def test_a_partition_of_the_whole_gpu_is_not_faster_than_the_gpu(sized):
     serve = {"model": "llama-3.1-8b", "context": 4096, "concurrency": 8}
     loads = [{**LOAD, "requests_per_second": rate} for rate in (5, 20, 80, 320)]
     for load in loads:
-        found = ways(sized(MIG, serve={**serve, "load": load}))
+        found = ways(sized(BOTH, serve={**serve, "load": load}))
         whole = found[H100].replicas
         assert all(one.replicas >= whole for way, one in found.items() if way.startswith(H100))
+
+
+def test_a_partition_of_all_slices_is_of_use_only_on_nodes_without_whole_gpus(sized):
+    serve = {"model": "llama-3.1-8b", "context": 4096, "concurrency": 8, "load": LOAD}
+    beside, apart = (sized(Policies(mig=mig), serve=serve) for mig in ("same-node", "own-node"))
+    assert f"{H100} 7g.80gb" in ways(apart)
+    assert refusals(beside)[f"{H100} 7g.80gb"].message.startswith("the whole GPU does as well")
 
 
 def test_partitions_beyond_the_smallest_stay_only_where_they_save_replicas(sized, shipped):
@@ -152,9 +160,6 @@ def test_no_gaudi_is_shared(shipped, rules, settings):
     sizing = sizer.size(Job.model_validate({"serve": {"parameters_b": 3}}))
     assert [one.way for one in sizing.candidates] == ["gaudi3-128gb"]
     assert sizing.refused_parts[0].rule == "partitions/gaudi-not-shared"
-
-
-BOTH = Policies(mig="own-node", shared_gpus=True)
 
 
 def test_a_job_that_must_have_whole_gpus_has_no_parts_and_the_same_needs(sized):

@@ -45,6 +45,13 @@ def test_more_gpus_are_offered_as_long_as_the_run_ends_earlier(size):
     assert weeks[-1] == 1
 
 
+def test_the_hours_of_a_week_are_an_assumption_that_is_listed(size):
+    assert any("time/hours-per-week" in told for told in size(tune=LONG).assumptions)
+    assert size(tune=LONG, run={"weeks": 2}).assumptions == tuple(
+        told for told in size(tune=LONG).assumptions if "hours-per-week" not in told
+    )
+
+
 def test_the_smallest_count_keeps_its_name_and_the_others_have_their_own(size):
     first, *others = on(size(tune=LONG), H100)
     assert first.way == H100
@@ -94,6 +101,8 @@ def test_what_has_no_length_holds_its_gpus_all_quarter(size):
         sizing = size(**job)
         assert sizing.candidates
         assert {one.weeks for one in sizing.candidates} == {None}
+        told = [one for one in sizing.warnings if "holds its GPUs all quarter" in one]
+        assert bool(told) is ("tune" in job)
 
 
 def test_where_the_hours_are_unknown_a_run_holds_all_quarter_or_is_refused_a_window(
