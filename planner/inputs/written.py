@@ -31,8 +31,7 @@ def flow(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
-        text = f"{value:f}"
-        return text if "." in text else f"{text}.0"
+        return f"{value:f}"
     if isinstance(value, str):
         return value if _reads_as_text(value) else json.dumps(value, ensure_ascii=False)
     return str(value)

@@ -14,6 +14,7 @@ from planner.whatif.waterfall import Waterfall, waterfall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from decimal import Decimal
     from typing import Any
 
     from pydantic import BaseModel
@@ -58,7 +59,7 @@ class InputChange(Frozen):
     cause: str
     path: str
     before: str | None
-    """As it would be written in a file; None where it is not stated."""
+    """As a file would say it, or as the price book does; None where neither says anything."""
     after: str | None
 
 
@@ -183,8 +184,12 @@ def _inputs(before: Side, after: Side) -> Iterator[InputChange]:
         found = _differences((), before.question.data, after.question.data)
         for path, old, new in found:
             if path[0] not in _TITLES:
-                cause = cause_of(str(path[0]), str(path[-1]))
-                yield _input(cause, dotted(path), old, new)
+                yield InputChange(
+                    cause=cause_of(str(path[0]), str(path[-1])),
+                    path=dotted(path),
+                    before=_stated(before, path, old),
+                    after=_stated(after, path, new),
+                )
     if before.source and after.source:
         one, other = before.source, after.source
         yield from _facts("prices", "price book", one.catalog.prices, other.catalog.prices)
@@ -196,6 +201,27 @@ def _inputs(before: Side, after: Side) -> Iterator[InputChange]:
             other.catalog.model_copy(update=without),
         )
         yield from _facts("rules", "rule", one.rules, other.rules, skip=("rules",))
+
+
+def _stated(side: Side, path: Path, value: object) -> str | None:
+    """A value as written; a price that is not stated is that of the price book."""
+    if value is not None:
+        return flow(value)
+    listed = _listed_price(side, path)
+    return None if listed is None else f"{flow(listed)} (price book)"
+
+
+def _listed_price(side: Side, path: Path) -> Decimal | None:
+    if side.source is None or len(path) != 3 or path[0] != "offers":
+        return None
+    _, name, key = path
+    offer = side.source.question.data.get("offers", {}).get(name, {})
+    book = side.source.catalog.prices
+    if key == "price_usd" and (bought := book.purchase.get(offer.get("node_type"))):
+        return bought.price_usd
+    if key == "price_usd_per_gpu_hour" and (rented := book.rent.get(offer.get("node_type"))):
+        return rented.usd_per_gpu_hour
+    return None
 
 
 def _input(cause: str, path: str, old: object, new: object) -> InputChange:

@@ -32,6 +32,7 @@ overrides:
   busy: {jobs.search.count.2027Q2: 20}
   crowd: {jobs.talk.count.2027Q2: 30}
   room: {delete: [offers.h100.maximum]}
+  unpriced: {delete: [offers.l40s.price_usd, offers.l40s.quote]}
   frugal: {finance.pue: 1.9}
   newer: {replace: {fleet.own: {node_type: xe9680-h100, count: 2}}}
   later: {horizon.quarters: 1, replace: {jobs.search.count: 6}, delete: [jobs.talk]}

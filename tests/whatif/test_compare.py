@@ -89,6 +89,16 @@ def test_inputs_that_differ_are_listed_with_their_cause(planned):
     }
 
 
+def test_a_price_that_one_side_leaves_to_the_price_book_is_shown_with_its_figure(path, planned):
+    question = Question(path)
+    base = planned()
+    unstated = planned_side("book", question.inputs(("unpriced",)), lambda _: base.plan)
+    (found,) = (one for one in compared(unstated, base).inputs if one.path.endswith("price_usd"))
+    assert unstated.source is not None
+    listed = unstated.source.catalog.prices.purchase["xe7740-l40s"].price_usd
+    assert (found.before, found.after) == (f"{listed} (price book)", "200000")
+
+
 def test_purchases_jobs_and_gpus_are_those_of_the_plans(planned):
     before, after = planned(), planned("busy")
     found = compared(before, after)
