@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from planner.cli.options import Asked, Effort
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
-    from planner.whatif.compare import Comparison
+    from planner.whatif.comparison import Comparison
     from planner.whatif.sides import Side
 
 __all__ = ["compare"]

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.whatif.actuals import Outcome
-    from planner.whatif.compare import Amount, Comparison, InputChange, JobMove, PurchaseChange
+    from planner.whatif.comparison import (
+        Amount,
+        Comparison,
+        InputChange,
+        JobMove,
+        PurchaseChange,
+    )
 
 __all__ = ["comparison_document"]
 

@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from planner.inputs.base import Frozen
 from planner.inputs.document import dotted
 from planner.inputs.written import flow
-from planner.whatif.actuals import Outcome, outcomes
+from planner.plan.words import some
+from planner.whatif.actuals import outcomes
 from planner.whatif.causes import cause_of
-from planner.whatif.waterfall import Waterfall, waterfall
+from planner.whatif.comparison import (
+    Amount,
+    Comparison,
+    InputChange,
+    JobMove,
+    PurchaseChange,
+    SideFigures,
+)
+from planner.whatif.waterfall import waterfall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from decimal import Decimal
     from typing import Any
 
@@ -22,118 +30,13 @@ if TYPE_CHECKING:
     from planner.inputs.document import Path
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
+    from planner.plan.servers import Occupant
     from planner.whatif.actuals import Actual
     from planner.whatif.sides import Side
 
-__all__ = [
-    "FORMAT",
-    "Amount",
-    "Comparison",
-    "InputChange",
-    "JobMove",
-    "PurchaseChange",
-    "SideFigures",
-    "compare",
-]
-
-FORMAT = "1.0"
-"""Minor: additive. Major: readers refuse."""
+__all__ = ["compare"]
 
 _TITLES = ("format", "name", "description")
-
-
-class SideFigures(Frozen):
-    """One side in short."""
-
-    label: str
-    scenario: str
-    status: str
-    cost_cents: int
-    bound_cents: int
-    quarters: tuple[str, ...]
-
-
-class InputChange(Frozen):
-    """One value of the inputs that differs."""
-
-    cause: str
-    path: str
-    before: str | None
-    """As a file would say it, or as the price book does; None where neither says anything."""
-    after: str | None
-
-
-class PurchaseChange(Frozen):
-    """Nodes of one offer that enter service in one quarter."""
-
-    quarter: str
-    kind: str
-    offer: str
-    node_type: str
-    site: str
-    before: int
-    after: int
-    before_cents: int
-    """Not discounted."""
-    after_cents: int
-
-
-class Amount(Frozen):
-    """One figure on both sides."""
-
-    name: str
-    quarter: str | None
-    """None: over the whole horizon."""
-    unit: str
-    """`cents`, `GPUs`, `share` or `W`."""
-    before: int | float | None
-    """None where that side does not have it."""
-    after: int | float | None
-
-
-class JobMove(Frozen):
-    """A job that runs elsewhere, or in another number of units, in some quarters."""
-
-    job: str
-    quarters: tuple[str, ...]
-    before: str | None
-    """`2 on xe9680-h200 @ main`; None where it does not run."""
-    after: str | None
-
-
-class Comparison(Frozen):
-    """Two plans side by side; only what differs is listed, except for sums."""
-
-    format: str = FORMAT
-    before: SideFigures
-    after: SideFigures
-    inputs: tuple[InputChange, ...]
-    unread: tuple[str, ...]
-    """Sentences on inputs that could not be compared."""
-    purchases: tuple[PurchaseChange, ...]
-    costs: tuple[Amount, ...]
-    """Present value by kind of cost, cents; the last is the whole."""
-    waterfall: Waterfall
-    moves: tuple[JobMove, ...]
-    gpus: tuple[Amount, ...]
-    """In service, by GPU type and quarter."""
-    utilization: tuple[Amount, ...]
-    """GPU-hours held of those in service, by quarter."""
-    power: tuple[Amount, ...]
-    """By the nameplates of all nodes in service, by site and quarter; where sites are stated."""
-    warnings_gone: tuple[str, ...]
-    warnings_new: tuple[str, ...]
-    demand: tuple[Outcome, ...] = ()
-    """Units of the jobs of the plan before, beside those that came; where actuals are given."""
-    deliveries: tuple[Outcome, ...] = ()
-    """Nodes that were to enter service by the plan before, beside those that did."""
-
-    @property
-    def same(self) -> bool:
-        """Whether the plans are the same in all that is compared here."""
-        lists = (self.inputs, self.purchases, self.costs[:-1], self.moves, self.gpus, self.power)
-        figures = (self.utilization, self.warnings_gone, self.warnings_new)
-        return not any((*lists, *figures)) and self.before.cost_cents == self.after.cost_cents
 
 
 def compare(
@@ -383,19 +286,28 @@ def _moves(before: Plan, after: Plan) -> Iterator[JobMove]:
 
 
 def _places(plan: Plan) -> dict[tuple[str, str], str]:
-    """`2 on xe9680-h200 @ main` by job and quarter; pieces of a job are counted by pool."""
-    nodes = {node.id: f"{node.node_type} @ {node.site}" for node in plan.nodes}
-    pieces: dict[tuple[str, str], dict[str, set[tuple[str, int, int]]]] = {}
+    """`2 × 4 GPUs on xe9680-h100 @ main` by job and quarter; alike pieces of a job are counted."""
+    pools = {node.id: f"{node.node_type} @ {node.site}" for node in plan.nodes}
+    found: dict[tuple[str, str], str] = {}
     for quarter, uses in zip(plan.quarters, plan.placements, strict=True):
+        held: dict[str, dict[tuple[str, int, int], tuple[str, list[Occupant]]]] = {}
         for use in uses:
             for item in use.occupants:
-                pools = pieces.setdefault((item.job, quarter), {})
-                pools.setdefault(nodes[use.node], set()).add(item.piece)
-    return {key: _told(pools.items()) for key, pools in pieces.items()}
+                pieces = held.setdefault(item.job, {})
+                pieces.setdefault(item.piece, (pools[use.node], []))[1].append(item)
+        for job, pieces in held.items():
+            alike = Counter(f"{_holding(items)} on {pool}" for pool, items in pieces.values())
+            told = (f"{count:,} × {what}" for what, count in sorted(alike.items()))
+            found[job, quarter] = ", ".join(told)
+    return found
 
 
-def _told(pools: Iterable[tuple[str, set[tuple[str, int, int]]]]) -> str:
-    return ", ".join(f"{len(found):,} on {pool}" for pool, found in sorted(pools))
+def _holding(items: Sequence[Occupant]) -> str:
+    """What one piece holds: whole GPUs, over all its nodes, or a part of one."""
+    part = items[0].part
+    if part is None:
+        return some(sum(len(item.gpus) for item in items), "GPU")
+    return part.profile or f"{part.taken:,} MB of a GPU"
 
 
 def _without(plan: Plan, other: Plan) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from planner.report import markdown
 from planner.report.compare import comparison_document
 from planner.report.terminal import Look, draw
 from planner.whatif.actuals import Outcome
-from planner.whatif.compare import Amount, InputChange, JobMove, compare
+from planner.whatif.compare import compare
+from planner.whatif.comparison import Amount, InputChange, JobMove
 from planner.whatif.sides import Side
 from planner.whatif.waterfall import Step, Waterfall
 

@@ -7,9 +7,11 @@ import pytest
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.load import Question
 from planner.plan.make import make_plan
+from planner.plan.servers import GpuPart
 from planner.plan.store import dumps
 from planner.whatif.causes import CAUSES, differing, mixed
-from planner.whatif.compare import Comparison, compare
+from planner.whatif.compare import compare
+from planner.whatif.comparison import Comparison
 from planner.whatif.sides import planned_side, saved_side
 from planner.whatif.waterfall import waterfall
 
@@ -118,6 +120,21 @@ def test_purchases_jobs_and_gpus_are_those_of_the_plans(planned):
         for quarter, count in zip(after.plan.quarters, pool.gpus, strict=True)
     }
     assert {(one.name, one.quarter): one.after for one in found.gpus}.items() <= gpus.items()
+
+
+def test_a_part_of_a_gpu_is_another_place_than_the_whole(planned):
+    base = planned()
+    part = GpuPart(profile="1g.10gb", first=0, taken=1, of=8)
+    first, *rest = base.plan.placements
+    use, *others = first
+    item, *beside = use.occupants
+    cut = use.model_copy(update={"occupants": (item.model_copy(update={"part": part}), *beside)})
+    placements = ((cut, *others), *rest)
+    other = replace(base, plan=base.plan.model_copy(update={"placements": placements}))
+    (move,) = compared(base, other).moves
+    assert (move.job, move.quarters) == (item.job, base.plan.quarters[:1])
+    assert "1g.10gb" not in str(move.before)
+    assert "1 × 1g.10gb on xe9680-h100 @ main" in str(move.after)
 
 
 def test_what_a_price_changes_is_no_offer_and_what_is_no_price_is_one(path, planned):
