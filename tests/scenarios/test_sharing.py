@@ -1,0 +1,105 @@
+"""GPUs shared in time and in parts, from the scenario file to the checked plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from planner.inputs.load import load_inputs
+from planner.plan.make import make_plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planner.plan.plan import Plan
+
+LONG = {
+    "model": "llama-3.1-8b",
+    "method": "lora",
+    "batch": 64,
+    "sequence": 4096,
+    "dataset_tokens": 30_000_000_000,
+}
+
+
+@pytest.fixture
+def planned(tmp_path: Path) -> Any:
+    """`planned({"name": job}, mig="same-node")` plans jobs for a quarter on H100 to buy."""
+
+    def plan(jobs: dict[str, Any], **policies: Any) -> Plan:
+        scenario = {
+            "format": 1,
+            "name": "sharing",
+            "horizon": {"first_quarter": "2027Q1", "quarters": 1},
+            "offers": {"more": {"node_type": "xe9680-h100", "kind": "buy"}},
+            "policies": policies,
+            "jobs": jobs,
+        }
+        path = tmp_path / "sharing.yaml"
+        path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
+        found = make_plan(load_inputs(path))
+        assert found.proof.status == "proved"
+        return found
+
+    return plan
+
+
+def nodes(plan: Plan) -> int:
+    return sum(line.count for line in plan.acquisitions)
+
+
+def test_runs_one_after_the_other_take_one_node_for_six(planned):
+    """Two weeks each on eight GPUs: six of them within thirteen weeks."""
+    jobs = {"nightly": {"tune": LONG, "count": 6}}
+    assert nodes(planned(jobs, time="weeks")) == 1
+    assert nodes(planned(jobs)) == 6
+
+
+def test_a_seventh_run_of_two_weeks_does_not_fit_the_quarter(planned):
+    jobs = {"nightly": {"fixed": {"gpus": 8}, "run": {"weeks": 2}, "count": 7}}
+    assert nodes(planned(jobs, time="weeks")) == 2
+
+
+def test_windows_that_do_not_meet_share_a_node_and_windows_that_do_take_two(planned):
+    def job(**run: int) -> dict[str, Any]:
+        return {"fixed": {"gpus": 8}, "run": {"weeks": 5, **run}}
+
+    apart = {"early": job(deadline_week=6), "late": job(release_week=7)}
+    assert nodes(planned(apart, time="weeks")) == 1
+    together = {"early": job(deadline_week=6), "late": job(release_week=2, deadline_week=9)}
+    assert nodes(planned(together, time="weeks")) == 2
+
+
+def test_a_deadline_makes_a_run_take_more_gpus_than_it_needs(planned):
+    """Four GPUs hold it and take three weeks; to end within the first, it takes sixteen."""
+    job = {"tune": {**LONG, "batch": 32}, "run": {"deadline_week": 1}}
+    plan = planned({"urgent": job}, time="weeks")
+    assert nodes(plan) == 2
+
+
+def test_seven_small_models_stand_on_one_gpu_in_partitions(planned):
+    jobs = {"small": {"serve": {"parameters_b": 3}, "count": 56}}
+    assert nodes(planned(jobs, mig="same-node")) == 1
+    assert nodes(planned(jobs)) == 7
+
+
+def test_as_many_share_a_gpu_as_its_memory_holds(planned):
+    """Ten times 7.47 GB are within 80 GB; CPUs of the node, two for each, last for 56 of them."""
+    jobs = {"small": {"serve": {"parameters_b": 3}, "count": 28}}
+    assert nodes(planned(jobs, shared_gpus=True)) == 1
+    assert nodes(planned(jobs)) == 4
+
+
+def test_a_job_that_must_have_whole_gpus_has_them(planned):
+    jobs = {"small": {"serve": {"parameters_b": 3, "whole_gpu": True}, "count": 9}}
+    assert nodes(planned(jobs, mig="same-node", shared_gpus=True)) == 2
+
+
+def test_partitions_and_whole_gpus_share_a_node_where_the_policy_lets_them(planned):
+    jobs = {
+        "small": {"serve": {"parameters_b": 3}, "count": 3},
+        "whole": {"fixed": {"gpus": 7}},
+    }
+    assert nodes(planned(jobs, mig="same-node")) == 1
