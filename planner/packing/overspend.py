@@ -19,6 +19,8 @@ __all__ = ["explain_overspent", "without_budgets"]
 
 _TIME_S = 20.0
 """For all questions together."""
+_LEAST_S = 1.0
+"""For a question that names what the user must know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,10 @@ def explain_overspent(problem: Problem) -> InfeasibleError:
     reasons = tuple(_reason(limit, least) for limit, least in broken)
     raises = asking.raises_of_one() or asking.raises_together()
     first = next(iter(broken), None)
-    headline = "no plan exists: all jobs together cannot be kept within the budgets"
-    if first:
+    if first is None:
+        told = [f"{limit.name} ({_usd(_budget(limit))})" for limit in asking.conflict()]
+        headline = f"no plan exists: no plan for all jobs keeps {' and '.join(told)} together"
+    else:
         limit, least = first
         headline = (
             f"no plan exists within the budget: {limit.name} is {_usd(_budget(limit))}, "
@@ -93,6 +97,21 @@ class _Asking:
         except (Infeasible, LimitError):
             return None
         return None if found.cost_cents is None else _Least(found.bound_cents, found.cost_cents)
+
+    def conflict(self) -> tuple[SpendLimit, ...]:
+        """Budgets that no plan keeps together, of which none can be left out."""
+        kept = list(self._problem.budgets)
+        for limit in self._problem.budgets:
+            rest = [other for other in kept if other is not limit]
+            left_s = max(_LEAST_S, self._deadline - time.monotonic())
+            try:
+                asked = replace(self._problem, budgets=tuple(rest))
+                search(asked, asked_gap=1.0, time_limit_s=left_s)
+            except Infeasible:
+                kept = rest
+            except LimitError:
+                continue
+        return tuple(kept)
 
     def raises_of_one(self) -> tuple[str, ...]:
         """For each budget: to what it would have to be raised if the others are kept."""

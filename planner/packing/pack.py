@@ -92,5 +92,4 @@ def _why(translation: Translation, counts: Counts) -> InfeasibleError:
     also_without = without_budgets(problem)
     if also_without is None:
         return explain_overspent(problem)
-    unlimited = replace(translation, problem=replace(problem, budgets=()))
-    return explain_infeasible(unlimited, also_without)
+    return explain_infeasible(translation, also_without)

@@ -28,7 +28,8 @@ _TIME_S = 10.0
 def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleError:
     """The fewest GPUs that must go without, by job and quarter, and the limits that bind.
 
-    `counts` is the program that was proved to have no solution, with its cuts.
+    `counts` is the program that was proved to have no solution, with its cuts; it may be without
+    the budgets, which what would mend it keeps all the same.
     """
     problem = translation.problem
     program = Program(list(counts.program.variables), list(counts.program.rows))
@@ -49,7 +50,7 @@ def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleEr
         if answer.values and answer.values[index] > 1e-6
     }
     reasons = _reasons(translation, short)
-    remedies = (*limit_remedies(translation, counts), *_remedies(translation, counts, short))
+    remedies = (*limit_remedies(translation, counts), *_remedies(translation, short))
     return InfeasibleError(_headline(translation, counts, short), reasons, remedies)
 
 
@@ -144,10 +145,10 @@ def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterat
         yield f"{name} ends at {supply.maximum} nodes"
 
 
-def _remedies(translation: Translation, counts: Counts, short: dict[int, float]) -> tuple[str, ...]:
+def _remedies(translation: Translation, short: dict[int, float]) -> tuple[str, ...]:
     """For each pool: how many nodes more would do, alone, if they were there from the start."""
     remedies = []
-    problem = counts.problem
+    problem = translation.problem
     concerned = {pool for number in short for pool in _pools(problem, problem.demands[number])}
     for number in sorted(concerned):
         more = _nodes_more(problem, number)
@@ -170,10 +171,11 @@ def _nodes_more(problem: Problem, pool: int) -> int | None:
         )
         for supply in problem.supplies
     )
+    unpaid = (0,) * problem.quarters
+    budgets = tuple(replace(limit, cents=(*limit.cents, unpaid)) for limit in problem.budgets)
+    more = replace(problem, supplies=(*others, free), budgets=budgets)
     try:
-        found = search(
-            replace(problem, supplies=(*others, free)), asked_gap=0.0, time_limit_s=_TIME_S
-        )
+        found = search(more, asked_gap=0.0, time_limit_s=_TIME_S)
     except (Infeasible, LimitError):
         return None
     return round(found.values[found.counts.acquire[len(others), 0]])

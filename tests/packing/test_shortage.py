@@ -9,6 +9,7 @@ import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
+from planner.packing.problem import SpendLimit
 
 if TYPE_CHECKING:
     from planner.packing.problem import Demand, Pool, Supply
@@ -144,3 +145,41 @@ def test_units_that_fit_on_paper_only_are_named_too(build, told):
     error = told([pool], [], jobs)
     assert any(name in reason for reason in error.reasons for name in ("wide", "deep", "long"))
     assert error.remedies == ("1 node more of node-h100@main, in service from 2027Q1, would do",)
+
+
+def test_nodes_that_would_not_keep_the_budget_either_are_no_remedy(build):
+    """One server owned, one to be bought in the second quarter, beyond the budget; both are needed
+    there, and the first quarter lacks one, too: a node for it alone mends both."""
+    wide = build.units(2, ("h100", 8, 0, 0), quarters=(0, 1))
+    later = build.units(1, ("h100", 8, 0, 0), quarters=(1,))
+    offer = build.buy(None, 500)
+    problem = build.problem([build.pool(owned=1)], [offer], [wide, later], 2)
+    names = (tuple(("wide", unit) for unit in (1, 2)), (("later", 1),))
+    remedies = {}
+    for cents in (400, 500):
+        limit = SpendLimit("capex in total", cents, ((0, 500),))
+        told = replace(problem, budgets=(limit,))
+        with pytest.raises(InfeasibleError) as caught:
+            solve(Translation(told, names, ("buy",), QUARTERS[:2]))
+        remedies[cents] = caught.value.remedies
+    assert remedies[500][0].startswith("1 node more")
+    assert remedies[400][0].startswith("2 nodes more"), "the budget pays for none beside it"
+
+
+def test_budgets_that_can_only_not_be_kept_together_are_named_with_their_figures(build):
+    """Buying keeps the second, renting the first; a third budget is wide enough for all."""
+    offers = [build.buy(500), build.rent(300)]
+    problem = build.problem([build.pool()], offers, [build.units(1, ("h100", 8, 0, 0))])
+    limits = (
+        SpendLimit("capex in total", 40_000, ((50_000,), (0,))),
+        SpendLimit("opex in total", 20_000, ((0,), (30_000,))),
+        SpendLimit("spending in total", 90_000, ((50_000,), (30_000,))),
+    )
+    names = ((("job", 1),),)
+    with pytest.raises(InfeasibleError) as caught:
+        solve(Translation(replace(problem, budgets=limits), names, ("buy", "rent"), QUARTERS[:1]))
+    assert caught.value.headline == (
+        "no plan exists: no plan for all jobs keeps capex in total ($400) and opex in total ($200) "
+        "together"
+    )
+    assert caught.value.remedies[0].startswith("raise capex in total by $100, to $500")
