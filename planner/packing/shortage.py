@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
+from planner.packing.later import later_remedies
 from planner.packing.problem import Supply
 from planner.packing.program import Program
 from planner.packing.remedy import limit_reasons, limit_remedies, owned_break
@@ -50,7 +51,11 @@ def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleEr
         if answer.values and answer.values[index] > 1e-6
     }
     reasons = _reasons(translation, short)
-    remedies = (*limit_remedies(translation, counts), *_remedies(translation, short))
+    remedies = (
+        *limit_remedies(translation, counts),
+        *_remedies(translation, short),
+        *later_remedies(translation, short),
+    )
     return InfeasibleError(_headline(translation, counts, short), reasons, remedies)
 
 

@@ -183,3 +183,18 @@ def test_budgets_that_can_only_not_be_kept_together_are_named_with_their_figures
         "together"
     )
     assert caught.value.remedies[0].startswith("raise capex in total by $100, to $500")
+
+
+def test_a_job_that_need_only_start_later_is_said_to(build, told):
+    """The server holds one at a time; it is taken for two quarters of three."""
+    first = build.units(1, ("h100", 8, 0, 0), quarters=(0, 1))
+    second = build.units(1, ("h100", 8, 0, 0), quarters=(0,))
+    error = told([build.pool(owned=1)], [], [("long", first), ("short", second)], 3)
+    assert error.reasons[0].startswith("short: 1 of 1 units without room")
+    assert error.remedies[-1] == "short 2 quarters later would do"
+
+
+def test_a_job_of_all_quarters_cannot_start_later(build, told):
+    every = build.units(2, ("h100", 8, 0, 0), quarters=(0, 1))
+    error = told([build.pool(owned=1)], [], [("always", every)], 2)
+    assert not any("later" in remedy for remedy in error.remedies)
