@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.errors import Finding, InputError
+from planner.report.format import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,7 +48,7 @@ def require_none_overwritten(out: Path, names: Iterable[str], read: Iterable[Pat
             )
 
 
-def write_files(out: Path, texts: Mapping[str, str]) -> None:
+def write_files(out: Path, texts: Mapping[str, str | bytes]) -> None:
     """Write files by name into a folder, which is made if needed, and say so on standard error."""
     from planner.plan.store import write_atomically  # noqa: PLC0415 - only where files are asked for
 
@@ -57,4 +58,4 @@ def write_files(out: Path, texts: Mapping[str, str]) -> None:
         raise InputError(Finding(f"cannot be made: {error.strerror}", file=str(out))) from None
     for name, text in texts.items():
         write_atomically(out / name, text)
-    click.echo(f"wrote {' and '.join(str(out / name) for name in texts)}", err=True)
+    click.echo(f"wrote {listed([str(out / name) for name in texts])}", err=True)

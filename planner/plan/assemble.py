@@ -18,6 +18,7 @@ from planner.plan.place import place
 from planner.plan.plan import FORMAT, Plan, Proof, SecondOpinion
 from planner.plan.provenance import provenance, rules_used
 from planner.plan.racks import racks_by_node
+from planner.plan.reference import node_facts, settings_used
 from planner.plan.sites import site_uses
 from planner.plan.tags import bill
 from planner.plan.use import pool_uses
@@ -90,6 +91,8 @@ def assemble(
         warnings=warning_notes(inputs, jobs, solution, fleet.nodes, placement.uses, bought),
         assumptions=assumption_notes(inputs, jobs),
         rules=rules_used(inputs, jobs),
+        settings=settings_used(inputs),
+        node_types=node_facts(inputs, fleet.nodes),
         provenance=provenance(inputs, solver),
         question=inputs.question,
     )

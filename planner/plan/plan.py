@@ -24,6 +24,7 @@ __all__ = [
     "CostName",
     "GpuPart",
     "Node",
+    "NodeFacts",
     "NodeUse",
     "Note",
     "Occupant",
@@ -34,6 +35,7 @@ __all__ = [
     "Provenance",
     "RuleUse",
     "SecondOpinion",
+    "SettingUse",
     "SiteUse",
     "SparePrice",
 ]
@@ -246,6 +248,36 @@ class RuleUse(Frozen):
     """Jobs that it sized or rejected."""
 
 
+class SettingUse(Frozen):
+    """A parameter of cost or policy, and who set it."""
+
+    name: str
+    value: float
+    unit: str
+    origin: str
+    """`scenario` or `rule <id>`."""
+    assumed: bool
+    """Whether the scenario is silent and a policy rule spoke."""
+
+
+class NodeFacts(Frozen):
+    """What the catalog says of one node type that a facility or a buyer asks for."""
+
+    node_type: str
+    vendor: str
+    product: str
+    gpu_type: str
+    gpus: int
+    rack_units: int | None
+    power_w: int | None
+    """Nameplate, W; None, here and below, where the catalog does not say."""
+    mean_power_w: int | None
+    """Mean draw under load, W."""
+    cooling: str | None
+    sources: tuple[str, ...]
+    """One for each figure."""
+
+
 class Provenance(Frozen):
     """What this plan was made from and by."""
 
@@ -296,6 +328,9 @@ class Plan(Frozen):
     warnings: tuple[Note, ...]
     assumptions: tuple[Note, ...]
     rules: tuple[RuleUse, ...]
+    settings: tuple[SettingUse, ...] = ()
+    node_types: tuple[NodeFacts, ...] = ()
+    """Of the nodes of this plan, by id."""
     provenance: Provenance
     question: str = ""
     """The whole scenario as YAML, each value with the place where it was written."""

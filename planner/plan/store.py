@@ -112,15 +112,15 @@ def _findings(error: ValidationError, shown_as: str) -> Iterator[Finding]:
         yield Finding("does not belong in a plan as it stands", shown_as, path=path or None)
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a whole file or nothing: a reader never sees half of it, and the old one survives.
 
-    UTF-8, lines end in LF. Raises InputError where the folder cannot be written.
+    Text in UTF-8, lines end in LF. Raises InputError where the folder cannot be written.
     """
     temporary: Path | None = None
     try:
         temporary = _reserve_beside(path)
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        temporary.write_bytes(content if isinstance(content, bytes) else content.encode())
         temporary.replace(path)
     except OSError as error:
         raise InputError(Finding(f"cannot be written: {error.strerror}", str(path))) from None

@@ -1,27 +1,94 @@
-"""What a report says, apart from how it is drawn: headings, paragraphs, lists, tables, figures.
+"""What a report says, apart from how it is drawn: headings, paragraphs, tables, figures, pictures.
 
-Each section is built once; the terminal and Markdown draw the same blocks.
+Each section is built once; the terminal, Markdown, HTML and Excel draw the same blocks.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from planner.report.format import Style, styled
+
+if TYPE_CHECKING:
+    from datetime import date
+    from fractions import Fraction
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
+    "Blank",
     "Block",
     "Bullets",
+    "Cell",
+    "Chart",
     "Column",
     "Document",
+    "Fields",
+    "Figure",
+    "Fold",
     "Heading",
+    "Link",
+    "NodeMap",
     "Paragraph",
+    "Series",
     "Table",
     "Tone",
     "Verbatim",
+    "cell_text",
+    "in_words",
 ]
 
 Tone = Literal["plain", "strong", "warning", "faint"]
 """Emphasis only: the words must say the same without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number, or a day, that leads back to plan.json."""
+
+    value: Fraction | date
+    """In the unit of plan.json: cents, W, MB."""
+    style: Style
+    sum: str
+    """The sum over plan.json that gives it, in the words of `planner.plan.ledger`."""
+    trace: str
+    """Anchor of the paragraph that says how the figures of this sum came about."""
+
+    @property
+    def text(self) -> str:
+        """As a reader sees it."""
+        return styled(self.value, self.style)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Words that lead to another part of the same document."""
+
+    text: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A field that the inputs do not fill: somebody must, nothing is invented."""
+
+    note: str = ""
+    """Who or what fills it, where that is known."""
+
+    @property
+    def text(self) -> str:
+        """As a reader sees it."""
+        return f"[fill in: {self.note}]" if self.note else "[fill in]"
+
+
+Cell = str | Figure | Link | Blank
+
+
+def cell_text(cell: Cell) -> str:
+    """The words of a cell."""
+    return cell if isinstance(cell, str) else cell.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +98,8 @@ class Heading:
     text: str
     level: int = 2
     """1 for the document, 2 for a section, 3 for a part of one."""
+    anchor: str = ""
+    """Where a link may lead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +108,7 @@ class Paragraph:
 
     text: str
     tone: Tone = "plain"
+    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +131,21 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text under columns."""
+    """Rows of cells under columns."""
 
     columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]
-    footer: tuple[str, ...] = ()
+    rows: tuple[tuple[Cell, ...], ...]
+    footer: tuple[Cell, ...] = ()
     """Last row, set apart: sums."""
+    caption: str = ""
+    """What the table shows, where the heading above does not say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A form: what is asked, and what the inputs say."""
+
+    rows: tuple[tuple[str, Cell], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,5 +155,71 @@ class Verbatim:
     lines: tuple[str, ...]
 
 
-Block = Heading | Paragraph | Bullets | Table | Verbatim
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Details that a reader opens where the page can do that."""
+
+    title: str
+    anchor: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One row of figures of a chart."""
+
+    name: str
+    values: tuple[Figure, ...]
+    form: Literal["bar", "line"] = "bar"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Figures as a picture: stacked bars by category, with lines over them."""
+
+    title: str
+    says: str
+    """What it shows, in words: for who cannot see it."""
+    categories: tuple[str, ...]
+    series: tuple[Series, ...]
+    unit: str
+    marks: tuple[tuple[int, str], ...] = ()
+    """Events at the start of a category."""
+    waterfall: bool = False
+    """Whether each bar starts where the last one ended; a bar named in `marks` starts at zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMap:
+    """Who holds each GPU of each node, quarter by quarter."""
+
+    title: str
+    says: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[tuple[tuple[str, ...], ...] | None, ...]], ...]
+    """Name of the node or nodes; by column the jobs on each GPU, None: not in service."""
+    numbers: Mapping[str, int]
+    """The number that stands for each job."""
+
+
+Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Chart | NodeMap
 Document = tuple[Block, ...]
+
+_ASKED = (Column("Field", wraps=True), Column("Entry", wraps=True))
+
+
+def in_words(document: Document) -> Document:
+    """The same for a page without pictures, folds and forms: their words and tables remain."""
+    return tuple(plain for block in document for plain in _in_words(block))
+
+
+def _in_words(block: Block) -> Document:
+    if isinstance(block, Fold):
+        return (Heading(block.title, 3, block.anchor), *in_words(block.blocks))
+    if isinstance(block, Chart | NodeMap):
+        return (Paragraph(f"{block.title}. {block.says}", "faint"),)
+    if isinstance(block, Fields):
+        return (Table(_ASKED, block.rows),)
+    if isinstance(block, Table) and block.caption:
+        return (Paragraph(f"{block.caption}:", "faint"), block)
+    return (block,)

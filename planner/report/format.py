@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from fractions import Fraction
 
 __all__ = [
+    "Style",
     "ascii_only",
     "copies_of",
     "count_of",
@@ -26,6 +29,7 @@ __all__ = [
     "quarter_runs",
     "quarter_span",
     "range_of",
+    "styled",
     "visible",
     "with_unit",
 ]
@@ -66,6 +70,19 @@ _ASCII = str.maketrans(
         "│": "|",
     }
 )
+
+
+Style = Literal[
+    "usd", "cents", "rate", "count", "share", "kw", "gb", "hours", "number", "gap", "day"
+]
+"""How a figure of plan.json is written: whole dollars, dollars and cents, dollars per hour, …"""
+
+
+def styled(value: Fraction | date, style: Style) -> str:
+    """A figure in the unit of plan.json, as a reader sees it."""
+    if isinstance(value, date):
+        return value.isoformat()
+    return _STYLED[style](value)
 
 
 def money(cents: int) -> str:
@@ -219,3 +236,30 @@ def visible(text: str) -> str:
 def ascii_only(text: str) -> str:
     """The text for an ASCII output: `×` becomes `x`, foreign letters are escaped."""
     return text.translate(_ASCII).encode("ascii", "backslashreplace").decode("ascii")
+
+
+def _rounded(value: Fraction, digits: int) -> str:
+    """Half to even, with thousands separated; never `-0`."""
+    number = round(value * 10**digits)
+    sign = "-" if number < 0 else ""
+    whole, rest = divmod(abs(number), 10**digits)
+    return f"{sign}{whole:,}.{rest:0{digits}}" if digits else f"{sign}{whole:,}"
+
+
+def _trimmed_down(value: Fraction, digits: int) -> str:
+    text = _rounded(value, digits)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+_STYLED: dict[Style, Callable[[Fraction], str]] = {
+    "usd": lambda cents: _rounded(cents / 100, 0),
+    "cents": lambda cents: _rounded(cents / 100, 2),
+    "rate": lambda cents: _rounded(cents / 100, 2),
+    "count": lambda number: _rounded(number, 0),
+    "share": lambda share: f"{_rounded(share * 100, 1)} %",
+    "kw": lambda watts: _trimmed_down(watts / 1000, 3),
+    "gb": lambda megabytes: _trimmed_down(megabytes / 1000, 1),
+    "hours": lambda hours: _rounded(hours, 0),
+    "number": lambda number: _trimmed_down(number, 4),
+    "gap": lambda gap: gap_percent(float(gap)),
+}

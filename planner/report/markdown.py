@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import re
 
-from planner.report.document import Block, Bullets, Document, Heading, Paragraph, Table
+from planner.report.document import (
+    Block,
+    Bullets,
+    Document,
+    Heading,
+    Paragraph,
+    Table,
+    Verbatim,
+    cell_text,
+    in_words,
+)
 from planner.report.format import visible
 
 __all__ = ["draw"]
@@ -17,7 +27,7 @@ _BLOCK_START = re.compile(r"^(\s*)([#>+=-]|\d+[.)])(?=\s|$|[#=-])")
 
 def draw(document: Document) -> str:
     """The document as Markdown text that ends with a line feed."""
-    return "\n\n".join(_block(block) for block in document) + "\n"
+    return "\n\n".join(_block(block) for block in in_words(document)) + "\n"
 
 
 def _block(block: Block) -> str:
@@ -30,7 +40,7 @@ def _block(block: Block) -> str:
         return "\n".join(f"- {_text(item)}" for item in block.items)
     if isinstance(block, Table):
         return _table(block)
-    return _fenced(block.lines)
+    return _fenced(block.lines) if isinstance(block, Verbatim) else ""
 
 
 def _table(table: Table) -> str:
@@ -38,10 +48,11 @@ def _table(table: Table) -> str:
     rows = [
         _row(tuple(_text(column.title) for column in table.columns)),
         _row(marks),
-        *(_row(tuple(map(_text, row))) for row in table.rows),
+        *(_row(tuple(_text(cell_text(cell)) for cell in row)) for row in table.rows),
     ]
     if table.footer:
-        rows.append(_row(tuple(f"**{_text(cell)}**" if cell else "" for cell in table.footer)))
+        sums = (_text(cell_text(cell)) for cell in table.footer)
+        rows.append(_row(tuple(f"**{text}**" if text else "" for text in sums)))
     return "\n".join(rows)
 
 

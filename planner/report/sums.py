@@ -43,25 +43,46 @@ class Sums:
             ),
         )
 
-    def sources(self) -> tuple[Block, ...]:
+    def numbered(self, steps: Iterable[Step], caption: str) -> Table:
+        """One line per step with the numbers of its sources: for a page that has many jobs."""
+        columns = ("Result", "Sum", "With", "Rule", "Source")
+        return Table(
+            tuple(Column(title, wraps=True) for title in columns),
+            tuple(
+                (
+                    f"{step.result.name} = {_amount(step.result)}",
+                    step.formula if _is_figure(step.worked) else step.worked,
+                    "; ".join(f"{given.name}: {given.origin}" for given in step.inputs),
+                    step.rule,
+                    self._marks(step).strip(),
+                )
+                for step in steps
+            ),
+            caption=caption,
+        )
+
+    def sources(self, level: int = 2) -> tuple[Block, ...]:
         """The sources of all steps drawn so far."""
         if not self._number_of:
             return ()
         lines = tuple(f"[{number}] {source}" for source, number in self._number_of.items())
-        return (Heading("Sources"), Bullets(lines))
+        return (Heading("Sources", level), Bullets(lines))
 
     def _step(self, step: Step) -> tuple[Block, ...]:
-        numbers = [
-            self._number_of.setdefault(source, len(self._number_of) + 1) for source in step.sources
-        ]
-        marks = "".join(f" [{number}]" for number in sorted(set(numbers)))
         blocks: list[Block] = [
-            Heading(f"{step.title} ({step.rule}){marks}", 3),
+            Heading(f"{step.title} ({step.rule}){self._marks(step)}", 3),
             Verbatim(_sum_lines(step)),
         ]
         if step.inputs:
             blocks.append(Paragraph(f"with {'; '.join(map(_given, step.inputs))}", tone="faint"))
         return tuple(blocks)
+
+    def _marks(self, step: Step) -> str:
+        """` [1] [4]`: the numbers of a step's sources."""
+        numbers = [
+            self._number_of.setdefault(source, len(self._number_of) + 1) for source in step.sources
+        ]
+        return "".join(f" [{number}]" for number in sorted(set(numbers)))
 
 
 def _sum_lines(step: Step) -> tuple[str, ...]:

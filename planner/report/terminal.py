@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich import box
 from rich.cells import cell_len
@@ -13,7 +14,18 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
+from planner.report.document import (
+    Block,
+    Bullets,
+    Column,
+    Document,
+    Heading,
+    Paragraph,
+    Table,
+    Verbatim,
+    cell_text,
+    in_words,
+)
 from planner.report.format import ascii_only, visible
 
 __all__ = ["Look", "draw"]
@@ -54,7 +66,7 @@ def draw(document: Document, look: Look) -> str:
         legacy_windows=False,
     )
     previous: Block | None = None
-    for block in document:
+    for block in in_words(document):
         if isinstance(previous, Table | Bullets) and not isinstance(block, Heading):
             console.print()
         _draw_block(console, block, look)
@@ -73,7 +85,7 @@ def _draw_block(console: Console, block: Block, look: Look) -> None:
         _draw_bullets(console, block, look)
     elif isinstance(block, Table):
         _draw_table(console, block, look)
-    else:
+    elif isinstance(block, Verbatim):
         for line in block.lines:
             _draw_verbatim(console, look.text(line))
 
@@ -105,6 +117,14 @@ def _draw_verbatim(console: Console, line: str) -> None:
     ) or [""]
     for part in folded:
         console.print(Text(part, overflow="fold"), soft_wrap=True)
+
+
+class _Shown(NamedTuple):
+    """A table as this output can show it."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    footer: tuple[str, ...]
 
 
 def _draw_table(console: Console, table: Table, look: Look) -> None:
@@ -143,17 +163,17 @@ def _broken(cell: str, width: int) -> Text:
     return Text("\n".join(textwrap.wrap(cell, width)))
 
 
-def _as_shown(table: Table, look: Look) -> Table:
-    return Table(
+def _as_shown(table: Table, look: Look) -> _Shown:
+    return _Shown(
         tuple(
             Column(look.text(column.title), column.align, column.wraps) for column in table.columns
         ),
-        tuple(tuple(look.text(cell) for cell in row) for row in table.rows),
-        tuple(look.text(cell) for cell in table.footer),
+        tuple(tuple(look.text(cell_text(cell)) for cell in row) for row in table.rows),
+        tuple(look.text(cell_text(cell)) for cell in table.footer),
     )
 
 
-def _widths(table: Table, page: int) -> tuple[int, ...] | None:
+def _widths(table: _Shown, page: int) -> tuple[int, ...] | None:
     """Cells for each column, those that wrap sharing what is left; None if the page is too narrow.
 
     Whole words have room if the page has it.
@@ -176,7 +196,7 @@ def _widths(table: Table, page: int) -> tuple[int, ...] | None:
     return tuple(widths)
 
 
-def _cells(table: Table, place: int) -> list[str]:
+def _cells(table: _Shown, place: int) -> list[str]:
     """Every text of one column."""
     return [
         table.columns[place].title,
@@ -185,7 +205,7 @@ def _cells(table: Table, place: int) -> list[str]:
     ]
 
 
-def _column_narrowest(table: Table, place: int, longest_word: int) -> int:
+def _column_narrowest(table: _Shown, place: int, longest_word: int) -> int:
     cells = _cells(table, place)
     if not table.columns[place].wraps:
         return max(map(cell_len, cells))
@@ -193,7 +213,7 @@ def _column_narrowest(table: Table, place: int, longest_word: int) -> int:
     return min(words, longest_word)
 
 
-def _draw_records(console: Console, table: Table) -> None:
+def _draw_records(console: Console, table: _Shown) -> None:
     """Draw one small block per row, for a page too narrow for columns."""
     name = ""
     for row in (*table.rows, table.footer) if table.footer else table.rows:

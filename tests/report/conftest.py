@@ -12,6 +12,7 @@ from planner.plan.plan import (
     Alternative,
     CostLine,
     Node,
+    NodeFacts,
     NodeUse,
     Note,
     Occupant,
@@ -21,6 +22,7 @@ from planner.plan.plan import (
     Proof,
     Provenance,
     RuleUse,
+    SettingUse,
 )
 from planner.sizing.candidate import Candidate, Quantity, Rejection, Sizing, Step
 
@@ -317,6 +319,37 @@ POOLS = (
 )
 
 
+def facts(node_type, product, gpu_type, gpus, rack_units, power_w):
+    return NodeFacts(
+        node_type=node_type,
+        vendor="Dell",
+        product=product,
+        gpu_type=gpu_type,
+        gpus=gpus,
+        rack_units=rack_units,
+        power_w=power_w,
+        mean_power_w=7105 if power_w else None,
+        cooling="air",
+        sources=("rack_units (published): technical guide",),
+    )
+
+
+NODE_TYPES = (
+    facts("r760xa-l40s", "PowerEdge R760xa", L40S, 4, 2, None),
+    facts("xe9680-h100", "PowerEdge XE9680", H100, 8, 6, 10200),
+    facts("xe9680-h200", "PowerEdge XE9680", H200, 8, 6, 10200),
+)
+SETTINGS = tuple(
+    SettingUse(name=name, value=value, unit=unit, origin=origin, assumed=origin != "scenario")
+    for name, value, unit, origin in (
+        ("headroom", 0.1, "share", "scenario"),
+        ("discount_rate_per_year", 0.08, "share", "rule policies/discount-rate"),
+        ("useful_life_years", 5.0, "years", "rule policies/useful-life"),
+        ("hours_per_quarter", 2190.0, "h", "rule policies/hours-per-quarter"),
+    )
+)
+
+
 def cost(name, cents, present, explanation):
     return CostLine(
         name=name,
@@ -401,6 +434,8 @@ def plan() -> Plan:
                 used=2,
             ),
         ),
+        settings=SETTINGS,
+        node_types=NODE_TYPES,
         provenance=Provenance(
             planner_version="0.1.0",
             solver="HiGHS 1.15.1 through PuLP 3.3.2",

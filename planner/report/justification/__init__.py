@@ -1,0 +1,1 @@
+"""The procurement justification: the document that leaves the building."""

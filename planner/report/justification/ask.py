@@ -1,0 +1,253 @@
+"""Sections 1 to 3: the ask, the need behind it, and what there is already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.report.ask import ask_sentence
+from planner.report.document import (
+    Blank,
+    Block,
+    Chart,
+    Column,
+    Fields,
+    Link,
+    Paragraph,
+    Series,
+    Table,
+)
+from planner.report.format import count_of, listed, quarter_span
+from planner.report.justification.desk import Desk, figure
+
+if TYPE_CHECKING:
+    from planner.report.document import Cell
+
+__all__ = ["ask_section", "capacity_chart", "existing_section", "need_section"]
+
+_JOBS_SHOWN = 1000
+
+
+def ask_section(desk: Desk) -> tuple[Block, ...]:
+    """What is to be approved, in one sentence and a few figures."""
+    plan, accounts = desk.plan, desk.accounts
+    rows: list[tuple[str, Cell]] = []
+    for kind, title in _ASKED:
+        asked = accounts.acquired(kind)
+        if asked.value:
+            rows.append((title, figure(asked, "usd", "how-bill")))
+    first_year = accounts.first_year
+    span = quarter_span(plan.quarters[0], plan.quarters[first_year[-1]])
+    rows += [
+        (
+            f"Running cost of the first year ({span}), USD",
+            figure(accounts.opex(first_year), "usd", "how-cost"),
+        ),
+        ("Paid over the horizon, not discounted, USD", figure(accounts.paid(), "usd", "how-cost")),
+        (
+            "Net present cost, less what the servers are still worth at its end, USD",
+            figure(accounts.net_present, "usd", "how-proof"),
+        ),
+    ]
+    if desk.bill:
+        place, line = min(desk.bill, key=lambda entry: entry[1].order_by)
+        first_order = desk.day(line.order_by, f"acquisitions[{place}].order_by", "how-bill")
+        rows.append(("First order by", first_order))
+    teams = sorted({job.team for job in plan.jobs if job.team})
+    of_teams = f" of {count_of(len(teams), 'team')}" if teams else ""
+    running = count_of(sum(bool(job.ways) for job in plan.jobs), "job")
+    rows += [
+        ("In support of", f"{running}{of_teams}, section 2"),
+        ("Requested by", Blank()),
+        ("Decision needed by", Blank("no later than the first order")),
+    ]
+    illustrative = [line.offer for _, line in desk.bill if line.illustrative]
+    told: list[Block] = [Paragraph(ask_sentence(plan), tone="strong"), Fields(tuple(rows))]
+    if illustrative:
+        names = listed(list(dict.fromkeys(illustrative)))
+        told.append(
+            Paragraph(
+                f"Prices of {names} are illustrative and no quotes: put quotes into the scenario "
+                "and plan again before this is approved.",
+                tone="warning",
+            )
+        )
+    return tuple(told)
+
+
+_ASKED = (
+    ("buy", "Capital for purchases, USD"),
+    ("rent", "Rents within the horizon, USD"),
+    ("reserve", "Reservations within the horizon, USD"),
+)
+
+
+def need_section(desk: Desk) -> tuple[Block, ...]:
+    """Who needs what, how far it goes beyond what is owned, and what is not known."""
+    return (
+        Paragraph(
+            "Each job and the units of it that must run; a unit is one model served, or one "
+            "tuning run. A name leads to its sizing, sum by sum.",
+            tone="faint",
+        ),
+        _services(desk),
+        _gap(desk),
+        capacity_chart(desk),
+        Fields(
+            (
+                ("Business served, and what drives its growth", Blank("the scenario states jobs")),
+                ("What happens if the need is not met", Blank("by the owners of the jobs")),
+            )
+        ),
+    )
+
+
+def _services(desk: Desk) -> Table:
+    plan = desk.plan
+    jobs = plan.jobs[:_JOBS_SHOWN]
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            Link(job.name, desk.job_anchor[job.name]),
+            plan.sizings[job.sizing].summary,
+            job.team or "–",
+            *(
+                desk.at(f"jobs[{place}].units[{quarter}]", "count", "how-need")
+                for quarter in desk.columns
+            ),
+        )
+        for place, job in enumerate(jobs)
+    )
+    caption = "Units of each job by quarter"
+    if len(plan.jobs) > len(jobs):
+        caption += f", the first {len(jobs):,} of {len(plan.jobs):,} jobs"
+    return Table(
+        (
+            Column("Job", wraps=True),
+            Column("What it is", wraps=True),
+            Column("Team", wraps=True),
+            *(Column(plan.quarters[quarter], "right") for quarter in desk.columns),
+        ),
+        rows,
+        caption=caption,
+    )
+
+
+def _gap(desk: Desk) -> Table:
+    capacity = desk.capacity
+    rows = []
+    for place, label in enumerate(desk.plan.quarters):
+        rows.append(
+            (
+                label,
+                figure(capacity.needed(place), "count", "how-use"),
+                figure(capacity.owned(place), "count", "how-use"),
+                figure(capacity.in_service(place), "count", "how-use"),
+                figure(capacity.short(place), "count", "how-use"),
+                figure(capacity.short_hours(place), "hours", "how-use"),
+            )
+        )
+    return Table(
+        (
+            Column("Quarter"),
+            Column("GPUs needed", "right"),
+            Column("GPUs owned", "right"),
+            Column("With this plan", "right"),
+            Column("Gap, GPUs", "right"),
+            Column("Gap, GPU-hours", "right"),
+        ),
+        tuple(rows),
+        caption="GPUs needed against those owned; a gap below zero is room to spare, though "
+        "perhaps of a GPU type that the jobs cannot use",
+    )
+
+
+def capacity_chart(desk: Desk) -> Chart:
+    """GPUs in service by where they come from, and GPUs needed, quarter by quarter."""
+    plan, capacity = desk.plan, desk.capacity
+    places = range(len(plan.quarters))
+    names = {"owned": "Owned", "buy": "Bought", "reserve": "Reserved", "rent": "Rented"}
+    present = {node.origin for node in plan.nodes}
+    stacks = tuple(
+        Series(
+            name,
+            tuple(figure(capacity.added(place, origin), "count", "how-use") for place in places),
+        )
+        for origin, name in names.items()
+        if origin in present
+    )
+    needed = tuple(figure(capacity.needed(place), "count", "how-use") for place in places)
+    orders: dict[int, list[str]] = {}
+    for _, line in desk.bill:
+        if line.kind != "rent":
+            text = f"{line.count:,} × {line.product} in service, order by {line.order_by}"
+            orders.setdefault(plan.quarters.index(line.quarter), []).append(text)
+    says = "; ".join(
+        f"{label}: {figure(capacity.needed(place), 'count', '').text} needed of "
+        f"{figure(capacity.in_service(place), 'count', '').text} in service"
+        for place, label in enumerate(plan.quarters)
+    )
+    return Chart(
+        title="GPUs needed and GPUs in service",
+        says=f"{says}.",
+        categories=plan.quarters,
+        series=(*stacks, Series("Needed", needed, "line")),
+        unit="GPUs",
+        marks=tuple((place, "; ".join(texts)) for place, texts in sorted(orders.items())),
+    )
+
+
+def existing_section(desk: Desk) -> tuple[Block, ...]:
+    """What is owned, how full the plan makes it, and what only measurements can say."""
+    owned = {node.node_type for node in desk.plan.nodes if node.origin == "owned"}
+    pools = [(place, pool) for place, pool in enumerate(desk.plan.pools) if pool.node_type in owned]
+    last = len(desk.plan.quarters) - 1
+    first_label, last_label = desk.plan.quarters[0], desk.plan.quarters[last]
+    rows = tuple(
+        (
+            f"{pool.node_type} @ {pool.site}",
+            desk.at(f"pools[{place}].nodes[0]", "count", "how-use"),
+            desk.at(f"pools[{place}].gpus[0]", "count", "how-use"),
+            *(
+                desk.at(f"pools[{place}].gpus_used[{quarter}]", "count", "how-use")
+                for quarter in (0, last)
+            ),
+            _share(desk, place, 0),
+            _share(desk, place, last),
+            desk.at(f"pools[{place}].nodes_spare[{last}]", "count", "how-use"),
+            desk.at(f"pools[{place}].gpus_stranded[{last}]", "count", "how-use"),
+        )
+        for place, pool in pools
+    )
+    table = Table(
+        (
+            Column("Pool", wraps=True),
+            Column(f"Nodes {first_label}", "right"),
+            Column(f"GPUs {first_label}", "right"),
+            Column(f"Held {first_label}", "right"),
+            Column(f"Held {last_label}", "right"),
+            Column(f"Hours held {first_label}", "right"),
+            Column(f"Hours held {last_label}", "right"),
+            Column("Spare nodes", "right"),
+            Column("Stranded GPUs", "right"),
+        ),
+        rows,
+        caption="Pools with owned nodes, and how full this plan makes them",
+    )
+    told: list[Block] = [table] if rows else [Paragraph("Nothing is owned yet.")]
+    return (
+        *told,
+        Fields(
+            (
+                ("Measured use of the GPUs owned: allocated, active, useful", Blank("monitoring")),
+                ("Waiting time of jobs today", Blank("the scheduler's records")),
+                ("Sharing, tuning and reclaiming tried so far, with results", Blank()),
+            )
+        ),
+    )
+
+
+def _share(desk: Desk, pool: int, quarter: int) -> Cell:
+    hours = desk.read.at(f"pools[{pool}].gpu_hours[{quarter}]")
+    if not hours.value:
+        return "–"
+    held = desk.read.at(f"pools[{pool}].gpu_hours_used[{quarter}]")
+    return figure(held / hours, "share", "how-use")

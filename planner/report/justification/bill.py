@@ -1,0 +1,232 @@
+"""Sections 9, 10 and 13: from requirement to bill, the bill itself, and the facts to buy by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.report.document import (
+    Blank,
+    Block,
+    Cell,
+    Column,
+    Fields,
+    Link,
+    Paragraph,
+    Table,
+)
+from planner.report.format import copies_of, count_of, listed, quarter_runs
+from planner.report.justification.desk import Desk, figure
+from planner.report.justification.facility import node_takes
+from planner.report.justification.map import map_blocks
+from planner.report.parts import taken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.plan.plan import Acquisition, PlannedJob
+
+__all__ = ["bill_section", "procurement_section", "trace_section"]
+
+_DECIDING = {
+    "memory_gb",
+    "needed_gb_per_gpu",
+    "baseline_gpus_of_80gb",
+    "floor_gpus_of_80gb",
+    "gpus_needed",
+    "gpus",
+    "replicas_for_load",
+}
+"""Results on which the count of GPUs rests, in the words of the rules."""
+_JOBS_SHOWN = 1000
+
+
+def trace_section(desk: Desk) -> tuple[Block, ...]:
+    """Each job: what it asks for, the rule that decided, what it takes, where it is, who pays."""
+    entries = {node.id: node.entry for node in desk.plan.nodes}
+    bought = {line.offer for _, line in desk.bill}
+    where: dict[str, dict[str, None]] = {}
+    for uses in desk.plan.placements:
+        for use in uses:
+            for held in use.occupants:
+                where.setdefault(held.job, {}).setdefault(entries[use.node])
+    rows = tuple(
+        row
+        for job in desk.plan.jobs[:_JOBS_SHOWN]
+        for row in _trace_rows(desk, job, sorted(where.get(job.name, ())), bought)
+    )
+    return (
+        Paragraph(
+            "A job's name leads to its sums: every formula with its figures, its rule and its "
+            "source. Entries of the bill are offers; all others are owned.",
+            tone="faint",
+        ),
+        Table(
+            (
+                Column("Requirement", wraps=True),
+                Column("GPUs a unit"),
+                Column("GPU memory GB", "right"),
+                Column("Decided by", wraps=True),
+                Column("Placed on", wraps=True),
+                Column("In the bill", wraps=True),
+            ),
+            rows,
+            caption="From requirement to bill",
+        ),
+        *map_blocks(desk),
+    )
+
+
+def _trace_rows(
+    desk: Desk, job: PlannedJob, entries: list[str], bought: set[str]
+) -> Iterator[tuple[Cell, ...]]:
+    name = Link(job.name, desk.job_anchor[job.name])
+    on = [entry for entry in entries if entry not in bought]
+    billed = [entry for entry in entries if entry in bought]
+    if not job.ways:
+        yield (name, "no unit in any quarter", "", "", "", "")
+        return
+    sized = desk.plan.sizings[job.sizing].candidates
+    candidates = {one.way: (place, one) for place, one in enumerate(sized)}
+    for way, _ in job.ways:
+        place, one = candidates[way]
+        rules = list(
+            dict.fromkeys(step.rule for step in one.trace if step.result.name in _DECIDING)
+        )
+        need: Cell = "–"
+        if one.gpu_memory_mb:
+            at = f"sizings[{job.sizing}].candidates[{place}].gpu_memory_mb"
+            need = desk.at(at, "gb", desk.job_anchor[job.name])
+        yield (
+            name,
+            f"{copies_of(one.replicas, one.gpus)} × {taken(one)}",
+            need,
+            f"{one.decided_by}: {', '.join(rules)}" if rules else one.decided_by,
+            listed(on) or "–",
+            listed(billed) or "–",
+        )
+
+
+def bill_section(desk: Desk) -> tuple[Block, ...]:
+    """Every line to buy, rent or reserve, with its price, its source and its dates."""
+    if not desk.bill:
+        return (Paragraph("Nothing to buy, to rent or to reserve."),)
+    sums = (
+        figure(desk.read.sum("acquisitions[*].count"), "count", "how-bill"),
+        "",
+        figure(desk.read.sum("acquisitions[*].total_cents"), "usd", "how-bill"),
+    )
+    table = Table(
+        (
+            Column("Line"),
+            Column("Offer", wraps=True),
+            Column("Item", wraps=True),
+            Column("Action"),
+            Column("Quarter"),
+            Column("Nodes", "right"),
+            Column("Each, USD", "right"),
+            Column("Total, USD", "right"),
+            Column("Price of"),
+            Column("Quote or price source", wraps=True),
+            Column("Weeks", "right"),
+            Column("Order by"),
+            Column("kW each", "right"),
+            Column("U each", "right"),
+        ),
+        tuple(_bill_row(desk, number, *line) for number, line in enumerate(desk.bill, 1)),
+        ("Sum", "", "", "", "", *sums, "", "", "", "", "", ""),
+        caption="Bill of materials",
+    )
+    return (
+        table,
+        Paragraph(
+            "Weeks are the lead time; kW is the nameplate, U the height in the rack. Rents and "
+            "reservations are priced for each node and quarter.",
+            tone="faint",
+        ),
+        Fields(
+            (
+                ("Part numbers of the vendor", Blank("from the quote")),
+                ("Software licences and their terms", _licences(desk)),
+                ("Warranty and support terms", Blank("from the quote")),
+                ("Switches, cables, optics", Blank("often the longest lead time")),
+            )
+        ),
+    )
+
+
+def _licences(desk: Desk) -> Cell:
+    for place, line in enumerate(desk.plan.costs):
+        if line.name == "licence":
+            return desk.at(f"costs[{place}].total_cents", "usd", f"how-cost-{place}")
+    return Blank("the scenario states none")
+
+
+def _bill_row(desk: Desk, number: int, place: int, line: Acquisition) -> tuple[Cell, ...]:
+    stem = f"acquisitions[{place}]"
+    origin = line.price_origin.partition(": ")[0]
+    return (
+        str(number),
+        Link(line.offer, f"how-price-{place}"),
+        f"{line.product}, {line.gpus_per_node}× {line.gpu_type} ({line.node_type} @ {line.site})",
+        line.kind,
+        line.quarter,
+        desk.at(f"{stem}.count", "count", "how-bill"),
+        desk.at(f"{stem}.unit_price_cents", "usd", f"how-price-{place}"),
+        desk.at(f"{stem}.total_cents", "usd", "how-bill"),
+        desk.day(line.price_date, f"{stem}.price_date", f"how-price-{place}")
+        if line.price_date
+        else Blank("date of the price"),
+        f"{origin}, illustrative" if line.illustrative else origin,
+        desk.at(f"{stem}.lead_time_weeks", "count", f"how-price-{place}"),
+        desk.day(line.order_by, f"{stem}.order_by", "how-bill"),
+        node_takes(desk, line.node_type, "power_w", "kw"),
+        node_takes(desk, line.node_type, "rack_units", "count"),
+    )
+
+
+def procurement_section(desk: Desk) -> tuple[Block, ...]:
+    """What the plan knows for the buyer's file; what is a legal conclusion stays open."""
+    asked = [
+        _asked(desk, kind) for kind in _KINDS if desk.read.count(f"acquisitions[kind={kind}]").value
+    ]
+    value: Cell = "none"
+    if desk.bill:
+        value = figure(desk.read.sum("acquisitions[*].total_cents"), "usd", "how-bill")
+    quoted = sorted({line.price_origin for _, line in desk.bill if not line.illustrative})
+    return (
+        Paragraph(
+            "Facts are filled in from the plan. Conclusions of law, statements about the market "
+            "and signatures are for people to make.",
+            tone="faint",
+        ),
+        Fields(
+            (
+                ("Agency or company, and contracting activity", Blank()),
+                ("Action", listed(asked) or "none"),
+                ("Description", "the bill of materials, section 10"),
+                ("Estimated value, USD", value),
+                ("Quotes at hand", listed(quoted) or Blank("no price of this plan is a quote")),
+                ("Route: competition, framework, single source", Blank()),
+                ("Statutory authority, if not competed", Blank("legal")),
+                ("Why only this source can supply it", Blank("facts, not adjectives")),
+                ("Efforts to obtain other offers", Blank()),
+                ("Why the price is fair and reasonable", Blank("contracting officer")),
+                ("Market research", Blank()),
+                ("Other facts in support", "rejected GPU types with their rules, section 4"),
+                ("Who else showed interest", Blank()),
+                ("What removes the barrier to competition next time", Blank()),
+                ("Certified by the technical officer (name, date, signature)", Blank()),
+                ("Certified by the contracting officer (name, date, signature)", Blank()),
+            )
+        ),
+    )
+
+
+_KINDS = ("buy", "rent", "reserve")
+
+
+def _asked(desk: Desk, kind: str) -> str:
+    """`buy 8 nodes (2027Q2–Q4)`."""
+    lines = [line for _, line in desk.bill if line.kind == kind]
+    nodes = count_of(sum(line.count for line in lines), "node")
+    return f"{kind} {nodes} ({quarter_runs(desk.plan.quarters, {line.quarter for line in lines})})"

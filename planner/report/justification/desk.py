@@ -1,0 +1,71 @@
+"""What every section works with: the plan, its ledger, and figures that lead to their trace."""
+
+from __future__ import annotations
+
+from datetime import date
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from planner.plan.ledger.accounts import Accounts
+from planner.plan.ledger.capacity import Capacity
+from planner.plan.ledger.facility import Facility
+from planner.plan.ledger.reader import Reader
+from planner.report.document import Figure
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from planner.plan.ledger.traced import Traced
+    from planner.plan.plan import Acquisition, Plan
+    from planner.report.format import Style
+
+__all__ = ["Desk", "figure"]
+
+_QUARTERS_SHOWN = 8
+
+
+def figure(traced: Traced, style: Style, trace: str) -> Figure:
+    """A figure for a table, with the anchor of its trace."""
+    return Figure(traced.value, style, traced.sum, trace)
+
+
+class Desk:
+    """One plan and the books kept of it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.read = Reader(plan)
+        self.accounts = Accounts(plan, self.read)
+        self.capacity = Capacity(plan, self.read)
+        self.facility = Facility(plan, self.read)
+
+    def at(self, place: str, style: Style, trace: str) -> Figure:
+        """The figure that stands at a place of plan.json."""
+        return figure(self.read.at(place), style, trace)
+
+    def day(self, iso: str, place: str, trace: str) -> Figure:
+        """A day that stands at a place of plan.json."""
+        return Figure(date.fromisoformat(iso), "day", place, trace)
+
+    @cached_property
+    def bill(self) -> tuple[tuple[int, Acquisition], ...]:
+        """Lines of the bill with their places in plan.json: by quarter, kind and offer."""
+        lines = enumerate(self.plan.acquisitions)
+        return tuple(sorted(lines, key=lambda line: (line[1].quarter, line[1].kind, line[1].offer)))
+
+    @cached_property
+    def columns(self) -> tuple[int, ...]:
+        """Quarters that a table has columns for: all, or the first and the last of each year."""
+        places = tuple(range(len(self.plan.quarters)))
+        if len(places) <= _QUARTERS_SHOWN:
+            return places
+        return tuple(sorted({0, *(year.quarters[-1] for year in self.accounts.years)}))
+
+    @cached_property
+    def job_anchor(self) -> dict[str, str]:
+        """Where each job is told of."""
+        return {job.name: f"job-{place}" for place, job in enumerate(self.plan.jobs, 1)}
+
+    def value(self, place: str) -> Fraction:
+        """The bare number at a place, to choose words by."""
+        return self.read.at(place).value

@@ -1,0 +1,186 @@
+"""Section 11: power and rack units of each site, before and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.report.document import (
+    Blank,
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Fields,
+    Heading,
+    Paragraph,
+    Series,
+    Table,
+)
+from planner.report.format import listed
+from planner.report.justification.desk import Desk, figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.plan.ledger.facility import Need
+    from planner.report.format import Style
+
+__all__ = ["facility_section", "node_takes"]
+
+
+def facility_section(desk: Desk) -> tuple[Block, ...]:
+    """Power and rack units of each site, before and after, beside what the site allows."""
+    rows = tuple(row for site in desk.facility.sites for row in _site_rows(desk, site))
+    limits = {use.site for use in desk.plan.sites}
+    open_fields = [
+        (f"Power and rack units that {site} allows", Blank("`sites:` of the scenario"))
+        for site in desk.facility.sites
+        if site not in limits
+    ]
+    return (
+        Table(
+            (
+                Column("Site", wraps=True),
+                Column("Quarter"),
+                Column("kW before", "right"),
+                Column("kW after", "right"),
+                Column("kW allowed", "right"),
+                Column("U before", "right"),
+                Column("U after", "right"),
+                Column("U allowed", "right"),
+                Column("Racks used", "right"),
+                Column("Racks", "right"),
+            ),
+            rows,
+            caption="By the nameplates of all nodes in service; before is what is owned already",
+        ),
+        *_unstated(desk),
+        *_power_charts(desk),
+        Heading("Each node", 3),
+        _node_types(desk),
+        Fields(
+            (
+                *open_fields,
+                ("Network ports, and cooling that the room can carry away", Blank("facilities")),
+            )
+        ),
+    )
+
+
+def _site_rows(desk: Desk, site: str) -> Iterator[tuple[Cell, ...]]:
+    facility = desk.facility
+    limits = {use.site: place for place, use in enumerate(desk.plan.sites)}
+    for place, label in enumerate(desk.plan.quarters):
+        cells: list[Cell] = [site, label]
+        needs: tuple[tuple[Need, Style], ...] = (("power_w", "kw"), ("rack_units", "count"))
+        for need, style in needs:
+            for taken in (facility.before(site, place, need), facility.after(site, place, need)):
+                cells.append("?" if taken is None else figure(taken, style, "how-site"))
+            cells.append(_limit(desk, limits.get(site), place, need))
+        cells += _racks(desk, limits.get(site), place)
+        yield tuple(cells)
+
+
+def _limit(desk: Desk, site: int | None, quarter: int, need: Need) -> Cell:
+    if site is None:
+        return Blank()
+    use = desk.plan.sites[site]
+    if need == "power_w":
+        stated = use.power_limit_w[quarter] is not None
+        at = f"sites[{site}].power_limit_w[{quarter}]"
+    else:
+        stated = use.rack_units_limit is not None
+        at = f"sites[{site}].rack_units_limit"
+    if not stated:
+        return "no limit"
+    return desk.at(at, "kw" if need == "power_w" else "count", "how-site")
+
+
+def _racks(desk: Desk, site: int | None, quarter: int) -> tuple[Cell, Cell]:
+    if site is None:
+        return Blank(), Blank()
+    if desk.plan.sites[site].racks is None:
+        return "–", "–"
+    used = desk.at(f"sites[{site}].racks_used[{quarter}]", "count", "how-site")
+    return used, desk.at(f"sites[{site}].racks", "count", "how-site")
+
+
+def _unstated(desk: Desk) -> tuple[Block, ...]:
+    lacking = sorted(
+        {name for site in desk.facility.sites for name in desk.facility.unstated(site, "power_w")}
+    )
+    if not lacking:
+        return ()
+    text = (
+        f"? where the catalog gives no nameplate power: {listed(lacking)}. A catalog file of your "
+        "own can state `max_power_kw`."
+    )
+    return (Paragraph(text, tone="warning"),)
+
+
+def _power_charts(desk: Desk) -> Iterator[Block]:
+    limits = {use.site: place for place, use in enumerate(desk.plan.sites)}
+    places = range(len(desk.plan.quarters))
+    for site in desk.facility.sites:
+        before = [desk.facility.before(site, place, "power_w") for place in places]
+        after = [desk.facility.after(site, place, "power_w") for place in places]
+        known_before = [traced for traced in before if traced is not None]
+        known_after = [traced for traced in after if traced is not None]
+        if len(known_before) < len(before) or len(known_after) < len(after):
+            continue
+        owned = tuple(figure(traced, "kw", "how-site") for traced in known_before)
+        added = tuple(
+            figure(later - sooner, "kw", "how-site")
+            for sooner, later in zip(known_before, known_after, strict=True)
+        )
+        series = [Series("Owned before", owned), Series("Added", added)]
+        use = limits.get(site)
+        if use is not None and None not in desk.plan.sites[use].power_limit_w:
+            allowed = (
+                desk.at(f"sites[{use}].power_limit_w[{place}]", "kw", "how-site")
+                for place in places
+            )
+            series.append(Series("Allowed", tuple(allowed), "line"))
+        says = "; ".join(
+            f"{label}: {figure(traced, 'kw', '').text} kW"
+            for label, traced in zip(desk.plan.quarters, known_after, strict=True)
+        )
+        yield Chart(f"Power at {site}", f"{says}.", desk.plan.quarters, tuple(series), "kW")
+
+
+def _node_types(desk: Desk) -> Table:
+    def fact(name: str, need: Need, style: Style) -> Cell:
+        return node_takes(desk, name, need, style)
+
+    rows = tuple(
+        (
+            facts.node_type,
+            f"{facts.vendor} {facts.product}",
+            f"{facts.gpus} × {facts.gpu_type}",
+            fact(facts.node_type, "rack_units", "count"),
+            fact(facts.node_type, "power_w", "kw"),
+            Blank("the catalog")
+            if facts.mean_power_w is None
+            else desk.at(f"node_types[{place}].mean_power_w", "kw", f"how-node-{facts.node_type}"),
+            facts.cooling or Blank("the catalog"),
+        )
+        for place, facts in enumerate(desk.plan.node_types)
+    )
+    columns = (
+        Column("Node type"),
+        Column("Product", wraps=True),
+        Column("GPUs", wraps=True),
+        Column("U", "right"),
+        Column("Nameplate kW", "right"),
+        Column("Mean kW", "right"),
+        Column("Cooling", wraps=True),
+    )
+    return Table(columns, rows, caption="What each node takes, by the catalog")
+
+
+def node_takes(desk: Desk, node_type: str, need: Need, style: Style) -> Cell:
+    """What the catalog says that one node takes."""
+    traced = desk.facility.each(node_type, need)
+    return (
+        Blank("the catalog") if traced is None else figure(traced, style, f"how-node-{node_type}")
+    )

@@ -1,0 +1,332 @@
+"""Sections 4 to 6, and 12: options, whole-life cost, sensitivity, and whether it can be paid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.plan.ledger.traced import total
+from planner.report.document import (
+    Blank,
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Fields,
+    Heading,
+    Paragraph,
+    Series,
+    Table,
+)
+from planner.report.format import listed
+from planner.report.jobs import rejections_section
+from planner.report.justification.desk import Desk, figure
+
+if TYPE_CHECKING:
+    from planner.plan.ledger.traced import Traced
+    from planner.plan.plan import BreakEven
+    from planner.report.format import Style
+
+__all__ = ["affordability_section", "cost_section", "rejected_blocks"]
+
+_NOT_IN_THE_INPUTS = (
+    "Network fabric and cabling",
+    "Storage",
+    "Cooling and space beyond PUE and colocation",
+    "Staff",
+    "Installation and disposal",
+    "Taxes, freight, insurance",
+)
+
+
+def rejected_blocks(desk: Desk) -> tuple[Block, ...]:
+    """GPU types that jobs may not or cannot use, with the rule that says so."""
+    rejections = rejections_section(desk.plan)
+    if not rejections:
+        return ()
+    return (Heading("GPU types that were rejected, and by which rule", 3), *rejections)
+
+
+def cost_section(desk: Desk) -> tuple[Block, ...]:
+    """Cost by kind and year, in present value, per GPU-hour, and where renting would be cheaper."""
+    return (
+        _by_year(desk),
+        Paragraph(
+            "The residual value is what the servers are still worth at the end of the horizon, no "
+            "payment. What stands open below is in no input and in no sum.",
+            tone="faint",
+        ),
+        _chart(desk),
+        Fields((*_headlines(desk), *((name, Blank()) for name in _NOT_IN_THE_INPUTS))),
+        *_by_quarter(desk),
+        *_break_evens(desk),
+    )
+
+
+def _by_year(desk: Desk) -> Table:
+    plan, accounts = desk.plan, desk.accounts
+    everything = range(len(plan.quarters))
+    columns = [(year.label, year.quarters) for year in accounts.years]
+    columns.append(("Sum", tuple(everything)))
+
+    def row(place: int) -> tuple[Cell, ...]:
+        trace = f"how-cost-{place}"
+        name = plan.costs[place].name.capitalize()
+        sums = (figure(accounts.line(place, chosen), "usd", trace) for _, chosen in columns)
+        return (name, *sums, desk.at(f"costs[{place}].present_cents", "usd", trace))
+
+    footer = tuple(
+        figure(accounts.paid(chosen) + _residual(desk, chosen), "usd", "how-cost")
+        for _, chosen in columns
+    )
+    return Table(
+        (
+            Column("Cost, USD", wraps=True),
+            *(Column(title, "right") for title, _ in columns),
+            Column("Present value", "right"),
+        ),
+        tuple(row(place) for place in range(len(plan.costs))),
+        ("All", *footer, figure(accounts.net_present, "usd", "how-proof")),
+        caption="Cost by calendar year, not discounted, and its present value",
+    )
+
+
+def _residual(desk: Desk, quarters: tuple[int, ...]) -> Traced:
+    return total(
+        desk.accounts.line(place, quarters)
+        for place, line in enumerate(desk.plan.costs)
+        if line.name == "residual value"
+    )
+
+
+def _headlines(desk: Desk) -> list[tuple[str, Cell]]:
+    rows: list[tuple[str, Cell]] = [
+        ("Net present cost, USD", figure(desk.accounts.net_present, "cents", "how-proof")),
+    ]
+    for name, title in (
+        ("discount_rate_per_year", "Discount rate a year"),
+        ("useful_life_years", "Useful life, years"),
+    ):
+        if any(setting.name == name for setting in desk.plan.settings):
+            style: Style = "share" if name.startswith("discount") else "number"
+            rows.append((title, desk.at(f"settings[name={name}].value", style, "how-settings")))
+    each = desk.accounts.per_gpu_hour
+    if each is not None:
+        rows.append(
+            (
+                "Net present cost of each GPU-hour that jobs hold, USD",
+                figure(each, "rate", "how-use"),
+            )
+        )
+    committed = desk.read.sum("acquisitions[*].committed_cents")
+    if committed.value:
+        rows.append(
+            (
+                "Still to be paid for reservations after the horizon, in no other figure, USD",
+                figure(committed, "usd", "how-bill"),
+            )
+        )
+    return rows
+
+
+def _chart(desk: Desk) -> Chart:
+    plan = desk.plan
+    places = range(len(plan.quarters))
+    series = tuple(
+        Series(
+            cost.name.capitalize(),
+            tuple(
+                desk.at(f"costs[{line}].cents[{place}]", "usd", f"how-cost-{line}")
+                for place in places
+            ),
+        )
+        for line, cost in enumerate(plan.costs)
+        if cost.name != "residual value"
+    )
+    says = "; ".join(
+        f"{label}: {figure(desk.accounts.paid((place,)), 'usd', '').text} USD"
+        for place, label in zip(places, plan.quarters, strict=True)
+    )
+    return Chart("What is paid in each quarter", f"{says}.", plan.quarters, series, "USD")
+
+
+def _by_quarter(desk: Desk) -> tuple[Block, ...]:
+    plan = desk.plan
+    lines = range(len(plan.costs))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            label,
+            *(
+                desk.at(f"costs[{line}].cents[{place}]", "usd", f"how-cost-{line}")
+                for line in lines
+            ),
+            figure(desk.accounts.paid((place,)), "usd", "how-cost"),
+        )
+        for place, label in enumerate(plan.quarters)
+    )
+    sums = (desk.at(f"costs[{line}].total_cents", "usd", f"how-cost-{line}") for line in lines)
+    columns = (Column(line.name.capitalize(), "right", wraps=True) for line in plan.costs)
+    return (
+        Heading("By quarter", 3),
+        Table(
+            (Column("Quarter"), *columns, Column("Paid", "right")),
+            rows,
+            ("Sum", *sums, figure(desk.accounts.paid(), "usd", "how-cost")),
+            caption="USD, not discounted; paid is all but the residual value",
+        ),
+    )
+
+
+def _break_evens(desk: Desk) -> tuple[Block, ...]:
+    rows = tuple(_break_even(desk, place, one) for place, one in enumerate(desk.plan.break_evens))
+    if not rows:
+        return ()
+    return (
+        Heading("Buying against renting", 3),
+        Table(
+            (
+                Column("Offer", wraps=True),
+                Column("Against", wraps=True),
+                Column("From"),
+                Column("Bought, USD", "right"),
+                Column("Rented, USD", "right"),
+                Column("Break-even, h a quarter", "right"),
+                Column("Of all hours", "right"),
+            ),
+            rows,
+            caption="Net present cost of one node to the end of the horizon, and the use from "
+            "which buying is cheaper than renting by the hour",
+        ),
+    )
+
+
+def _break_even(desk: Desk, place: int, one: BreakEven) -> tuple[Cell, ...]:
+    stem = f"break_evens[{place}]"
+    use: tuple[Cell, Cell] = ("renting is cheaper at any use", "–")
+    if one.hours <= one.quarter_hours:
+        share = desk.read.at(f"{stem}.hours") / desk.read.at(f"{stem}.quarter_hours")
+        use = (
+            desk.at(f"{stem}.hours", "hours", "how-break-even"),
+            figure(share, "share", "how-break-even"),
+        )
+    return (
+        f"{one.offer} ({one.node_type})",
+        one.rent,
+        one.quarter,
+        desk.at(f"{stem}.buy_cents", "usd", "how-break-even"),
+        desk.at(f"{stem}.rent_cents", "usd", "how-break-even"),
+        *use,
+    )
+
+
+def affordability_section(desk: Desk) -> tuple[Block, ...]:
+    """Capital and running cost by year, the budgets with what is left, and who is charged."""
+    accounts = desk.accounts
+    columns = [(year.label, year.quarters) for year in accounts.years]
+    rows = tuple(
+        (
+            label,
+            figure(accounts.capex(places), "usd", "how-cost"),
+            figure(accounts.opex(places), "usd", "how-cost"),
+            figure(accounts.paid(places), "usd", "how-cost"),
+        )
+        for label, places in columns
+    )
+    everything = tuple(range(len(desk.plan.quarters)))
+    table = Table(
+        (
+            Column("Year"),
+            Column("Capital, USD", "right"),
+            Column("Running, USD", "right"),
+            Column("Both, USD", "right"),
+        ),
+        rows,
+        (
+            "Sum",
+            *(
+                figure(of(everything), "usd", "how-cost")
+                for of in (accounts.capex, accounts.opex, accounts.paid)
+            ),
+        ),
+        caption="Money paid by calendar year: purchases are capital, all else is running cost",
+    )
+    unlimited: tuple[tuple[str, Cell], ...] = (
+        () if desk.plan.budgets else (("Budget against which this is held", Blank("`budget:`")),)
+    )
+    return (
+        table,
+        *_budgets(desk),
+        Fields(
+            (
+                *unlimited,
+                ("Start of the fiscal year, if it is not January", Blank()),
+                ("Budget code", Blank()),
+                ("Funding approved so far", Blank()),
+            )
+        ),
+        *_charged(desk),
+    )
+
+
+def _budgets(desk: Desk) -> tuple[Block, ...]:
+    rows = []
+    for place, use in enumerate(desk.plan.budgets):
+        limit = desk.read.at(f"budgets[{place}].limit_cents")
+        spent = desk.read.at(f"budgets[{place}].spent_cents")
+        rows.append(
+            (
+                listed(["capital", "running"]) if use.spend == "spending" else _SPENDS[use.spend],
+                use.quarter or "all",
+                figure(limit, "usd", "how-cost"),
+                figure(spent, "usd", "how-cost"),
+                figure(limit - spent, "usd", "how-cost"),
+            )
+        )
+    if not rows:
+        return ()
+    columns = (
+        Column("Budget"),
+        Column("Quarter"),
+        Column("Limit, USD", "right"),
+        Column("Spent, USD", "right"),
+        Column("Left, USD", "right"),
+    )
+    return (Table(columns, tuple(rows), caption="Budgets, not discounted"),)
+
+
+_SPENDS = {"capex": "capital", "opex": "running"}
+
+
+def _charged(desk: Desk) -> tuple[Block, ...]:
+    charged = desk.plan.chargeback
+    if charged is None:
+        return ()
+    rows = tuple(
+        (
+            use.team or "no team",
+            desk.at(f"chargeback.teams[{place}].gpu_hours", "hours", "how-teams"),
+            desk.at(f"chargeback.teams[{place}].cost_cents", "usd", "how-teams"),
+        )
+        for place, use in enumerate(charged.teams)
+    )
+    idle: tuple[Cell, ...] = (
+        "idle, charged to nobody",
+        desk.at("chargeback.idle_gpu_hours", "hours", "how-teams"),
+        figure(desk.read.sum("chargeback.idle_cents[*]"), "usd", "how-teams"),
+    )
+    hours = desk.read.sum("chargeback.teams[*].gpu_hours")
+    cents = desk.read.sum("chargeback.teams[*].cost_cents")
+    footer = (
+        "Sum",
+        figure(hours + desk.read.at("chargeback.idle_gpu_hours"), "hours", "how-teams"),
+        figure(cents + desk.read.sum("chargeback.idle_cents[*]"), "usd", "how-teams"),
+    )
+    columns = (
+        Column("Team", wraps=True),
+        Column("GPU-hours", "right"),
+        Column("Net present cost, USD", "right"),
+    )
+    caption = "What each team holds and is charged"
+    return (
+        Heading("Charged to teams", 3),
+        Table(columns, (*rows, idle), footer, caption=caption),
+    )

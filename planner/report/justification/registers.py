@@ -1,0 +1,147 @@
+"""Sections 7, 8 and 14: assumptions, risks and milestones, with what their owners must add."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.report.document import Blank, Block, Column, Fields, Paragraph, Table
+from planner.report.format import count_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.plan.plan import Acquisition, Note
+    from planner.report.document import Cell
+    from planner.report.justification.desk import Desk
+
+__all__ = ["assumptions_section", "milestones_section", "risks_section"]
+
+_SETTING = (
+    Column("Parameter", wraps=True),
+    Column("Value", "right"),
+    Column("Unit"),
+    Column("From", wraps=True),
+    Column("Stated or assumed"),
+)
+_ASSUMPTION = (
+    Column("No"),
+    Column("Assumption", wraps=True),
+    Column("Source", wraps=True),
+    Column("Owner"),
+    Column("Confidence"),
+    Column("Effect if wrong", wraps=True),
+    Column("Review by"),
+)
+_DO = {"buy": "purchase", "rent": "rent", "reserve": "reservation"}
+
+
+def assumptions_section(desk: Desk) -> tuple[Block, ...]:
+    """Every parameter, then everything that the inputs leave open and a rule filled in."""
+    settings = tuple(
+        (
+            setting.name.replace("_", " "),
+            desk.at(
+                f"settings[name={setting.name}].value",
+                "share" if setting.unit == "share" else "number",
+                "how-settings",
+            ),
+            "" if setting.unit == "share" else setting.unit,
+            "the scenario" if setting.origin == "scenario" else setting.origin,
+            "assumed" if setting.assumed else "stated",
+        )
+        for setting in desk.plan.settings
+    )
+    notes = tuple(
+        (f"A{number}", note.text, note.origin, *(Blank(),) * 4)
+        for number, note in enumerate(desk.plan.assumptions, 1)
+    )
+    told: list[Block] = []
+    if settings:
+        told.append(Table(_SETTING, settings, caption="Parameters of cost and policy"))
+    if notes:
+        told.append(Table(_ASSUMPTION, notes, caption="What the inputs leave open"))
+    return tuple(told) or (Paragraph("Nothing was left open: every figure is stated."),)
+
+
+def risks_section(desk: Desk) -> tuple[Block, ...]:
+    """What the planner knows to be at risk; how likely and how bad, its owners must say."""
+    found = (*_known(desk.plan.warnings), *_late(desk))
+    rows = tuple(
+        (f"R{number}", risk, origin, *(Blank(),) * 4)
+        for number, (risk, origin) in enumerate(found, 1)
+    )
+    table = Table(
+        (
+            Column("No"),
+            Column("Risk", wraps=True),
+            Column("Known from", wraps=True),
+            Column("Likelihood"),
+            Column("Impact"),
+            Column("Mitigation", wraps=True),
+            Column("Owner"),
+        ),
+        rows,
+        caption="Risks that the planner found",
+    )
+    return (
+        *((table,) if rows else (Paragraph("The planner found no risk in its inputs."),)),
+        Fields((("Risks beyond the inputs: supply, staff, change of models", Blank()),)),
+    )
+
+
+def _known(notes: tuple[Note, ...]) -> Iterator[tuple[str, str]]:
+    for note in notes:
+        yield note.text, note.origin
+
+
+def _late(desk: Desk) -> Iterator[tuple[str, str]]:
+    """An order that comes late leaves its quarter without these nodes."""
+    for place, line in desk.bill:
+        if line.lead_time_weeks:
+            yield (
+                f"{_what(line)} ordered after {line.order_by}, or delivered later than in "
+                f"{count_of(line.lead_time_weeks, 'week')}, are not in service in {line.quarter}",
+                f"line {place + 1} of the bill, section 10",
+            )
+
+
+def _what(line: Acquisition) -> str:
+    return f"{line.count:,} × {line.product} ({line.gpu_type})"
+
+
+def milestones_section(desk: Desk) -> tuple[Block, ...]:
+    """Orders and entries into service by date, and what acceptance still needs."""
+    dated: list[tuple[str, tuple[Cell, ...]]] = []
+    for place, line in desk.bill:
+        order_by = desk.day(line.order_by, f"acquisitions[{place}].order_by", "how-bill")
+        what = f"Place the order: {_what(line)}, {_DO[line.kind]} by offer {line.offer}"
+        dated.append((line.order_by, (order_by, what)))
+        service = f"Accepted and in service: {_what(line)} at {line.site}"
+        dated.append((_start(line.quarter), (f"start of {line.quarter}", service)))
+    dated.sort(key=lambda entry: entry[0])
+    table = Table(
+        (
+            Column("By"),
+            Column("Milestone", wraps=True),
+            Column("Owner"),
+            Column("Done on"),
+        ),
+        tuple((*cells, Blank(), Blank()) for _, cells in dated),
+        caption="Milestones",
+    )
+    return (
+        *((table,) if dated else (Paragraph("There is nothing to order."),)),
+        Fields(
+            (
+                ("Acceptance test", Blank("of each node, before it is paid")),
+                ("Benefits, how and when they are measured", Blank()),
+                ("Review after the purchase", Blank("date and owner")),
+            )
+        ),
+    )
+
+
+def _start(quarter: str) -> str:
+    """The first day of a quarter, to sort by."""
+    year, _, number = quarter.partition("Q")
+    return f"{year}-{3 * int(number) - 2:02}-01"

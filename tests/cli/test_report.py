@@ -1,0 +1,55 @@
+"""`planner report` as a user meets it."""
+
+import hashlib
+import json
+
+import pytest
+
+from planner.errors import ExitCode
+
+FILES = ["justification.html", "justification.md"]
+
+
+@pytest.fixture
+def plan_json(run, scenario):
+    assert run("plan", scenario, "--out", "out").exit_code == 0
+    return scenario.parent / "out" / "plan.json"
+
+
+def test_a_report_is_written_beside_nothing_else(run, plan_json, tmp_path):
+    result = run("report", plan_json, "--out", tmp_path / "new" / "folder")
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == FILES
+
+
+def test_reports_are_the_same_bytes_whatever_the_hash_seed_and_folder(process, plan_json, tmp_path):
+    digests = set()
+    for seed in ("1", "2"):
+        out = tmp_path / f"seed-{seed}"
+        done = process("report", plan_json, "--out", out, PYTHONHASHSEED=seed)
+        assert done.returncode == 0, done.stderr
+        digests.add(tuple(hashlib.sha256((out / name).read_bytes()).hexdigest() for name in FILES))
+    assert len(digests) == 1
+
+
+def test_a_plan_of_an_earlier_version_is_asked_to_be_made_again(run, plan_json):
+    stored = json.loads(plan_json.read_text(encoding="utf-8"))
+    del stored["settings"], stored["node_types"]
+    plan_json.write_text(json.dumps(stored), encoding="utf-8")
+    result = run("report", plan_json, "--out", "report")
+    assert result.exit_code == ExitCode.INPUT
+    assert "lacks the settings and node types" in result.stderr
+    assert "make the plan again" in result.stderr
+
+
+def test_a_scenario_is_no_plan(run, scenario):
+    result = run("report", scenario, "--out", "report")
+    assert result.exit_code == ExitCode.INPUT
+    assert "is not JSON" in result.stderr
+
+
+def test_a_file_in_place_of_the_folder_is_refused_before_anything_is_written(run, plan_json):
+    result = run("report", plan_json, "--out", plan_json)
+    assert result.exit_code == ExitCode.INPUT
+    assert "`--out` takes a folder" in result.stderr

@@ -1,0 +1,119 @@
+"""The page in a real browser: quiet, alone, sortable, printable. Needs Debian's chromium."""
+
+import shutil
+
+import pytest
+
+from planner.report.html.draw import draw
+from planner.report.justification.document import justification_document
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+NEEDED = "no Chromium here: `apt-get install chromium` runs the tests of the page in a browser"
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NEEDED)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra `dev`")
+    with api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def path(plan, tmp_path):
+    target = tmp_path / "justification.html"
+    target.write_text(draw(justification_document(plan), "Justification"), encoding="utf-8")
+    return target
+
+
+@pytest.fixture
+def opened(browser, path):
+    """`opened(width)`: the page, with what its console said and what it asked for."""
+    contexts = []
+
+    def start(width=1280, **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.said, page.asked = [], []
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield start
+    for context in contexts:
+        context.close()
+
+
+def column(page, caption, place):
+    table = page.locator("table", has=page.locator("caption", has_text=caption))
+    return table, table.locator(f"tbody tr:not([hidden]) td:nth-child({place})")
+
+
+def test_the_page_is_quiet_and_asks_for_nothing_else(opened, path):
+    page = opened()
+    assert page.said == []
+    assert page.asked == [path.as_uri()]
+
+
+@pytest.mark.parametrize("width", [320, 400, 1280])
+def test_the_page_itself_never_scrolls_sideways(opened, width):
+    page = opened(width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_table_sorts_by_the_value_of_its_figures(opened):
+    page = opened()
+    table, amounts = column(page, "Bill of materials", 8)
+    before = amounts.all_inner_texts()
+    button = table.get_by_role("button", name="Sort by Total, USD")
+    button.click()
+    rising = amounts.all_inner_texts()
+    button.press("Enter")
+    assert rising == sorted(before, key=lambda text: int(text.replace(",", "")))
+    assert amounts.all_inner_texts() == sorted(before, key=lambda text: -int(text.replace(",", "")))
+    assert table.locator("tfoot").inner_text().startswith("Sum")
+
+
+def test_a_figure_tells_its_sum_to_the_keyboard(opened):
+    page = opened()
+    page.locator("dd a.n").first.focus()
+    assert page.locator("#trace").inner_text() == (
+        "plan.json: sum(acquisitions[kind=buy].total_cents)"
+    )
+
+
+def test_a_job_opens_where_its_name_leads(opened):
+    page = opened()
+    page.get_by_role("link", name="claims-tune", exact=True).first.click()
+    fold = page.locator("details", has=page.locator("#job-2"))
+    assert fold.get_attribute("open") is not None
+    assert fold.locator("caption").first.is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(opened, scheme):
+    page = opened(color_scheme=scheme)
+    contrasts = page.evaluate(
+        """() => {
+          const light = c => { const [r, g, b] = c.match(/[\\d.]+/g).slice(0, 3).map(v => {
+            v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; });
+            return .2126 * r + .7152 * g + .0722 * b; };
+          const ground = light(getComputedStyle(document.body).backgroundColor);
+          return ["body", ".faint", ".warning", "nav a", "dt", "caption"].map(name => {
+            const ink = light(getComputedStyle(document.querySelector(name)).color);
+            return (Math.max(ink, ground) + .05) / (Math.min(ink, ground) + .05); }); }"""
+    )
+    assert min(contrasts) >= 4.5
+
+
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_the_page_prints_on_several_sheets(opened, paper):
+    printed = opened().pdf(format=paper)
+    assert printed.startswith(b"%PDF")
+    assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") >= 4

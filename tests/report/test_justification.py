@@ -1,0 +1,201 @@
+"""The justification: every figure leads back to plan.json, and nothing is invented."""
+
+import base64
+import hashlib
+import json
+import re
+from collections import Counter
+from datetime import date
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+
+from planner.plan.store import dumps, loads
+from planner.report import markdown
+from planner.report.document import Blank, Fields, Figure, Fold, Heading, Table
+from planner.report.html.draw import draw
+from planner.report.justification.document import justification_document
+from tests.report.pages import Page
+from tests.report.sums import again
+
+SECTIONS = [
+    "1. The ask",
+    "2. Need",
+    "3. What there is already",
+    "4. Options",
+    "5. Whole-life cost",
+    "6. Sensitivity",
+    "7. Assumptions",
+    "8. Risks",
+    "9. From requirement to bill",
+    "10. Bill of materials",
+    "11. Facility",
+    "12. Affordability",
+    "13. Procurement",
+    "14. Milestones and acceptance",
+    "15. Provenance and sign-off",
+    "A. Jobs, sum by sum",
+    "B. How figures come about",
+    "C. Rules and their sources",
+]
+SCALE = {
+    "usd": Fraction(100),
+    "cents": Fraction(100),
+    "rate": Fraction(100),
+    "share": Fraction(1, 100),
+    "gap": Fraction(1, 100),
+    "kw": Fraction(1000),
+    "gb": Fraction(1000),
+}
+"""What of plan.json is one of what a reader sees."""
+
+
+@pytest.fixture
+def document(plan):
+    return justification_document(plan)
+
+
+@pytest.fixture
+def text(document):
+    return draw(document, "Justification")
+
+
+@pytest.fixture
+def page(text):
+    return Page(text)
+
+
+def cells(document):
+    for block in document:
+        if isinstance(block, Table):
+            yield from (cell for row in (*block.rows, block.footer) for cell in row)
+        elif isinstance(block, Fields):
+            yield from (cell for _, cell in block.rows)
+        elif isinstance(block, Fold):
+            yield from cells(block.blocks)
+
+
+def test_the_justification_in_markdown_is_drawn_as_before(document, golden):
+    golden("justification.md", markdown.draw(document))
+
+
+def test_all_fifteen_sections_are_there_in_order(document):
+    titles = [block.text for block in document if isinstance(block, Heading) and block.level == 2]
+    assert titles == SECTIONS
+
+
+def test_every_figure_comes_out_again_from_plan_json(plan, page):
+    stored = json.loads(dumps(plan))
+    assert len(page.figures) > 150
+    for figure in page.figures:
+        value = again(stored, figure.sum)
+        if isinstance(value, str):
+            assert figure.text == figure.value == value
+        else:
+            assert float(figure.value) == pytest.approx(float(value), rel=1e-12), figure
+
+
+def test_every_figure_is_shown_as_its_value(document):
+    shown = [cell for cell in cells(document) if isinstance(cell, Figure)]
+    for figure in shown:
+        if isinstance(figure.value, date):
+            continue
+        number = Fraction(re.sub(r"[, %]", "", figure.text))
+        assert abs(number - figure.value / SCALE.get(figure.style, 1)) <= Fraction(1, 2)
+
+
+def test_every_figure_leads_to_what_it_rests_on(page):
+    assert {figure.to for figure in page.figures} <= set(page.ids)
+
+
+def test_every_link_stays_on_the_page_and_arrives(page):
+    assert page.links
+    for link in page.links:
+        assert link.startswith("#")
+        assert link[1:] in page.ids
+
+
+def test_no_anchor_is_given_twice(page):
+    assert [name for name, times in Counter(page.ids).items() if times > 1] == []
+
+
+def test_every_number_of_the_running_text_is_in_the_plan(plan, page):
+    stored = dumps(plan)
+    known = {Fraction(number) for number in re.findall(r"\d+(?:\.\d+)?", stored)}
+    known |= {Fraction(text) for text in re.findall(r"\d+(?:\.\d+)?", stored.replace(",", ""))}
+    known |= {value / 100 for value in known} | {value * 100 for value in known}
+    known |= {Fraction(re.sub(r"[, %]", "", f.text)) for f in page.figures if "-" not in f.text}
+    for number in page.numbers:
+        if number.count(".") > 1:  # a version
+            assert number in stored
+            continue
+        value = Fraction(number.replace(",", ""))
+        digits = len(number.partition(".")[2])
+        small = value.denominator == 1 and value < 1000
+        assert small or any(round(one, digits) == value for one in known), number
+
+
+def test_a_page_loads_nothing_and_runs_only_its_own_script(text, page):
+    assert page.loads == []
+    assert "link" not in page.tags
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy.startswith("default-src 'none'; ")
+    for tag, rule in (("style", "style-src"), ("script", "script-src")):
+        assert page.tags.count(tag) == 1
+        (inline,) = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+        assert f"{rule} 'sha256-{digest}'" in policy
+    assert 'style="' not in text
+
+
+def test_a_job_called_script_is_text(plan):
+    name = "</title><script>alert(1)</script>\x1b[31m{{7*7}}"
+    named = dumps(plan).replace('"claims-tune"', json.dumps(name))
+    attacked = loads(named, "plan.json").model_copy(update={"scenario": name})
+    text = draw(justification_document(attacked), name)
+    assert text.count("<script>") == 1
+    assert "&lt;script&gt;alert(1)" in text
+    assert "{{7*7}}" in text
+    assert "\x1b" not in text
+    assert markdown.draw(justification_document(attacked)).count("<script") == 0
+
+
+def test_what_the_inputs_do_not_say_is_a_marked_field(document, text):
+    blanks = [cell for cell in cells(document) if isinstance(cell, Blank)]
+    assert len(blanks) > 60
+    assert text.count('class="blank"') == len(blanks)
+    assert "Statutory authority, if not competed | [fill in: legal]" not in text
+    assert "| Statutory authority, if not competed | \\[fill in: legal\\] |" in markdown.draw(
+        document
+    )
+
+
+def test_power_that_the_catalog_does_not_know_is_asked_for_and_not_counted(text):
+    assert "? where the catalog gives no nameplate power: r760xa-l40s" in text
+
+
+def test_every_table_has_a_caption_and_every_picture_its_words(text):
+    assert text.count("<table>") == text.count("<caption")
+    assert "<caption></caption>" not in text
+    assert text.count("<svg") == text.count("<figcaption>") >= 3
+    assert text.count("<svg") == text.count('aria-hidden="true"')
+
+
+def test_headings_leave_out_no_level(page):
+    levels = [int(tag[1]) for tag in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later - sooner <= 1 for sooner, later in pairwise(levels))
+
+
+def test_a_plan_that_buys_nothing_says_so(plan):
+    idle = plan.model_copy(update={"acquisitions": (), "break_evens": ()})
+    drawn = markdown.draw(justification_document(idle))
+    assert "Buy and rent nothing" in drawn
+    assert "Nothing to buy, to rent or to reserve." in drawn
+    assert "There is nothing to order." in drawn
+
+
+def test_the_same_plan_gives_the_same_page(plan, text):
+    assert draw(justification_document(plan.model_copy(deep=True)), "Justification") == text

@@ -1,0 +1,117 @@
+"""Figures by their place in plan.json, and sums over them."""
+
+import json
+
+import pytest
+
+from planner.plan.ledger.accounts import Accounts
+from planner.plan.ledger.capacity import Capacity
+from planner.plan.ledger.facility import Facility
+from planner.plan.ledger.reader import Reader, where
+from planner.plan.ledger.traced import NOTHING, total
+from planner.plan.store import dumps
+from tests.report.sums import again
+
+
+@pytest.fixture
+def read(plan):
+    return Reader(plan)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("proof.cost_cents", 126_356_60),
+        ("costs[1].cents[2]", -321_300_00),
+        ("settings[name=hours_per_quarter].value", 2190),
+        ("proof.bound_terms[2][1]", 3_630_77),
+        ("sizings[70b10a].candidates[0].gpus", 8),
+    ],
+)
+def test_a_place_holds_what_stands_there(read, place, value):
+    assert read.at(place).value == value
+    assert read.at(place).sum == place
+
+
+def test_a_filter_takes_entries_that_are_or_hold_what_it_says(read):
+    assert read.sum("nodes[origin=owned].gpus").value == 24
+    assert read.count("nodes[in_service=2027Q1]").value == 4
+    assert read.count("nodes[origin=owned, in_service=2027Q2, site=dc-east]").value == 3
+    assert read.count("nodes[origin=reserve]").value == 0
+
+
+def test_names_that_would_break_a_filter_are_quoted(read):
+    name = "support|assistant <b>`x`"
+    place = f"placements[0][*].occupants{where(job=name)}.gpus[*]"
+    assert place == 'placements[0][*].occupants[job="support|assistant <b>`x`"].gpus[*]'
+    assert read.count(place).value == 3
+    assert where(job='a]"b, c=d') == '[job="a]\\"b, c=d"]'
+
+
+def test_a_place_that_is_none_is_refused(read):
+    with pytest.raises(ValueError, match="costs"):
+        read.at("costs[0]cents!")
+
+
+def test_sums_set_brackets_where_they_are_needed(read):
+    two, three = read.at("jobs[3].units[0]"), read.at("jobs[3].units[1]")
+    assert ((two + three) * two).sum == ("(jobs[3].units[0] + jobs[3].units[1]) * jobs[3].units[0]")
+    assert (two - (three - two)).value == two.value - three.value + two.value
+    assert (two - (three - two)).sum.count("(") == 1
+    assert (two / (three * two)).sum.endswith("(jobs[3].units[1] * jobs[3].units[0])")
+    assert total([]) is NOTHING
+    assert total([NOTHING, two]).sum == two.sum
+
+
+def test_every_sum_of_the_books_comes_out_again_from_plan_json(plan, read):
+    stored = json.loads(dumps(plan))
+    accounts, capacity = Accounts(plan, read), Capacity(plan, read)
+    facility = Facility(plan, read)
+    sums = [accounts.paid(), accounts.capex((1,)), accounts.opex((0, 1)), accounts.per_gpu_hour]
+    for quarter in range(3):
+        sums += [
+            capacity.short(quarter),
+            capacity.usable(quarter),
+            capacity.held("claims-tune", quarter),
+            facility.before("dc-east", quarter, "power_w"),
+            facility.after("dc-east", quarter, "rack_units"),
+        ]
+    for traced in sums:
+        assert traced is not None
+        assert again(stored, traced.sum) == traced.value, traced.sum
+
+
+def test_the_books_say_what_was_bought_paid_and_left(plan, read):
+    accounts = Accounts(plan, read)
+    assert [year.label for year in accounts.years] == ["2027"]
+    assert accounts.capex((0, 1, 2)).value == 357_000_00
+    assert accounts.paid().value == sum(
+        line.total_cents for line in plan.costs if line.name != "residual value"
+    )
+    assert accounts.acquired("rent").value == 3 * 19_858_92
+
+
+def test_gpus_kept_as_spare_are_not_usable(plan, read):
+    capacity = Capacity(plan, read)
+    assert capacity.in_service(1).value == 36
+    assert capacity.usable(1).value == 28
+    assert capacity.owned(1).value == 24
+    assert capacity.exhausted() is None
+
+
+def test_power_is_open_where_the_catalog_does_not_say(plan, read):
+    facility = Facility(plan, read)
+    assert facility.after("cloud", 0, "power_w") is None
+    assert facility.unstated("cloud", "power_w") == ("r760xa-l40s",)
+    assert facility.after("cloud", 0, "rack_units") == read.at("pools[0].nodes[0]") * read.at(
+        "node_types[node_type=r760xa-l40s].rack_units"
+    )
+
+
+def test_power_before_is_of_owned_nodes_and_after_of_all(plan, read):
+    facility = Facility(plan, read)
+    before, after = (taken("dc-east", 1, "power_w") for taken in (facility.before, facility.after))
+    assert before is not None
+    assert after is not None
+    assert before.value == 3 * 10200
+    assert after.value == 4 * 10200
