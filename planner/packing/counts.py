@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 from planner.packing.dual import ORDERS, dual_feasible
 from planner.packing.limits import add_limits, add_reserves
 from planner.packing.parts import OPENED, fillings
-from planner.packing.problem import WHOLE
+from planner.packing.problem import ALWAYS, WHOLE
 from planner.packing.procure import state_procurement
 from planner.packing.program import Program
 from planner.packing.quotas import add_quotas
-from planner.packing.weeks import moments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -179,9 +178,7 @@ def build_counts(problem: Problem) -> Counts:
     add_reserves(counts)
     for key, usages in counts.usages.items():
         opened = counts.opened.get(key)
-        weeks = moments(counts, [*usages, *([opened] if opened else [])])
-        for at_once in weeks:
-            _capacity(counts, key, at_once, in_weeks=len(weeks) > 1)
+        _capacity(counts, key, [*usages, *([opened] if opened else [])])
     return counts
 
 
@@ -333,9 +330,10 @@ def _most_nodes(counts: Counts, usages: list[Usage]) -> int:
     )
 
 
-def _capacity(counts: Counts, key: tuple[int, int], usages: list[Usage], *, in_weeks: bool) -> None:
+def _capacity(counts: Counts, key: tuple[int, int], usages: list[Usage]) -> None:
     """GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings `dual`."""
     node = counts.problem.pools[key[0]].node
+    in_weeks = any(usage.shape.run != ALWAYS for usage in usages)
     for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
         shares = [
             Fraction(usage.span or Fraction(_size(usage.shape, resource), max(offered, 1)))
@@ -344,7 +342,7 @@ def _capacity(counts: Counts, key: tuple[int, int], usages: list[Usage], *, in_w
         seen: list[tuple[Fraction, ...]] = []
         for order in ORDERS:
             weights = tuple(
-                share if usage.span else dual_feasible(share, order)
+                share if usage.span else dual_feasible(share, order) * usage.shape.run.share
                 for usage, share in zip(usages, shares, strict=True)
             )
             if _adds_nothing(weights, seen):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.packing.problem import WEEKS
-from planner.packing.weeks import starts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,7 +101,7 @@ class _Fitting:
     def _best(self, free: NDArray[np.int64], index: int) -> tuple[int, int] | None:
         """Node and week where the piece leaves the fewest GPUs idle beside it."""
         shape = self._shapes[index]
-        weeks, open_to = shape.run.weeks, starts(shape.run)
+        weeks, open_to = shape.run.weeks, shape.run.starts
         if not self._nodes:
             return None
         windows = np.lib.stride_tricks.sliding_window_view(free, weeks, axis=1)
@@ -142,6 +141,6 @@ _KEYS: tuple[Callable[[Shape, Shape], float], ...] = (
     _rectangle,
     lambda shape, node: 100 * _share(shape, node) + shape.run.weeks,
     lambda shape, node: shape.run.weeks + _share(shape, node),
-    lambda shape, node: -float(len(starts(shape.run))) + _rectangle(shape, node),
+    lambda shape, node: -float(len(shape.run.starts)) + _rectangle(shape, node),
 )
 """What comes first: much in all, much at once, for long, or with little choice of its weeks."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from planner.packing.problem import WEEKS
 from planner.packing.program import Program
 from planner.packing.solver import solve_integer
-from planner.packing.weeks import starts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,10 +33,8 @@ class Pricing:
         self._program = Program()
         self._begun: dict[Started, int] = {}
         for index in active:
-            mine = [
-                self._program.variable("start", integer=True) for _ in starts(shapes[index].run)
-            ]
-            for week, start in zip(starts(shapes[index].run), mine, strict=True):
+            mine = [self._program.variable("start", integer=True) for _ in shapes[index].run.starts]
+            for week, start in zip(shapes[index].run.starts, mine, strict=True):
                 self._begun[index, week] = start
             if most is not None:
                 self._program.row("most", dict.fromkeys(mine, 1.0), "<=", most[index])

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from planner.inputs.quarter import WEEKS
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from planner.packing.crosscheck import Opinion
 
 __all__ = [
@@ -62,6 +61,22 @@ class Run:
     """First week in which it may start."""
     until: int
     """Week before which it must have ended; at most `WEEKS`."""
+
+    @property
+    def starts(self) -> range:
+        """Weeks in which it may start."""
+        return range(self.earliest, self.until - self.weeks + 1)
+
+    @property
+    def share(self) -> Fraction:
+        """Of its quarter."""
+        return Fraction(self.weeks, WEEKS)
+
+    def least_within(self, first: int, end: int) -> int:
+        """Weeks from the first to before the end that it takes of these whenever it starts."""
+        return min(
+            max(0, min(start + self.weeks, end) - max(start, first)) for start in self.starts
+        )
 
 
 ALWAYS = Run(WEEKS, 0, WEEKS)

@@ -7,16 +7,13 @@ by shape, like any pattern; the stock keeps for each one timetable that shows th
 from __future__ import annotations
 
 from collections import Counter
-from fractions import Fraction
-from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.packing.cutting import Cut, CuttingStock, Packed
-from planner.packing.dual import ORDERS, dual_feasible
 from planner.packing.fitting import fitted
+from planner.packing.moments import Moments
 from planner.packing.pricing import Pricing
-from planner.packing.problem import WEEKS
 from planner.packing.program import Program
 from planner.packing.solver import LinearMaster, solve_integer
 from planner.packing.timetable import numbered, pattern_of, without
@@ -34,6 +31,8 @@ _TOLERANCE = 1e-6
 _SAFETY = 1 - 1e-7
 """Taken off the weights that come from prices, against rounding in the programs."""
 _COLUMN_ROUNDS = 60
+_FEW_SHAPES = 12
+"""Beyond so many shapes in use, whole timetables take too long to price."""
 _PASSES = 60
 _PROGRAM_S, _PROGRAM_NODES = 5.0, 300
 
@@ -54,6 +53,7 @@ class WeeklyStock(CuttingStock):
         """
         super().__init__(node, shapes, go_on)
         self._most_pieces = most
+        self._moments = Moments(node, shapes)
         self._timetables: dict[Pattern, Timetable] = {}
 
     def timetable(self, pattern: Pattern) -> Timetable:
@@ -69,23 +69,19 @@ class WeeklyStock(CuttingStock):
         packed = self._fitted(counts, nodes, passes=0)
         if packed:
             return packed
-        cut = self._product(counts, nodes)
+        cut = self.separate(counts, nodes)
         if cut:
             return cut
         packed = self._fitted(counts, nodes, passes=_PASSES)
         if packed:
             return packed
-        cut = self._from_prices(counts, nodes, lambda bound: ceil(bound - _TOLERANCE) > nodes)
+        cut = self._from_prices(counts, nodes)
         return cut or self._by_program(counts, nodes)
 
     def separate(self, usage: Sequence[float], nodes: float) -> Cut | None:
-        """A cut that a fractional usage of fractional nodes violates, if there is one."""
-        cut = self._product(usage, nodes)
-        if cut:
-            return cut
-        return self._from_prices(
-            usage, nodes, lambda bound: bound > nodes * (1 + _TOLERANCE) + _TOLERANCE
-        )
+        """A cut that a fractional usage of fractional nodes violates, if one is quickly found."""
+        weights = self._moments.violated(usage, nodes) or self._moments.priced(usage, nodes)
+        return Cut(weights) if weights else None
 
     def most(self, counts: Sequence[int], nodes: int) -> tuple[Packed, list[int]]:
         """A packing of most pieces on these nodes, and the pieces by shape without room."""
@@ -123,49 +119,17 @@ class WeeklyStock(CuttingStock):
             self._remember([(pattern, 1)])
         return True
 
-    @cached_property
-    def _products(self) -> list[tuple[float, ...]]:
-        """Weights by shape that are the product of one function of size and one of time."""
-        node = self._node
-        found: dict[tuple[float, ...], None] = {}
-        sizes = (
-            [Fraction(shape.gpus, node.gpus) for shape in self.shapes],
-            [Fraction(shape.cpus, max(node.cpus, 1)) for shape in self.shapes],
-            [Fraction(shape.memory_mb, max(node.memory_mb, 1)) for shape in self.shapes],
-        )
-        times = [Fraction(shape.run.weeks, WEEKS) for shape in self.shapes]
-        for late in ORDERS:
-            in_time = [dual_feasible(share, late) for share in times]
-            for early in ORDERS:
-                for shares in sizes:
-                    found[
-                        tuple(
-                            float(dual_feasible(share, early) * long)
-                            for share, long in zip(shares, in_time, strict=True)
-                        )
-                    ] = None
-        return list(found)
-
-    def _product(self, usage: Sequence[float], nodes: float) -> Cut | None:
-        """The cut of this kind that is violated most."""
-
-        def load(weights: tuple[float, ...]) -> float:
-            return sum(weight * units for weight, units in zip(weights, usage, strict=True))
-
-        worst = max(self._products, key=load)
-        return Cut(worst) if load(worst) > nodes * (1 + _TOLERANCE) + _TOLERANCE else None
-
-    def _from_prices(
-        self, usage: Sequence[float], nodes: float, violates: Callable[[float], bool]
-    ) -> Cut | None:
+    def _from_prices(self, usage: Sequence[float], nodes: float) -> Cut | None:
         """A cut from the prices of a fractional packing.
 
         Patterns may first hold any number of pieces of a shape, so that prices can be lifted; then
         no more than there are, which says more where there are few.
         """
+        if sum(units > _TOLERANCE for units in usage) > _FEW_SHAPES:
+            return None
         for bounded in (False, True):
             bound, prices = self._relaxed(usage, nodes, bounded=bounded)
-            if violates(bound):
+            if ceil(bound - _TOLERANCE) > nodes:
                 return self._unlifted(prices) if bounded else self._lifted(prices)
         return None
 
