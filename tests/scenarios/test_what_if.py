@@ -14,6 +14,7 @@ def test_the_promised_what_ifs_ship():
         "gaudi-serving",
         "growth-doubled",
         "late-delivery",
+        "mig-allowed",
         "next-generation",
         "price-up",
         "rent-only",
@@ -70,5 +71,17 @@ def test_renting_only_buys_nothing_and_costs_more(planned):
 
 def test_more_choice_never_costs_more(planned):
     base = planned("quarterly").proof.cost_cents
-    for name in ("gaudi-serving", "next-generation"):
+    for name in ("gaudi-serving", "mig-allowed", "next-generation"):
         assert planned(f"what-if/{name}").proof.cost_cents <= base
+
+
+def test_partitions_are_used_where_they_are_allowed(planned):
+    placed = planned("what-if/mig-allowed").placements
+    profiles = {
+        item.part.profile
+        for quarter in placed
+        for use in quarter
+        for item in use.occupants
+        if item.part
+    }
+    assert profiles
