@@ -26,24 +26,26 @@ __all__ = ["report"]
     help="Folder for the documents, made if needed.",
 )
 def report(plan_json: Path, out: Path) -> None:
-    """Write the procurement justification of a saved plan: justification.html and justification.md.
+    """Write the procurement justification of a saved plan, as HTML, Excel and Markdown.
 
     PLAN.json is what `planner plan SCENARIO --out DIR` has written; nothing else is read. Every
     figure leads back to plan.json; what no input says is a marked field.
     """
-    from planner.plan.store import loads  # noqa: PLC0415 - likewise
-    from planner.report import markdown  # noqa: PLC0415 - slow to load
-    from planner.report.html.draw import draw  # noqa: PLC0415 - likewise
+    from planner.plan.store import loads  # noqa: PLC0415 - slow to load
+    from planner.report import markdown  # noqa: PLC0415 - likewise
+    from planner.report.excel.draw import draw as excel  # noqa: PLC0415 - likewise
+    from planner.report.html.draw import draw as html  # noqa: PLC0415 - likewise
     from planner.report.justification.document import justification_document  # noqa: PLC0415
 
     require_folder(out)
     plan = loads(plan_text(plan_json), str(plan_json))
     _require_facts(plan, plan_json)
-    document = justification_document(plan)
+    document, title = justification_document(plan), f"Justification: {plan.scenario}"
     write_files(
         out,
         {
-            "justification.html": draw(document, f"Justification: {plan.scenario}"),
+            "justification.html": html(document, title),
+            "justification.xlsx": excel(document, title),
             "justification.md": markdown.draw(document),
         },
     )

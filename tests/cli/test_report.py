@@ -7,7 +7,7 @@ import pytest
 
 from planner.errors import ExitCode
 
-FILES = ["justification.html", "justification.md"]
+FILES = ["justification.html", "justification.md", "justification.xlsx"]
 
 
 @pytest.fixture

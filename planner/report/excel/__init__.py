@@ -1,0 +1,1 @@
+"""Excel workbooks: a sheet for each section, real numbers, live sums."""

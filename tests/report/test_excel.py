@@ -1,0 +1,163 @@
+"""The workbook: real numbers, sums that Excel adds up, text that stays text."""
+
+import io
+import json
+import re
+import shutil
+import subprocess
+import zipfile
+from datetime import datetime
+
+import openpyxl
+import pytest
+
+from planner.plan.store import dumps, loads
+from planner.report.excel.draw import draw
+from planner.report.justification.document import justification_document
+from tests.report.sums import again
+
+OFFICE = shutil.which("soffice") or shutil.which("libreoffice")
+LIST = "Where figures come from"
+RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry">
+<item oor:path="/org.openoffice.Office.Calc/Formula/Load"><prop oor:name="OOXMLRecalcMode" \
+oor:op="fuse"><value>0</value></prop></item>
+</oor:items>
+"""
+
+
+@pytest.fixture
+def content(plan):
+    return draw(justification_document(plan), "Justification")
+
+
+def opened(content, *, values=True):
+    return openpyxl.load_workbook(io.BytesIO(content), data_only=values)
+
+
+def traced(book):
+    """Sheet, cell and sum of every figure, as the last sheet lists them."""
+    rows = book[LIST].iter_rows(min_row=2, values_only=True)
+    return [(sheet, cell, formula) for sheet, cell, _, formula in rows]
+
+
+def formulas(book):
+    return {
+        (sheet.title, cell.coordinate): cell.value
+        for sheet in book
+        for row in sheet.iter_rows()
+        for cell in row
+        if cell.data_type == "f"
+    }
+
+
+def test_there_is_a_sheet_for_each_section(plan, content):
+    names = opened(content).sheetnames
+    assert names[:3] == ["Overview", "1. The ask", "2. Need"]
+    assert "15. Provenance and sign-off" in names
+    assert len(names) == 20
+
+
+def test_every_figure_is_a_real_number_that_comes_out_again(plan, content):
+    stored, book = json.loads(dumps(plan)), opened(content)
+    listed = traced(book)
+    assert len(listed) > 150
+    scales = set()
+    for sheet, cell, formula in listed:
+        shown, value = book[sheet][cell].value, again(stored, formula)
+        if isinstance(value, str):
+            assert isinstance(shown, datetime)
+            assert shown.date().isoformat() == value
+            continue
+        assert isinstance(shown, int | float), (sheet, cell)
+        matching = [
+            scale for scale in (1, 100, 1000) if shown == pytest.approx(float(value) / scale)
+        ]
+        assert matching, (sheet, cell, shown, formula)
+        scales.update(matching)
+    assert scales == {1, 100, 1000}
+
+
+def test_no_figure_is_left_out_of_the_list(content):
+    book = opened(content)
+    listed = {(sheet, cell) for sheet, cell, _ in traced(book)}
+    numbers = {
+        (sheet.title, cell.coordinate)
+        for sheet in book.worksheets[:-1]
+        for row in sheet.iter_rows()
+        for cell in row
+        if cell.data_type in ("n", "d") and cell.value is not None
+    }
+    assert numbers == listed
+
+
+def test_sums_that_a_reviewer_would_check_are_live(content):
+    live = formulas(opened(content, values=False))
+    assert any(formula.startswith("=SUM(") for formula in live.values())
+    bill = [formula for (sheet, _), formula in live.items() if sheet.startswith("10.")]
+    assert len(bill) == 2
+    gaps = [formula for (sheet, _), formula in live.items() if sheet.startswith("2.")]
+    assert all(re.fullmatch(r"=B\d+-C\d+", formula) for formula in gaps)
+    assert len(gaps) == 3
+
+
+def test_text_that_looks_like_a_formula_stays_text(plan):
+    name = "=HYPERLINK(1+1)"
+    attacked = loads(dumps(plan).replace('"claims-tune"', json.dumps(name)), "plan.json")
+    book = opened(draw(justification_document(attacked), name), values=False)
+    cells = [
+        cell for sheet in book for row in sheet.iter_rows() for cell in row if cell.value == name
+    ]
+    assert cells
+    assert {cell.data_type for cell in cells} == {"s"}
+
+
+def test_the_same_plan_gives_the_same_workbook(plan, content):
+    assert draw(justification_document(plan.model_copy(deep=True)), "Justification") == content
+
+
+def test_the_workbook_links_to_nothing_outside(content):
+    with zipfile.ZipFile(io.BytesIO(content)) as parts:
+        for name in parts.namelist():
+            assert b'TargetMode="External"' not in parts.read(name)
+
+
+def test_sheets_print_one_page_wide(content):
+    for sheet in opened(content, values=False):
+        assert sheet.page_setup.fitToHeight == 0
+        assert sheet.sheet_properties.pageSetUpPr.fitToPage
+
+
+@pytest.mark.skipif(
+    OFFICE is None,
+    reason="no LibreOffice here: `apt-get install libreoffice-calc-nogui` runs this test",
+)
+def test_libreoffice_computes_every_formula_to_what_was_written(content, tmp_path):
+    profile = tmp_path / "profile" / "user"
+    profile.mkdir(parents=True)
+    (profile / "registrymodifications.xcu").write_text(RECALCULATE, encoding="utf-8")
+    source = tmp_path / "justification.xlsx"
+    source.write_bytes(content)
+    subprocess.run(
+        [
+            str(OFFICE),
+            f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}",
+            "--headless",
+            "--convert-to",
+            "xlsx",
+            "--outdir",
+            str(tmp_path / "out"),
+            str(source),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    written = opened(content)
+    computed = openpyxl.load_workbook(tmp_path / "out" / "justification.xlsx", data_only=True)
+    live = formulas(opened(content, values=False))
+    assert live
+    for sheet, cell in live:
+        assert computed[sheet][cell].value == pytest.approx(written[sheet][cell].value)
+    kinds = {cell.data_type for sheet in computed for row in sheet.iter_rows() for cell in row}
+    assert "e" not in kinds
