@@ -29,6 +29,13 @@ _PLAN_JSON, _PLAN_MD = "plan.json", "plan.md"
     metavar="DIR",
     help=f"Also write {_PLAN_JSON} and {_PLAN_MD} into this folder.",
 )
+@click.option(
+    "--from",
+    "from_",
+    type=click.Path(path_type=Path),
+    metavar="PLAN.json",
+    help="An earlier plan: what it has in the quarter before this horizon runs today.",
+)
 @asking
 @effort_options
 @click.option(
@@ -42,6 +49,7 @@ def plan(
     ctx: click.Context,
     scenario: Path,
     out: Path | None,
+    from_: Path | None,
     asked: Asked,
     effort: Effort,
     crosscheck: bool,
@@ -59,6 +67,10 @@ def plan(
     if out is not None:
         require_folder(out)
     inputs = asked.inputs(scenario)
+    if from_ is not None:
+        from planner.plan.carry import carried_over  # noqa: PLC0415
+
+        inputs = carried_over(inputs, plan_text(from_), from_)
     if out is not None:
         read = (file.location for file in inputs.files if file.location)
         require_none_overwritten(out, (_PLAN_JSON, _PLAN_MD), read)

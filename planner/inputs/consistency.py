@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner.inputs.jobcheck import contradictions
 from planner.inputs.moneycheck import unusable
 from planner.inputs.quarter import Quarter
+from planner.inputs.runningcheck import not_running
 from planner.inputs.sitecheck import misplaced
 from planner.inputs.spelling import LARGEST_COUNT_PER_QUARTER
 from planner.inputs.teamcheck import misassigned
@@ -41,6 +42,7 @@ def inconsistencies(document: Document, scenario: Scenario, catalog: Catalog) ->
         _jobs(scenario, catalog),
         misplaced(scenario, catalog),
         misassigned(scenario, catalog),
+        not_running(scenario, catalog),
     ):
         for fault in faults:
             yield document.finding(fault.path, fault.message, fault.hint, at_key=fault.at_key)

@@ -286,6 +286,11 @@ class Job(Frozen):
     """Whether it is kept in any case: never left out, though it may slip."""
     may_slip_quarters: Annotated[Count, Field(le=39)] = 0
     """By how many quarters it may start later where not everything fits."""
+    pinned: bool = False
+    """Whether its units that run today must stay where they are."""
+    move_cost_usd: Annotated[Number, Field(ge=0)] | None = None
+    """What it costs to move one of its running units to another pool; as `policies` say if left
+    out."""
     note: str | None = None
     """For readers; nothing is computed from it."""
 
@@ -316,6 +321,16 @@ class Job(Frozen):
     def kind(self) -> Literal["tune", "serve", "fixed"]:
         """Which of the three it is."""
         return "tune" if self.tune else "serve" if self.serve else "fixed"
+
+    @property
+    def has_load(self) -> bool:
+        """Whether its replicas follow from a load."""
+        return self.serve is not None and self.serve.load is not None
+
+    def units(self, horizon: Horizon) -> tuple[int, ...]:
+        """Units to place in each quarter: how many alike, times the replicas that are stated."""
+        replicas = (self.serve.replicas or 1) if self.serve else 1
+        return tuple(count * replicas for count in self.counts(horizon))
 
     def counts(self, horizon: Horizon) -> tuple[int, ...]:
         """How many alike in each quarter of the horizon; growth is exact and rounds up."""

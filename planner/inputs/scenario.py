@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -10,6 +11,7 @@ from planner.inputs.base import (
     Day,
     Frozen,
     Name,
+    Number,
     PositiveCount,
     Share,
 )
@@ -17,6 +19,7 @@ from planner.inputs.finance import Budget, Finance
 from planner.inputs.job import Job
 from planner.inputs.offer import FleetEntry, Offer, PriceBreak
 from planner.inputs.quarter import Quarter
+from planner.inputs.running import Running
 from planner.inputs.site import Racks, Site
 from planner.inputs.spelling import CountByNodeType, Format
 from planner.inputs.team import Team
@@ -31,6 +34,7 @@ __all__ = [
     "Policies",
     "PriceBreak",
     "Racks",
+    "Running",
     "Scenario",
     "ScenarioFile",
     "Site",
@@ -77,6 +81,8 @@ class Policies(Frozen):
     shortage: Literal["refuse", "drop"] = "refuse"
     """What happens where not everything fits: no plan, or jobs are delayed and left out by
     priority."""
+    move_cost_usd: Annotated[Number, Field(ge=0)] | None = None
+    """What it costs to move one running unit to another pool; nothing if left out."""
 
 
 class UserFiles(Frozen):
@@ -117,6 +123,14 @@ class Scenario(Frozen):
     """Who asks for jobs, with quotas; without any, a job's team is a name alone."""
     jobs: Annotated[dict[Name, Job], Field(min_length=1)]
     """What is to run, by a name of your own."""
+    running: tuple[Running, ...] = ()
+    """What runs today, and where; left out, a plan starts on empty nodes."""
+
+    def move_cents(self, job: str) -> int:
+        """What it costs to move one unit of a job to another pool, whole cents, half to even."""
+        stated = self.jobs[job].move_cost_usd
+        usd = self.policies.move_cost_usd if stated is None else stated
+        return round((usd or Decimal(0)) * 100)
 
     @property
     def sites_in_play(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from planner.inputs import (
     job,
     offer,
     run,
+    running,
     scenario,
     site,
     spelling,
@@ -84,7 +85,7 @@ class _AsWritten(GenerateJsonSchema):
         return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
 
 
-_MODULES = (scenario, variations, offer, finance, job, run, site, team)
+_MODULES = (scenario, variations, offer, finance, job, run, running, site, team)
 """Where the models of the format stand, with what their keys mean."""
 
 

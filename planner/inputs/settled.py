@@ -93,8 +93,9 @@ class SettledOffer(Frozen):
 class InputFile(Frozen):
     """A file that shaped the plan."""
 
-    role: Literal["scenario", "base", "catalog", "rules"]
-    """`base`: a scenario that the scenario extends."""
+    role: Literal["scenario", "base", "catalog", "rules", "placement"]
+    """`base`: a scenario that the scenario extends; `placement`: an earlier plan, whose units run
+    today."""
     path: str
     """As named on the command line or in the scenario; shipped files by their name alone."""
     sha256: str

@@ -12,6 +12,7 @@ from planner.packing.parts import starts
 from planner.packing.problem import Bundle, Layout, Member, PriceTag, Solution, Status
 from planner.packing.program import Program
 from planner.packing.solver import solve_linear
+from planner.packing.stays import kept_by_pool, moved_units
 from planner.packing.timetable import bundled
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def answer(problem: Problem, found: Found, asked_gap: float) -> Solution:
         tags=tags,
         bound_terms=terms,
         method=_method(found),
+        moved=moved_units(found.counts, found.values),
     )
 
 
@@ -155,8 +157,8 @@ def _take(queue: Counter[Part], units: int) -> Counter[Part]:
 def _waiting(found: Found, pool: int, quarter: int) -> dict[Shape, Counter[Part]]:
     """Units that run on a pool in a quarter, by shape and in the demands' order.
 
-    Where several pools have the GPU type, the first takes the first demands, so that a unit tends
-    to stay where it is from quarter to quarter.
+    Where several pools have the GPU type, each keeps its units that stay, and the first takes the
+    first demands of the others, so that a unit tends to be where it was in the quarter before.
     """
     counts = found.counts
     gpu_type = counts.problem.pools[pool].gpu_type
@@ -167,14 +169,36 @@ def _waiting(found: Found, pool: int, quarter: int) -> dict[Shape, Counter[Part]
         units = round(found.values[index]) * choice.copies
         if choice.gpu_type == gpu_type and quarter in demand.quarters and units:
             queues[choice.shape][number, position] += units
-    for other in range(pool):
-        if counts.problem.pools[other].gpu_type == gpu_type:
-            for usage in counts.usages.get((other, quarter), ()):
-                _take(queues[usage.shape], round(usage.units(found.values)))
-    return {
-        usage.shape: _take(queues[usage.shape], round(usage.units(found.values)))
-        for usage in counts.usages[pool, quarter]
-    }
+    alike = [
+        other
+        for other, kind in enumerate(counts.problem.pools)
+        if kind.gpu_type == gpu_type and (other, quarter) in counts.usages
+    ]
+    kept = kept_by_pool(counts, found.values, alike, quarter)
+    for held in kept.values():
+        for part, units in held.items():
+            shape = counts.problem.demands[part[0]].choices[part[1]].shape
+            queues[shape][part] -= units
+    for other in alike[: alike.index(pool) + 1]:
+        taken = {}
+        for usage in counts.usages[other, quarter]:
+            mine = _of_shape(counts, kept[other], usage.shape)
+            queue = +queues[usage.shape]
+            more = _take(queue, round(usage.units(found.values)) - mine.total())
+            queues[usage.shape] = queue
+            taken[usage.shape] = Counter(dict(sorted((mine + more).items())))
+    return taken
+
+
+def _of_shape(counts: Counts, held: Counter[Part], shape: Shape) -> Counter[Part]:
+    demands = counts.problem.demands
+    return Counter(
+        {
+            part: units
+            for part, units in held.items()
+            if demands[part[0]].choices[part[1]].shape == shape
+        }
+    )
 
 
 def _prices(found: Found) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float], ...]]:
@@ -191,13 +215,15 @@ def _prices(found: Found) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float]
     owned = _owned(counts, duals)
     sites = _sites(counts, duals)
     quotas = _worth(counts, duals, _quota_rows(counts))
+    moves = _worth(counts, duals, counts.stay_rows)
     relaxed = duals.objective * CENTS_PER_UNIT
     fixed = counts.problem.fixed_cost_cents
     return tags, (
         ("owned nodes", owned),
-        ("limited offers", relaxed - tagged - owned - sites - quotas),
+        ("limited offers", relaxed - tagged - owned - sites - quotas - moves),
         *((("limits of the sites", sites),) if counts.limit_rows else ()),
         *((("quotas of the teams", quotas),) if counts.problem.quotas else ()),
+        *((("units that run today", moves),) if counts.moved else ()),
         ("running cost of owned nodes", float(fixed)),
         ("whole nodes", found.bound_cents - fixed - relaxed),
     )
@@ -227,6 +253,7 @@ def _owned(counts: Counts, duals: Duals) -> float:
     others.update(counts.purchase_rows)
     others.update(_site_rows(counts))
     others.update(_quota_rows(counts))
+    others.update(counts.stay_rows)
     rows = set(range(len(counts.program.rows))) - others
     return _worth(counts, duals, sorted(rows))
 

@@ -21,6 +21,7 @@ from planner.packing.problem import ALWAYS, WHOLE
 from planner.packing.procure import state_procurement
 from planner.packing.program import Program
 from planner.packing.quotas import add_quotas
+from planner.packing.stays import add_stays, homes, main_pools
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -87,6 +88,12 @@ class Counts:
     """By number of a quota: its rows, and the GPUs that each allows as stated."""
     quota_terms: dict[int, tuple[tuple[tuple[int, int], ...], ...]] = field(default_factory=dict)
     """By number of a quota and quarter: what one unit of a variable holds of it, in GPUs."""
+    moved: dict[int, int] = field(default_factory=dict)
+    """demand -> variable: units that leave the pool in which they run today."""
+    stays: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(demand, choice) -> variable: units that stay there with this choice."""
+    stay_rows: list[int] = field(default_factory=list)
+    """Rows of units that run today."""
 
     @cached_property
     def unit_variables(self) -> frozenset[int]:
@@ -99,6 +106,11 @@ class Counts:
         whole = [usage for usage in self.usages[pool, quarter] if usage.shape.part == WHOLE]
         opened = self.opened.get((pool, quarter))
         return [*whole, opened] if opened else whole
+
+    @staticmethod
+    def cost(cents: int) -> float:
+        """Money in the unit of the objective."""
+        return cents / CENTS_PER_UNIT
 
     def nodes(self, pool: int, quarter: int, values: tuple[float, ...]) -> float:
         """Nodes that may run units in a solution."""
@@ -176,6 +188,7 @@ def build_counts(problem: Problem) -> Counts:
     _opened(counts)
     _spares(counts)
     add_reserves(counts)
+    add_stays(counts)
     for key, usages in counts.usages.items():
         opened = counts.opened.get(key)
         _capacity(counts, key, [*usages, *([opened] if opened else [])])
@@ -215,7 +228,7 @@ def _acquisitions(counts: Counts) -> None:
                 continue
             index = program.variable(
                 f"{supply.kind}[{number},{quarter}]",
-                cost=cents / CENTS_PER_UNIT,
+                cost=counts.cost(cents),
                 upper=supply.maximum,
                 integer=True,
             )
@@ -299,21 +312,37 @@ def _add(load: Terms, weighed: Iterable[tuple[Usage, float]]) -> None:
 
 def _spares(counts: Counts) -> None:
     """A pool that runs a unit keeps its spare nodes empty: rows `spare` and `running`."""
+    parts, mains = homes(counts.problem), main_pools(counts.problem)
+    done: set[tuple[int, int]] = set()
+    for pool, quarter in counts.usages:
+        home = counts.problem.pools[pool].home
+        main = mains[home]
+        if counts.problem.pools[main].spare and (main, quarter) not in done:
+            done.add((main, quarter))
+            used = [part for part in parts[home] if (part, quarter) in counts.usages]
+            _keep_empty(counts, main, quarter, used)
+
+
+def _keep_empty(counts: Counts, main: int, quarter: int, used: list[int]) -> None:
+    """Spare nodes are among those on which nobody is held, whichever part of the pool runs."""
     problem, program = counts.problem, counts.program
-    for (pool, quarter), usages in counts.usages.items():
-        spare = problem.pools[pool].spare
-        if not spare:
-            continue
-        most = _most_nodes(counts, usages)
-        usable = program.variable(f"usable[{pool},{quarter}]", upper=most, integer=True)
-        running = program.variable(f"running[{pool},{quarter}]", upper=1, integer=True)
-        service = {index: -factor for index, factor in counts.in_service[pool, quarter].items()}
-        owned = problem.pools[pool].owned_in(quarter)
-        program.row(
-            f"spare[{pool},{quarter}]", {usable: 1.0, running: spare, **service}, "<=", owned
+    most = {pool: _most_nodes(counts, counts.usages[pool, quarter]) for pool in used}
+    for pool in used:
+        if pool != main:
+            most[pool] = min(most[pool], problem.pools[pool].owned_in(quarter))
+        counts.usable[pool, quarter] = program.variable(
+            f"usable[{pool},{quarter}]", upper=most[pool], integer=True
         )
-        program.row(f"running[{pool},{quarter}]", {usable: 1.0, running: -most}, "<=", 0.0)
-        counts.usable[pool, quarter] = usable
+    running = program.variable(f"running[{main},{quarter}]", upper=1, integer=True)
+    terms = {index: -factor for index, factor in counts.in_service[main, quarter].items()}
+    terms[running] = float(problem.pools[main].spare)
+    if main in used:
+        terms[counts.usable[main, quarter]] = 1.0
+    owned = problem.pools[main].owned_in(quarter)
+    program.row(f"spare[{main},{quarter}]", terms, "<=", owned)
+    for pool in used:
+        row = {counts.usable[pool, quarter]: 1.0, running: -float(most[pool])}
+        program.row(f"running[{pool},{quarter}]", row, "<=", 0.0)
 
 
 def _most_nodes(counts: Counts, usages: list[Usage]) -> int:

@@ -21,7 +21,9 @@ __all__ = ["entry_quarters", "spend_limits", "supplies_of"]
 
 def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Supply, ...]:
     """One supply for each offer, or for each price level of it, named as the offer."""
-    places = {(pool.node_type, pool.site): number for number, pool in enumerate(pools)}
+    places = {
+        (pool.node_type, pool.site): number for number, pool in enumerate(pools) if not pool.held
+    }
     return tuple(
         Supply(
             offer.name,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.packing.answer import answer
 from planner.packing.crosscheck import Claim, require_agreement, second_opinions
+from planner.packing.overpinned import explain_pinned
 from planner.packing.overquota import explain_overquota
 from planner.packing.overspend import explain_overspent, without_budgets
 from planner.packing.search import Infeasible, search
@@ -82,7 +83,10 @@ def attempt(
 
 
 def _why(translation: Translation, counts: Counts) -> InfeasibleError:
-    """The quotas or the budgets, if there would be a plan without them; else what is short."""
+    """Pins, quotas or budgets, if there would be a plan without them; else what is short."""
+    over_pinned = explain_pinned(translation)
+    if over_pinned is not None:
+        return over_pinned
     over_quota = explain_overquota(translation)
     if over_quota is not None:
         return over_quota

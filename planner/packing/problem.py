@@ -110,6 +110,8 @@ class Shape:
     """Sites that a unit may run at, sorted; empty: any."""
     run: Run = ALWAYS
     part: Part = WHOLE
+    stays: str = ""
+    """The pool or the held nodes that a unit may not leave; empty: it may run anywhere."""
 
     @property
     def whole_gpus(self) -> int:
@@ -153,11 +155,18 @@ class Pool:
     """Memory of one GPU that pieces may share without partitions; 0: they may not."""
     mixes: bool = True
     """Whether a node may hold partitioned GPUs beside others."""
+    held: str = ""
+    """Not all nodes of the type and site, but those of this name, which some unit may not leave."""
 
     @property
     def name(self) -> str:
-        """`node type @ site`."""
-        return f"{self.node_type}@{self.site}"
+        """`node type @ site`, or the name of its nodes."""
+        return self.held or f"{self.node_type}@{self.site}"
+
+    @property
+    def home(self) -> str:
+        """The pool of which it is all or a part: `node type/site`."""
+        return f"{self.node_type}/{self.site}"
 
     def owned_in(self, quarter: int) -> int:
         """Owned nodes in service in a quarter."""
@@ -177,6 +186,8 @@ class Pool:
         A run of some weeks shares its node even where it takes all of the GPUs.
         """
         if shape.sites and self.site not in shape.sites:
+            return None
+        if shape.stays and shape.stays not in (self.home, self.held):
             return None
         if shape.part != WHOLE:
             fits = shape.cpus <= self.node.cpus and shape.memory_mb <= self.node.memory_mb
@@ -276,6 +287,10 @@ class Demand:
     count: int
     owner: str = ""
     """Whose units they are, where that owner has a quota."""
+    origin: str = ""
+    """`Pool.home` in which each unit runs before the first quarter; empty: in none."""
+    move_cents: int = 0
+    """What it costs if a unit is in another pool in the first quarter."""
 
     def open_to(self, position: int) -> tuple[tuple[int, Choice], ...]:
         """Choices, with their positions, that one piece with this choice may change to alone.
@@ -463,6 +478,8 @@ class Solution:
     """quarter × rack space: the racks in use."""
     reserved: tuple[tuple[int, ...], ...] = ()
     """supply × quarter of entry; empty where nothing is."""
+    moved: tuple[int, ...] = ()
+    """By demand: units that leave their pool of origin; empty where nothing runs."""
     opinions: tuple[Opinion, ...] = ()
     """What other solvers say of the bound, where they were asked."""
 

@@ -23,6 +23,7 @@ from planner.packing.quotas import within_quotas
 from planner.packing.reseat import Seated, seat_by_counts, seat_the_rest
 from planner.packing.solver import Answer, Outcome, solve_integer, solve_linear
 from planner.packing.spread import spread
+from planner.packing.stays import move_costs, moves_held, with_stays
 from planner.packing.stocks import cutting_stocks
 from planner.packing.variants import (
     on_cheapest_gpus,
@@ -215,6 +216,7 @@ class _Search:
         """
         acquired = self._counts.acquire.values()
         held = {index: float(round(bounded.values[index])) for index in acquired}
+        held |= moves_held(self._counts, bounded.values)
         programs = [with_room(self._counts, bounded.values)]
         if not self._many:
             programs.insert(0, on_cheapest_gpus(self._counts))
@@ -380,11 +382,12 @@ class _Search:
         self._add(cuts)
         return not self._stuck and self._keep(values, packings)
 
-    def _keep(self, values: tuple[float, ...], packings: dict[tuple[int, int], Packed]) -> bool:
+    def _keep(self, solved: tuple[float, ...], packings: dict[tuple[int, int], Packed]) -> bool:
         """Keep the plan if it is the cheapest so far; False where it is none: it breaks a limit."""
         values = self._counts.with_opened(
-            values, {key: packed.opened() for key, packed in packings.items()}
+            solved, {key: packed.opened() for key, packed in packings.items()}
         )
+        values = with_stays(self._counts, values)
         tests = (acquirable, within_limits, within_quotas, within_reserves)
         if not all(keeps(self._counts, values) for keeps in tests):
             return False
@@ -392,6 +395,7 @@ class _Search:
             round(values[index]) * (self._problem.supplies[supply].unit_cost_cents[quarter] or 0)
             for (supply, quarter), index in self._counts.acquire.items()
         )
+        cost += move_costs(self._counts, values)
         if self._found.cost_cents is None or cost < self._found.cost_cents:
             self._found.values, self._found.cost_cents = values, cost
             self._found.packings = packings

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from planner.inputs.running import fleet_by_pool, running_units
 from planner.packing.economics import owned_costs
 from planner.packing.facility import growth_reserves, rack_spaces, site_limits, spare_nodes
 from planner.packing.offers import spend_limits, supplies_of
@@ -22,20 +23,23 @@ from planner.packing.problem import (
 from planner.packing.sharing import shareable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from planner.inputs.scenario import Scenario
+    from planner.inputs.running import Place, RunningUnit
+    from planner.inputs.scenario import FleetEntry, Scenario
     from planner.inputs.settled import Inputs
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["Translation", "translate"]
+__all__ = ["Translation", "held_name", "translate"]
 
 Unit = tuple[str, int]
 """Job name and unit number, from 1."""
 
 
-_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str]
-"""Choices, active quarters and owner."""
+Running = dict[Unit, "RunningUnit"]
+
+_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int]
+"""Choices, active quarters, owner, pool of origin, and what leaving it costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +57,14 @@ class Translation:
 
 def translate(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Translation:
     """State a sized portfolio as an integer problem; units that are alike become one demand."""
-    pools = shareable(_pools(inputs), inputs, jobs)
+    running = running_units(inputs.scenario)
+    pools = shareable(_pools(inputs, running), inputs, jobs)
     supplies = supplies_of(inputs, pools)
     quotas = _quotas(inputs.scenario)
     owners = frozenset(quota.owner for quota in quotas)
-    demands, members = _demands(jobs, frozenset(pool.site for pool in pools), owners)
+    demands, members = _demands(
+        jobs, frozenset(pool.site for pool in pools), owners, running, inputs.scenario
+    )
     horizon = inputs.scenario.horizon
     owned = sum(
         entry.count * stream.present_cents
@@ -80,67 +87,105 @@ def translate(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Translation:
     return Translation(problem, members, tuple(supply.name for supply in supplies), labels)
 
 
-def _pools(inputs: Inputs) -> tuple[Pool, ...]:
+def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
+    """Pools by type and site; nodes that some unit may not leave are pools beside the others."""
     scenario, catalog = inputs.scenario, inputs.catalog
-    owned: dict[tuple[str, str], int] = defaultdict(int)
-    for entry in scenario.fleet.values():
-        owned[entry.node_type, entry.site] += entry.count
-    for offer in inputs.offers:
-        owned[offer.node_type, offer.site] += 0
+    owned = fleet_by_pool(scenario)
+    held = sorted({unit.place for unit in running.values() if unit.pinned and unit.place.numbers})
+    apart = {(place.node_type, place.site, number) for place in held for number in place.numbers}
+    offered = {(offer.node_type, offer.site) for offer in inputs.offers}
     pools = []
-    for (node_type, site), count in sorted(owned.items()):
+    for node_type, site in sorted({*owned, *offered}):
         node = catalog.nodes[node_type]
-        offered = Shape(
-            node.gpus.value, node.cpu_cores.value, int(node.host_memory_gb.value * 1000)
+        nodes = owned.get((node_type, site), [])
+        everybody = tuple(
+            number for number in range(1, len(nodes) + 1) if (node_type, site, number) not in apart
         )
-        kept = spare_nodes(inputs, node_type, site)
-        fabric = node.scale_out_fabric is not None
-        retired = _retired(scenario, node_type, site)
-        pools.append(Pool(node_type, site, node.gpu_type, offered, count, kept, fabric, retired))
+        whole = Pool(
+            node_type,
+            site,
+            node.gpu_type,
+            Shape(node.gpus.value, node.cpu_cores.value, int(node.host_memory_gb.value * 1000)),
+            len(everybody),
+            spare_nodes(inputs, node_type, site),
+            node.scale_out_fabric is not None,
+            _retired(scenario, nodes, everybody),
+        )
+        pools.append(whole)
+        for place in held:
+            if (place.node_type, place.site) == (node_type, site):
+                gone = _retired(scenario, nodes, place.numbers)
+                count = len(place.numbers)
+                pools.append(
+                    replace(whole, owned=count, spare=0, retired=gone, held=held_name(place))
+                )
     return tuple(pools)
 
 
-def _retired(scenario: Scenario, node_type: str, site: str) -> tuple[int, ...]:
-    """Owned nodes out of service by quarter; empty where none retires within the horizon."""
+def held_name(place: Place) -> str:
+    """Name of the pool of nodes that some unit may not leave: `xe9680-h100/frankfurt/1+2`."""
+    return f"{place.pool}/{'+'.join(str(number) for number in place.numbers)}"
+
+
+def _retired(
+    scenario: Scenario, nodes: Sequence[tuple[str, FleetEntry]], numbers: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Nodes of these numbers out of service by quarter; empty where none retires in the horizon."""
     first = scenario.horizon.first_quarter
     ends = [
-        (entry.retires - first, entry.count)
-        for entry in scenario.fleet.values()
-        if (entry.node_type, entry.site) == (node_type, site) and entry.retires is not None
+        entry.retires - first
+        for entry in (nodes[number - 1][1] for number in numbers)
+        if entry.retires is not None
     ]
     gone = tuple(
-        sum(count for end, count in ends if end <= quarter)
-        for quarter in range(scenario.horizon.quarters)
+        sum(end <= quarter for end in ends) for quarter in range(scenario.horizon.quarters)
     )
     return gone if any(gone) else ()
 
 
 def _demands(
-    jobs: tuple[SizedJob, ...], in_play: frozenset[str], owners: frozenset[str]
+    jobs: tuple[SizedJob, ...],
+    in_play: frozenset[str],
+    owners: frozenset[str],
+    running: Running,
+    scenario: Scenario,
 ) -> tuple[tuple[Demand, ...], tuple[tuple[Unit, ...], ...]]:
-    """Group units by choices, active quarters and owner, in an order of their own, not the input's.
+    """Group units that are alike, in an order of their own, not the input's.
 
-    `owners` are the teams with a quota: their units are counted apart.
+    Alike: the same choices, active quarters and owner, and the same place today. `owners` are the
+    teams with a quota: their units are counted apart.
     """
     groups: dict[_Alike, list[Unit]] = defaultdict(list)
-    choices: dict[tuple[str, tuple[str, ...], int, int], tuple[Choice, ...]] = {}
+    choices: dict[tuple[str, tuple[str, ...], int, int, str], tuple[Choice, ...]] = {}
     for job in jobs:
         sites = () if in_play <= set(job.sites) else job.sites
-        kind = (job.sizing.id, sites, job.release_week, job.deadline_week)
-        if kind not in choices:
-            choices[kind] = tuple(
-                _choice(candidate, job, sites)
-                for candidate in sorted(job.sizing.candidates, key=lambda one: one.way)
-            )
+        owner = job.team if job.team in owners else ""
         for quarters, units in _activity(job.units):
-            owner = job.team if job.team in owners else ""
-            key = (choices[kind], quarters, owner or "")
-            groups[key].extend((job.name, unit) for unit in units)
+            for number in units:
+                unit = (job.name, number)
+                stays, origin, cents = _today(scenario, running.get(unit), job.name)
+                kind = (job.sizing.id, sites, job.release_week, job.deadline_week, stays)
+                if kind not in choices:
+                    choices[kind] = tuple(
+                        _choice(candidate, job, sites, stays)
+                        for candidate in sorted(job.sizing.candidates, key=lambda one: one.way)
+                    )
+                groups[choices[kind], quarters, owner or "", origin, cents].append(unit)
     ordered = sorted((key, sorted(units)) for key, units in groups.items())
     demands = tuple(
-        Demand(ways, quarters, len(units), owner) for (ways, quarters, owner), units in ordered
+        Demand(ways, quarters, len(units), owner, origin, cents)
+        for (ways, quarters, owner, origin, cents), units in ordered
     )
     return demands, tuple(tuple(units) for _, units in ordered)
+
+
+def _today(scenario: Scenario, unit: RunningUnit | None, job: str) -> tuple[str, str, int]:
+    """What a unit may not leave, the pool that it runs in today, and what a move costs, cents."""
+    if unit is None:
+        return "", "", 0
+    if unit.pinned:
+        return held_name(unit.place) if unit.place.numbers else unit.place.pool, "", 0
+    return "", unit.place.pool, scenario.move_cents(job)
 
 
 def _quotas(scenario: Scenario) -> tuple[Quota, ...]:
@@ -155,8 +200,15 @@ def _quota_name(team: str, gpu_type: str | None) -> str:
     return f"quota of {team}" if gpu_type is None else f"quota of {team} on {gpu_type}"
 
 
-def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...]) -> Choice:
-    shape = Shape(candidate.gpus, candidate.cpus, candidate.memory_mb, candidate.may_span, sites)
+def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: str) -> Choice:
+    shape = Shape(
+        candidate.gpus,
+        candidate.cpus,
+        candidate.memory_mb,
+        candidate.may_span,
+        sites,
+        stays=stays,
+    )
     if candidate.weeks is not None:
         run = Run(candidate.weeks, job.release_week - 1, job.deadline_week)
         shape = replace(shape, run=run)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from planner.packing.counts import CENTS_PER_UNIT
 from planner.packing.program import Program, Row, Variable
+from planner.packing.stays import stay_rewards
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +26,10 @@ _USEFUL_ROOM = 0.08
 
 
 def on_cheapest_gpus(counts: Counts) -> Program:
-    """The program that runs units on the GPUs that cost the least: a tie-break at equal cost."""
+    """The program that runs units on the GPUs that cost the least: a tie-break at equal cost.
+
+    Units that run today stay where they can before all else.
+    """
     price = _gpu_prices(counts.problem)
     costs: dict[int, float] = {}
     for (number, position), index in counts.choice.items():
@@ -36,7 +40,7 @@ def on_cheapest_gpus(counts: Counts) -> Program:
     for (pool, _), usage in counts.opened.items():
         for index, _ in usage.terms:
             costs[index] = price[counts.problem.pools[pool].gpu_type]
-    return counts.program.priced(costs)
+    return counts.program.priced(costs | stay_rewards(counts, costs))
 
 
 def _gpu_prices(problem: Problem) -> dict[str, float]:

@@ -11,6 +11,7 @@ from planner.plan.breakeven import break_evens
 from planner.plan.budgets import budget_uses
 from planner.plan.chargeback import chargeback
 from planner.plan.costs import acquisitions, cost_lines
+from planner.plan.current import current_placement, nodes_today
 from planner.plan.fleet import build_fleet, quarters_of, with_racks
 from planner.plan.jobs import planned_jobs, stored_assets
 from planner.plan.notes import assumption_notes, warning_notes
@@ -49,11 +50,13 @@ def assemble(
     """
     fleet = build_fleet(inputs, translation, solution)
     fleet = with_racks(fleet, racks_by_node(translation, solution, fleet))
-    placement = place(translation, solution, fleet, inputs.catalog.gpus)
+    today = nodes_today(inputs, fleet)
+    placement = place(translation, solution, fleet, inputs.catalog.gpus, today)
+    current = current_placement(inputs, jobs, translation, fleet, placement)
     tags, bound_terms = bill(translation, solution)
     scenario = inputs.scenario
     bought = acquisitions(inputs, translation, solution)
-    costs = cost_lines(inputs, translation, solution)
+    costs = cost_lines(inputs, translation, solution, current)
     as_of = scenario.horizon.as_of or scenario.horizon.first_quarter.start
     return Plan(
         format=FORMAT,
@@ -67,6 +70,7 @@ def assemble(
         nodes=fleet.nodes,
         placements=placement.uses,
         moves=placement.moves,
+        current=current,
         jobs=planned_jobs(jobs, translation, solution, placement.kept, tags),
         shortage=shortage,
         sizings={
@@ -86,7 +90,7 @@ def assemble(
         costs=costs,
         budgets=budget_uses(inputs, costs),
         break_evens=break_evens(inputs, bought),
-        chargeback=chargeback(inputs, jobs, fleet, placement),
+        chargeback=chargeback(inputs, jobs, fleet, placement, current),
         storage_mb=stored_assets(jobs, translation, placement.kept),
         warnings=warning_notes(inputs, jobs, solution, fleet.nodes, placement.uses, bought),
         assumptions=assumption_notes(inputs, jobs),

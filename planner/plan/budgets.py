@@ -16,8 +16,8 @@ __all__ = ["CAPEX_LINES", "NOT_PAID_LINES", "budget_uses"]
 
 CAPEX_LINES = frozenset({"purchase"})
 """Cost lines that are capital expenditure."""
-NOT_PAID_LINES = frozenset({"residual value"})
-"""Cost lines that are a worth in the books and no payment; all others are operating cost."""
+NOT_PAID_LINES = frozenset({"residual value", "moves"})
+"""Cost lines that weigh a worth or a trouble and are no payment; others are operating cost."""
 
 
 def budget_uses(inputs: Inputs, costs: Sequence[CostLine]) -> tuple[BudgetUse, ...]:

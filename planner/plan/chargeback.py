@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.plan.fleet import Fleet
+    from planner.plan.moves import CurrentPlacement
     from planner.plan.place import Placement
     from planner.plan.plan import Occupant
     from planner.sizing.candidate import SizedJob
@@ -59,9 +60,16 @@ class _Use:
 
 
 def chargeback(
-    inputs: Inputs, jobs: tuple[SizedJob, ...], fleet: Fleet, placement: Placement
+    inputs: Inputs,
+    jobs: tuple[SizedJob, ...],
+    fleet: Fleet,
+    placement: Placement,
+    current: CurrentPlacement | None,
 ) -> Chargeback | None:
-    """Share the cost of a plan among its teams; None where neither a job nor a list names any."""
+    """Share the cost of a plan among its teams; None where neither a job nor a list names any.
+
+    Moves are charged to the teams of the jobs that move, in the first quarter.
+    """
     named = {job.team for job in jobs} | set(inputs.scenario.teams)
     lines: list[Line] = [*sorted(team for team in named if team is not None)]
     if not lines:
@@ -70,7 +78,11 @@ def chargeback(
         lines.append(None)
     uses = _uses(inputs, jobs, fleet, placement)
     spread = inputs.scenario.policies.charge_idle == "spread"
-    cents = _rounded(_shares(inputs, fleet, uses, spread=spread))
+    shares = _shares(inputs, fleet, uses, spread=spread)
+    team_of = {job.name: job.team for job in jobs}
+    for move in current.moves if current else ():
+        shares[team_of[move.job], 0] += move.cost_cents
+    cents = _rounded(shares)
     quarters = range(len(fleet.in_service))
     hours = Fraction(inputs.settings.hours_per_quarter.value)
     idle = _in_service(fleet).total() - sum(uses[line].total for line in lines)
@@ -176,8 +188,8 @@ def _in_service(fleet: Fleet) -> Counter[Slot]:
     """GPUs by pool and quarter."""
     found: Counter[Slot] = Counter()
     for quarter, pools in enumerate(fleet.in_service):
-        for pool, nodes in enumerate(pools):
-            found[pool, quarter] += sum(fleet.nodes[node].gpus for node in nodes)
+        for node in (node for nodes in pools for node in nodes):
+            found[fleet.pool[node], quarter] += fleet.nodes[node].gpus
     return found
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from planner.packing import Translation
     from planner.packing.economics import CostStream
     from planner.packing.problem import Solution
+    from planner.plan.moves import CurrentPlacement
 
 __all__ = ["acquisitions", "cost_lines"]
 
@@ -64,7 +65,10 @@ def acquisitions(
 
 
 def cost_lines(
-    inputs: Inputs, translation: Translation, solution: Solution
+    inputs: Inputs,
+    translation: Translation,
+    solution: Solution,
+    current: CurrentPlacement | None = None,
 ) -> tuple[CostLine, ...]:
     """Every kind of cost that occurs, in the order of `_explanations`."""
     quarters = inputs.scenario.horizon.quarters
@@ -74,6 +78,8 @@ def cost_lines(
         present[stream.name] += count * stream.present_cents
         for quarter, amount in enumerate(stream.cents):
             cents[stream.name][quarter] += count * amount
+    if current is not None and current.cost_cents:
+        cents["moves"][0] = present["moves"] = current.cost_cents
     return tuple(
         CostLine(
             name=name,
@@ -149,6 +155,7 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             f"nameplate power × {_usd(finance.colocation_usd_per_kw_month)} per kW and month × 3 "
             f"months a quarter for each owned or bought node in service, {rate}"
         ),
+        "moves": "what it costs to move each running unit that leaves its pool, no payment",
     }
 
 

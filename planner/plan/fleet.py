@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from planner.inputs.running import fleet_by_pool, running_units
+from planner.packing.translate import held_name
 from planner.plan.plan import Node
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ class Fleet:
 
     nodes: tuple[Node, ...]
     pool: tuple[int, ...]
-    """Pool of each node."""
+    """Pool of each node; where it is held apart, the pool of its type and site."""
     in_service: tuple[tuple[tuple[int, ...], ...], ...]
     """quarter × pool: positions of the nodes in service, longest-lived origin first."""
 
@@ -50,7 +52,15 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
     nodes: list[Node] = []
     pool_of: list[int] = []
     serving: list[list[list[int]]] = [[[] for _ in problem.pools] for _ in labels]
+    numbered = {
+        (place.node_type, place.site, number): held_name(place)
+        for place in {unit.place for unit in running_units(inputs.scenario).values() if unit.pinned}
+        for number in place.numbers
+    }
+    parts = {pool.name: index for index, pool in enumerate(problem.pools)}
     for index, pool in enumerate(problem.pools):
+        if pool.held:
+            continue
         slots = [
             *_owned(inputs, pool, len(labels)),
             *_bought(translation, solution, index),
@@ -58,14 +68,16 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
         rented = list(_rented(translation, solution, index))
         reserved = list(_reserved(translation, solution, index))
         suffixes = [*_numbers("", slots), *_numbers("r", rented), *_numbers("v", reserved)]
-        for suffix, (origin, entry, quarters) in zip(
-            suffixes, [*slots, *rented, *reserved], strict=True
+        for number, (suffix, (origin, entry, quarters)) in enumerate(
+            zip(suffixes, [*slots, *rented, *reserved], strict=True), start=1
         ):
+            held = numbered.get((pool.node_type, pool.site, number))
+            part = index if held is None else parts[held]
             for quarter in quarters:
-                serving[quarter][index].append(len(nodes))
+                serving[quarter][part].append(len(nodes))
             nodes.append(
                 Node(
-                    id=f"{pool.node_type}/{pool.site}/{suffix}",
+                    id=f"{pool.home}/{suffix}",
                     node_type=pool.node_type,
                     gpu_type=pool.gpu_type,
                     gpus=pool.node.gpus,
@@ -104,16 +116,9 @@ def _numbers(mark: str, slots: list[Slot]) -> Iterator[str]:
 def _owned(inputs: Inputs, pool: Pool, quarters: int) -> Iterator[Slot]:
     """By fleet entry, those that serve longest first."""
     first = inputs.scenario.horizon.first_quarter
-    served = {
-        name: quarters if entry.retires is None else min(quarters, entry.retires - first)
-        for name, entry in inputs.scenario.fleet.items()
-    }
-    for name, entry in sorted(
-        inputs.scenario.fleet.items(), key=lambda item: (-served[item[0]], item[0])
-    ):
-        if (entry.node_type, entry.site) == (pool.node_type, pool.site):
-            for _ in range(entry.count):
-                yield "owned", name, tuple(range(served[name]))
+    for name, entry in fleet_by_pool(inputs.scenario).get((pool.node_type, pool.site), ()):
+        end = quarters if entry.retires is None else min(quarters, entry.retires - first)
+        yield "owned", name, tuple(range(end))
 
 
 def _bought(translation: Translation, solution: Solution, pool: int) -> Iterator[Slot]:

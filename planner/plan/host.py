@@ -55,7 +55,21 @@ class Host:
         if shared or not any(unrest):
             return matched
         settled = settle(self._asked(gpu_type, pools), here)
-        return settled if settled and self._unrest(settled, here) <= unrest else matched
+        calmer = settled and self._unrest(settled, here) <= unrest
+        return settled if calmer and self._at_home(settled) == self._at_home(matched) else matched
+
+    def _at_home(self, hostings: Sequence[Hosting]) -> Counter[int]:
+        """In the first quarter, by demand: units in the pool in which they run before it.
+
+        The solution has counted and priced them, so that no other layout may change that.
+        """
+        found: Counter[int] = Counter()
+        for hosting in hostings if self.quarter == 0 else ():
+            home = self.problem.pools[self.fleet.pool[hosting.nodes[0]]].home
+            for (demand, _), count in hosting.parts:
+                if self.problem.demands[demand].origin == home:
+                    found[demand] += count
+        return found
 
     def _here(self, gpu_type: str) -> dict[tuple[int, ...], dict[Group, int]]:
         found = {}

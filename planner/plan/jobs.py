@@ -175,6 +175,9 @@ def _obstacle(
     candidate: Candidate, problem: Problem, demand: int, sites: tuple[str, ...]
 ) -> str | None:
     quarters = problem.demands[demand].quarters
+    stays = problem.demands[demand].choices[0].shape.stays
+    if stays:
+        return f"the job is pinned to {stays}, where it runs"
     return obstacle(candidate, problem, quarters, sites) or beyond_quota(
         candidate.way, problem, demand
     )

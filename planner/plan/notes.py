@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.sitecheck import cooled_by
 from planner.packing.problem import Status
+from planner.plan.current import running_assumptions, running_warnings
 from planner.plan.plan import Note
 from planner.plan.words import amount, some, some_of, usd
 
@@ -45,6 +46,7 @@ def warning_notes(
         *_committed(bought),
         *_illustrative(inputs),
         *_stale(inputs),
+        *running_warnings(inputs, jobs),
         *_no_spare(inputs, nodes, placements),
         *_from_sizing(jobs, lambda sizing: sizing.warnings),
     )
@@ -59,6 +61,7 @@ def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, 
         *_catalog_figures(inputs),
         *_uncooled(inputs),
         *_owned_support(inputs),
+        *running_assumptions(inputs),
         *_not_counted(inputs),
         *_from_sizing(jobs, lambda sizing: sizing.assumptions),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from planner.packing.problem import ALWAYS, WHOLE
 from planner.plan.host import Host
 from planner.plan.keep import choices_kept
+from planner.plan.seats import Seat, seats_today
 from planner.plan.servers import GpuPart, NodeUse, Occupant
 
 if TYPE_CHECKING:
@@ -19,28 +20,9 @@ if TYPE_CHECKING:
     from planner.packing.problem import Bundle, Choice, Pool, Solution
     from planner.plan.fleet import Fleet
     from planner.plan.match import Group, Hosting
+    from planner.plan.seats import Piece, Seats
 
 __all__ = ["Placement", "place"]
-
-Piece = tuple[int, int, int]
-"""Demand, position among its members, and replica from 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Seat:
-    """Where a piece sits: its nodes, and the GPU numbers it holds on each of them."""
-
-    nodes: tuple[int, ...]
-    gpus: tuple[tuple[int, ...], ...]
-    week: int
-    """First one, from 0."""
-    slot: int = 0
-    """First memory slice of its partition."""
-    shared: bool = False
-    """Whether others may have the same GPUs, in other weeks or parts."""
-
-
-Seats = dict[Piece, _Seat]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +38,28 @@ class Placement:
 
 
 def place(
-    translation: Translation, solution: Solution, fleet: Fleet, gpu_types: Mapping[str, GpuType]
+    translation: Translation,
+    solution: Solution,
+    fleet: Fleet,
+    gpu_types: Mapping[str, GpuType],
+    today: Mapping[tuple[str, int], tuple[int, ...]] | None = None,
 ) -> Placement:
     """Put every piece on numbered GPUs of named nodes, quarter by quarter.
 
-    `gpu_types` are those of the catalog, which know the sizes of partitions.
+    `gpu_types` are those of the catalog, which know the sizes of partitions. `today` gives the
+    nodes of units, by job and number, that run already: where their pool keeps them, they keep
+    their nodes as far as the others leave them room.
     """
     kept = choices_kept(translation, solution)
-    seats: Seats = {}
+    seats = seats_today(translation, fleet, kept, today or {})
     uses, moves = [], []
     for quarter, layouts in enumerate(solution.layouts):
         before = _going_on(translation, seats, quarter)
         seating = _Seating(translation, fleet, kept, before)
         host = Host(translation.problem, fleet, kept, quarter, seating.counted())
         seats = seating.seat_all(host.hostings(layouts), quarter)
-        moves.append(sum(seats[piece].nodes != seat.nodes for piece, seat in before.items()))
+        changed = sum(seats[piece].nodes != seat.nodes for piece, seat in before.items())
+        moves.append(changed if quarter else 0)
         uses.append(_node_uses(translation, fleet, kept, seats, gpu_types))
     return Placement(tuple(uses), tuple(moves), kept)
 
@@ -119,7 +108,7 @@ class _Seating:
             self._sit(next(waiting[group]), group, hosting.nodes, seat)
         return self.seats
 
-    def _keep(self, hosting: Hosting) -> Iterator[tuple[Group, _Seat | None]]:
+    def _keep(self, hosting: Hosting) -> Iterator[tuple[Group, Seat | None]]:
         """Seat those who were here; yield what is left open, None for any whole GPUs."""
         here = self.here.get(hosting.nodes, {})
         residents = {group: list(here.get(group, ())) for group, _ in hosting.parts}
@@ -128,7 +117,7 @@ class _Seating:
             for bundle in hosting.bundles
             for member in bundle.members
         )
-        places: list[tuple[Group, _Seat | None]] = []
+        places: list[tuple[Group, Seat | None]] = []
         for group, count in hosting.parts:
             whole = count - sharing[group]
             staying = [one for one in residents[group] if not self.before[one].shared][:whole]
@@ -146,7 +135,7 @@ class _Seating:
 
     def _share(
         self, bundle: Bundle, nodes: tuple[int, ...], residents: Mapping[Group, list[Piece]]
-    ) -> list[tuple[Group, _Seat]]:
+    ) -> list[tuple[Group, Seat]]:
         """Number the GPUs of a bundle and seat who had the same place in it; the other places."""
         numbers = self._numbers(bundle, nodes[0], residents)
         self.free[nodes[0]] = [gpu for gpu in self.free[nodes[0]] if gpu not in numbers]
@@ -154,7 +143,7 @@ class _Seating:
         for member in bundle.members:
             group = (member.demand, member.choice)
             gpus = numbers[member.gpu : member.gpu + self._choice(group).shape.gpus]
-            seat = _Seat(nodes, (gpus,), member.week, member.slot, shared=True)
+            seat = Seat(nodes, (gpus,), member.week, member.slot, shared=True)
             same = next((one for one in residents[group] if self.before[one] == seat), None)
             if same is None:
                 places.append((group, seat))
@@ -193,15 +182,15 @@ class _Seating:
                         queues[index, choice].append((index, position, replica))
         return {group: iter(queue) for group, queue in queues.items()}
 
-    def _sit(self, piece: Piece, group: Group, nodes: tuple[int, ...], seat: _Seat | None) -> None:
+    def _sit(self, piece: Piece, group: Group, nodes: tuple[int, ...], seat: Seat | None) -> None:
         """Give a piece this seat, or the lowest free GPU numbers of its nodes."""
         shape = self._choice(group).shape
         numbers = tuple(tuple(self.free[node]) for node in nodes)
         if len(nodes) == 1:
             numbers = (numbers[0][: shape.gpus],)
-        self._take(piece, seat or _Seat(nodes, numbers, shape.run.earliest))
+        self._take(piece, seat or Seat(nodes, numbers, shape.run.earliest))
 
-    def _take(self, piece: Piece, seat: _Seat) -> None:
+    def _take(self, piece: Piece, seat: Seat) -> None:
         self.seats[piece] = seat
         for node, gpus in zip(seat.nodes, seat.gpus, strict=True):
             self.free[node] = [gpu for gpu in self.free[node] if gpu not in gpus]

@@ -10,6 +10,7 @@ from typing import Literal
 
 from planner.inputs.base import Frozen
 from planner.inputs.settled import ChangeNote
+from planner.plan.moves import CurrentPlacement
 from planner.plan.servers import GpuPart, Node, NodeUse, Occupant, PoolUse
 from planner.plan.shortage import Shortage
 from planner.plan.teams import Chargeback
@@ -148,6 +149,7 @@ CostName = Literal[
     "reservation",
     "licence",
     "colocation",
+    "moves",
 ]
 
 
@@ -306,6 +308,8 @@ class Plan(Frozen):
     """By quarter."""
     moves: tuple[int, ...]
     """Units that change node when this quarter begins, replica by replica; 0 for the first."""
+    current: CurrentPlacement | None = None
+    """What becomes of the units that run today; None where the scenario lists none."""
     jobs: tuple[PlannedJob, ...]
     """As kept: a job that is dropped has no unit in any quarter."""
     shortage: Shortage | None = None

@@ -54,7 +54,7 @@ def pool_uses(
         rows = [
             _figures(
                 pool,
-                len(pools[index]),
+                sum(fleet.pool[node] == index for nodes in pools for node in nodes),
                 used[quarter, index],
                 hours_per_quarter,
                 [

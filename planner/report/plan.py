@@ -10,6 +10,7 @@ from planner.report.changes import changes_section
 from planner.report.document import Block, Document, Heading, Paragraph
 from planner.report.jobs import jobs_section, rejections_section
 from planner.report.money import acquisitions_section, costs_section
+from planner.report.moves import moves_section
 from planner.report.nodemap import node_map
 from planner.report.notes import notes_section
 from planner.report.proof import proof_section, rules_section
@@ -52,6 +53,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
         ("Warnings", notes_section(plan.warnings, detail.notes, "warning", whole=detail.whole)),
         ("Dropped and delayed jobs", shortage_section(plan)),
         ("Purchases and rents", acquisitions_section(plan, sources=detail.whole)),
+        ("Moves", moves_section(plan, detail.map_lines)),
         ("Node map", node_map(plan, detail.map_lines)),
         ("Jobs", jobs_section(plan, detail.jobs)),
         ("Utilization", usage_section(plan)),

@@ -88,7 +88,6 @@ class Sizer:
         for name, job in sorted(scenario.jobs.items()):
             sizing = self.size(job)
             counts = job.counts(scenario.horizon)
-            replicas = (job.serve.replicas or 1) if job.serve else 1
             window = (job.run if self._by_weeks else None) or Run()
             sized.append(
                 SizedJob(
@@ -97,7 +96,7 @@ class Sizer:
                     derived_from=None,
                     derived_by=None,
                     team=job.team,
-                    units=tuple(count * replicas for count in counts),
+                    units=job.units(scenario.horizon),
                     sites=scenario.sites_of(job),
                     sizing=sizing,
                     release_week=window.release_week,

@@ -209,6 +209,7 @@ class _Exhaustive:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._fits = lru_cache(maxsize=None)(self._place)
+        self._dues = lru_cache(maxsize=None)(self._least_moves)
         choices = [choice for demand in problem.demands for choice in demand.choices]
         always = all(choice.shape.run == ALWAYS for choice in choices)
         self._weeks = 1 if always else WEEKS
@@ -216,10 +217,77 @@ class _Exhaustive:
 
     def least_cost(self) -> int | None:
         ways = [way for way in self._ways() if within_quotas(self._problem, way)]
+        best: int | None = None
         for cost, nodes in sorted(self._fleets()):
-            if stands(self._problem, nodes) and any(self._runs(way, nodes) for way in ways):
-                return cost + self._problem.fixed_cost_cents
-        return None
+            if best is not None and cost >= best:
+                break
+            for way in ways if stands(self._problem, nodes) else ():
+                if self._runs(way, nodes):
+                    moves = self._moves(way, nodes)
+                    best = cost + moves if best is None else min(best, cost + moves)
+                    if not moves:
+                        break
+        return None if best is None else best + self._problem.fixed_cost_cents
+
+    def _moves(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> int:
+        """The least that moves cost if these units run on these nodes in the first quarter."""
+        if not any(demand.move_cents for demand in self._problem.demands):
+            return 0
+        units = [
+            (choice, demand.origin, demand.move_cents)
+            for demand, choices in zip(self._problem.demands, way, strict=True)
+            if 0 in demand.quarters
+            for choice in choices
+            for _ in range(choice.copies)
+        ]
+        least = self._least_moves(
+            tuple(sorted(units, key=lambda unit: (unit[0].shape, unit), reverse=True)),
+            self._empty(nodes, 0),
+        )
+        assert least is not None
+        return least
+
+    def _least_moves(
+        self, waiting: tuple[tuple[Choice, str, int], ...], free: tuple[tuple[Node, ...], ...]
+    ) -> int | None:
+        if not waiting:
+            return 0
+        (unit, origin, cents), rest = waiting[0], waiting[1:]
+        dues = [
+            due + (cents if origin and origin != pool.home else 0)
+            for number, pool in self._open_to(unit)
+            for after in self._after(number, pool, unit.shape, free)
+            if (due := self._dues(rest, after)) is not None
+        ]
+        return min(dues, default=None)
+
+    def _open_to(self, unit: Choice) -> Iterator[tuple[int, Pool]]:
+        for number, pool in enumerate(self._problem.pools):
+            if (
+                pool.gpu_type == unit.gpu_type
+                and (not unit.shape.sites or pool.site in unit.shape.sites)
+                and unit.shape.stays in ("", pool.home, pool.held)
+            ):
+                yield number, pool
+
+    def _empty(self, nodes: Nodes, quarter: int) -> tuple[tuple[Node, ...], ...]:
+        """The nodes that may run units; where some are held, spare ones are among the others."""
+        pools = self._problem.pools
+        mains = {pool.home: (pool, here) for pool, here in zip(pools, nodes, strict=True)}
+        mains |= {
+            pool.home: (pool, here)
+            for pool, here in zip(pools, nodes, strict=True)
+            if not pool.held
+        }
+        usable = []
+        for pool, here in zip(pools, nodes, strict=True):
+            main, serving = mains[pool.home]
+            spared = not pool.held or serving[quarter] >= main.spare
+            usable.append(max(0, here[quarter] - pool.spare) if spared else 0)
+        return tuple(
+            (((pool.node,) * self._weeks, ()),) * count
+            for pool, count in zip(pools, usable, strict=True)
+        )
 
     def _ways(self) -> Iterator[tuple[tuple[Choice, ...], ...]]:
         """Which choice each unit takes; units that are alike are not told apart."""
@@ -343,14 +411,7 @@ class _Exhaustive:
                 key=lambda choice: (choice.shape, choice.gpu_type),
                 reverse=True,
             )
-            usable = tuple(
-                max(0, here[quarter] - pool.spare)
-                for pool, here in zip(self._problem.pools, nodes, strict=True)
-            )
-            empty = tuple(
-                ((((pool.node,) * self._weeks), ()),) * count
-                for pool, count in zip(self._problem.pools, usable, strict=True)
-            )
+            empty = self._empty(nodes, quarter)
             if not self._fits(tuple(active), empty, self._grown(active, nodes, quarter)):
                 return False
         return True
@@ -394,9 +455,7 @@ class _Exhaustive:
         unit, rest = waiting[0], waiting[1:]
         return any(
             self._fits(rest, after, grown)
-            for number, pool in enumerate(self._problem.pools)
-            if pool.gpu_type == unit.gpu_type
-            and (not unit.shape.sites or pool.site in unit.shape.sites)
+            for number, pool in self._open_to(unit)
             for after in self._after(number, pool, unit.shape, free)
         )
 
@@ -466,6 +525,7 @@ class _Checker:
         yield from self._bounds()
         yield from self._assignment()
         yield from self._sites()
+        yield from self._stays()
         for quarter in range(self.problem.quarters):
             yield from self._placed(quarter)
             for number in range(len(self.problem.pools)):
@@ -499,6 +559,10 @@ class _Checker:
             )
             if spent > limit.at_most_cents:
                 yield f"{limit.name}: {spent} of {limit.at_most_cents}"
+        cost += sum(
+            moved * demand.move_cents
+            for moved, demand in zip(self.solution.moved, self.problem.demands, strict=False)
+        )
         if cost != self.solution.cost_cents:
             yield f"costs {cost}, says {self.solution.cost_cents}"
         if self.solution.bound_cents > self.solution.cost_cents:
@@ -538,6 +602,19 @@ class _Checker:
         ]
         if not within_quotas(self.problem, way):
             yield f"a quota is exceeded: {self.solution.assigned}"
+
+    def _stays(self) -> Iterator[str]:
+        home: Counter[int] = Counter()
+        for pool, layouts in zip(self.problem.pools, self.solution.layouts[0], strict=True):
+            for layout in layouts:
+                for owner, _, units in layout.parts:
+                    if self.problem.demands[owner].origin == pool.home:
+                        home[owner] += units * layout.count
+        for number, demand in enumerate(self.problem.demands):
+            moved = demand.count - home[number] if demand.origin else 0
+            said = self.solution.moved[number] if self.solution.moved else 0
+            if moved != said:
+                yield f"demand {number}: {moved} units move, says {said}"
 
     def _placed(self, quarter: int) -> Iterator[str]:
         placed: Counter[tuple[int, int]] = Counter()
@@ -614,6 +691,10 @@ class _Checker:
         used = sum(layout.count * layout.span for layout in self.solution.layouts[quarter][number])
         if used and used + pool.spare > service:
             yield f"{pool.name}: {used} in use and {pool.spare} spare of {service} in {quarter}"
+        for index, main in enumerate(self.problem.pools):
+            whole = not main.held and main.home == pool.home
+            if used and whole and self._service(quarter, index) < main.spare:
+                yield f"{pool.name}: in use without the spare nodes of {main.name} in {quarter}"
 
     def _capacity(self, quarter: int, number: int) -> Iterator[str]:
         pool = self.problem.pools[number]
@@ -628,6 +709,8 @@ class _Checker:
                     yield f"{pool.name}: a piece of a bundle has GPUs to itself"
                 if layout.span > 1 and not taken.shape.spans:
                     yield f"{pool.name}: a unit spans that may not"
+                if taken.shape.stays not in ("", pool.home, pool.held):
+                    yield f"{pool.name} holds a unit that must stay on {taken.shape.stays}"
                 if taken.gpu_type != pool.gpu_type:
                     yield f"{pool.name} holds a unit for {taken.gpu_type}"
             yield from self._weekly(pool, layout, load)

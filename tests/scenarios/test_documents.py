@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LEFT_OUT = "[...]"
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "docs/decisions")
 SECTIONS = {
+    "Running": "`running`",
     "ScenarioFile": "Top level",
     "Horizon": "`horizon`",
     "UserFiles": "`use`",

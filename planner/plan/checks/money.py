@@ -8,6 +8,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from planner.plan.checks.current import moves_cents
 from planner.plan.checks.view import Check, View, differences
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Sums:
 
 
 def expected_costs(view: View) -> dict[str, Sums]:
-    """Every kind of cost that occurs, from the nodes in service.
+    """Every kind of cost that occurs, from the nodes in service and from what moves.
 
     Each node's amounts are rounded to cents by quarter, and its present value once, half to even.
     """
@@ -47,6 +48,9 @@ def expected_costs(view: View) -> dict[str, Sums]:
             totals[name].present_cents += sums.present_cents
             for quarter, cents in enumerate(sums.cents):
                 totals[name].cents[quarter] += cents
+    moves = sum(moves_cents(view).values())
+    if moves:
+        totals["moves"] = Sums([moves, *[0] * (quarters - 1)], moves)
     return dict(totals)
 
 

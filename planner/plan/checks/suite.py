@@ -8,6 +8,7 @@ from planner.errors import CheckError
 from planner.plan.checks import (
     breakeven,
     budget,
+    current,
     figures,
     gpus,
     money,
@@ -37,6 +38,7 @@ _STAGES: tuple[tuple[Check, ...], ...] = (
         *gpus.CHECKS,
         *sharing.CHECKS,
         *shortage.CHECKS,
+        *current.CHECKS,
         *sites.CHECKS,
         *figures.CHECKS,
         *money.CHECKS,

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from planner.plan.checks.current import moves_cents
 from planner.plan.checks.money import costs_of_one
 from planner.plan.checks.view import Check, View, differences, on_average
 from planner.plan.words import some
@@ -215,6 +216,8 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
             cells[team][slot[2]] += number / whole * cents
         if found.idle == "separate" or not all_held:
             cells[""][slot[2]] += cents - all_held / whole * cents
+    for job, price in moves_cents(view).items():
+        cells[_team_of(view, job)][0] += price
     return cells
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.plan.shortage import ShortJob
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["Check", "Piece", "View", "at_once", "differences", "on_average"]
+__all__ = ["Check", "Piece", "Unit", "View", "at_once", "differences", "on_average"]
 
 Unit = tuple[str, int]
 """Job and unit number."""

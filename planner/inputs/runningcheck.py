@@ -1,0 +1,192 @@
+"""What is said to run today, but cannot: unknown jobs and nodes, too many units, too full nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from planner.inputs.running import fleet_by_pool, node_places, plain, pool_places
+from planner.inputs.words import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.catalog import Catalog
+    from planner.inputs.document import Path
+    from planner.inputs.job import Job
+    from planner.inputs.running import Place, Running
+    from planner.inputs.scenario import Scenario
+
+__all__ = ["not_running"]
+
+_LISTED = 8
+
+
+class _Fault(NamedTuple):
+    path: Path
+    message: str
+    hint: str | None = None
+    at_key: bool = False
+
+
+def not_running(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
+    """Find them all, in the order of the entries."""
+    nodes, pools = node_places(scenario), pool_places(scenario)
+    units: Counter[str] = Counter()
+    held: Counter[Place] = Counter()
+    for position, entry in enumerate(scenario.running):
+        path = ("running", position)
+        job = scenario.jobs.get(entry.job)
+        if job is None:
+            hint = did_you_mean(entry.job, sorted(scenario.jobs), 3)
+            yield _Fault((*path, "job"), f"unknown job {entry.job!r}", hint)
+            continue
+        yield from _loaded(path, entry, job)
+        units[entry.job] += entry.count
+        yield from _too_many(scenario, path, entry, job, units[entry.job])
+        places = list(_places(entry, nodes, pools))
+        unlike = list(_one_pool(path, [place for _, _, place in places if place]))
+        yield from unlike
+        for key, name, place in places:
+            if place is None:
+                yield _unknown(scenario, (*path, *key), name, pools)
+                continue
+            first = units[entry.job] - entry.count + 1
+            yield from _retired(scenario, (*path, *key), entry, first, place)
+            yield from _barred(scenario, path, entry, job, place)
+            if place.numbers and not unlike:
+                held[place] += entry.count * _gpus(catalog, entry, job, place)
+                yield from _too_full(catalog, (*path, *key), name, place, held[place])
+    yield from _nothing_to_keep(scenario)
+    if scenario.running and scenario.policies.shortage == "drop":
+        yield _Fault(
+            ("policies", "shortage"),
+            "jobs cannot be dropped where `running` says what runs today: what is dropped would "
+            "have to stop, which has no price here",
+            "write `refuse`, or leave `running` out",
+        )
+
+
+def _loaded(path: Path, entry: Running, job: Job) -> Iterator[_Fault]:
+    if job.has_load:
+        yield _Fault(
+            (*path, "job"),
+            f"{entry.job!r} states a load: its replicas follow from the GPU type and cannot be "
+            "told apart",
+            "state `replicas` in place of `load`, or leave the entry out",
+        )
+
+
+def _too_many(
+    scenario: Scenario, path: Path, entry: Running, job: Job, units: int
+) -> Iterator[_Fault]:
+    first, asked = scenario.horizon.first_quarter, job.units(scenario.horizon)[0]
+    if asked < units:
+        key = "count" if entry.count > 1 else "job"
+        some = "1 unit" if asked == 1 else f"{asked:,} units"
+        yield _Fault(
+            (*path, key),
+            f"{units:,} units of {entry.job!r} are listed, the job has {some} in {first}",
+            f"list those that go on in {first}, or raise its count",
+        )
+
+
+def _places(
+    entry: Running, nodes: dict[str, Place], pools: dict[str, Place]
+) -> Iterator[tuple[Path, str, Place | None]]:
+    """Where in the entry a place is named, the name, and the place if there is one."""
+    if entry.pool is not None:
+        yield ("pool",), entry.pool, pools.get(entry.pool)
+    elif entry.node is not None:
+        yield ("node",), entry.node, nodes.get(plain(entry.node))
+    for position, name in enumerate(entry.nodes or ()):
+        yield ("nodes", position), name, nodes.get(plain(name))
+
+
+def _unknown(scenario: Scenario, path: Path, name: str, pools: dict[str, Place]) -> _Fault:
+    if path[-1] == "pool":
+        hint = did_you_mean(name, pools) or f"known: {', '.join(list(pools)[:_LISTED])}"
+        return _Fault(path, f"no nodes of {name!r} are owned or offered", hint)
+    pool = name.rpartition("/")[0]
+    for (node_type, site), owned in fleet_by_pool(scenario).items():
+        if pool == f"{node_type}/{site}":
+            last = f"{pool}/{len(owned):02d}"
+            there = last if len(owned) == 1 else f"{pool}/01 to {last}"
+            return _Fault(path, f"no node {name!r} is owned", f"owned there: {there}")
+    known = [f"{node_type}/{site}/01" for node_type, site in fleet_by_pool(scenario)]
+    hint = did_you_mean(name, known) or "a node is named by type, site and number: " + (
+        ", ".join(known[:_LISTED]) or "none is owned here"
+    )
+    return _Fault(path, f"no node {name!r} is owned", hint)
+
+
+def _retired(
+    scenario: Scenario, path: Path, entry: Running, unit: int, place: Place
+) -> Iterator[_Fault]:
+    """A node that leaves service keeps nobody; `unit` is the lowest of the entry, the last to end.
+
+    Nodes that left before the horizon have no number, so that nothing can be listed on them.
+    """
+    job, horizon = scenario.jobs[entry.job], scenario.horizon
+    if not (place.numbers and (entry.pinned or job.pinned)):
+        return
+    _, owned = fleet_by_pool(scenario)[place.node_type, place.site][place.numbers[0] - 1]
+    counts = enumerate(job.units(horizon))
+    active = [horizon.first_quarter + step for step, number in counts if number >= unit]
+    if owned.retires is not None and active and owned.retires <= active[-1]:
+        yield _Fault(
+            path,
+            f"retires in {owned.retires}, but {entry.job!r} is pinned to it and runs until "
+            f"{active[-1]}",
+            "let it move (pinned: false), or end it before",
+        )
+
+
+def _barred(
+    scenario: Scenario, path: Path, entry: Running, job: Job, place: Place
+) -> Iterator[_Fault]:
+    sites = scenario.sites_of(job)
+    if (entry.pinned or job.pinned) and sites and place.site not in sites:
+        yield _Fault(
+            path,
+            f"{entry.job!r} is pinned at {place.site!r}, but may run only at {', '.join(sites)}",
+            "let it move (pinned: false), or allow the site",
+        )
+
+
+def _gpus(catalog: Catalog, entry: Running, job: Job, place: Place) -> int:
+    """GPUs that a unit holds of one node: as stated, and one at the least."""
+    stated = entry.gpus or (job.fixed.gpus if job.fixed else None) or 1
+    node = catalog.nodes.get(place.node_type)
+    if entry.nodes and node:
+        return node.gpus.value
+    return stated
+
+
+def _too_full(catalog: Catalog, path: Path, name: str, place: Place, gpus: int) -> Iterator[_Fault]:
+    node = catalog.nodes.get(place.node_type)
+    if node is not None and gpus > node.gpus.value:
+        yield _Fault(
+            path,
+            f"{name} has {node.gpus.value} GPUs, what is listed to run on it holds {gpus}",
+            "name the node of each unit as it is today",
+        )
+
+
+def _one_pool(path: Path, places: list[Place]) -> Iterator[_Fault]:
+    if len({place.pool for place in places}) > 1:
+        yield _Fault((*path, "nodes"), "are of different types or sites, one unit spans alike ones")
+    elif len(set(places)) < len(places):
+        yield _Fault((*path, "nodes"), "names a node twice")
+
+
+def _nothing_to_keep(scenario: Scenario) -> Iterator[_Fault]:
+    """With the current placement listed, a job that is pinned must be in it."""
+    listed = {entry.job for entry in scenario.running}
+    for name, job in scenario.jobs.items():
+        if scenario.running and job.pinned and name not in listed:
+            yield _Fault(
+                ("jobs", name, "pinned"),
+                "no entry of `running` says where it runs today",
+                "add one, or leave `pinned` out",
+            )

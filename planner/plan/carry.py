@@ -1,0 +1,119 @@
+"""The placement of an earlier plan as what runs today."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from planner.errors import Finding, InputError
+from planner.inputs.running import Running, node_places, plain
+from planner.inputs.settled import InputFile
+from planner.plan.store import loads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from planner.inputs.running import Place
+    from planner.inputs.scenario import Scenario
+    from planner.inputs.settled import Inputs
+    from planner.plan.plan import Node, Plan
+
+__all__ = ["carried_over"]
+
+
+def carried_over(inputs: Inputs, text: str, path: Path) -> Inputs:
+    """The same question, where units run today as an earlier plan has them before the horizon.
+
+    `text` is that plan's plan.json, read from `path`. What counts is its quarter before the first
+    one of the horizon. Jobs that the scenario no longer has, and units beyond those that it has in
+    its first quarter, have ended. A node that it does not own, such as a rented one, counts by its
+    pool alone.
+
+    Raises InputError for a file that is no plan, one without that quarter, and a scenario that
+    says itself what runs.
+    """
+    shown_as = str(path)
+    earlier = loads(text, shown_as)
+    first = inputs.scenario.horizon.first_quarter
+    label = str(first + -1)
+    if inputs.scenario.running:
+        raise InputError(
+            Finding(
+                "the scenario says itself what runs today",
+                shown_as,
+                hint="leave out either `running:` or `--from`",
+            )
+        )
+    if inputs.scenario.policies.shortage == "drop":
+        raise InputError(
+            Finding(
+                "jobs cannot be dropped where an earlier plan says what runs today: to stop it "
+                "has no price here",
+                shown_as,
+                hint="set `policies.shortage: refuse`",
+            )
+        )
+    if label not in earlier.quarters:
+        span = " to ".join(dict.fromkeys((earlier.quarters[0], earlier.quarters[-1])))
+        raise InputError(
+            Finding(
+                f"plans {span}, and so says nothing of {label}, the quarter before the horizon",
+                shown_as,
+                hint="begin the horizon in one of its quarters, or right after the last",
+            )
+        )
+    running = tuple(_entries(inputs.scenario, earlier, earlier.quarters.index(label)))
+    file = InputFile(
+        role="placement",
+        path=shown_as,
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        location=path,
+    )
+    return inputs.model_copy(
+        update={
+            "scenario": inputs.scenario.model_copy(update={"running": running}),
+            "files": (*inputs.files, file),
+            "question": inputs.question + _as_written(running, shown_as),
+        }
+    )
+
+
+def _as_written(running: tuple[Running, ...], shown_as: str) -> str:
+    """The entries as they would stand in a scenario, so that the plan records them."""
+    if not running:
+        return ""
+    lines = [
+        f"  - {json.dumps(entry.model_dump(exclude_defaults=True), ensure_ascii=False)}"
+        for entry in running
+    ]
+    return "\n".join((f"running:  # {shown_as}", *lines, ""))
+
+
+def _entries(scenario: Scenario, earlier: Plan, quarter: int) -> Iterator[Running]:
+    """One for each run of units of a job that are on the same nodes."""
+    nodes = {node.id: node for node in earlier.nodes}
+    held: dict[str, dict[int, list[Node]]] = defaultdict(lambda: defaultdict(list))
+    for use in earlier.placements[quarter]:
+        for occupant in use.occupants:
+            held[occupant.job][occupant.unit].append(nodes[use.node])
+    owned = node_places(scenario)
+    for name, job in sorted(scenario.jobs.items()):
+        if job.has_load:
+            continue
+        most = job.units(scenario.horizon)[0]
+        units = [on for unit, on in sorted(held[name].items()) if unit <= most]
+        for entry, group in groupby(_entry(name, on, owned) for on in units):
+            yield entry.model_copy(update={"count": sum(1 for _ in group)})
+
+
+def _entry(job: str, on: list[Node], owned: Mapping[str, Place]) -> Running:
+    names = tuple(sorted(node.id for node in on))
+    if not all(plain(name) in owned for name in names):
+        return Running(job=job, pool=f"{on[0].node_type}/{on[0].site}")
+    if len(names) > 1:
+        return Running(job=job, nodes=names)
+    return Running(job=job, node=names[0])

@@ -1,0 +1,137 @@
+"""Units that run today: pinned ones stay, and every move is listed and priced."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import TYPE_CHECKING, NamedTuple
+
+from planner.inputs.running import plain
+from planner.plan.checks.view import Check, View, differences
+from planner.plan.words import some
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.plan.checks.view import Unit
+    from planner.plan.plan import Node
+
+__all__ = ["CHECKS", "moves_cents"]
+
+
+class _Today(NamedTuple):
+    """Where a unit runs before the first quarter."""
+
+    pool: str
+    """`xe9680-h100/frankfurt`."""
+    nodes: frozenset[str]
+    """Ids; empty where only the pool is known."""
+    pinned: bool
+
+
+def _today(view: View) -> dict[Unit, _Today]:
+    """The entries of a job are its units 1, 2, … in the order in which they are listed."""
+    ids = {plain(node.id): node for node in view.plan.nodes if node.origin == "owned"}
+    found: dict[Unit, _Today] = {}
+    last: dict[str, int] = {}
+    for entry in view.inputs.scenario.running:
+        named = [ids[plain(name)] for name in entry.nodes or (entry.node,) if name]
+        pool = entry.pool or _pool(named[0])
+        pinned = entry.pinned or view.inputs.scenario.jobs[entry.job].pinned
+        for _ in range(entry.count):
+            last[entry.job] = last.get(entry.job, 0) + 1
+            nodes = frozenset(node.id for node in named)
+            found[entry.job, last[entry.job]] = _Today(pool, nodes, pinned)
+    return found
+
+
+def _pool(node: Node) -> str:
+    return f"{node.node_type}/{node.site}"
+
+
+def _nodes(view: View, quarter: int, unit: Unit) -> list[Node]:
+    """Nodes of a unit in a quarter; jobs that run today have no replicas within a unit."""
+    return [node for node, _ in view.seats[quarter].get((*unit, 1), ())]
+
+
+def _pinned(view: View) -> Iterator[str]:
+    for unit, today in _today(view).items():
+        for quarter, label in enumerate(view.labels if today.pinned else ()):
+            nodes = _nodes(view, quarter, unit)
+            ids = {node.id for node in nodes}
+            if not nodes:
+                continue
+            told = f"{label}: unit {unit[1]} of {unit[0]} is pinned to"
+            if today.nodes and ids != today.nodes:
+                yield f"{told} {_listed(today.nodes)}, but is on {_listed(ids)}"
+            elif {_pool(node) for node in nodes} != {today.pool}:
+                yield f"{told} {today.pool}, but is on {_listed(ids)}"
+
+
+def _listed(ids: set[str] | frozenset[str]) -> str:
+    return ", ".join(sorted(ids))
+
+
+def _leaves(view: View, unit: Unit, today: _Today) -> bool:
+    return {_pool(node) for node in _nodes(view, 0, unit)} != {today.pool}
+
+
+def _cents(view: View, job: str) -> int:
+    """What one unit of a job costs that leaves its pool."""
+    stated = view.inputs.scenario.jobs[job].move_cost_usd
+    usd = view.inputs.scenario.policies.move_cost_usd if stated is None else stated
+    return int(((usd or Decimal(0)) * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
+
+
+def moves_cents(view: View) -> dict[str, int]:
+    """By job: what its moves cost in the first quarter."""
+    found: dict[str, int] = {}
+    for unit, today in _today(view).items():
+        if _leaves(view, unit, today):
+            found[unit[0]] = found.get(unit[0], 0) + _cents(view, unit[0])
+    return found
+
+
+def _moves(view: View) -> Iterator[str]:
+    current, today = view.plan.current, _today(view)
+    if current is None or not today:
+        listed = current is not None
+        yield from differences("whether moves are listed", listed, bool(today))
+        return
+    expected = {}
+    for unit, place in today.items():
+        ids = {node.id for node in _nodes(view, 0, unit)}
+        leaves = _leaves(view, unit, place)
+        if leaves or (place.nodes and ids != place.nodes):
+            origin = tuple(sorted(place.nodes)) or (place.pool,)
+            cents = _cents(view, unit[0]) if leaves else 0
+            expected[unit] = (origin, tuple(sorted(ids)), leaves, cents)
+    found = {
+        (move.job, move.unit): (
+            tuple(sorted(move.origin)),
+            tuple(sorted(move.nodes)),
+            move.leaves_pool,
+            move.cost_cents,
+        )
+        for move in current.moves
+    }
+    yield from differences("the moves of running units", found, expected)
+    figures = (len(current.moves), current.units, current.pinned, current.cost_cents)
+    pinned = sum(place.pinned for place in today.values())
+    wanted = (len(expected), len(today), pinned, sum(moves_cents(view).values()))
+    yield from differences("(moves, running units, pinned, cents)", figures, wanted)
+
+
+def _confirm_pinned(view: View) -> str:
+    pinned = sum(place.pinned for place in _today(view).values())
+    if not pinned:
+        return "no running unit is pinned"
+    return f"{some(pinned, 'pinned unit')} stay where they run, in every quarter"
+
+
+def _confirm_moves(view: View) -> str:
+    if view.plan.current is None:
+        return "nothing runs today, so nothing moves"
+    return "what moves is counted from the placements, and its cost is right to the cent"
+
+
+CHECKS = (Check(_pinned, _confirm_pinned), Check(_moves, _confirm_moves))

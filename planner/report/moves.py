@@ -1,0 +1,88 @@
+"""What moves of what runs today: from where to where, why, and what it costs."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from planner.report.document import Block, Column, Paragraph, Table
+from planner.report.format import count_of, dollars, money
+from planner.report.nodenames import range_of_ids
+
+if TYPE_CHECKING:
+    from planner.plan.moves import CurrentPlacement, Move
+    from planner.plan.plan import Plan
+
+__all__ = ["moves_section"]
+
+
+def moves_section(plan: Plan, most: int) -> tuple[Block, ...]:
+    """A sentence on those that stay, then one row for units of a job that move alike."""
+    current = plan.current
+    if current is None:
+        return ()
+    rows = [
+        _row(list(group))
+        for _, group in groupby(
+            current.moves, key=lambda move: (move.job, move.origin, move.nodes, move.reason)
+        )
+    ]
+    opening = Paragraph(f"{_sentence(current)} {_pinned(current)}".strip())
+    if not rows:
+        return (opening,)
+    table = Table(
+        (
+            Column("Job", wraps=True),
+            Column("Units", "right"),
+            Column("From", wraps=True),
+            Column("To", wraps=True),
+            Column("Cost, USD", "right"),
+            Column("Why", wraps=True),
+        ),
+        tuple(rows[:most]),
+        ("Sum", f"{len(current.moves):,}", "", "", dollars(current.cost_cents), ""),
+    )
+    left = len(rows) - most
+    rest = count_of(left, "more move") if left > 0 else ""
+    tail = (Paragraph(f"… {rest}, each in `current` of plan.json", tone="faint"),) if rest else ()
+    return (opening, table, *tail)
+
+
+def _sentence(current: CurrentPlacement) -> str:
+    leaving = sum(move.leaves_pool for move in current.moves)
+    within = len(current.moves) - leaving
+    running = count_of(current.units, "unit")
+    if not current.moves:
+        return f"{running} of this plan run today, and all stay where they are."
+    parts = []
+    if leaving:
+        verb = "leaves its pool" if leaving == 1 else "leave their pools"
+        parts.append(f"{leaving:,} {verb} for {money(current.cost_cents)}")
+    if within:
+        verb = "changes its node" if within == 1 else "change their nodes"
+        parts.append(f"{within:,} {verb} within the pool, which has no price")
+    stay = current.units - len(current.moves)
+    return f"{running} of this plan run today: {stay:,} stay, {', '.join(parts)}."
+
+
+def _pinned(current: CurrentPlacement) -> str:
+    return f"{count_of(current.pinned, 'unit')} may not move." if current.pinned else ""
+
+
+def _row(moves: list[Move]) -> tuple[str, ...]:
+    first = moves[0]
+    return (
+        first.job,
+        _units([move.unit for move in moves]),
+        range_of_ids(list(first.origin)) if first.origin[1:] else first.origin[0],
+        range_of_ids(list(first.nodes)),
+        dollars(sum(move.cost_cents for move in moves)),
+        first.reason,
+    )
+
+
+def _units(units: list[int]) -> str:
+    """`3`, `1–4`, `1, 3`."""
+    if len(units) > 1 and units[-1] - units[0] == len(units) - 1:
+        return f"{units[0]}–{units[-1]}"
+    return ", ".join(str(unit) for unit in units)

@@ -1,0 +1,291 @@
+"""What runs today: what a plan moves and tells of it, what it keeps, and that the check watches.
+
+Two servers of 8 GPUs are owned here, one there. `small` has a unit of 4 GPUs on each server here.
+`whole` is new and needs both of them, so that `small` has to go there, which costs 1,000 a unit.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from planner.errors import CheckError, InfeasibleError, InputError
+from planner.inputs.load import load_inputs
+from planner.plan.carry import carried_over
+from planner.plan.make import make_plan
+from planner.plan.store import dumps, loads
+from planner.plan.verify import verify
+from planner.report.plan import FULL, plan_document
+from planner.report.terminal import Look, draw
+
+if TYPE_CHECKING:
+    from planner.plan.moves import CurrentPlacement
+    from planner.plan.plan import Plan
+
+SCENARIO = """
+format: 1
+name: what moves
+horizon: {first_quarter: 2027Q1, quarters: 2}
+fleet:
+  a: {node_type: xe9680-h100, count: 2, site: here}
+  b: {node_type: xe9680-h100, count: 1, site: there}
+policies: {move_cost_usd: 1000}
+jobs:
+  small: {fixed: {gpus: 4}, count: 2, team: red}
+  whole: {fixed: {gpus: 16}, team: blue}
+running:
+  - {job: small, node: xe9680-h100/here/01, gpus: 4}
+  - {job: small, node: xe9680-h100/here/2, gpus: 4}
+"""
+TOGETHER = ("gpus: 16", "gpus: 8")
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory):
+    """The inputs with some words of the scenario replaced."""
+
+    def loaded(*changes: tuple[str, str]):
+        text = SCENARIO
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        path = tmp_path_factory.mktemp("current") / "scenario.yaml"
+        path.write_text(text, encoding="utf-8")
+        return load_inputs(path)
+
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def moved(load):
+    inputs = load()
+    return inputs, make_plan(inputs)
+
+
+def current(plan: Plan) -> CurrentPlacement:
+    assert plan.current is not None
+    return plan.current
+
+
+def charges(plan: Plan) -> dict[str | None, int]:
+    assert plan.chargeback is not None
+    return {use.team: use.cost_cents for use in plan.chargeback.teams}
+
+
+def nodes_of(plan, job, unit=1, quarter=0):
+    return [
+        use.node
+        for use in plan.placements[quarter]
+        for occupant in use.occupants
+        if (occupant.job, occupant.unit) == (job, unit)
+    ]
+
+
+def test_a_plan_lists_what_moves_from_where_to_where_and_what_it_costs(moved):
+    _, plan = moved
+
+    told = [(m.job, m.unit, m.origin, m.nodes, m.cost_cents) for m in current(plan).moves]
+    there = ("xe9680-h100/there/01",)
+    assert told == [
+        ("small", 1, ("xe9680-h100/here/01",), there, 100_000),
+        ("small", 2, ("xe9680-h100/here/02",), there, 100_000),
+    ]
+    assert (current(plan).units, current(plan).cost_cents) == (2, 200_000)
+
+
+def test_moves_have_a_line_of_their_own_in_the_cost_and_are_charged_to_their_team(load, moved):
+    _, plan = moved
+    free = make_plan(load(("1000", "0")))
+
+    line = next(line for line in plan.costs if line.name == "moves")
+    assert (line.cents, line.present_cents) == ((200_000, 0), 200_000)
+    assert plan.proof.cost_cents - free.proof.cost_cents == 200_000
+    charged, without = charges(plan), charges(free)
+    assert charged["red"] - without["red"] == 200_000
+    assert charged["blue"] == without["blue"]
+
+
+def test_a_weight_is_no_payment_so_that_no_budget_counts_it(load, moved):
+    cost = next(line for line in moved[1].costs if line.name == "energy").total_cents
+    budget = f"budget: {{total_usd: {cost / 100:.2f}}}\njobs:"
+
+    plan = make_plan(load(("jobs:", budget)))
+
+    assert current(plan).cost_cents == 200_000
+    assert plan.budgets[0].spent_cents == cost
+
+
+def test_the_price_of_a_job_goes_before_that_of_the_policies(load):
+    plan = make_plan(load(("team: red", "team: red, move_cost_usd: 12.345")))
+
+    assert current(plan).cost_cents == 2 * 1234
+
+
+def test_units_change_their_node_within_a_pool_for_nothing_where_they_must(load):
+    plan = make_plan(load(TOGETHER, ("  b: {node_type: xe9680-h100, count: 1, site: there}\n", "")))
+
+    (move,) = current(plan).moves
+    assert not move.leaves_pool
+    assert move.cost_cents == current(plan).cost_cents == 0
+    assert nodes_of(plan, "small", 1) == nodes_of(plan, "small", 2)
+
+
+def test_units_keep_their_nodes_where_nothing_asks_them_to_move(load):
+    plan = make_plan(load(TOGETHER, ("count: 2, site: here", "count: 3, site: here")))
+
+    assert current(plan).moves == ()
+    assert nodes_of(plan, "small", 1) == ["xe9680-h100/here/01"]
+    assert nodes_of(plan, "small", 2) == ["xe9680-h100/here/02"]
+
+
+def test_pinned_units_stay_apart_on_their_nodes_in_every_quarter(load):
+    plan = make_plan(load(TOGETHER, ("team: red", "team: red, pinned: true")))
+
+    assert current(plan).pinned == 2
+    for quarter in range(2):
+        assert nodes_of(plan, "small", 1, quarter) == ["xe9680-h100/here/01"]
+        assert nodes_of(plan, "small", 2, quarter) == ["xe9680-h100/here/02"]
+        assert nodes_of(plan, "whole", 1, quarter) == ["xe9680-h100/there/01"]
+
+
+def test_pins_that_leave_no_plan_are_named_with_whose_move_would_do(load):
+    with pytest.raises(InfeasibleError) as refusal:
+        make_plan(load(("here/2, gpus: 4}", "here/2, gpus: 4, pinned: true}")))
+
+    told = str(refusal.value), *refusal.value.reasons, *refusal.value.remedies
+    assert "with the pins" in told[0]
+    assert "xe9680-h100/here/2: unit 2 of small" in told
+    assert "let unit 2 of small move" in told
+
+
+def test_units_that_need_more_of_their_node_than_it_has_are_named_with_the_figures(load):
+    with pytest.raises(InfeasibleError) as refusal:
+        make_plan(
+            load(
+                TOGETHER,
+                ("{gpus: 4}", "{gpus: 4, cpus: 60}"),
+                ("team: red", "team: red, pinned: true"),
+                ("here/2", "here/01"),
+            )
+        )
+
+    assert "need 120 cores, it has 112: units 1, 2 of small" in str(refusal.value)
+
+
+def test_a_pin_on_gpus_that_the_job_may_not_use_says_so(load):
+    with pytest.raises(InfeasibleError) as refusal:
+        make_plan(
+            load(
+                TOGETHER,
+                ("  b: {node_type: xe9680-h100,", "  b: {node_type: xe9680-h200,"),
+                ("team: red", "team: red, pinned: true, gpu_types: [h200-141gb-sxm]"),
+            )
+        )
+
+    assert "cannot run on xe9680-h100/here/1, to which it is pinned" in str(refusal.value)
+
+
+def test_the_report_has_a_section_on_moves(moved):
+    text = draw(plan_document(moved[1], FULL), Look(120, unicode=True, colour=False))
+
+    assert "── Moves" in text
+    assert "0 stay, 2 leave their pools for $2,000.00" in " ".join(text.split())
+
+
+def test_a_plan_without_anything_running_has_no_such_section(load):
+    text = SCENARIO.partition("running:")[2]
+    plan = make_plan(load((f"running:{text}", "")))
+
+    assert plan.current is None
+    assert "Moves" not in draw(plan_document(plan, FULL), Look(120, unicode=True, colour=False))
+
+
+def test_gpu_counts_that_differ_from_the_rules_are_warned_of(load):
+    plan = make_plan(load(("here/2, gpus: 4", "here/2, gpus: 2")))
+
+    warnings = [note.text for note in plan.warnings]
+    assert (
+        "a unit of small holds 2 GPUs of h100-80gb-sxm today, the plan gives it 4 there" in warnings
+    )
+
+
+def test_a_price_that_nobody_stated_is_an_assumption(load):
+    plan = make_plan(load(("policies: {move_cost_usd: 1000}\n", "")))
+
+    assert any("to move small costs nothing" in note.text for note in plan.assumptions)
+
+
+def test_the_check_sees_a_move_that_is_not_told_or_told_wrongly(moved):
+    inputs, plan = moved
+    first, second = current(plan).moves
+    for moves in (
+        (first,),
+        (first, second.model_copy(update={"cost_cents": 0})),
+        (first, second.model_copy(update={"nodes": ("xe9680-h100/here/01",)})),
+        (first, second.model_copy(update={"leaves_pool": False})),
+    ):
+        told = current(plan).model_copy(update={"moves": moves})
+        with pytest.raises(CheckError, match="moves"):
+            verify(inputs, plan.model_copy(update={"current": told}))
+    with pytest.raises(CheckError, match="moves"):
+        verify(inputs, plan.model_copy(update={"current": None}))
+
+
+def test_the_check_sees_a_pinned_unit_elsewhere_and_a_price_left_out(load, moved):
+    _, plan = moved
+    with pytest.raises(CheckError, match=r"pinned to xe9680-h100/here/0\d, but is on"):
+        verify(load(("team: red", "team: red, pinned: true")), plan)
+    with pytest.raises(CheckError, match="moves"):
+        verify(load(("1000", "1001")), plan)
+
+
+def later(load, *changes):
+    """The next half-year, with nothing listed as running."""
+    listed = SCENARIO.partition("running:")[2]
+    return load(("2027Q1", "2027Q3"), (f"running:{listed}", ""), *changes)
+
+
+def test_an_earlier_plan_can_say_what_runs(load, moved):
+    inputs = carried_over(later(load), dumps(moved[1]), Path("plan.json"))
+
+    plan = make_plan(inputs)
+
+    assert (current(plan).units, current(plan).moves) == (3, ())
+    assert [role for role, _, _ in plan.provenance.files].count("placement") == 1
+    assert loads(dumps(plan), "plan.json") == plan
+
+
+def test_units_and_jobs_that_have_ended_are_not_carried_over(load, moved):
+    changes = (
+        ("  whole: {fixed: {gpus: 16}, team: blue}\n", ""),
+        ("count: 2, team", "count: 1, team"),
+    )
+    inputs = carried_over(later(load, *changes), dumps(moved[1]), Path("plan.json"))
+
+    told = [(entry.job, entry.node, entry.count) for entry in inputs.scenario.running]
+    assert told == [("small", "xe9680-h100/there/01", 1)]
+
+
+def test_a_node_that_is_gone_counts_by_its_pool_and_its_units_move(load, moved):
+    gone = ("  b: {node_type: xe9680-h100, count: 1, site: there}\n", "")
+    changes = (gone, ("count: 2, site: here", "count: 3, site: here"))
+    plan = make_plan(carried_over(later(load, *changes), dumps(moved[1]), Path("plan.json")))
+
+    small = [move for move in current(plan).moves if move.job == "small"]
+    assert [move.origin for move in small] == [("xe9680-h100/there",)] * 2
+    assert "no node of xe9680-h100/there can be in service" in small[0].reason
+    assert current(plan).cost_cents == 200_000
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ([("2027Q1", "2027Q2")], "says itself what runs today"),
+        ([("2027Q1", "2028Q1"), ("running:", "#"), ("  - {", "# {")], "says nothing of 2027Q4"),
+    ],
+)
+def test_an_earlier_plan_that_cannot_say_it_is_refused(load, moved, changes, words):
+    with pytest.raises(InputError, match=words):
+        carried_over(load(*changes), dumps(moved[1]), Path("plan.json"))
