@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
@@ -80,7 +81,7 @@ def _headline(translation: Translation, counts: Counts, short: dict[int, float])
 
 
 def _count(amount: float) -> str:
-    return f"{-int(-amount // 1):,}"
+    return f"{ceil(round(amount, 6)):,}"
 
 
 def _reasons(translation: Translation, short: dict[int, float]) -> tuple[str, ...]:
