@@ -25,6 +25,7 @@ __all__ = [
     "memory",
     "money",
     "money_short",
+    "numbers",
     "percent",
     "quarter_runs",
     "quarter_span",
@@ -106,6 +107,17 @@ def money_short(cents: int) -> str:
             return f"{'-' if amount < 0 else ''}${abs(amount):,} {suffix}"
     whole = dollars(cents)
     return f"-${whole[1:]}" if whole.startswith("-") else f"${whole}"
+
+
+def numbers(values: Iterable[int]) -> str:
+    """Numbers in order, those in a row by their ends: `0–3, 6`."""
+    runs: list[list[int]] = []
+    for value in sorted(values):
+        if runs and value == runs[-1][-1] + 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def percent(share: float | Decimal, digits: int = 1) -> str:

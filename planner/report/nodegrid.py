@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Paragraph, Verbatim
 from planner.report.format import count_of, quarter_span
+from planner.report.nodecells import FREE, cell, holders_by_gpu, sharing_aid
 from planner.report.nodenames import range_of_ids
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["node_grid"]
 
-_FREE = "·"
 _PAGE = 78
 """Cells that a line may take, so that it reads on a narrow terminal and on paper."""
 _GAP = "  "
@@ -37,8 +37,8 @@ def node_grid(plan: Plan, letters: Mapping[str, str], most_lines: int) -> tuple[
         lines.append(f"… {count_of(hidden, 'more node')}, all of them in `placements` of plan.json")
     return (
         Paragraph(
-            f"One cell per GPU, a letter for each job, {_FREE} is a free GPU; blank: the node is "
-            "not in service. `planner explain` tells which unit sits where.",
+            f"One cell per GPU, a letter for each job, {FREE} is a free GPU; blank: the node is "
+            "not in service. `planner explain` tells which unit sits where." + sharing_aid(plan),
             tone="faint",
         ),
         Verbatim(tuple(lines)),
@@ -53,11 +53,8 @@ def _rows(plan: Plan, letters: Mapping[str, str]) -> list[tuple[_Row, list[str]]
     for uses in plan.placements:
         cells = {}
         for use in uses:
-            gpus = [_FREE] * nodes[use.node].gpus
-            for occupant in use.occupants:
-                for gpu in occupant.gpus:
-                    gpus[gpu] = letters[occupant.job]
-            cells[use.node] = f"[{''.join(gpus)}]"
+            holders = holders_by_gpu(use, nodes[use.node])
+            cells[use.node] = f"[{''.join(cell(jobs, letters) for jobs in holders)}]"
         held.append(cells)
     alike: dict[tuple[tuple[str, str], _Row], list[str]] = {}
     for node in plan.nodes:
@@ -71,7 +68,7 @@ def _rows(plan: Plan, letters: Mapping[str, str]) -> list[tuple[_Row, list[str]]
 def _cell(node: Node, quarter: str, held: Mapping[str, str]) -> str:
     if quarter not in node.in_service:
         return ""
-    return held.get(node.id, f"[{_FREE * node.gpus}]")
+    return held.get(node.id, f"[{FREE * node.gpus}]")
 
 
 def _columns(plan: Plan, rows: Sequence[_Row]) -> list[tuple[str, int]]:

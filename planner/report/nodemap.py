@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Heading, Paragraph, Verbatim
 from planner.report.format import count_of, quarter_span
+from planner.report.nodecells import FREE, OTHER, cell, holders_by_gpu, sharing_aid
 from planner.report.nodegrid import node_grid
 from planner.report.nodenames import range_of_ids
 
@@ -20,11 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["node_map"]
 
-_FREE = "·"
-_OTHER = "#"
-"""A job for which no letter is left on one line."""
 _READING_AID = (
-    f"One cell per GPU, letters are given anew on each line, {_FREE} is a free GPU; ×2 after a "
+    f"One cell per GPU, letters are given anew on each line, {FREE} is a free GPU; ×2 after a "
     "job: two units or replicas of it."
 )
 
@@ -36,8 +34,8 @@ class _Picture:
     node_type: str
     site: str
     origin: str
-    holders: tuple[str | None, ...]
-    """Job by GPU number; None where the GPU is free."""
+    holders: tuple[tuple[str, ...], ...]
+    """Jobs by GPU number; none where the GPU is free, several where they share it."""
     units: tuple[tuple[str, int, bool], ...]
     """Job, units of it on this node, and whether a unit spans nodes."""
 
@@ -52,7 +50,7 @@ def node_map(plan: Plan, most_lines: int) -> tuple[Block, ...]:
         (label, (_summary(plan, place), _pictures(plan.placements[place], nodes)))
         for place, label in enumerate(plan.quarters)
     ]
-    blocks: list[Block] = [Paragraph(_READING_AID, tone="faint")]
+    blocks: list[Block] = [Paragraph(_READING_AID + sharing_aid(plan), tone="faint")]
     for (summary, pictures), group in groupby(quarters, key=lambda entry: entry[1]):
         labels = [label for label, _ in group]
         blocks.append(Heading(f"{quarter_span(labels[0], labels[-1])}: {summary}", 3))
@@ -85,10 +83,6 @@ def _pictures(
 
 
 def _picture(use: NodeUse, node: Node, where: Mapping[tuple[str, int, int], int]) -> _Picture:
-    holders: list[str | None] = [None] * node.gpus
-    for held in use.occupants:
-        for gpu in held.gpus:
-            holders[gpu] = held.job
     in_order = sorted(use.occupants, key=lambda held: held.gpus)
     units = Counter(held.job for held in in_order)
     spanning = {held.job for held in in_order if where[held.piece] > 1}
@@ -96,7 +90,7 @@ def _picture(use: NodeUse, node: Node, where: Mapping[tuple[str, int, int], int]
         node.node_type,
         node.site,
         node.origin,
-        tuple(holders),
+        holders_by_gpu(use, node),
         tuple((job, number, job in spanning) for job, number in units.items()),
     )
 
@@ -128,8 +122,7 @@ def _own_letters(picture: _Picture) -> dict[str, str]:
 
 
 def _cells(picture: _Picture, marks: Mapping[str, str]) -> str:
-    cells = (_FREE if job is None else marks.get(job, _OTHER) for job in picture.holders)
-    return f"[{''.join(cells)}]"
+    return f"[{''.join(cell(jobs, marks) for jobs in picture.holders)}]"
 
 
 def _held(picture: _Picture, marks: Mapping[str, str]) -> str:
@@ -137,7 +130,7 @@ def _held(picture: _Picture, marks: Mapping[str, str]) -> str:
     for job, units, spans in picture.units:
         times = f" ×{units}" if units > 1 else ""
         whole = " (spans nodes)" if spans else ""
-        parts.append(f"{marks.get(job, _OTHER)} {job}{times}{whole}")
+        parts.append(f"{marks.get(job, OTHER)} {job}{times}{whole}")
     return ", ".join(parts)
 
 

@@ -10,10 +10,10 @@ from planner.report.format import count_of, memory
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.plan.plan import GpuPart
+    from planner.plan.plan import GpuPart, Plan
     from planner.sizing.candidate import Candidate
 
-__all__ = ["parts_held", "taken", "weeks_held"]
+__all__ = ["parts_held", "some_share", "taken", "weeks_held"]
 
 
 def taken(candidate: Candidate) -> str:
@@ -21,6 +21,12 @@ def taken(candidate: Candidate) -> str:
     part = candidate.partition or ("shared" if candidate.shared_mb else "")
     weeks = f"for {count_of(candidate.weeks, 'week')}" if candidate.weeks else ""
     return " ".join(filter(None, (candidate.gpu_type, part, weeks)))
+
+
+def some_share(plan: Plan) -> bool:
+    """Whether jobs share GPUs, so that a GPU in use is not one that is held all the time."""
+    held = (one for uses in plan.placements for use in uses for one in use.occupants)
+    return any(one.weeks or one.part for one in held)
 
 
 def weeks_held(weeks: tuple[int, int] | None) -> str:

@@ -14,6 +14,8 @@ from planner.report.moves import moves_section
 from planner.report.nodemap import node_map
 from planner.report.notes import notes_section
 from planner.report.proof import proof_section, rules_section
+from planner.report.schedule import schedule_section
+from planner.report.shared import shared_section
 from planner.report.shortage import shortage_section
 from planner.report.sites import sites_section
 from planner.report.teams import teams_section
@@ -55,6 +57,8 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
         ("Purchases and rents", acquisitions_section(plan, sources=detail.whole)),
         ("Moves", moves_section(plan, detail.map_lines)),
         ("Node map", node_map(plan, detail.map_lines)),
+        ("Schedule", schedule_section(plan, detail.map_lines)),
+        ("Shared GPUs", shared_section(plan, detail.map_lines)),
         ("Jobs", jobs_section(plan, detail.jobs)),
         ("Utilization", usage_section(plan)),
         ("Sites", sites_section(plan, detail.map_lines)),

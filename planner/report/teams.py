@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Paragraph, Table
 from planner.report.format import dollars, quarter_span, range_of
+from planner.report.parts import some_share
 
 if TYPE_CHECKING:
     from planner.plan.plan import Plan
@@ -48,7 +49,7 @@ def teams_section(plan: Plan) -> tuple[Block, ...]:
             "",
         ),
     )
-    return (Paragraph(_how(charged), tone="faint"), table, *_quotas(plan, charged))
+    return (Paragraph(_how(plan, charged), tone="faint"), table, *_quotas(plan, charged))
 
 
 def _row(use: TeamUse) -> tuple[str, ...]:
@@ -74,7 +75,7 @@ def _idle_row(charged: Chargeback, cents: int) -> tuple[tuple[str, ...], ...]:
     return (("idle", "", hours, "", dollars(cents), _rate(cents, charged.idle_gpu_hours), ""),)
 
 
-def _how(charged: Chargeback) -> str:
+def _how(plan: Plan, charged: Chargeback) -> str:
     idle = "stand in a line of their own"
     if charged.idle == "spread":
         idle = "are charged to those who use the pool"
@@ -83,6 +84,11 @@ def _how(charged: Chargeback) -> str:
         f"that no job holds {idle}. Delivered GPU-hours are the runs of tuning jobs and all "
         "hours of other jobs."
     ]
+    if some_share(plan):
+        sentences.append(
+            "A run is charged for its weeks, a part of a GPU for its share of the memory; under "
+            "GPUs each unit counts all that it is on, as for quotas."
+        )
     if _some_open(charged):
         sentences.append(f"Where the time of some run is not known, none are given ({_NONE}).")
     return " ".join(sentences)

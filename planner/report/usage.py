@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Column, Paragraph, Table
 from planner.report.format import count_of, listed, memory, percent, quarter_span, range_of
+from planner.report.parts import some_share
 from planner.report.sites import spare_sentences
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _NO_NODES = "0/0"
 
 def usage_section(plan: Plan) -> tuple[Block, ...]:
     """One row per pool and quarter, alike quarters in one row, and a sum per quarter."""
-    peaks = _some_share(plan)
+    peaks = some_share(plan)
     rows = tuple(row for pool in plan.pools for row in _pool_rows(plan, pool, peaks=peaks))
     table = Table(
         (
@@ -38,12 +39,6 @@ def usage_section(plan: Plan) -> tuple[Block, ...]:
         (*rows, *_sum_rows(plan, peaks=peaks)),
     )
     return (Paragraph(" ".join(_reading_aid(peaks=peaks)), tone="faint"), table, *_asides(plan))
-
-
-def _some_share(plan: Plan) -> bool:
-    """Whether jobs share GPUs, so that a GPU in use is not one that is held all the time."""
-    held = (one for uses in plan.placements for use in uses for one in use.occupants)
-    return any(one.weeks or one.part for one in held)
 
 
 def _reading_aid(*, peaks: bool) -> Iterator[str]:

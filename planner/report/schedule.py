@@ -1,0 +1,76 @@
+"""Which run holds which GPUs in which weeks, drawn week by week."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from planner.inputs.quarter import WEEKS
+from planner.report.document import Block, Heading, Paragraph, Verbatim
+from planner.report.format import count_of, numbers, quarter_span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.plan.plan import NodeUse, Occupant, Plan
+
+__all__ = ["schedule_section"]
+
+_RUNS, _FREE = "#", "·"
+_RULER = {1: "1", 5: "5", 10: "10"}
+"""What stands above a week."""
+
+
+def schedule_section(plan: Plan, most_lines: int) -> tuple[Block, ...]:
+    """One line per run under its node, alike quarters drawn once; nothing where none has weeks."""
+    units = {job.name: max(job.units, default=0) for job in plan.jobs}
+    drawn = [
+        (label, tuple(_lines(uses, units, most_lines)))
+        for label, uses in zip(plan.quarters, plan.placements, strict=True)
+    ]
+    blocks: list[Block] = []
+    for lines, group in groupby(drawn, key=lambda entry: entry[1]):
+        labels = [label for label, _ in group]
+        if lines:
+            blocks.append(Heading(quarter_span(labels[0], labels[-1]), 3))
+            blocks.append(Verbatim(lines))
+    if not blocks:
+        return ()
+    how = (
+        f"Runs of some weeks, with the numbers of their GPUs; a cell for each of the {WEEKS} weeks "
+        "of the quarter. No run moves before it ends. Jobs that hold their GPUs all quarter are "
+        "not drawn."
+    )
+    return (Paragraph(how, tone="faint"), *blocks)
+
+
+def _lines(uses: Sequence[NodeUse], units: dict[str, int], most: int) -> Iterator[str]:
+    runs = [(use.node, one) for use in uses for one in use.occupants if one.weeks]
+    if not runs:
+        return
+    shown = runs[:most]
+    width = max(len(numbers(one.gpus)) for _, one in shown)
+    yield f"{'':{width}}    {_ruler()}".rstrip()
+    for node, group in groupby(shown, key=lambda run: run[0]):
+        yield node
+        for _, one in group:
+            yield f"  {numbers(one.gpus):<{width}}  [{_bar(one)}]  {_name(one, units)}"
+    if len(runs) > most:
+        more = count_of(len(runs) - most, "more run")
+        yield f"… {more}, all of them in `placements` of plan.json"
+
+
+def _ruler() -> str:
+    cells = [" "] * (WEEKS + 1)
+    for week, mark in _RULER.items():
+        cells[week : week + len(mark)] = mark
+    return "".join(cells)
+
+
+def _bar(run: Occupant) -> str:
+    return "".join(_RUNS if week in run.held_weeks else _FREE for week in range(1, WEEKS + 1))
+
+
+def _name(run: Occupant, units: dict[str, int]) -> str:
+    """The job, and which of its units where it has several."""
+    return f"{run.job} {run.unit}" if units.get(run.job, 1) > 1 else run.job

@@ -1,0 +1,120 @@
+"""How GPUs that jobs share, in time and in parts, are shown."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from planner.plan.plan import GpuPart, NodeUse, Occupant
+from planner.report import markdown
+from planner.report.document import Heading, Table, Verbatim
+from planner.report.plan import FULL, SCREEN, plan_document
+from planner.report.schedule import schedule_section
+from planner.report.shared import shared_section
+from planner.report.terminal import Look, draw
+
+HERE, THERE = "xe9680-h100/dc-east/01", "xe9680-h100/dc-east/02"
+
+
+def slices(profile, first, taken):
+    return GpuPart(profile=profile, first=first, taken=taken, of=8)
+
+
+def memory_of(megabytes):
+    return GpuPart(profile=None, first=None, taken=megabytes, of=72_000)
+
+
+def holds(job, unit, gpus, **how):
+    return Occupant(job=job, unit=unit, gpus=gpus, cpus=1, memory_mb=1000, **how)
+
+
+PARTS = (
+    *(holds("small", unit, (6,), part=slices("1g.10gb", unit - 1, 1)) for unit in (1, 2)),
+    holds("half", 1, (6,), part=slices("3g.40gb", 4, 4)),
+    *(holds("memo", unit, (7,), part=memory_of(30_000)) for unit in (1, 2)),
+)
+RUNS = (
+    holds("batch-inference", 1, (0, 1, 2, 3), weeks=(1, 5)),
+    holds("claims-tune", 1, (0, 1), weeks=(6, 13)),
+    holds("claims-tune", 2, (2,), weeks=(7, 7)),
+)
+
+
+@pytest.fixture
+def sharing(plan):
+    """The first quarter with runs and parts on one node, parts alone on another, alike."""
+    first = (
+        NodeUse(node=HERE, occupants=(*RUNS, *PARTS)),
+        NodeUse(node=THERE, occupants=PARTS),
+    )
+    jobs = tuple(
+        job.model_copy(update={"units": (2, 1, 1)}) if job.name == "claims-tune" else job
+        for job in plan.jobs
+    )
+    placements = (first, *plan.placements[1:])
+    return plan.model_copy(update={"placements": placements, "jobs": jobs})
+
+
+def only(kind, blocks):
+    (found,) = (block for block in blocks if isinstance(block, kind))
+    return found
+
+
+def test_each_run_has_its_weeks_under_its_node(sharing):
+    assert only(Heading, schedule_section(sharing, 40)).text == "2027Q1"
+    assert only(Verbatim, schedule_section(sharing, 40)).lines == (
+        "        1   5    10",
+        HERE,
+        "  0–3  [#####········]  batch-inference",
+        "  0–1  [·····########]  claims-tune 1",
+        "  2    [······#······]  claims-tune 2",
+    )
+
+
+def test_a_long_schedule_says_how_much_is_left_out(sharing):
+    lines = only(Verbatim, schedule_section(sharing, 2)).lines
+    assert lines[-1] == "… 1 more run, all of them in `placements` of plan.json"
+
+
+def test_partitions_and_shares_are_told_by_node_and_gpu(sharing):
+    assert only(Heading, shared_section(sharing, 40)).text == "2027Q1"
+    small = "small: 1g.10gb at 0, 1; half: 3g.40gb at 4"
+    assert only(Table, shared_section(sharing, 40)).rows == (
+        ("xe9680-h100/dc-east/01–02 (×2)", "6", small, "2 of 8 slices"),
+        ("", "7", "memo ×2: 60 GB", "12 GB of 72 GB"),
+    )
+
+
+def test_a_plan_without_either_has_no_such_section(plan):
+    assert schedule_section(plan, 40) == ()
+    assert shared_section(plan, 40) == ()
+    assert "Peak" not in draw(plan_document(plan, SCREEN), Look(120))
+
+
+def test_gpus_that_several_jobs_share_are_marked_in_the_map(sharing):
+    text = draw(plan_document(sharing, SCREEN), Look(120))
+    assert re.search(r"\[\+\+\+\w··\+\w\]", text)
+    assert "+ is one that several jobs share" in text
+
+
+def test_utilization_tells_the_peak_where_jobs_share(sharing):
+    text = draw(plan_document(sharing, SCREEN), Look(120))
+    assert "Peak" in text
+    assert "in its fullest week" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.parametrize("unicode", [True, False])
+def test_the_sections_stay_on_the_page(sharing, width, unicode):
+    blocks = (*schedule_section(sharing, 40), *shared_section(sharing, 40))
+    text = draw(blocks, Look(width, unicode=unicode))
+    assert max(map(len, text.splitlines())) <= width
+    assert unicode or text.isascii()
+    assert all(one in text for one in ("#####", "3g.40gb", "claims-tune 2"))
+
+
+def test_the_schedule_keeps_its_spacing_in_markdown(sharing):
+    text = markdown.draw(plan_document(sharing, FULL))
+    assert "```text\n        1   5    10\n" in text
+    assert "| small: 1g.10gb at 0, 1; half: 3g.40gb at 4 | 2 of 8 slices |" in text
