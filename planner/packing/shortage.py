@@ -33,24 +33,7 @@ def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleEr
     `counts` is the program that was proved to have no solution, with its cuts; it may be without
     the budgets, which what would mend it keeps all the same.
     """
-    problem = translation.problem
-    program = Program(list(counts.program.variables), list(counts.program.rows))
-    lacking: dict[int, int] = {}
-    for number, demand in enumerate(problem.demands):
-        cost = float(_gpus(demand) * len(demand.quarters))
-        lacking[number] = program.variable("lacking", cost=cost, upper=demand.count)
-        row = program.rows[counts.demand_rows[number]]
-        terms = (*row.terms, (lacking[number], 1.0))
-        program.rows[counts.demand_rows[number]] = replace(row, terms=terms)
-    costs = {index: program.variables[index].cost for index in lacking.values()}
-    answer = solve_integer(
-        program.priced(costs), time_limit_s=_TIME_S, relaxed=counts.unit_variables
-    )
-    short = {
-        number: answer.values[index]
-        for number, index in lacking.items()
-        if answer.values and answer.values[index] > 1e-6
-    }
+    short = _short(counts, counts.unit_variables) or _short(counts, frozenset())
     reasons = _reasons(translation, short)
     remedies = (
         *limit_remedies(translation, counts),
@@ -58,6 +41,25 @@ def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleEr
         *later_remedies(translation, short),
     )
     return InfeasibleError(_headline(translation, counts, short), reasons, remedies)
+
+
+def _short(counts: Counts, relaxed: frozenset[int]) -> dict[int, float]:
+    """Units by demand that go without room, so that the fewest GPUs do; empty where none need."""
+    program = Program(list(counts.program.variables), list(counts.program.rows))
+    lacking: dict[int, int] = {}
+    for number, demand in enumerate(counts.problem.demands):
+        cost = float(_gpus(demand) * len(demand.quarters))
+        lacking[number] = program.variable("lacking", cost=cost, upper=demand.count)
+        row = program.rows[counts.demand_rows[number]]
+        terms = (*row.terms, (lacking[number], 1.0))
+        program.rows[counts.demand_rows[number]] = replace(row, terms=terms)
+    costs = {index: program.variables[index].cost for index in lacking.values()}
+    answer = solve_integer(program.priced(costs), time_limit_s=_TIME_S, relaxed=relaxed)
+    return {
+        number: answer.values[index]
+        for number, index in lacking.items()
+        if answer.values and answer.values[index] > 1e-6
+    }
 
 
 def _gpus(demand: Demand) -> int:

@@ -198,3 +198,17 @@ def test_a_job_of_all_quarters_cannot_start_later(build, told):
     every = build.units(2, ("h100", 8, 0, 0), quarters=(0, 1))
     error = told([build.pool(owned=1)], [], [("always", every)], 2)
     assert not any("later" in remedy for remedy in error.remedies)
+
+
+def test_where_units_fit_only_in_halves_the_job_that_gives_way_is_named(build, told):
+    """Half of each node is free, the large unit needs a whole one: the fewest GPUs give way."""
+    pools = [build.pool("a100", owned=1), build.pool("h100", owned=1)]
+    jobs = [
+        ("left", build.units(1, ("a100", 4, 0, 0))),
+        ("right", build.units(1, ("h100", 4, 0, 0))),
+        ("large", build.units(1, ("a100", 8, 0, 0), ("h100", 8, 0, 0))),
+    ]
+    error = told(pools, [], jobs)
+    assert "at least 4 GPUs more are needed" in error.headline
+    assert error.reasons[0] == "left: 1 of 1 units without room (2027Q1)"
+    assert error.remedies == ("1 node more of node-a100@main, in service from 2027Q1, would do",)
