@@ -54,7 +54,15 @@ def answer(problem: Problem, found: Found, asked_gap: float) -> Solution:
             for number, demand in enumerate(problem.demands)
         ),
         layouts=tuple(
-            tuple(_layouts(found, pool, quarter) for pool in range(len(problem.pools)))
+            tuple(
+                tuple(
+                    layout
+                    for number, kind in enumerate(found.counts.problem.pools)
+                    if pool in (number, kind.lender)
+                    for layout in _layouts(found, number, quarter)
+                )
+                for pool in range(len(problem.pools))
+            )
             for quarter in range(problem.quarters)
         ),
         tags=tags,

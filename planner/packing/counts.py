@@ -21,7 +21,8 @@ from planner.packing.problem import ALWAYS, WHOLE
 from planner.packing.procure import state_procurement
 from planner.packing.program import Program
 from planner.packing.quotas import add_quotas
-from planner.packing.stays import add_stays, homes, main_pools
+from planner.packing.spares import add_spares
+from planner.packing.stays import add_stays
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -72,6 +73,8 @@ class Counts:
     """(pool, quarter) -> variable: nodes that may run units, where spare nodes are asked for."""
     splits: set[int]
     """Variables that split pieces of a GPU type over its pools."""
+    lent: dict[tuple[int, int], int]
+    """(pool, quarter) -> variable: nodes that it lends for partitioned GPUs alone."""
     opened: dict[tuple[int, int], Usage]
     """(pool, quarter) -> GPUs that pieces take parts of, counted like pieces of `OPENED`."""
     room_rows: dict[int, tuple[int, int]]
@@ -112,11 +115,20 @@ class Counts:
         """Money in the unit of the objective."""
         return cents / CENTS_PER_UNIT
 
+    def usable_nodes(self, pool: int, quarter: int) -> tuple[Terms, int]:
+        """Nodes that may run units: variables with their factors, and a constant."""
+        lent: Terms = {}
+        if (pool, quarter) in self.lent:
+            lent = {self.lent[pool, quarter]: -1.0}
+        if (pool, quarter) in self.usable:
+            return {self.usable[pool, quarter]: 1.0, **lent}, 0
+        owned = self.problem.pools[pool].owned_in(quarter)
+        return {**self.in_service[pool, quarter], **lent}, owned
+
     def nodes(self, pool: int, quarter: int, values: tuple[float, ...]) -> float:
         """Nodes that may run units in a solution."""
-        if (pool, quarter) in self.usable:
-            return values[self.usable[pool, quarter]]
-        return self.serving(pool, quarter, values)
+        terms, owned = self.usable_nodes(pool, quarter)
+        return owned + sum(values[index] * factor for index, factor in terms.items())
 
     def serving(self, pool: int, quarter: int, values: Sequence[float]) -> float:
         """Nodes in service in a solution, spare ones included."""
@@ -151,13 +163,9 @@ class Counts:
     def capacity_row(self, name: str, pool: int, quarter: int, load: Terms) -> int:
         """`load <= usable nodes` of a pool in a quarter."""
         terms: Terms = defaultdict(float, load)
-        if (pool, quarter) in self.usable:
-            terms[self.usable[pool, quarter]] -= 1.0
-            right = 0.0
-        else:
-            for index, factor in self.in_service[pool, quarter].items():
-                terms[index] -= factor
-            right = self.problem.pools[pool].owned_in(quarter)
+        usable, right = self.usable_nodes(pool, quarter)
+        for index, factor in usable.items():
+            terms[index] -= factor
         return self.program.row(f"{name}[{pool},{quarter}]", terms, "<=", right)
 
     def add_cut(self, pool: Pool, cut: Cut, shapes: tuple[Shape, ...]) -> None:
@@ -179,14 +187,15 @@ class Counts:
 def build_counts(problem: Problem) -> Counts:
     """State the counting program of a problem."""
     program = Program()
-    counts = Counts(problem, program, {}, {}, {}, {}, {}, set(), {}, {}, [], {})
+    counts = Counts(problem, program, {}, {}, {}, {}, {}, set(), {}, {}, {}, [], {})
     _choices(counts)
     _acquisitions(counts)
     add_limits(counts)
     add_quotas(counts)
     _usages(counts)
+    _lent(counts)
     _opened(counts)
-    _spares(counts)
+    add_spares(counts)
     add_reserves(counts)
     add_stays(counts)
     for key, usages in counts.usages.items():
@@ -273,6 +282,17 @@ def _split(
     counts.program.row(f"split[{quarter}]", balance, "==", 0.0)
 
 
+def _lent(counts: Counts) -> None:
+    """Nodes that a pool lends another, quarter by quarter; row `gpus` of the lender bounds them."""
+    for pool, quarter in list(counts.usages):
+        lender = counts.problem.pools[pool].lender
+        if lender is not None:
+            index = counts.program.variable(f"lent[{lender},{quarter}]", integer=True)
+            counts.lent[lender, quarter] = index
+            counts.in_service[pool, quarter] = {index: 1.0}
+            counts.usages.setdefault((lender, quarter), [])
+
+
 def _opened(counts: Counts) -> None:
     """GPUs that parts are taken of, by what one holds: rows `parts` and `shared`."""
     for (pool, quarter), usages in counts.usages.items():
@@ -308,55 +328,6 @@ def _add(load: Terms, weighed: Iterable[tuple[Usage, float]]) -> None:
     for usage, weight in weighed:
         for index, factor in usage.terms:
             load[index] += factor * weight
-
-
-def _spares(counts: Counts) -> None:
-    """A pool that runs a unit keeps its spare nodes empty: rows `spare` and `running`."""
-    parts, mains = homes(counts.problem), main_pools(counts.problem)
-    done: set[tuple[int, int]] = set()
-    for pool, quarter in counts.usages:
-        home = counts.problem.pools[pool].home
-        main = mains[home]
-        if counts.problem.pools[main].spare and (main, quarter) not in done:
-            done.add((main, quarter))
-            used = [part for part in parts[home] if (part, quarter) in counts.usages]
-            _keep_empty(counts, main, quarter, used)
-
-
-def _keep_empty(counts: Counts, main: int, quarter: int, used: list[int]) -> None:
-    """Spare nodes are among those on which nobody is held, whichever part of the pool runs."""
-    problem, program = counts.problem, counts.program
-    most = {pool: _most_nodes(counts, counts.usages[pool, quarter]) for pool in used}
-    for pool in used:
-        if pool != main:
-            most[pool] = min(most[pool], problem.pools[pool].owned_in(quarter))
-        counts.usable[pool, quarter] = program.variable(
-            f"usable[{pool},{quarter}]", upper=most[pool], integer=True
-        )
-    running = program.variable(f"running[{main},{quarter}]", upper=1, integer=True)
-    terms = {index: -factor for index, factor in counts.in_service[main, quarter].items()}
-    terms[running] = float(problem.pools[main].spare)
-    if main in used:
-        terms[counts.usable[main, quarter]] = 1.0
-    owned = problem.pools[main].owned_in(quarter)
-    program.row(f"spare[{main},{quarter}]", terms, "<=", owned)
-    for pool in used:
-        row = {counts.usable[pool, quarter]: 1.0, running: -float(most[pool])}
-        program.row(f"running[{pool},{quarter}]", row, "<=", 0.0)
-
-
-def _most_nodes(counts: Counts, usages: list[Usage]) -> int:
-    """Nodes that could ever be of use: one for every piece, or the span of each that spans."""
-    variables = counts.program.variables
-    ceiling = sum(
-        demand.count * max((choice.copies for choice in demand.choices), default=1)
-        for demand in counts.problem.demands
-    )
-    return sum(
-        int(sum((variables[index].upper or ceiling) * factor for index, factor in usage.terms))
-        * max(1, usage.span)
-        for usage in usages
-    )
 
 
 def _capacity(counts: Counts, key: tuple[int, int], usages: list[Usage]) -> None:

@@ -70,7 +70,7 @@ def add_reserves(counts: Counts) -> None:
             load = {index: float(gpus) for index, gpus in _held(counts, reserve, quarter)}
             share = float(1 - reserve.free)
             owned = 0.0
-            for number, pool in _of_type(counts.problem, reserve.gpu_type):
+            for number, pool in _in_service(counts.problem, reserve.gpu_type):
                 owned += share * pool.node.gpus * pool.owned_in(quarter)
                 for index, factor in counts.in_service[number, quarter].items():
                     load[index] = load.get(index, 0.0) - share * pool.node.gpus * factor
@@ -96,6 +96,11 @@ def _of_type(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
             yield number, pool
 
 
+def _in_service(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
+    """Without pools that only borrow nodes."""
+    return ((n, pool) for n, pool in _of_type(problem, gpu_type) if pool.lender is None)
+
+
 def within_reserves(counts: Counts, values: Sequence[float]) -> bool:
     """Whether enough GPUs stay free for growth, in whole numbers."""
     return all(
@@ -114,7 +119,7 @@ def free_to_hold(counts: Counts, gpu_type: str, quarter: int, values: Sequence[f
             )
             there = sum(
                 pool.node.gpus * round(counts.serving(number, quarter, values))
-                for number, pool in _of_type(counts.problem, gpu_type)
+                for number, pool in _in_service(counts.problem, gpu_type)
             )
             return floor((1 - reserve.free) * there) - held
     return inf

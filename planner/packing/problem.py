@@ -157,6 +157,8 @@ class Pool:
     """Whether a node may hold partitioned GPUs beside others."""
     held: str = ""
     """Not all nodes of the type and site, but those of this name, which some unit may not leave."""
+    lender: int | None = None
+    """The pool whose nodes these are, lent for partitioned GPUs alone; stated by the search."""
 
     @property
     def name(self) -> str:
@@ -188,6 +190,8 @@ class Pool:
         if shape.sites and self.site not in shape.sites:
             return None
         if shape.stays and shape.stays not in (self.home, self.held):
+            return None
+        if self.lender is not None and not shape.part.profile:
             return None
         if shape.part != WHOLE:
             fits = shape.cpus <= self.node.cpus and shape.memory_mb <= self.node.memory_mb

@@ -13,6 +13,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
+from planner.packing.apart import kept_apart
 from planner.packing.counts import CENTS_PER_UNIT, Counts, build_counts
 from planner.packing.cutting import Cut, CuttingStock, Packed
 from planner.packing.layout import lay_out, load_of
@@ -114,7 +115,7 @@ def search(
 
     Raises Infeasible where that is proved, LimitError where time ends before any packing is found.
     """
-    return _Search(problem, asked_gap, time_limit_s, progress).run()
+    return _Search(kept_apart(problem), asked_gap, time_limit_s, progress).run()
 
 
 class _Search:
@@ -133,10 +134,8 @@ class _Search:
         self._many = len(problem.demands) > _FEW_DEMANDS
         shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
         self._in_weeks = any(shape.run != ALWAYS for shape in shapes)
-        """Whether pieces share GPUs in time: then they are not moved node by node."""
-        self._unlike = (
-            self._many and problem.quarters == 1 and not any(shape.bundles for shape in shapes)
-        )
+        bundles = any(shape.bundles for shape in shapes)
+        self._unlike = self._many and problem.quarters == 1 and not bundles
         self._found = Found(self._counts)
         self._found.shapes, self._stocks = cutting_stocks(self._counts, self._in_time)
         self._found.stocks = self._stocks
@@ -377,17 +376,14 @@ class _Search:
                 packings[pool, quarter] = packed
                 continue
             self._stuck[pool, quarter] = round(self._counts.nodes(pool, quarter, values)) + 1
-            if packed:
-                cuts.append((pool, packed))
+            cuts += [(pool, packed)] if packed else []
         self._add(cuts)
         return not self._stuck and self._keep(values, packings)
 
     def _keep(self, solved: tuple[float, ...], packings: dict[tuple[int, int], Packed]) -> bool:
         """Keep the plan if it is the cheapest so far; False where it is none: it breaks a limit."""
-        values = self._counts.with_opened(
-            solved, {key: packed.opened() for key, packed in packings.items()}
-        )
-        values = with_stays(self._counts, values)
+        opened = {key: packed.opened() for key, packed in packings.items()}
+        values = with_stays(self._counts, self._counts.with_opened(solved, opened))
         tests = (acquirable, within_limits, within_quotas, within_reserves)
         if not all(keeps(self._counts, values) for keeps in tests):
             return False

@@ -158,7 +158,8 @@ def _remedies(translation: Translation, short: dict[int, float]) -> tuple[str, .
     remedies = []
     problem = translation.problem
     concerned = {pool for number in short for pool in _pools(problem, problem.demands[number])}
-    for number in sorted(concerned):
+    lenders = {number: problem.pools[number].lender for number in concerned}
+    for number in sorted({pool if lent is None else lent for pool, lent in lenders.items()}):
         more = _nodes_more(problem, number)
         if more:
             pool = problem.pools[number]

@@ -45,7 +45,11 @@ def homes(problem: Problem) -> dict[str, tuple[int, ...]]:
 
 def main_pools(problem: Problem) -> dict[str, int]:
     """By home: the pool of all its nodes that nobody is held on, where new ones enter service."""
-    return {pool.home: number for number, pool in enumerate(problem.pools) if not pool.held}
+    return {
+        pool.home: number
+        for number, pool in enumerate(problem.pools)
+        if not pool.held and pool.lender is None
+    }
 
 
 def add_stays(counts: Counts) -> None:

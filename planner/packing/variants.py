@@ -47,6 +47,8 @@ def _gpu_prices(problem: Problem) -> dict[str, float]:
     """What one GPU of a type costs at the least; owned ones that nobody offers cost nothing."""
     prices: dict[str, float] = {}
     for number, pool in enumerate(problem.pools):
+        if pool.lender is not None:
+            continue
         offered = [
             cents
             for supply in problem.supplies
@@ -127,11 +129,7 @@ def with_at_least(counts: Counts, nodes: Mapping[tuple[int, int], int]) -> Progr
     """The program in which some pools have at least so many usable nodes."""
     extra = []
     for (pool, quarter), wanted in sorted(nodes.items()):
-        if (pool, quarter) in counts.usable:
-            terms: Terms = {counts.usable[pool, quarter]: 1.0}
-            right = wanted
-        else:
-            terms = counts.in_service[pool, quarter]
-            right = wanted - counts.problem.pools[pool].owned_in(quarter)
-        extra.append(Row(f"at-least[{pool},{quarter}]", tuple(terms.items()), ">=", right))
+        terms, owned = counts.usable_nodes(pool, quarter)
+        row = Row(f"at-least[{pool},{quarter}]", tuple(terms.items()), ">=", wanted - owned)
+        extra.append(row)
     return Program(counts.program.variables, [*counts.program.rows, *extra])
