@@ -18,6 +18,7 @@ PARTS = {
     "catalogue": "Many jobs alike (seeds 0 / 1 / 2)",
     "naive": "Against a binary for each job and node",
     "quarterly": "Over four quarters (seeds 0 / 1 / 2)",
+    "divided": "Serving jobs on partitions of GPUs (seeds 0 / 1 / 2)",
     "unique": "No two jobs alike (seeds 0 / 1 / 2)",
 }
 """In this order: processes first, while this one is still small."""
@@ -69,6 +70,7 @@ def _measure(part: str, *, quick: bool) -> Iterator[Row]:
     measured: dict[str, Callable[[], Iterator[Row]]] = {
         "catalogue": lambda: runs.many_alike(sizes if quick else (*sizes, 5000, 20_000)),
         "naive": lambda: runs.against_naive((50, 100), _NAIVE_LIMIT_S),
+        "divided": runs.on_partitions,
         "quarterly": runs.over_quarters,
         "unique": lambda: runs.no_two_alike((200,) if quick else (200, 1000)),
     }

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from benchmarks.divided import divided
 from benchmarks.greedy import first_fit_decreasing
 from benchmarks.naive import NaiveResult, solve_naive
 from benchmarks.portfolios import catalogue, quarterly, unique
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Problem
 
-__all__ = ["against_naive", "many_alike", "no_two_alike", "over_quarters"]
+__all__ = ["against_naive", "many_alike", "no_two_alike", "on_partitions", "over_quarters"]
 
 PROOF = 1e-4
 """The gap that counts as proved."""
@@ -92,6 +93,11 @@ def against_naive(sizes: tuple[int, ...], time_limit_s: float) -> Iterator[Row]:
 def over_quarters() -> Iterator[Row]:
     """Growth over four quarters, nodes owned, bought and rented."""
     yield _within("quarterly, 200 jobs × 4 quarters", quarterly, 200, 1e-3, 10.0)
+
+
+def on_partitions() -> Iterator[Row]:
+    """Serving jobs, most of them too small for a whole GPU."""
+    yield _within("divided, 2,000 jobs", divided, 2000, 1e-3, 20.0)
 
 
 def no_two_alike(sizes: tuple[int, ...]) -> Iterator[Row]:
