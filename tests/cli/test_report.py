@@ -7,7 +7,9 @@ import pytest
 
 from planner.errors import ExitCode
 
-FILES = ["justification.html", "justification.md", "justification.xlsx"]
+FILES = [
+    f"{name}.{kind}" for name in ("justification", "quarterly") for kind in ("html", "md", "xlsx")
+]
 
 
 @pytest.fixture
@@ -53,3 +55,42 @@ def test_a_file_in_place_of_the_folder_is_refused_before_anything_is_written(run
     result = run("report", plan_json, "--out", plan_json)
     assert result.exit_code == ExitCode.INPUT
     assert "`--out` takes a folder" in result.stderr
+
+
+def test_since_says_what_changed_and_which_cause_costs_how_much(run, scenario, plan_json):
+    scenario.write_text(
+        scenario.read_text(encoding="utf-8").replace("replicas: 6", "replicas: 20"),
+        encoding="utf-8",
+    )
+    assert run("plan", scenario, "--out", "new").exit_code == 0
+    actuals = scenario.parent / "actuals.csv"
+    actuals.write_text("quarter,job,count\n2027Q1,assistant,8\n", encoding="utf-8")
+    done = run(
+        *("report", "new/plan.json", "--out", "report", "--since", plan_json),
+        *("--actuals", actuals),
+    )
+    assert done.exit_code == 0, done.stderr
+    told = (scenario.parent / "report" / "quarterly.md").read_text(encoding="utf-8")
+    assert "### Why the cost differs" in told
+    assert "| demand |" in told
+    assert "Net present cost, from the plan before to this one" in told
+    assert "| Forecast error of the demand | 25.0 % |" in told
+    assert "D. What changed since the last plan" in (
+        scenario.parent / "report" / "justification.html"
+    ).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--actuals", "actuals.csv"), "`--actuals` stands beside the plan that `--since` names"),
+        (("--option", "rent only"), "is not NAME=PLAN.json"),
+        (("--option", "rent only=missing.json"), "missing.json"),
+        (("--since", "scenario.yaml"), "is not JSON"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_and_nothing_written(run, plan_json, given, told):
+    result = run("report", plan_json, "--out", "report", *given)
+    assert result.exit_code == ExitCode.INPUT
+    assert told in result.stderr
+    assert not (plan_json.parent.parent / "report").exists()

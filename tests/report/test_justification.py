@@ -1,4 +1,4 @@
-"""The justification: every figure leads back to plan.json, and nothing is invented."""
+"""The documents that leave the building: every figure leads to plan.json, nothing is invented."""
 
 import base64
 import hashlib
@@ -16,6 +16,7 @@ from planner.report import markdown
 from planner.report.document import Blank, Fields, Figure, Fold, Heading, Table
 from planner.report.html.draw import draw
 from planner.report.justification.document import justification_document
+from planner.report.quarterly import quarterly_document
 from tests.report.pages import Page
 from tests.report.sums import again
 
@@ -51,9 +52,15 @@ SCALE = {
 """What of plan.json is one of what a reader sees."""
 
 
+@pytest.fixture(params=[justification_document, quarterly_document])
+def make(request):
+    """Each of the documents."""
+    return request.param
+
+
 @pytest.fixture
-def document(plan):
-    return justification_document(plan)
+def document(plan, make):
+    return make(plan)
 
 
 @pytest.fixture
@@ -76,11 +83,16 @@ def cells(document):
             yield from cells(block.blocks)
 
 
-def test_the_justification_in_markdown_is_drawn_as_before(document, golden):
-    golden("justification.md", markdown.draw(document))
+def test_the_justification_in_markdown_is_drawn_as_before(plan, golden):
+    golden("justification.md", markdown.draw(justification_document(plan)))
 
 
-def test_all_fifteen_sections_are_there_in_order(document):
+def test_the_quarterly_plan_in_markdown_is_drawn_as_before(plan, golden):
+    golden("quarterly.md", markdown.draw(quarterly_document(plan)))
+
+
+def test_all_fifteen_sections_are_there_in_order(plan):
+    document = justification_document(plan)
     titles = [block.text for block in document if isinstance(block, Heading) and block.level == 2]
     assert titles == SECTIONS
 
@@ -149,26 +161,27 @@ def test_a_page_loads_nothing_and_runs_only_its_own_script(text, page):
     assert 'style="' not in text
 
 
-def test_a_job_called_script_is_text(plan):
+def test_a_job_called_script_is_text(plan, make):
     name = "</title><script>alert(1)</script>\x1b[31m{{7*7}}"
     named = dumps(plan).replace('"claims-tune"', json.dumps(name))
     attacked = loads(named, "plan.json").model_copy(update={"scenario": name})
-    text = draw(justification_document(attacked), name)
+    text = draw(make(attacked), name)
     assert text.count("<script>") == 1
     assert "&lt;script&gt;alert(1)" in text
     assert "{{7*7}}" in text
     assert "\x1b" not in text
-    assert markdown.draw(justification_document(attacked)).count("<script") == 0
+    assert markdown.draw(make(attacked)).count("<script") == 0
 
 
 def test_what_the_inputs_do_not_say_is_a_marked_field(document, text):
     blanks = [cell for cell in cells(document) if isinstance(cell, Blank)]
-    assert len(blanks) > 60
+    assert len(blanks) > 25
     assert text.count('class="blank"') == len(blanks)
-    assert "Statutory authority, if not competed | [fill in: legal]" not in text
-    assert "| Statutory authority, if not competed | \\[fill in: legal\\] |" in markdown.draw(
-        document
-    )
+
+
+def test_conclusions_of_law_are_left_to_people(plan):
+    drawn = markdown.draw(justification_document(plan))
+    assert "| Statutory authority, if not competed | \\[fill in: legal\\] |" in drawn
 
 
 def test_power_that_the_catalog_does_not_know_is_asked_for_and_not_counted(text):
@@ -189,13 +202,46 @@ def test_headings_leave_out_no_level(page):
     assert all(later - sooner <= 1 for sooner, later in pairwise(levels))
 
 
-def test_a_plan_that_buys_nothing_says_so(plan):
+def test_a_plan_that_buys_nothing_says_so(plan, make):
     idle = plan.model_copy(update={"acquisitions": (), "break_evens": ()})
-    drawn = markdown.draw(justification_document(idle))
+    drawn = markdown.draw(make(idle))
     assert "Buy and rent nothing" in drawn
     assert "Nothing to buy, to rent or to reserve." in drawn
     assert "There is nothing to order." in drawn
 
 
-def test_the_same_plan_gives_the_same_page(plan, text):
-    assert draw(justification_document(plan.model_copy(deep=True)), "Justification") == text
+def test_the_same_plan_gives_the_same_page(plan, make, text):
+    assert draw(make(plan.model_copy(deep=True)), "Justification") == text
+
+
+def test_an_option_stands_beside_the_recommended_plan_and_says_whose_figures_are_whose(plan, make):
+    rent = plan.model_copy(update={"acquisitions": plan.acquisitions[1:]})
+    page = Page(draw(make(plan, {"rent only": rent}), "Options"))
+    stored = {"": json.loads(dumps(plan)), "rent only: ": json.loads(dumps(rent))}
+    told = [figure for figure in page.figures if figure.sum.startswith("rent only: ")]
+    assert len(told) == 8
+    for figure in told:
+        value = again(stored["rent only: "], figure.sum.removeprefix("rent only: "))
+        assert figure.value == value or float(figure.value) == float(value)
+    bought = [f.text for f in page.figures if f.sum.endswith("[kind=buy].total_cents)")]
+    assert {"357,000", "0"} <= set(bought)
+    drawn = markdown.draw(make(plan, {"rent only": rent}))
+    assert "| Rent only | \\[fill in" not in drawn
+    assert "| Do nothing | \\[fill in" in drawn
+
+
+def test_what_is_owned_is_exhausted_when_more_is_held(plan):
+    pools = tuple(
+        pool.model_copy(update={"gpus_used": tuple(10 * used for used in pool.gpus_used)})
+        for pool in plan.pools
+    )
+    drawn = markdown.draw(quarterly_document(plan.model_copy(update={"pools": pools})))
+    assert "What is owned is exhausted in 2027Q1: 166 more GPUs are held than are owned." in drawn
+    assert "suffice by their number" in markdown.draw(quarterly_document(plan))
+
+
+def test_demand_that_starts_ends_and_grows_is_told_apart(plan):
+    drawn = markdown.draw(quarterly_document(plan))
+    assert "| batch-inference | ends | 1 | 0 | -1 |" in drawn
+    assert "| claims-tune | starts | 0 | 1 | 1 |" in drawn
+    assert "Jobs that ask for as much in every quarter: 1." in drawn

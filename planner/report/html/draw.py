@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from datetime import date
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import BaseLoader, Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from planner.report.document import (
     Bullets,
@@ -47,6 +48,9 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 }
 
 
+_CODE = re.compile(r"`([^`]+)`")
+
+
 def draw(document: Document, title: str) -> str:
     """The document as a page that ends with a line feed."""
     style, script = _part("page.css"), _part("page.js")
@@ -63,6 +67,7 @@ def _environment() -> Environment:
         "digest": _digest,
         "picture": _picture,
         "plain": _plain,
+        "prose": _prose,
         "visible": visible,
     }
     environment.tests |= {name: _is(kind) for name, kind in _KINDS.items()}
@@ -89,6 +94,11 @@ def _plain(figure: Figure) -> str:
     if isinstance(value, date):
         return value.isoformat()
     return str(value.numerator) if value.denominator == 1 else repr(float(value))
+
+
+def _prose(text: str) -> Markup:
+    """Words, what stands between backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", escape(visible(text))))
 
 
 def _picture(block: Chart | NodeMap) -> Markup:

@@ -31,6 +31,7 @@
     const rows = table.tBodies[0].rows.length;
     if (rows < 2) continue;
     [...table.tHead.rows[0].cells].forEach((head, place) => {
+      if (!head.textContent) return;
       const button = document.createElement("button");
       button.type = "button";
       button.setAttribute("aria-label", "Sort by " + head.textContent);

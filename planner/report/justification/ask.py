@@ -11,6 +11,7 @@ from planner.report.document import (
     Chart,
     Column,
     Fields,
+    Heading,
     Link,
     Paragraph,
     Series,
@@ -18,6 +19,7 @@ from planner.report.document import (
 )
 from planner.report.format import count_of, listed, quarter_span
 from planner.report.justification.desk import Desk, figure
+from planner.report.shortage import shortage_section
 
 if TYPE_CHECKING:
     from planner.report.document import Cell
@@ -92,6 +94,7 @@ def need_section(desk: Desk) -> tuple[Block, ...]:
         _services(desk),
         _gap(desk),
         capacity_chart(desk),
+        *_short(desk),
         Fields(
             (
                 ("Business served, and what drives its growth", Blank("the scenario states jobs")),
@@ -99,6 +102,11 @@ def need_section(desk: Desk) -> tuple[Block, ...]:
             )
         ),
     )
+
+
+def _short(desk: Desk) -> tuple[Block, ...]:
+    blocks = shortage_section(desk.plan)
+    return (Heading("What does not fit", 3), *blocks) if blocks else ()
 
 
 def _services(desk: Desk) -> Table:

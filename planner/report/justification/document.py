@@ -18,6 +18,7 @@ from planner.report.justification.money import (
     cost_section,
     rejected_blocks,
 )
+from planner.report.justification.options import options_blocks
 from planner.report.justification.registers import (
     assumptions_section,
     milestones_section,
@@ -25,23 +26,31 @@ from planner.report.justification.registers import (
 )
 from planner.report.justification.sources import how_section, jobs_section, provenance_section
 from planner.report.proof import rules_section
+from planner.report.since import since_blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from planner.plan.plan import Plan
+    from planner.whatif.comparison import Comparison
 
 __all__ = ["justification_document"]
 
 _RULES_LISTED = 500
 
 
-def justification_document(plan: Plan) -> Document:
-    """The whole document, from the plan alone."""
+def justification_document(
+    plan: Plan,
+    options: Mapping[str, Plan] | None = None,
+    since: Comparison | None = None,
+) -> Document:
+    """The whole document; `options` are other plans by name, `since` compares with the last."""
     desk = Desk(plan)
     sections: tuple[tuple[str, tuple[Block, ...]], ...] = (
         ("1. The ask", ask_section(desk)),
         ("2. Need", need_section(desk)),
         ("3. What there is already", existing_section(desk)),
-        ("4. Options", _options(desk)),
+        ("4. Options", (*options_blocks(desk, options or {}), *rejected_blocks(desk))),
         ("5. Whole-life cost", cost_section(desk)),
         ("6. Sensitivity", _sensitivity()),
         ("7. Assumptions", assumptions_section(desk)),
@@ -56,6 +65,7 @@ def justification_document(plan: Plan) -> Document:
         ("A. Jobs, sum by sum", jobs_section(desk)),
         ("B. How figures come about", how_section(desk)),
         ("C. Rules and their sources", rules_section(plan, _RULES_LISTED)),
+        ("D. What changed since the last plan", since_blocks(since) if since else ()),
     )
     opening: list[Block] = [Heading(f"Justification: {plan.scenario}", 1)]
     if plan.description:
@@ -74,21 +84,6 @@ def justification_document(plan: Plan) -> Document:
         for block in (Heading(title, 2, f"section-{number}"), *blocks)
     ]
     return (*opening, *body)
-
-
-def _options(desk: Desk) -> tuple[Block, ...]:
-    return (
-        Fields(
-            (
-                ("Recommended", "the plan of this document"),
-                ("Do nothing", Blank("plan the scenario without offers")),
-                ("Reclaim first", Blank("plan with the GPUs that measured use sets free")),
-                ("Rent only", Blank("plan with offers to rent alone")),
-                ("One step bigger", Blank("plan with more growth")),
-            )
-        ),
-        *rejected_blocks(desk),
-    )
 
 
 def _sensitivity() -> tuple[Block, ...]:

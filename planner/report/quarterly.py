@@ -1,0 +1,364 @@
+"""The quarterly capacity plan: what changed, demand against capacity, what to do by when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.plan.ledger.reader import where
+from planner.report.ask import ask_sentence
+from planner.report.document import (
+    Blank,
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Document,
+    Fields,
+    Heading,
+    Paragraph,
+    Table,
+)
+from planner.report.format import count_of, listed, quarter_span
+from planner.report.justification.ask import capacity_chart
+from planner.report.justification.bill import bill_section
+from planner.report.justification.desk import Desk, figure
+from planner.report.justification.facility import facility_section
+from planner.report.justification.map import map_blocks
+from planner.report.justification.options import options_blocks
+from planner.report.justification.registers import assumptions_section, risks_section
+from planner.report.justification.sources import how_section, jobs_section, provenance_section
+from planner.report.shortage import shortage_section
+from planner.report.since import since_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from planner.plan.plan import Plan
+    from planner.whatif.comparison import Comparison
+
+__all__ = ["quarterly_document"]
+
+_JOBS_SHOWN = 1000
+_EXCLUDED = (
+    "Network, storage beyond tuned assets, staff, space, taxes and freight.",
+    "Measured use: the plan knows what jobs hold, not how busy they keep it.",
+    "Demand other than that of the scenario: seasons and surprises within a quarter.",
+)
+
+
+def quarterly_document(
+    plan: Plan, options: Mapping[str, Plan] | None = None, since: Comparison | None = None
+) -> Document:
+    """The whole plan for a quarter; `since` compares with the last one, and what came of it."""
+    desk = Desk(plan)
+    sections: tuple[tuple[str, tuple[Block, ...]], ...] = (
+        ("1. Summary and calls to action", _summary(desk)),
+        ("2. What changed since the last plan", _changes(since)),
+        ("3. Scope", _scope(desk)),
+        ("4. Capacity", _capacity(desk)),
+        ("5. What drives demand", _drivers(desk)),
+        ("6. Services", _services(desk)),
+        ("7. Resources", (*_resources(desk), *map_blocks(desk), *facility_section(desk))),
+        ("8. Demand against capacity", _forecast(desk)),
+        ("9. Options, and doing nothing", _options(desk, options or {})),
+        ("10. Recommendations", _recommendations(desk)),
+        ("11. Thresholds and alarms", _alarms(desk)),
+        ("12. Assumptions and risks", (*assumptions_section(desk), *risks_section(desk))),
+        ("13. Bill of materials", bill_section(desk)),
+        ("14. Provenance", provenance_section(desk)),
+        ("A. Jobs, sum by sum", jobs_section(desk)),
+        ("B. How figures come about", how_section(desk)),
+    )
+    span = quarter_span(plan.quarters[0], plan.quarters[-1])
+    opening = (
+        Heading(f"Capacity plan {span}: {plan.scenario}", 1),
+        Paragraph(f"As of {plan.as_of}.", tone="faint"),
+    )
+    body = [
+        block
+        for number, (title, blocks) in enumerate(sections, 1)
+        for block in (Heading(title, 2, f"section-{number}"), *blocks)
+    ]
+    return (*opening, *body)
+
+
+def _summary(desk: Desk) -> tuple[Block, ...]:
+    return (
+        Paragraph(ask_sentence(desk.plan), tone="strong"),
+        Paragraph(_exhaustion(desk)),
+        *_calls(desk),
+    )
+
+
+def _exhaustion(desk: Desk) -> str:
+    exhausted = desk.capacity.exhausted()
+    if exhausted is None:
+        return "The GPUs that are owned suffice by their number in every quarter."
+    label = desk.plan.quarters[exhausted]
+    short = figure(desk.capacity.short(exhausted), "count", "").text
+    return f"What is owned is exhausted in {label}: {short} more GPUs are held than are owned."
+
+
+def _calls(desk: Desk) -> tuple[Block, ...]:
+    """Orders by the day on which each must be placed."""
+    lines = sorted(desk.bill, key=lambda entry: (entry[1].order_by, entry[1].offer))
+    if not lines:
+        return (Paragraph("There is nothing to order."),)
+    rows = tuple(
+        (
+            desk.day(line.order_by, f"acquisitions[{place}].order_by", "how-bill"),
+            f"{line.kind} {line.product}, {line.gpus_per_node}× {line.gpu_type}, by {line.offer}",
+            desk.at(f"acquisitions[{place}].count", "count", "how-bill"),
+            line.quarter,
+            desk.at(f"acquisitions[{place}].total_cents", "usd", "how-bill"),
+            Blank(),
+        )
+        for place, line in lines
+    )
+    columns = (
+        Column("Order by"),
+        Column("What", wraps=True),
+        Column("Nodes", "right"),
+        Column("For"),
+        Column("USD", "right"),
+        Column("Owner"),
+    )
+    return (Table(columns, rows, caption="Orders, the most urgent first"),)
+
+
+def _changes(since: Comparison | None) -> tuple[Block, ...]:
+    if since is None:
+        rows = (
+            ("What changed, and why", Blank("`--since LAST.json`")),
+            ("Delivered against planned", Blank("`--actuals FILE` with `--since`")),
+            ("Forecast error", Blank("likewise")),
+        )
+        return (Fields(rows),)
+    told = since_blocks(since)
+    if since.demand or since.deliveries:
+        return told
+    return (*told, Fields((("Delivered against planned", Blank("`--actuals FILE`")),)))
+
+
+def _scope(desk: Desk) -> tuple[Block, ...]:
+    plan = desk.plan
+    teams = sorted({job.team for job in plan.jobs if job.team})
+    rows: tuple[tuple[str, Cell], ...] = (
+        ("Quarters", quarter_span(plan.quarters[0], plan.quarters[-1])),
+        ("Jobs", figure(desk.read.count("jobs[*]"), "count", "how-need")),
+        ("Teams", listed(teams) or "none named"),
+        ("Sites", listed(desk.facility.sites)),
+        ("Node types", listed([facts.node_type for facts in plan.node_types])),
+    )
+    return (Fields(rows), Paragraph("Not covered:"), Bullets(_EXCLUDED))
+
+
+def _capacity(desk: Desk) -> tuple[Block, ...]:
+    capacity = desk.capacity
+    rows = tuple(
+        (
+            label,
+            figure(capacity.in_service(place), "count", "how-use"),
+            figure(capacity.usable(place), "count", "how-use"),
+            figure(capacity.needed(place), "count", "how-use"),
+            figure(capacity.usable(place) - capacity.needed(place), "count", "how-use"),
+        )
+        for place, label in enumerate(desk.plan.quarters)
+    )
+    columns = (
+        Column("Quarter"),
+        Column("GPUs in service", "right"),
+        Column("Usable", "right"),
+        Column("Held", "right"),
+        Column("Left", "right"),
+    )
+    caption = "Usable is without the nodes that are kept empty as spare"
+    return (Table(columns, rows, caption=caption),)
+
+
+def _drivers(desk: Desk) -> tuple[Block, ...]:
+    last = len(desk.plan.quarters) - 1
+    rows = []
+    for place, job in enumerate(desk.plan.jobs[:_JOBS_SHOWN]):
+        if len(set(job.units)) == 1:
+            continue
+        first, final = (desk.read.at(f"jobs[{place}].units[{at}]") for at in (0, last))
+        rows.append(
+            (
+                job.name,
+                _movement(job.units),
+                figure(first, "count", "how-need"),
+                figure(final, "count", "how-need"),
+                figure(final - first, "count", "how-need"),
+            )
+        )
+    steady = len(desk.plan.jobs[:_JOBS_SHOWN]) - len(rows)
+    told = Paragraph(f"Jobs that ask for as much in every quarter: {steady:,}.", tone="faint")
+    if not rows:
+        return (told,)
+    columns = (
+        Column("Job", wraps=True),
+        Column("What it does"),
+        Column(f"Units {desk.plan.quarters[0]}", "right"),
+        Column(f"Units {desk.plan.quarters[last]}", "right"),
+        Column("More", "right"),
+    )
+    return (Table(columns, tuple(rows), caption="Jobs whose demand changes"), told)
+
+
+def _movement(units: tuple[int, ...]) -> str:
+    if not units[0] and units[-1]:
+        return "starts"
+    if units[0] and not units[-1]:
+        return "ends"
+    if units[0] == units[-1]:
+        return "comes and goes" if 0 in units else "varies"
+    return "grows" if units[-1] > units[0] else "shrinks"
+
+
+def _services(desk: Desk) -> tuple[Block, ...]:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            job.name,
+            desk.plan.sizings[job.sizing].summary,
+            *(
+                figure(desk.capacity.held(job.name, quarter), "count", "how-use")
+                for quarter in desk.columns
+            ),
+        )
+        for job in desk.plan.jobs[:_JOBS_SHOWN]
+    )
+    columns = (
+        Column("Service", wraps=True),
+        Column("What it is", wraps=True),
+        *(Column(desk.plan.quarters[quarter], "right") for quarter in desk.columns),
+    )
+    return (
+        Table(columns, rows, caption="GPUs that each holds, wholly or in part"),
+        Fields((("Service levels agreed, and how they are met", Blank("by the owners")),)),
+    )
+
+
+def _resources(desk: Desk) -> tuple[Block, ...]:
+    rows = tuple(row for place in range(len(desk.plan.pools)) for row in _pool_rows(desk, place))
+    columns = (
+        Column("Pool", wraps=True),
+        Column("Quarter"),
+        Column("Nodes", "right"),
+        Column("In use", "right"),
+        Column("Spare", "right"),
+        Column("GPUs", "right"),
+        Column("Held", "right"),
+        Column("Peak", "right"),
+        Column("Hours held", "right"),
+        Column("Stranded", "right"),
+    )
+    caption = "Pools by quarter: peak is the fullest week, stranded are free GPUs nobody can take"
+    return (Table(columns, rows, caption=caption),)
+
+
+def _pool_rows(desk: Desk, pool: int) -> Iterator[tuple[Cell, ...]]:
+    use = desk.plan.pools[pool]
+    for quarter, label in enumerate(desk.plan.quarters):
+        if not use.nodes[quarter]:
+            continue
+        hours = desk.read.at(f"pools[{pool}].gpu_hours[{quarter}]")
+        held = desk.read.at(f"pools[{pool}].gpu_hours_used[{quarter}]")
+        yield (
+            f"{use.node_type} @ {use.site}",
+            label,
+            *(
+                desk.at(f"pools[{pool}].{name}[{quarter}]", "count", "how-use")
+                for name in ("nodes", "nodes_used", "nodes_spare", "gpus", "gpus_used")
+            ),
+            desk.at(f"pools[{pool}].gpus_peak[{quarter}]", "number", "how-use"),
+            figure(held / hours, "share", "how-use"),
+            desk.at(f"pools[{pool}].gpus_stranded[{quarter}]", "count", "how-use"),
+        )
+
+
+def _forecast(desk: Desk) -> tuple[Block, ...]:
+    quarters = range(len(desk.plan.quarters))
+    types = sorted({pool.gpu_type for pool in desk.plan.pools})
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            gpu_type,
+            what,
+            *(
+                figure(
+                    desk.read.sum(f"pools{where(gpu_type=gpu_type)}.{name}[{quarter}]"),
+                    "count",
+                    "how-use",
+                )
+                for quarter in quarters
+            ),
+        )
+        for gpu_type in types
+        for what, name in (("held", "gpus_used"), ("in service", "gpus"))
+    )
+    columns = (
+        Column("GPU type"),
+        Column("GPUs"),
+        *(Column(label, "right") for label in desk.plan.quarters),
+    )
+    return (
+        Paragraph(_exhaustion(desk)),
+        capacity_chart(desk),
+        Table(columns, rows, caption="GPUs held and in service by type"),
+    )
+
+
+def _options(desk: Desk, options: Mapping[str, Plan]) -> tuple[Block, ...]:
+    short = shortage_section(desk.plan)
+    told = (Heading("What does not fit", 3), *short) if short else ()
+    return (*options_blocks(desk, options), *told)
+
+
+def _recommendations(desk: Desk) -> tuple[Block, ...]:
+    lines = sorted(desk.bill, key=lambda entry: (entry[1].order_by, entry[1].offer))
+    rows = tuple(
+        (
+            str(number),
+            f"{line.kind} {count_of(line.count, 'node')} {line.node_type} @ {line.site} by "
+            f"{line.offer}, to run in {line.quarter}",
+            desk.day(line.order_by, f"acquisitions[{place}].order_by", "how-bill"),
+            Blank(),
+            Blank(),
+        )
+        for number, (place, line) in enumerate(lines, 1)
+    )
+    columns = (
+        Column("Priority"),
+        Column("Recommendation", wraps=True),
+        Column("By"),
+        Column("Owner"),
+        Column("Decision and date"),
+    )
+    if not rows:
+        return (Paragraph("Buy and rent nothing."),)
+    return (Table(columns, rows, caption="By the day on which an order must be placed"),)
+
+
+def _alarms(desk: Desk) -> tuple[Block, ...]:
+    full = [
+        f"{pool.node_type} @ {pool.site} has no free GPU in "
+        f"{listed([label for label, gpus, used in _use(desk, place) if gpus and gpus == used])}."
+        for place, pool in enumerate(desk.plan.pools)
+        if any(gpus and gpus == used for _, gpus, used in _use(desk, place))
+    ]
+    late = [
+        f"{line.offer} for {line.quarter} must be ordered by {line.order_by}, before or on the day "
+        "of this plan."
+        for _, line in desk.bill
+        if line.order_by <= desk.plan.as_of
+    ]
+    told = (Bullets((*full, *late), tone="warning"),) if full or late else ()
+    return (
+        *told,
+        Fields((("Use above which an alarm is raised, and who answers it", Blank()),)),
+    )
+
+
+def _use(desk: Desk, pool: int) -> Iterator[tuple[str, int, int]]:
+    use = desk.plan.pools[pool]
+    return zip(desk.plan.quarters, use.gpus, use.gpus_used, strict=True)
