@@ -13,6 +13,7 @@ from planner.packing.search import Infeasible
 from planner.packing.solver import solver_version
 from planner.plan.assemble import assemble
 from planner.plan.eligible import require_eligible, stuck_jobs
+from planner.plan.saving import partition_saving
 from planner.plan.spares import spare_prices
 from planner.plan.triage import Unfit, give_way, roots
 from planner.plan.verify import verify
@@ -65,8 +66,12 @@ def make_plan(
     checks = verify(inputs, plan)
     say("pricing spare nodes")
     prices = spare_prices(inputs, translation, solution, asked_gap=asked_gap)
+    say("pricing whole GPUs instead of parts")
+    saving = partition_saving(inputs, packed.jobs, translation, solution, asked_gap=asked_gap)
     proof = plan.proof.model_copy(update={"checks": checks})
-    return plan.model_copy(update={"proof": proof, "spare_prices": prices})
+    return plan.model_copy(
+        update={"proof": proof, "spare_prices": prices, "partition_saving": saving}
+    )
 
 
 class _Asked(TypedDict):

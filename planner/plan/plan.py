@@ -29,6 +29,7 @@ __all__ = [
     "NodeUse",
     "Note",
     "Occupant",
+    "PartitionSaving",
     "Plan",
     "PlannedJob",
     "PoolUse",
@@ -187,6 +188,15 @@ class SparePrice(Frozen):
     """Net present cost of the last of them; None where one of the two plans is not proved."""
 
 
+class PartitionSaving(Frozen):
+    """What partitions and shares of GPUs save: the plan against the best one on whole GPUs."""
+
+    outcome: Literal["proved", "not proved", "no other plan"]
+    """Whether both plans are proved, or there is no plan on whole GPUs at all."""
+    cents: int | None
+    """Net present cost; None unless proved."""
+
+
 class CostLine(Frozen):
     """One kind of cost by quarter, not discounted, and its present value."""
 
@@ -322,6 +332,8 @@ class Plan(Frozen):
     """GPU type and the share of its GPUs in service that is kept free."""
     spare_prices: tuple[SparePrice, ...] = ()
     """Empty where no spare nodes are asked for."""
+    partition_saving: PartitionSaving | None = None
+    """None where no unit takes a part of a GPU."""
     costs: tuple[CostLine, ...]
     budgets: tuple[BudgetUse, ...] = ()
     break_evens: tuple[BreakEven, ...] = ()

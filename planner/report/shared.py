@@ -6,13 +6,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Column, Heading, Paragraph, Table
-from planner.report.format import count_of, memory, numbers, quarter_span
+from planner.report.format import count_of, memory, money, numbers, quarter_span
 from planner.report.nodenames import range_of_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.plan.plan import GpuPart, Node, NodeUse, Plan
+    from planner.plan.plan import GpuPart, Node, NodeUse, PartitionSaving, Plan
 
 __all__ = ["shared_section"]
 
@@ -43,7 +43,25 @@ def shared_section(plan: Plan, most_lines: int) -> tuple[Block, ...]:
         "Partitions (MIG) with their first memory slices, or memory of GPUs that are shared "
         "without partitions; ×2 after a job: two units or replicas of it."
     )
-    return (Paragraph(how, tone="faint"), *blocks)
+    return (Paragraph(how, tone="faint"), *blocks, *_saving(plan.partition_saving))
+
+
+def _saving(saving: PartitionSaving | None) -> Iterator[Paragraph]:
+    if saving is None:
+        return
+    if saving.outcome == "no other plan":
+        yield Paragraph("On whole GPUs alone there is no plan at all.")
+    elif saving.cents is None:
+        yield Paragraph(
+            "What parts of GPUs save is open: the plan or the one on whole GPUs was not proved."
+        )
+    elif saving.cents:
+        cost = f"{money(saving.cents)} net present cost"
+        yield Paragraph(
+            f"Parts of GPUs save {cost}: the best plan on whole GPUs costs so much more."
+        )
+    else:
+        yield Paragraph("Parts of GPUs save nothing: a plan on whole GPUs costs no more.")
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Table:

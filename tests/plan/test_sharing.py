@@ -17,13 +17,15 @@ from planner.inputs.job import Fixed, Job, Serve
 from planner.inputs.run import Run
 from planner.inputs.scenario import Policies
 from planner.inputs.team import Team
+from planner.packing import solve
 from planner.packing.problem import Bundle, Layout, Member
 from planner.packing.translate import translate
 from planner.plan.checks import sharing
 from planner.plan.checks.suite import check
 from planner.plan.checks.view import View
 from planner.plan.explain import explain
-from planner.plan.plan import NodeUse
+from planner.plan.plan import NodeUse, PartitionSaving
+from planner.plan.saving import partition_saving
 from planner.plan.store import dumps, loads
 
 H100 = "h100-80gb-sxm"
@@ -332,6 +334,49 @@ def test_only_serving_jobs_take_parts_and_none_that_asks_for_whole_gpus(shared):
     scenario = shared.inputs.scenario.model_copy(update={"jobs": jobs})
     inputs = shared.inputs.model_copy(update={"scenario": scenario})
     assert any("but asks for whole ones" in one for one in refused(shared, shared.plan, inputs))
+
+
+@pytest.fixture
+def portfolio(case):
+    """Ten replicas that fit a 1g.10gb or a whole GPU; one server with 8 GPUs is owned."""
+    part = of_job(case, "small", 10, "serve", "desk", partition="1g.10gb")
+    (one,) = part.sizing.candidates
+    both = (one.model_copy(update={"partition": None}), one)
+    sizing = part.sizing.model_copy(update={"candidates": both})
+    return sharing_inputs(case.inputs), part.model_copy(update={"sizing": sizing})
+
+
+def test_what_parts_save_is_the_node_that_whole_gpus_would_need(portfolio):
+    inputs, job = portfolio
+    translation = translate(inputs, (job,))
+    solution = solve(translation)
+    saving = partition_saving(inputs, (job,), translation, solution, asked_gap=1e-4)
+    costs = [
+        cents
+        for supply in translation.problem.supplies
+        if translation.problem.pools[supply.pool].gpu_type == H100
+        for cents in supply.unit_cost_cents[:1]
+        if cents is not None
+    ]
+    assert solution.cost_cents == translation.problem.fixed_cost_cents
+    assert saving == PartitionSaving(outcome="proved", cents=min(costs))
+
+
+def test_where_only_parts_will_do_there_is_no_other_plan(portfolio):
+    inputs, job = portfolio
+    parts = job.sizing.model_copy(update={"candidates": job.sizing.candidates[1:]})
+    only = (job.model_copy(update={"sizing": parts}),)
+    translation = translate(inputs, only)
+    solution = solve(translation)
+    saving = partition_saving(inputs, only, translation, solution, asked_gap=1e-4)
+    assert saving == PartitionSaving(outcome="no other plan", cents=None)
+
+
+def test_whole_gpus_alone_save_nothing_worth_telling(case):
+    saving = partition_saving(
+        case.inputs, case.jobs, case.translation, case.solution, asked_gap=1e-4
+    )
+    assert saving is None
 
 
 def test_a_run_on_two_nodes_in_turn_is_moved_while_it_runs(shared):

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from planner.plan.plan import GpuPart, NodeUse, Occupant
+from planner.plan.plan import GpuPart, NodeUse, Occupant, PartitionSaving
 from planner.report import markdown
-from planner.report.document import Heading, Table, Verbatim
+from planner.report.document import Heading, Paragraph, Table, Verbatim
 from planner.report.plan import FULL, SCREEN, plan_document
 from planner.report.schedule import schedule_section
 from planner.report.shared import shared_section
@@ -84,6 +84,22 @@ def test_partitions_and_shares_are_told_by_node_and_gpu(sharing):
         ("xe9680-h100/dc-east/01–02 (×2)", "6", small, "2 of 8 slices"),
         ("", "7", "memo ×2: 60 GB", "12 GB of 72 GB"),
     )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cents", "told"),
+    [
+        ("proved", 325_000_00, "Parts of GPUs save $325,000.00 net present cost"),
+        ("proved", 0, "save nothing: a plan on whole GPUs costs no more"),
+        ("not proved", None, "What parts of GPUs save is open"),
+        ("no other plan", None, "On whole GPUs alone there is no plan at all"),
+    ],
+)
+def test_what_parts_save_is_told_with_how_well_it_is_proved(sharing, outcome, cents, told):
+    saving = PartitionSaving(outcome=outcome, cents=cents)
+    last = shared_section(sharing.model_copy(update={"partition_saving": saving}), 40)[-1]
+    assert isinstance(last, Paragraph)
+    assert told in last.text
 
 
 def test_a_plan_without_either_has_no_such_section(plan):

@@ -1,0 +1,65 @@
+"""What parts of GPUs save: the same portfolio solved on whole GPUs alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.errors import LimitError
+from planner.packing import translate
+from planner.packing.pack import attempt
+from planner.packing.problem import WHOLE, Status
+from planner.packing.search import Infeasible
+from planner.plan.plan import PartitionSaving
+
+if TYPE_CHECKING:
+    from planner.inputs.settled import Inputs
+    from planner.packing import Solution, Translation
+    from planner.sizing import SizedJob
+
+__all__ = ["partition_saving"]
+
+_TIME_S = 10.0
+"""The saving is told as open where that is not enough."""
+
+
+def partition_saving(
+    inputs: Inputs,
+    jobs: tuple[SizedJob, ...],
+    translation: Translation,
+    solution: Solution,
+    *,
+    asked_gap: float,
+) -> PartitionSaving | None:
+    """The plan against the best one on whole GPUs; None where no unit takes a part of one."""
+    if not _takes_parts(translation, solution):
+        return None
+    whole = tuple(map(_on_whole_gpus, jobs))
+    if any(any(job.units) and not job.sizing.candidates for job in whole):
+        return PartitionSaving(outcome="no other plan", cents=None)
+    try:
+        found = attempt(translate(inputs, whole), asked_gap=asked_gap, time_limit_s=_TIME_S)
+    except Infeasible:
+        return PartitionSaving(outcome="no other plan", cents=None)
+    except LimitError:
+        return PartitionSaving(outcome="not proved", cents=None)
+    if not found.status is solution.status is Status.PROVED:
+        return PartitionSaving(outcome="not proved", cents=None)
+    cents = max(0, found.cost_cents - solution.cost_cents)
+    return PartitionSaving(outcome="proved", cents=cents)
+
+
+def _takes_parts(translation: Translation, solution: Solution) -> bool:
+    demands = zip(translation.problem.demands, solution.assigned, strict=True)
+    return any(
+        units and choice.shape.part != WHOLE
+        for demand, assigned in demands
+        for choice, units in zip(demand.choices, assigned, strict=True)
+    )
+
+
+def _on_whole_gpus(job: SizedJob) -> SizedJob:
+    whole = tuple(
+        one for one in job.sizing.candidates if one.partition is None and not one.shared_mb
+    )
+    sizing = job.sizing.model_copy(update={"candidates": whole})
+    return job.model_copy(update={"sizing": sizing})
