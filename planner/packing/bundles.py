@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from functools import lru_cache
-from itertools import count, cycle, islice
+from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
 from planner.packing.cutting import CuttingStock, Packed
+from planner.packing.greedy import fullest_first_fit, nodes_in
 from planner.packing.parts import Sharing, fewest, fillings
 from planner.packing.problem import ALWAYS, WHOLE, Choice, Demand, Part, Problem, Shape
 from planner.packing.repair import Bench, Seat
 from planner.packing.stocks import stock_of
+from planner.packing.tight import least_slack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from planner.packing.repair import Unit
 
 __all__ = ["Held", "as_packed", "empty_seat", "lay_out_bundles"]
+
+_MANY = 100
+"""Pieces with parts beyond which they are not tried one by one."""
 
 Held = tuple[Shape, ...]
 """The pieces on one GPU, sorted."""
@@ -49,15 +54,22 @@ def _fewest_shared(pool: Pool, wanted: Sequence[tuple[Part, int]]) -> Iterator[F
     """Shares of memory laid out on GPUs like pieces on nodes that offer nothing else."""
     asked = [number for _, number in wanted]
     shapes = [Shape(1, 0, part.memory_mb) for part, _ in wanted]
-    stock = CuttingStock(Shape(sum(asked), 0, pool.shared_mb), shapes)
+    gpu = Shape(sum(asked), 0, pool.shared_mb)
+    packed = fullest_first_fit(gpu, shapes, asked)
     memory_mb = sum(part.memory_mb * number for part, number in wanted)
-    for gpus in count(-(-memory_mb // pool.shared_mb)):
-        packed = stock.pack(asked, gpus)
-        if isinstance(packed, Packed):
-            for pattern, times in packed.patterns:
-                fill = tuple((wanted[index][0], number) for index, number in pattern)
-                yield from (fill for _ in range(times))
-            return
+    least, stock = -(-memory_mb // pool.shared_mb), CuttingStock(gpu, shapes)
+    if sum(asked) > _MANY:
+        tight, left = least_slack(gpu, shapes, asked, nodes_in(packed))
+        packed = packed if any(left) else tight
+        least = nodes_in(packed)
+    for gpus in range(least, nodes_in(packed)):
+        fewer = stock.pack(asked, gpus)
+        if isinstance(fewer, Packed):
+            packed = [*fewer.patterns]
+            break
+    for pattern, times in packed:
+        fill = tuple((wanted[index][0], number) for index, number in pattern)
+        yield from (fill for _ in range(times))
 
 
 def lay_out_bundles(
@@ -98,7 +110,7 @@ def lay_out_bundles(
                 tuple(one for one, _ in bundles),
                 tuple(stock.timetable(pattern) for pattern, _ in packed.patterns),
             )
-    if any(shape.run != ALWAYS for shape in shapes):
+    if any(shape.run != ALWAYS for shape in shapes) or sum(pieces.values()) > _MANY:
         return None
     packed = _by_nodes(pool, whole, pieces, nodes, go_on)
     return packed if packed and packed.opened() <= room else None

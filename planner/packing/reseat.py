@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.packing.bundles import as_packed, empty_seat
+from planner.packing.problem import ALWAYS
 from planner.packing.procure import may_add
 from planner.packing.repair import Bench, Seat, Unit
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from planner.packing.cutting import CuttingStock, Packed
     from planner.packing.problem import Shape
 
-__all__ = ["Seated", "Units", "seat_by_counts", "seat_the_rest"]
+__all__ = ["Seated", "Units", "reseatable", "seat_by_counts", "seat_the_rest"]
+
+_FEW_UNITS = 300
 
 Units = dict[int, dict["Shape", list[Unit]]]
 """By pool and shape: the units, piece by piece."""
@@ -32,6 +35,14 @@ class Seated:
     seats: list[Seat]
     left_over: list[Unit]
     """Units, or pieces of them, without a seat."""
+
+
+def reseatable(counts: Counts) -> bool:
+    """Whether units can be moved node by node: in one quarter, always on, few if in parts."""
+    demands = counts.problem.demands
+    few = sum(demand.count for demand in demands) <= _FEW_UNITS
+    always = all(choice.shape.run == ALWAYS for demand in demands for choice in demand.choices)
+    return counts.problem.quarters == 1 and always and (few or not counts.opened)
 
 
 def seat_by_counts(

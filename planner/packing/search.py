@@ -18,10 +18,9 @@ from planner.packing.counts import CENTS_PER_UNIT, Counts, build_counts
 from planner.packing.cutting import Cut, CuttingStock, Packed
 from planner.packing.layout import lay_out, load_of
 from planner.packing.limits import within_limits, within_reserves
-from planner.packing.problem import ALWAYS
 from planner.packing.procure import acquirable
 from planner.packing.quotas import within_quotas
-from planner.packing.reseat import Seated, seat_by_counts, seat_the_rest
+from planner.packing.reseat import Seated, reseatable, seat_by_counts, seat_the_rest
 from planner.packing.solver import Answer, Outcome, solve_integer, solve_linear
 from planner.packing.spread import spread
 from planner.packing.stays import move_costs, moves_held, with_stays
@@ -133,7 +132,6 @@ class _Search:
         self._counts = build_counts(problem)
         self._many = len(problem.demands) > _FEW_DEMANDS
         shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
-        self._in_weeks = any(shape.run != ALWAYS for shape in shapes)
         bundles = any(shape.bundles for shape in shapes)
         self._unlike = self._many and problem.quarters == 1 and not bundles
         self._found = Found(self._counts)
@@ -241,7 +239,7 @@ class _Search:
 
     def _reseat(self, solved: tuple[float, ...], *, more_nodes: bool) -> bool:
         """Move units between choices until all have a seat; only within one quarter."""
-        if self._problem.quarters > 1 or self._in_weeks:
+        if not reseatable(self._counts):
             return False
         values = tuple(float(round(value)) for value in solved)
         seated = seat_by_counts(self._counts, self._stocks, values)
