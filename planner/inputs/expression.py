@@ -2,7 +2,7 @@
 
 A formula is text in a rule file, so it is treated as data from a stranger: an allow-list over the
 syntax tree, compiled to closures, so that nothing it says can run code, hang or fill the memory.
-Figures are exact fractions: a need of seven GPUs never becomes eight by a rounding error.
+Figures are exact: a need of seven GPUs never becomes eight by a rounding error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Expression", "ExpressionError", "compile_expression", "figure_text", "with_figures"]
+__all__ = [
+    "Exact",
+    "Expression",
+    "ExpressionError",
+    "compile_expression",
+    "exact",
+    "figure_text",
+    "with_figures",
+]
 
 MAXIMUM_CHARACTERS: Final = 500
 MAXIMUM_NODES: Final = 200
@@ -27,7 +35,14 @@ MAXIMUM_DEPTH: Final = 40
 MAXIMUM_MAGNITUDE: Final = 30
 """Decimal places before or after the point that a literal may have."""
 
-Result = Fraction | bool
+Exact = Fraction | int
+"""A figure without rounding; whole ones are mostly int, which computes ten times as fast."""
+Result = Exact | bool
+
+
+def exact(figure: Decimal | Exact) -> Exact:
+    """The same figure, as int where it is whole."""
+    return int(figure) if figure == int(figure) else Fraction(figure)
 
 
 class ExpressionError(ValueError):
@@ -37,7 +52,7 @@ class ExpressionError(ValueError):
 class _Part(NamedTuple):
     """A compiled piece of a formula: what computes it, and what kind of value that gives."""
 
-    compute: Callable[[Mapping[str, Fraction]], Result]
+    compute: Callable[[Mapping[str, Exact]], Result]
     kind: Literal["number", "condition"]
 
 
@@ -46,15 +61,26 @@ _TOKEN = re.compile(
     r"|(?P<name>[A-Za-z_]\w*)|(?P<sign>//|<=|>=|==|!=|[-+*/%<>(),])",
     re.ASCII,
 )
-_ARITHMETIC: dict[type, Callable[[Fraction, Fraction], Fraction]] = {
+
+
+def _divide(left: Exact, right: Exact) -> Exact:
+    if isinstance(right, int):
+        if isinstance(left, int):
+            whole, rest = divmod(left, right)
+            return Fraction(left, right) if rest else whole
+        return left / right
+    return left / right
+
+
+_ARITHMETIC: dict[type, Callable[[Exact, Exact], Exact]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: lambda left, right: Fraction(left // right),
+    ast.Div: _divide,
+    ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-_COMPARISONS: dict[type, Callable[[Fraction, Fraction], bool]] = {
+_COMPARISONS: dict[type, Callable[[Exact, Exact], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -62,7 +88,7 @@ _COMPARISONS: dict[type, Callable[[Fraction, Fraction], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
-_FUNCTIONS: dict[str, tuple[Callable[..., Fraction], int | None]] = {
+_FUNCTIONS: dict[str, tuple[Callable[..., Exact], int | None]] = {
     "min": (min, None),
     "max": (max, None),
     "ceil": (math.ceil, 1),
@@ -96,17 +122,16 @@ class Expression:
             dict.fromkeys(n for n in names if n not in _WORDS and n not in _FUNCTIONS)
         )
 
-    def evaluate(self, bindings: Mapping[str, Fraction]) -> Result:
+    def evaluate(self, bindings: Mapping[str, Exact]) -> Result:
         """Compute with these figures; ExpressionError on a missing one or division by zero."""
         try:
-            result = self._compute(bindings)
+            return self._compute(bindings)
         except ZeroDivisionError:
             raise ExpressionError(f"divides by zero with {self._figures(bindings)}") from None
         except KeyError as missing:
             raise ExpressionError(f"has no figure for {missing.args[0]!r}") from None
-        return result if isinstance(result, Fraction | bool) else Fraction(result)
 
-    def _figures(self, bindings: Mapping[str, Fraction]) -> str:
+    def _figures(self, bindings: Mapping[str, Exact]) -> str:
         return ", ".join(
             f"{name} = {figure_text(bindings[name])}" for name in self.names if name in bindings
         )
@@ -202,13 +227,13 @@ class _Compiler:
         part: _Part = method(node)
         return part
 
-    def _number(self, node: ast.expr) -> Callable[[Mapping[str, Fraction]], Fraction]:
+    def _number(self, node: ast.expr) -> Callable[[Mapping[str, Exact]], Exact]:
         part = self.compile(node)
         if part.kind != "number":
             raise ExpressionError("calculates with a comparison, where a number must stand")
-        return part.compute  # type: ignore[return-value] # a number is computed, as its kind says
+        return part.compute
 
-    def _condition(self, node: ast.expr) -> Callable[[Mapping[str, Fraction]], bool]:
+    def _condition(self, node: ast.expr) -> Callable[[Mapping[str, Exact]], bool]:
         part = self.compile(node)
         if part.kind != "condition":
             raise ExpressionError("has a number where a comparison must stand")
@@ -221,7 +246,7 @@ class _Compiler:
         figure = Decimal(written)
         if figure and not -MAXIMUM_MAGNITUDE <= figure.adjusted() <= MAXIMUM_MAGNITUDE:
             raise ExpressionError(f"holds {written}, which is beyond any figure of this trade")
-        value = Fraction(figure)
+        value = exact(figure)
         return _Part(lambda _: value, "number")
 
     def _name(self, node: ast.Name) -> _Part:
@@ -282,7 +307,7 @@ class _Compiler:
             raise ExpressionError(f"gives {name} {len(numbers)} figures, it takes {takes or 'two'}")
         if takes:
             (number,) = numbers
-            return _Part(lambda bindings: Fraction(compute(number(bindings))), "number")
+            return _Part(lambda bindings: compute(number(bindings)), "number")
         if len(numbers) == 2:
             first, second = numbers
             return _Part(lambda bindings: compute(first(bindings), second(bindings)), "number")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property
 from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -18,7 +17,7 @@ from pydantic import (
 )
 
 from planner.inputs.base import Basis, Day, Frozen, Name, Number
-from planner.inputs.expression import Expression, compile_expression, figure_text
+from planner.inputs.expression import Exact, Expression, compile_expression, exact, figure_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -40,7 +39,7 @@ __all__ = [
 ]
 
 RuleKind = Literal["formula", "baseline", "floor", "exclusion", "policy", "warning"]
-Value = Fraction | bool | str
+Value = Exact | bool | str
 """What a fact or a result is worth while rules are applied."""
 
 MAXIMUM_QUOTE_WORDS = 25
@@ -63,7 +62,7 @@ def value_text(value: Value | Decimal) -> str:
 
 
 def _value(scalar: bool | Decimal | str) -> Value:
-    return Fraction(scalar) if isinstance(scalar, Decimal) else scalar
+    return exact(scalar) if isinstance(scalar, Decimal) else scalar
 
 
 def _among(values: tuple[Value, ...], value: Value) -> bool:
@@ -95,7 +94,7 @@ class _Tests(NamedTuple):
 
     one_of: tuple[Value, ...]
     not_in: tuple[Value, ...]
-    bounds: tuple[tuple[Callable[[Fraction, Fraction], bool], Fraction], ...]
+    bounds: tuple[tuple[Callable[[Exact, Exact], bool], Exact], ...]
 
 
 class Condition(Frozen):
@@ -135,7 +134,7 @@ class Condition(Frozen):
         if tests.not_in and _among(tests.not_in, value):
             return False
         for compare, bound in tests.bounds:
-            if not isinstance(value, Fraction) or not compare(value, bound):
+            if isinstance(value, str | bool) or not compare(value, bound):
                 return False
         return True
 
@@ -145,7 +144,7 @@ class Condition(Frozen):
         return _Tests(
             tuple(_value(scalar) for scalar in self.one_of or ()),
             tuple(_value(scalar) for scalar in self.not_in),
-            tuple((compare, Fraction(bound)) for compare, bound in bounds if bound is not None),
+            tuple((compare, exact(bound)) for compare, bound in bounds if bound is not None),
         )
 
     def describe(self) -> str:

@@ -117,7 +117,7 @@ def prior_runs(rules: RuleBook) -> Fraction:
     weight = Reasoning(rules, {}).number(_PRIOR_RUNS)
     if weight is None:
         raise InputError(Finding(f"no rule gives {_PRIOR_RUNS}, which calibration needs"))
-    return weight
+    return Fraction(weight)
 
 
 def calibrate(

@@ -15,8 +15,8 @@ from planner.sizing.tries import COUNT_FACTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from fractions import Fraction
 
+    from planner.inputs.expression import Exact
     from planner.inputs.rule import Rule
     from planner.inputs.rules import RuleBook
     from planner.sizing.engine import Derivation, Known, Reasoning
@@ -312,7 +312,7 @@ def _decided_by(at: Reasoning) -> str:
     return "memory"
 
 
-def _number(at: Reasoning, name: str) -> Fraction:
+def _number(at: Reasoning, name: str) -> Exact:
     value = at.number(name)
     if value is None:
         raise LookupError(name)

@@ -10,8 +10,7 @@ from planner.inputs.job import Adapters, Job, Serve
 from planner.sizing.candidate import SizedJob
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
+    from planner.inputs.expression import Exact
     from planner.inputs.job import Tune
     from planner.inputs.scenario import Scenario
     from planner.sizing.engine import Derivation, Reasoning
@@ -104,7 +103,7 @@ def _origin(derivation: Derivation | None) -> str:
     return derivation.known.origin if derivation else "none"
 
 
-def _size(size_gb: Fraction | None) -> Decimal:
+def _size(size_gb: Exact | None) -> Decimal:
     """An adapter's size to the byte, rounded up."""
     exact = size_gb or 0
     numerator, denominator = exact.numerator, exact.denominator

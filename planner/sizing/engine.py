@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from planner.errors import Finding, InputError
-from planner.inputs.expression import ExpressionError
+from planner.inputs.expression import ExpressionError, exact
 from planner.inputs.facts import FACTS
 from planner.inputs.rule import Value, value_text
 from planner.inputs.rulecheck import PLACEHOLDER
@@ -15,6 +14,7 @@ from planner.inputs.rulecheck import PLACEHOLDER
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from planner.inputs.expression import Exact
     from planner.inputs.rule import Rule, RuleInput
     from planner.inputs.rules import RuleBook
 
@@ -113,10 +113,10 @@ class Reasoning:
         derivation = self.derive(name)
         return None if derivation is None else derivation.known.value
 
-    def number(self, name: str) -> Fraction | None:
+    def number(self, name: str) -> Exact | None:
         """A value that must be a number, None where unknown."""
         value = self.value(name)
-        return value if isinstance(value, Fraction) else None
+        return None if isinstance(value, str | bool) else value
 
     def holds(self, rule: Rule) -> bool:
         """Whether an exclusion or warning applies: it speaks, and its formula comes out true."""
@@ -307,24 +307,25 @@ def _left_open(name: str, known: Known) -> str:
 
 def _told(value: Value) -> str:
     """Round as one would in a sentence: `4,096`, `1,185.3`, `28.6`, `0.125`."""
-    if not isinstance(value, Fraction):
+    if isinstance(value, str | bool):
         return value_text(value)
     if value.denominator == 1:
         return f"{value.numerator:,}"
-    return f"{float(value):,.1f}" if abs(value) >= 100 else f"{float(value):.3g}"
+    figure = float(value)
+    return f"{figure:,.1f}" if abs(figure) >= 100 else f"{figure:.3g}"
 
 
 def _stand_in(declared: RuleInput) -> Known | None:
     if declared.default is not None:
-        return Known(Fraction(declared.default), declared.unit, ASSUMED)
+        return Known(exact(declared.default), declared.unit, ASSUMED)
     if declared.otherwise is not None:
-        return Known(Fraction(declared.otherwise), declared.unit, "none")
+        return Known(exact(declared.otherwise), declared.unit, "none")
     return None
 
 
-def _evaluate(rule: Rule, inputs: Iterable[tuple[str, Known]]) -> Fraction | bool:
+def _evaluate(rule: Rule, inputs: Iterable[tuple[str, Known]]) -> Exact | bool:
     if rule.expression is None:
-        return Fraction(rule.value) if rule.value is not None else True
+        return exact(rule.value) if rule.value is not None else True
     try:
         figures = {name: known.value for name, known in inputs}
         return rule.expression.evaluate(figures)  # type: ignore[arg-type] # rules take numbers only

@@ -87,6 +87,6 @@ def _fixed_by_conditions(rule: Rule) -> dict[str, Value]:
 
 
 def _agree(got: Value | None, expected: Value, tolerance: Fraction) -> bool:
-    if isinstance(got, Fraction) and isinstance(expected, Fraction):
-        return abs(got - expected) <= tolerance
-    return type(got) is type(expected) and got == expected
+    if isinstance(got, str | bool | None) or isinstance(expected, str | bool):
+        return type(got) is type(expected) and got == expected
+    return abs(Fraction(got) - expected) <= tolerance

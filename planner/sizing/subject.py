@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
+from planner.inputs.expression import exact
 from planner.inputs.facts import FACTS
 from planner.inputs.run import Run
 from planner.sizing.engine import ASSUMED, Known
@@ -132,10 +132,10 @@ def setting_facts(settings: Settings, rules: RuleBook) -> dict[str, Known]:
             continue
         setting = getattr(settings, name, None)
         if setting is not None:
-            facts[name] = Known(Fraction(setting.value), fact.unit, setting.origin)
+            facts[name] = Known(exact(setting.value), fact.unit, setting.origin)
         elif name in rules.by_result:
             rule = rules.setting(name)
-            facts[name] = Known(Fraction(rule.value or 0), fact.unit, f"rule {rule.id}")
+            facts[name] = Known(exact(rule.value or 0), fact.unit, f"rule {rule.id}")
     return facts
 
 
@@ -268,7 +268,7 @@ def _gpu(gpu_type: str, gpu: GpuType) -> dict[str, Plain]:
 def _known(figures: Mapping[str, Plain], origin: str) -> dict[str, Known]:
     return {
         name: Known(
-            value if isinstance(value, str | bool) else Fraction(value), FACTS[name].unit, origin
+            value if isinstance(value, str | bool) else exact(value), FACTS[name].unit, origin
         )
         for name, value in figures.items()
         if value is not None

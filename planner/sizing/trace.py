@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.sizing.candidate import Quantity, Step
@@ -76,4 +75,4 @@ def walk(roots: Iterable[Derivation | None]) -> tuple[Derivation, ...]:
 
 
 def _plain(value: Value) -> float | str | bool:
-    return float(value) if isinstance(value, Fraction) else value
+    return value if isinstance(value, str | bool) else float(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Final
@@ -84,4 +83,4 @@ class Tries:
 
 
 def _gpus(count: int) -> Known:
-    return Known(Fraction(count), "GPUs", TRIED)
+    return Known(count, "GPUs", TRIED)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.inputs.expression import figure_text
 
 if TYPE_CHECKING:
+    from planner.inputs.expression import Exact
     from planner.inputs.job import Fixed, Job, Serve, Tune
 
 __all__ = ["summary"]
@@ -33,7 +33,7 @@ _STATED = {
 """How a run is described further, as far as the job says so."""
 
 
-def summary(job: Job, weight_bits: Fraction | None = None) -> str:
+def summary(job: Job, weight_bits: Exact | None = None) -> str:
     """One readable line: `LoRA tuning of llama-3.1-8b, sequence 4,096, batch 8`.
 
     `weight_bits` is the width that is served, where the job leaves it to the model.
@@ -41,7 +41,7 @@ def summary(job: Job, weight_bits: Fraction | None = None) -> str:
     if job.tune is not None:
         return _tune(job.tune)
     if job.serve is not None:
-        return _serve(job.serve, weight_bits or Fraction(job.serve.bits))
+        return _serve(job.serve, weight_bits or job.serve.bits)
     return _fixed(job.fixed) if job.fixed is not None else ""
 
 
@@ -65,7 +65,7 @@ def _says(tune: Tune, key: str) -> bool:
     return key in tune.model_fields_set and getattr(tune, key) is not None
 
 
-def _serve(serve: Serve, weight_bits: Fraction) -> str:
+def _serve(serve: Serve, weight_bits: Exact) -> str:
     text = f"serving of {_subject(serve)} at {figure_text(weight_bits)} bit"
     if serve.adapters is not None:
         count, size = serve.adapters.count, format(serve.adapters.size_gb, ".3g")
