@@ -44,6 +44,7 @@ __all__ = ["report"]
     metavar="FILE",
     help="With --since: what came of that plan, a CSV file (quarter, job or node_type, count).",
 )
+@click.option("--pdf", is_flag=True, help="Also print both to PDF; needs the extra `pdf`.")
 @effort_options
 def report(
     plan_json: Path,
@@ -51,6 +52,7 @@ def report(
     options: tuple[str, ...],
     since: Path | None,
     actuals: Path | None,
+    pdf: bool,
     effort: Effort,
 ) -> None:
     """Write the procurement justification and the quarterly capacity plan of a saved plan.
@@ -73,6 +75,8 @@ def report(
     files: dict[str, str | bytes] = {}
     files |= _drawn("justification", justification_document(plan, others, compared), plan.scenario)
     files |= _drawn("quarterly", quarterly_document(plan, others, compared), plan.scenario)
+    if pdf:
+        files |= _printed(files)
     read = [path for path in (plan_json, since, actuals) if path is not None]
     require_none_overwritten(out, files, read)
     write_files(out, files)
@@ -87,6 +91,17 @@ def _drawn(name: str, document: Document, title: str) -> dict[str, str | bytes]:
         f"{name}.html": html(document, title),
         f"{name}.xlsx": excel(document, title),
         f"{name}.md": markdown.draw(document),
+    }
+
+
+def _printed(files: dict[str, str | bytes]) -> dict[str, bytes]:
+    from planner.report.pdf import print_page  # noqa: PLC0415 - only with `--pdf`
+
+    pages = {name: text for name, text in files.items() if isinstance(text, str)}
+    return {
+        f"{name.removesuffix('.html')}.pdf": print_page(text)
+        for name, text in pages.items()
+        if name.endswith(".html")
     }
 
 

@@ -5,7 +5,7 @@ Each section is built once; the terminal, Markdown, HTML and Excel draw the same
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from planner.report.format import Style, styled
@@ -36,6 +36,7 @@ __all__ = [
     "Table",
     "Tone",
     "Verbatim",
+    "beneath",
     "cell_text",
     "in_words",
 ]
@@ -206,6 +207,14 @@ Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Chart
 Document = tuple[Block, ...]
 
 _ASKED = (Column("Field", wraps=True), Column("Entry", wraps=True))
+
+
+def beneath(document: Document) -> Document:
+    """The same as a part of a section: every heading a level lower."""
+    return tuple(
+        replace(block, level=block.level + 1) if isinstance(block, Heading) else block
+        for block in document
+    )
 
 
 def in_words(document: Document) -> Document:

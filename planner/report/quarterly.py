@@ -23,7 +23,7 @@ from planner.report.justification.ask import capacity_chart
 from planner.report.justification.bill import bill_section
 from planner.report.justification.desk import Desk, figure
 from planner.report.justification.facility import facility_section
-from planner.report.justification.map import map_blocks
+from planner.report.justification.map import placement_blocks
 from planner.report.justification.options import options_blocks
 from planner.report.justification.registers import assumptions_section, risks_section
 from planner.report.justification.sources import how_section, jobs_section, provenance_section
@@ -58,7 +58,7 @@ def quarterly_document(
         ("4. Capacity", _capacity(desk)),
         ("5. What drives demand", _drivers(desk)),
         ("6. Services", _services(desk)),
-        ("7. Resources", (*_resources(desk), *map_blocks(desk), *facility_section(desk))),
+        ("7. Resources", (*_resources(desk), *placement_blocks(desk), *facility_section(desk))),
         ("8. Demand against capacity", _forecast(desk)),
         ("9. Options, and doing nothing", _options(desk, options or {})),
         ("10. Recommendations", _recommendations(desk)),

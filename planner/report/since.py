@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.report.compare import comparison_document
-from planner.report.document import Block, Chart, Fields, Figure, Heading, Paragraph, Series
+from planner.report.document import (
+    Block,
+    Chart,
+    Fields,
+    Figure,
+    Paragraph,
+    Series,
+    beneath,
+)
 from planner.whatif.actuals import forecast_error
 
 if TYPE_CHECKING:
@@ -24,11 +31,7 @@ _TRACE = "how-since"
 def since_blocks(compared: Comparison) -> tuple[Block, ...]:
     """The comparison, its headings a level lower."""
     _, *blocks = comparison_document(compared, _ROWS)
-    lowered = (
-        replace(block, level=block.level + 1) if isinstance(block, Heading) else block
-        for block in blocks
-    )
-    return (*lowered, *_forecast(compared), *_causes(compared))
+    return (*beneath(tuple(blocks)), *_forecast(compared), *_causes(compared))
 
 
 def _forecast(compared: Comparison) -> Iterator[Block]:

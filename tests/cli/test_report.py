@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -87,10 +89,31 @@ def test_since_says_what_changed_and_which_cause_costs_how_much(run, scenario, p
         (("--option", "rent only"), "is not NAME=PLAN.json"),
         (("--option", "rent only=missing.json"), "missing.json"),
         (("--since", "scenario.yaml"), "is not JSON"),
+        (("--pdf",), "pip install 'gpu-fit-planner[pdf]'"),
     ],
 )
-def test_what_does_not_go_together_is_refused_and_nothing_written(run, plan_json, given, told):
+def test_what_does_not_go_together_is_refused_and_nothing_written(
+    run, plan_json, given, told, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "weasyprint", None)
     result = run("report", plan_json, "--out", "report", *given)
     assert result.exit_code == ExitCode.INPUT
     assert told in result.stderr
     assert not (plan_json.parent.parent / "report").exists()
+
+
+def test_both_documents_are_printed_where_weasyprint_is_there(run, plan_json, monkeypatch):
+    class Printer:
+        def __init__(self, string, url_fetcher):
+            assert "<h1>" in string
+            with pytest.raises(ValueError, match="outside"):
+                url_fetcher("https://outside")
+
+        def write_pdf(self):
+            return b"%PDF-1.7"
+
+    monkeypatch.setitem(sys.modules, "weasyprint", SimpleNamespace(HTML=Printer))
+    assert run("report", plan_json, "--out", "report", "--pdf").exit_code == 0
+    folder = plan_json.parent.parent / "report"
+    assert {path.name for path in folder.glob("*.pdf")} == {"justification.pdf", "quarterly.pdf"}
+    assert (folder / "quarterly.pdf").read_bytes() == b"%PDF-1.7"

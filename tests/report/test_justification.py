@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import pytest
 
+from planner.inputs.settled import ChangeNote
 from planner.plan.store import dumps, loads
 from planner.report import markdown
 from planner.report.document import Blank, Fields, Figure, Fold, Heading, Table
@@ -245,3 +246,19 @@ def test_demand_that_starts_ends_and_grows_is_told_apart(plan):
     assert "| batch-inference | ends | 1 | 0 | -1 |" in drawn
     assert "| claims-tune | starts | 0 | 1 | 1 |" in drawn
     assert "Jobs that ask for as much in every quarter: 1." in drawn
+
+
+def test_runs_of_some_weeks_and_changes_of_the_scenario_are_shown(plan, make):
+    first, *others = plan.placements
+    use, *rest = first
+    run = use.occupants[0].model_copy(update={"weeks": (2, 6)})
+    weekly = use.model_copy(update={"occupants": (run, *use.occupants[1:])})
+    change = ChangeNote(path="finance.pue", before="1.3", after="1.4", by="--set")
+    drawn = markdown.draw(
+        make(
+            plan.model_copy(update={"placements": ((weekly, *rest), *others), "changes": (change,)})
+        )
+    )
+    assert "### Schedule of runs" in drawn
+    assert "·#####·······" in drawn
+    assert "| finance.pue | 1.3 | 1.4 | --set |" in drawn

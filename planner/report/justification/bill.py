@@ -17,7 +17,7 @@ from planner.report.document import (
 from planner.report.format import copies_of, count_of, listed, quarter_runs
 from planner.report.justification.desk import Desk, figure
 from planner.report.justification.facility import node_takes
-from planner.report.justification.map import map_blocks
+from planner.report.justification.map import placement_blocks
 from planner.report.parts import taken
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def trace_section(desk: Desk) -> tuple[Block, ...]:
             rows,
             caption="From requirement to bill",
         ),
-        *map_blocks(desk),
+        *placement_blocks(desk),
     )
 
 

@@ -1,12 +1,24 @@
-"""The node map of a document: who holds each GPU, with a number for each job."""
+"""Who holds each GPU and when: the node map, the weeks of runs, parts of GPUs, and what moves."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.report.document import Block, Column, Link, NodeMap, Paragraph, Table
+from planner.report.document import (
+    Block,
+    Column,
+    Heading,
+    Link,
+    NodeMap,
+    Paragraph,
+    Table,
+    beneath,
+)
 from planner.report.format import count_of
+from planner.report.moves import moves_section
 from planner.report.nodenames import range_of_ids
+from planner.report.schedule import schedule_section
+from planner.report.shared import shared_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,15 +26,30 @@ if TYPE_CHECKING:
     from planner.plan.plan import Plan
     from planner.report.justification.desk import Desk
 
-__all__ = ["map_blocks"]
+__all__ = ["placement_blocks"]
 
 _ROWS = 120
+_LINES = 400
 _Held = tuple[tuple[str, ...], ...]
 """Jobs on each GPU of a node; several where they share it in time or in parts."""
 _Row = tuple[_Held | None, ...]
 
 
-def map_blocks(desk: Desk) -> Iterator[Block]:
+def placement_blocks(desk: Desk) -> Iterator[Block]:
+    """The map, then what it cannot show."""
+    yield from _map(desk)
+    parts = (
+        ("Schedule of runs", schedule_section(desk.plan, _LINES)),
+        ("Shared GPUs", shared_section(desk.plan, _LINES)),
+        ("Moves", moves_section(desk.plan, _LINES)),
+    )
+    for title, blocks in parts:
+        if blocks:
+            yield Heading(title, 3)
+            yield from beneath(blocks)
+
+
+def _map(desk: Desk) -> Iterator[Block]:
     """Nodes that look alike in one row; then which number is which job."""
     plan = desk.plan
     alike = _rows(plan, desk.columns)

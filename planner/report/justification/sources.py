@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.report.changes import changes_section
 from planner.report.document import (
     Blank,
     Block,
@@ -55,7 +56,11 @@ def provenance_section(desk: Desk) -> tuple[Block, ...]:
         ("Solver", made_by.solver),
         ("Format of plan.json", plan.format),
         ("Planned as of", desk.day(plan.as_of, "as_of", "how-proof")),
-        ("To replay", f"planner plan {scenario} --gap {proof.asked_gap} --out DIR"),
+        (
+            "To replay",
+            f"planner plan {scenario} --gap {proof.asked_gap} --out DIR"
+            f"{', with the changes below' if plan.changes else ''}",
+        ),
     )
     return (
         Paragraph(words, tone="strong"),
@@ -76,6 +81,16 @@ def provenance_section(desk: Desk) -> tuple[Block, ...]:
             "Change control: whoever changes an input plans again; this document then has another "
             "hash of the scenario above, and is approved anew."
         ),
+        *_changes(desk),
+    )
+
+
+def _changes(desk: Desk) -> tuple[Block, ...]:
+    told = changes_section(desk.plan.changes)
+    return (
+        (Heading("What was changed in the scenario before it was planned", 3), *told)
+        if told
+        else ()
     )
 
 
