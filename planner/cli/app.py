@@ -19,6 +19,7 @@ COMMANDS = {
     "size": "planner.cli.size",
     "explain": "planner.cli.plan",
     "compare": "planner.cli.compare",
+    "sweep": "planner.cli.sweep",
     "report": "planner.cli.report",
     "check": "planner.cli.check",
     "rules": "planner.cli.knowledge",

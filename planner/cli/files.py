@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["plan_text", "require_folder", "require_none_overwritten", "write_files"]
+__all__ = ["make_folder", "plan_text", "require_folder", "require_none_overwritten", "write_files"]
 
 
 def plan_text(path: Path) -> str:
@@ -34,6 +34,14 @@ def require_folder(out: Path) -> None:
         raise InputError(Finding("is a file, `--out` takes a folder", file=str(out)))
 
 
+def make_folder(out: Path) -> None:
+    """Make a folder where there is none; raises InputError."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(Finding(f"cannot be made: {error.strerror}", file=str(out))) from None
+
+
 def require_none_overwritten(out: Path, names: Iterable[str], read: Iterable[Path]) -> None:
     """Raise InputError where a file to be written is one that was read."""
     inputs = {path.resolve() for path in read}
@@ -52,10 +60,7 @@ def write_files(out: Path, texts: Mapping[str, str | bytes]) -> None:
     """Write files by name into a folder, which is made if needed, and say so on standard error."""
     from planner.plan.store import write_atomically  # noqa: PLC0415 - only where files are asked for
 
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(Finding(f"cannot be made: {error.strerror}", file=str(out))) from None
+    make_folder(out)
     for name, text in texts.items():
         write_atomically(out / name, text)
     click.echo(f"wrote {listed([str(out / name) for name in texts])}", err=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from planner.inputs.changes import Applied
     from planner.inputs.document import Entry, Path
 
-__all__ = ["Composed", "Layers", "read_layers"]
+__all__ = ["Composed", "Layers", "base_path", "read_layers"]
 
 _TITLES = ("format", "name", "description")
 """Keys that each file states for itself."""
@@ -164,7 +164,7 @@ def read_layers(path: FilePath) -> Layers:
     read = [path.resolve()]
     while (name := layers[0].variations.extends) is not None:
         document = layers[0].document
-        base = _base_path(document, name, may_rise=len(layers) == 1)
+        base = base_path(document, name, may_rise=len(layers) == 1)
         if base.resolve() in read:
             raise InputError(document.finding(("extends",), f"{name!r} leads back to this file"))
         read.append(base.resolve())
@@ -180,10 +180,12 @@ def _layer(document: Document) -> _Layer:
     return _Layer(document, validate(replace(document, data=data), Variations))
 
 
-def _base_path(document: Document, name: str, *, may_rise: bool) -> FilePath:
-    """Where a base lies; raises InputError where a scenario may not reach.
+def base_path(
+    document: Document, name: str, *, key: str = "extends", may_rise: bool = True
+) -> FilePath:
+    """Where a base lies that a file names under a key; raises InputError where it may not reach.
 
-    A base lies in the folder of the file that extends it or below, and for the file that was named
+    A base lies in the folder of the file that names it or below, and for the file that was named
     by the user also in the folder above, but in no other folder there.
     """
     assert document.path is not None
@@ -200,7 +202,7 @@ def _base_path(document: Document, name: str, *, may_rise: bool) -> FilePath:
         hint = "a base lies in the same folder, below it, or directly in the folder above"
         if rises and not may_rise:
             hint = "only the file that you name may extend one in the folder above it"
-    raise InputError(document.finding(("extends",), message, hint))
+    raise InputError(document.finding((key,), message, hint))
 
 
 def _twice_named(layers: Layers) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from planner.plan.saving import partition_saving
 from planner.plan.spares import spare_prices
 from planner.plan.triage import Unfit, give_way, roots
 from planner.plan.verify import verify
-from planner.sizing import Sizer
+from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,19 +38,24 @@ def make_plan(
     time_limit_s: float = 60.0,
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
+    sizers: Sizers | None = None,
+    price_choices: bool = True,
 ) -> Plan:
     """Make a checked plan of least net present cost.
 
     `asked_gap` is the relative gap that counts as proved; with `crosscheck` other solvers are asked
-    for the bound again. Raises InfeasibleError where no plan exists, LimitError where the time ends
-    before one is found, CheckError where the independent check disagrees, DisagreementError where
-    another solver does.
+    for the bound again. Whoever plans many variants hands over `sizers` to share, and saves time
+    without `price_choices`: what spare nodes cost and parts of GPUs save.
+
+    Raises InfeasibleError where no plan exists, LimitError where the time ends before one is found,
+    CheckError where the independent check disagrees, DisagreementError where another solver does.
     """
     say = progress or (lambda _: None)
     say("sizing jobs")
-    jobs = _sized(inputs, inputs.gpu_types_in_play)
+    sizers = sizers or Sizers()
+    jobs = _sized(inputs, inputs.gpu_types_in_play, sizers)
     asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
-    packed = _packed(inputs, jobs, asked, crosscheck=crosscheck)
+    packed = _packed(inputs, jobs, asked, sizers, crosscheck=crosscheck)
     translation, solution = packed.translation, packed.solution
     say("placing units on nodes")
     plan = assemble(
@@ -64,14 +69,15 @@ def make_plan(
     )
     say("checking the plan")
     checks = verify(inputs, plan)
+    proof = plan.proof.model_copy(update={"checks": checks})
+    plan = plan.model_copy(update={"proof": proof})
+    if not price_choices:
+        return plan
     say("pricing spare nodes")
     prices = spare_prices(inputs, translation, solution, asked_gap=asked_gap)
     say("pricing whole GPUs instead of parts")
     saving = partition_saving(inputs, packed.jobs, translation, solution, asked_gap=asked_gap)
-    proof = plan.proof.model_copy(update={"checks": checks})
-    return plan.model_copy(
-        update={"proof": proof, "spare_prices": prices, "partition_saving": saving}
-    )
+    return plan.model_copy(update={"spare_prices": prices, "partition_saving": saving})
 
 
 class _Asked(TypedDict):
@@ -93,11 +99,16 @@ class _Packed:
 
 
 def _packed(
-    inputs: Inputs, jobs: tuple[SizedJob, ...], asked: _Asked, *, crosscheck: bool
+    inputs: Inputs,
+    jobs: tuple[SizedJob, ...],
+    asked: _Asked,
+    sizers: Sizers,
+    *,
+    crosscheck: bool,
 ) -> _Packed:
     """All jobs; where they do not fit and may give way, those that are kept."""
     translation = translate(inputs, jobs)
-    unfit = _unfit(inputs, jobs, translation)
+    unfit = _unfit(inputs, jobs, translation, sizers)
     if inputs.scenario.policies.shortage == "refuse":
         return _Packed(jobs, translation, solve(translation, crosscheck=crosscheck, **asked))
     if unfit is None:
@@ -109,12 +120,14 @@ def _packed(
     return _Packed(kept, translation, solution, shortage)
 
 
-def _unfit(inputs: Inputs, jobs: tuple[SizedJob, ...], translation: Translation) -> Unfit | None:
+def _unfit(
+    inputs: Inputs, jobs: tuple[SizedJob, ...], translation: Translation, sizers: Sizers
+) -> Unfit | None:
     """Jobs that no node in play can run; raises InfeasibleError unless all of them may give way."""
     stuck = {job.name for job in stuck_jobs(jobs, translation)}
     if not stuck:
         return None
-    found = tuple(job for job in _sized(inputs, None) if job.name in stuck)
+    found = tuple(job for job in _sized(inputs, None, sizers) if job.name in stuck)
     scenario = inputs.scenario
     try:
         require_eligible(found, translation)
@@ -128,8 +141,7 @@ def _unfit(inputs: Inputs, jobs: tuple[SizedJob, ...], translation: Translation)
     return None
 
 
-def _sized(inputs: Inputs, gpu_types: tuple[str, ...] | None) -> tuple[SizedJob, ...]:
-    sizer = Sizer(
-        inputs.catalog, inputs.rules, inputs.settings, inputs.scenario.policies, gpu_types
-    )
-    return sizer.portfolio(inputs.scenario)
+def _sized(
+    inputs: Inputs, gpu_types: tuple[str, ...] | None, sizers: Sizers
+) -> tuple[SizedJob, ...]:
+    return sizers.sizer(inputs, gpu_types).portfolio(inputs.scenario)

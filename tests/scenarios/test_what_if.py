@@ -1,8 +1,12 @@
 """The shipped what-if files: each is small, planned with proof, and changes what it says."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+
+from planner.whatif.desk import Desk, Station, Variant
+from planner.whatif.grid import read_grid
 
 SHIPPED = Path(__file__).parents[2] / "scenarios" / "what-if"
 NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
@@ -85,3 +89,12 @@ def test_partitions_are_used_where_they_are_allowed(planned):
         if item.part
     }
     assert profiles
+
+
+def test_the_shipped_sweep_asks_for_what_its_comment_says():
+    grid = read_grid(SHIPPED.parent / "sweeps" / "prices.yaml")
+    desk = Desk(Station(grid.scenario, (), (), 1e-4, 60.0))
+    assert len(grid.variants(desk)) == 11
+    listed = {one.name: one.unit_price_usd for one in desk.inputs(Variant()).offers}["buy-h200"]
+    prices = {text.partition("=")[2] for one, _ in grid.rows[:9] for text in one.settings[:1]}
+    assert prices == {f"{listed * share:.0f}" for share in map(Decimal, ("0.85", "1", "1.15"))}

@@ -1,0 +1,147 @@
+"""Plans of many variants in a table: what each one buys and costs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from planner.report.document import Column, Document, Heading, Paragraph, Table
+from planner.report.format import count_of, dollars, figure, money_short, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from planner.whatif.figures import Acquired, Figures
+    from planner.whatif.sweep import Row
+
+__all__ = ["acquired_short", "acquired_text", "sweep_csv", "sweep_document"]
+
+_NONE = "–"
+
+
+def acquired_text(acquired: Iterable[Acquired]) -> str:
+    """`buy-h200 3 in 2027Q2; rent-l40s 2 in 2027Q1, 1 in 2027Q2`, or `nothing`."""
+    by_offer: dict[str, list[str]] = defaultdict(list)
+    for one in acquired:
+        by_offer[one.offer].append(f"{one.count} in {one.quarter}")
+    parts = (f"{offer} {', '.join(counts)}" for offer, counts in sorted(by_offer.items()))
+    return "; ".join(parts) or "nothing"
+
+
+def acquired_short(acquired: Iterable[Acquired]) -> str:
+    """`3 buy-h200, 3 rent-l40s`: nodes that enter service over all quarters, or `nothing`."""
+    nodes: Counter[str] = Counter()
+    for one in acquired:
+        nodes[one.offer] += one.count
+    return ", ".join(f"{count} {offer}" for offer, count in sorted(nodes.items())) or "nothing"
+
+
+def sweep_document(title: str, rows: Sequence[Row]) -> Document:
+    """All rows of a sweep, with the cheapest and the dearest named."""
+    return (
+        Heading(f"Sweep of {title}", 1),
+        Paragraph(_summary(rows), tone="strong"),
+        Paragraph(
+            "Cost is net present cost in USD. Acquired: nodes that enter service, over all "
+            "quarters. Nodes: in service where most are, owned ones included. Idle: GPU-hours in "
+            "service that no job holds.",
+            tone="faint",
+        ),
+        Table(_COLUMNS, tuple(_cells(row.label, row.figures) for row in rows)),
+    )
+
+
+_COLUMNS = (
+    Column("Variant", wraps=True),
+    Column("Cost", "right"),
+    Column("Acquired", wraps=True),
+    Column("Nodes", "right"),
+    Column("Idle", "right"),
+    Column("kW", "right"),
+    Column("Status", wraps=True),
+)
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    costs = [row.figures.cost_cents for row in rows if row.figures.cost_cents is not None]
+    proved = sum(row.figures.result == "proved" for row in rows)
+    without = len(rows) - len(costs)
+    parts = [f"{count_of(len(rows), 'variant')}, {proved} of them proved"]
+    if costs:
+        parts.append(f"from {money_short(min(costs))} to {money_short(max(costs))}")
+    if without:
+        parts.append(f"{without} without a plan")
+    return "; ".join(parts) + "."
+
+
+def _cells(label: str, figures: Figures) -> tuple[str, ...]:
+    if figures.cost_cents is None:
+        said = f"{figures.result}: {figures.reason}"
+        return (label, _NONE, _NONE, _NONE, _NONE, _NONE, said)
+    short = f"; short: {', '.join(figures.short)}" if figures.short else ""
+    return (
+        label,
+        dollars(figures.cost_cents),
+        acquired_short(figures.acquired),
+        _figure(figures.nodes),
+        _NONE if figures.gpus_idle is None else percent(figures.gpus_idle),
+        _NONE if figures.power_w is None else figure(figures.power_w / 1000),
+        f"{figures.result}{short}",
+    )
+
+
+def _figure(value: int | None) -> str:
+    return _NONE if value is None else f"{value:,}"
+
+
+def sweep_csv(rows: Sequence[Row]) -> str:
+    """All rows for a spreadsheet: a column for each value that is set, and for each offer."""
+    paths = list(dict.fromkeys(_path(text) for row in rows for text in row.settings))
+    offers = sorted({one.offer for row in rows for one in row.figures.acquired})
+    names = ["cost_usd", "bound_usd", "capex_usd", "nodes", "node_types", "gpus_idle", "power_w"]
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    acquired = [f"acquired {offer}" for offer in offers]
+    table.writerow(
+        _safe(["apply", *paths, "result", *names, "moves", *acquired, "short", "reason"])
+    )
+    for row in rows:
+        figures = row.figures
+        stated = {_path(one): one.partition("=")[2] for one in row.settings}
+        amounts = (figures.cost_cents, figures.bound_cents, figures.capex_cents)
+        bought = {
+            offer: sum(one.count for one in figures.acquired if one.offer == offer)
+            for offer in offers
+        }
+        table.writerow(
+            _safe(
+                [
+                    " ".join(row.apply),
+                    *(stated.get(path, "") for path in paths),
+                    figures.result,
+                    *(_usd(cents) for cents in amounts),
+                    *(figures.nodes, figures.node_types, figures.gpus_idle, figures.power_w),
+                    figures.moves,
+                    *(bought[offer] if figures.cost_cents is not None else "" for offer in offers),
+                    " ".join(figures.short),
+                    figures.reason,
+                ]
+            )
+        )
+    return text.getvalue()
+
+
+def _path(setting: str) -> str:
+    return setting.partition("=")[0]
+
+
+def _usd(cents: int | None) -> str:
+    return "" if cents is None else f"{cents // 100}.{cents % 100:02}"
+
+
+def _safe(cells: Sequence[object]) -> list[str]:
+    """Cells as text of which a spreadsheet makes no formula."""
+    texts = ("" if cell is None else str(cell) for cell in cells)
+    return [f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text for text in texts]

@@ -1,0 +1,109 @@
+"""What a plan comes to in one row of a table: what is acquired, and the figures people look at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Literal
+
+from planner.errors import CheckError, InfeasibleError, LimitError
+from planner.inputs.base import Frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planner.plan.plan import Plan
+
+__all__ = ["NO_PLAN", "Acquired", "Figures", "figures_of", "tried"]
+
+Result = Literal["proved", "not proved", "infeasible", "no plan in time", "failed its check"]
+
+NO_PLAN: tuple[Result, ...] = ("infeasible", "no plan in time", "failed its check")
+"""Results without a figure; the reason is given instead."""
+
+
+class Acquired(Frozen):
+    """Nodes of one offer that enter service in one quarter."""
+
+    quarter: str
+    kind: Literal["buy", "rent", "reserve"]
+    offer: str
+    node_type: str
+    site: str
+    count: int
+
+
+class Figures(Frozen):
+    """One plan in short, or why there is none."""
+
+    result: Result
+    reason: str = ""
+    """In the user's words, where there is no plan."""
+    cost_cents: int | None = None
+    """Net present cost; None here and below where there is no plan."""
+    bound_cents: int | None = None
+    """No plan costs less."""
+    capex_cents: int | None = None
+    """Purchases within the horizon, not discounted."""
+    acquired: tuple[Acquired, ...] = ()
+    """By quarter of entry, then by offer."""
+    nodes: int | None = None
+    """In service in the quarter in which most are, owned ones included."""
+    node_types: int | None = None
+    """Different ones among the nodes in service."""
+    gpus_idle: float | None = None
+    """Share of the GPU-hours in service that no job holds."""
+    power_w: int | None = None
+    """By nameplates, in the quarter with the most; None where the catalog lacks one of them."""
+    moves: int | None = None
+    """Units that change node when a quarter begins."""
+    short: tuple[str, ...] = ()
+    """Jobs that are dropped or delayed."""
+
+
+def tried(planner: Callable[[], Plan]) -> Figures:
+    """Plan, and say in place of a plan why there is none; raises InputError alone."""
+    try:
+        return figures_of(planner())
+    except InfeasibleError as error:
+        return Figures(result="infeasible", reason=error.cause)
+    except LimitError as error:
+        return Figures(result="no plan in time", reason=str(error))
+    except CheckError as error:
+        return Figures(result="failed its check", reason=error.violations[0])
+
+
+def figures_of(plan: Plan) -> Figures:
+    """The figures of a plan."""
+    in_service: Counter[str] = Counter()
+    power: Counter[str] = Counter()
+    watts = {facts.node_type: facts.power_w for facts in plan.node_types}
+    for node in plan.nodes:
+        for quarter in node.in_service:
+            in_service[quarter] += 1
+            power[quarter] += watts.get(node.node_type) or 0
+    known = all(watts.get(node.node_type) is not None for node in plan.nodes)
+    hours = sum(sum(pool.gpu_hours) for pool in plan.pools)
+    held = sum(sum(pool.gpu_hours_used) for pool in plan.pools)
+    return Figures(
+        result=plan.proof.status,
+        cost_cents=plan.proof.cost_cents,
+        bound_cents=plan.proof.bound_cents,
+        capex_cents=sum(line.total_cents for line in plan.acquisitions if line.kind == "buy"),
+        acquired=tuple(
+            Acquired(
+                quarter=line.quarter,
+                kind=line.kind,
+                offer=line.offer,
+                node_type=line.node_type,
+                site=line.site,
+                count=line.count,
+            )
+            for line in sorted(plan.acquisitions, key=lambda line: (line.quarter, line.offer))
+        ),
+        nodes=max(in_service.values(), default=0),
+        node_types=len({node.node_type for node in plan.nodes}),
+        gpus_idle=round(1 - held / hours, 6) if hours else 0.0,
+        power_w=max(power.values(), default=0) if known else None,
+        moves=sum(plan.moves),
+        short=tuple(job.name for job in plan.shortage.jobs) if plan.shortage else (),
+    )

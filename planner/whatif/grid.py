@@ -1,0 +1,163 @@
+"""The file of a sweep: which variants of a scenario are planned, each a row of its table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from planner.errors import Finding, InputError
+from planner.inputs.base import Frozen, Name
+from planner.inputs.diagnostics import validate
+from planner.inputs.layers import base_path
+from planner.inputs.reader import read_document
+from planner.inputs.setting import OPTION
+from planner.inputs.spelling import Format
+from planner.inputs.variations import VariationName
+from planner.inputs.words import did_you_mean
+from planner.inputs.written import flow
+from planner.whatif.desk import Variant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path as FilePath
+
+    from planner.inputs.document import Document, Path
+    from planner.whatif.desk import Desk
+
+__all__ = ["Grid", "read_grid"]
+
+_MOST_ROWS = 100_000
+
+Changes = dict[str, Any]
+Several = Annotated[tuple[Any, ...], Field(min_length=1)]
+
+
+class Combinations(Frozen):
+    """Axes of which every combination is a row."""
+
+    apply: Annotated[tuple[tuple[VariationName, ...], ...], Field(min_length=1)] = ((),)
+    """Lists of overrides and scenarios; `[]` is the scenario as it is."""
+    set: Annotated[dict[str, Several], Field(default_factory=dict)]
+    """Dotted paths, each with the values that it takes."""
+
+
+class Single(Frozen):
+    """One row."""
+
+    apply: tuple[VariationName, ...] = ()
+    """Overrides and scenarios, in order."""
+    set: Annotated[Changes, Field(default_factory=dict)]
+    """Dotted paths with their values."""
+
+
+class SweepFile(Frozen):
+    """A sweep: combinations first, then rows of their own."""
+
+    format: Format
+    """Version of this file format."""
+    scenario: Name
+    """The scenario file, relative to this one."""
+    grid: Combinations | None = None
+    """Every combination of these values."""
+    rows: tuple[Single, ...] = ()
+    """Further rows, one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A sweep file, read."""
+
+    document: Document
+    scenario: FilePath
+    rows: tuple[tuple[Variant, Mapping[str, Path]], ...]
+    """Each with the place in the file of each of its settings."""
+
+    def variants(self, desk: Desk) -> dict[str, Variant]:
+        """The rows by their keys; of rows that ask the same, the first.
+
+        Raises InputError, each mistake with its place in the file of the sweep, or where that is
+        the cause, in the files of the scenario.
+        """
+        findings = list(self._unknown(desk))
+        found: dict[str, Variant] = {}
+        if not findings:
+            for variant, places in self.rows:
+                try:
+                    found.setdefault(desk.key(variant), variant)
+                except InputError as error:
+                    findings += (self._placed(one, places) for one in error.findings)
+        if findings:
+            raise InputError(*dict.fromkeys(findings))
+        return found
+
+    def _unknown(self, desk: Desk) -> Iterator[Finding]:
+        known = desk.question.layers.names
+        for path, name in _names(self.document.data):
+            if name not in known:
+                hint = did_you_mean(name, known) or (
+                    f"there are {', '.join(known)}" if known else "it has no `overrides:`"
+                )
+                message = f"{self.scenario} has no scenario or override {name!r}"
+                yield self.document.finding(path, message, hint)
+
+    def _placed(self, finding: Finding, places: Mapping[str, Path]) -> Finding:
+        """A mistake in a setting, where the sweep states it."""
+        place = places.get(finding.source_line or "")
+        if finding.file != OPTION or place is None:
+            return finding
+        return self.document.finding(place, finding.message, finding.hint)
+
+
+def read_grid(path: FilePath) -> Grid:
+    """Read the file of a sweep; raises InputError with all its mistakes."""
+    document = read_document(path)
+    sweep = validate(document, SweepFile)
+    if sweep.grid is None and not sweep.rows:
+        raise InputError(document.finding((), "asks for no row", "write `grid:` or `rows:`"))
+    scenario = base_path(document, sweep.scenario, key="scenario")
+    if sweep.grid is not None:
+        axes = (len(sweep.grid.apply), *map(len, sweep.grid.set.values()))
+        asked = 1
+        for values in axes:
+            asked *= values
+        if asked > _MOST_ROWS:
+            message = f"has {asked:,} combinations, at most {_MOST_ROWS:,} are planned"
+            raise InputError(document.finding(("grid",), message, "leave out values or axes"))
+    return Grid(document, scenario, (*_combined(sweep.grid), *_single(sweep.rows)))
+
+
+def _combined(grid: Combinations | None) -> Iterator[tuple[Variant, dict[str, Path]]]:
+    if grid is None:
+        return
+    axes = [
+        [
+            (f"{path}={flow(value)}", ("grid", "set", path, place))
+            for place, value in enumerate(values)
+        ]
+        for path, values in grid.set.items()
+    ]
+    for apply in grid.apply:
+        for settings in product(*axes):
+            yield Variant(apply, tuple(text for text, _ in settings)), dict(settings)
+
+
+def _single(rows: Iterable[Single]) -> Iterator[tuple[Variant, dict[str, Path]]]:
+    for number, row in enumerate(rows):
+        places: dict[str, Path] = {
+            f"{path}={flow(value)}": ("rows", number, "set", path)
+            for path, value in row.set.items()
+        }
+        yield Variant(row.apply, tuple(places)), places
+
+
+def _names(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Names of overrides and scenarios with their places."""
+    for number, names in enumerate(data.get("grid", {}).get("apply", ())):
+        for place, name in enumerate(names):
+            yield ("grid", "apply", number, place), name
+    for number, row in enumerate(data.get("rows", ())):
+        for place, name in enumerate(row.get("apply", ())):
+            yield ("rows", number, "apply", place), name

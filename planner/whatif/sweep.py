@@ -1,0 +1,122 @@
+"""Many variants of a scenario, each a row, in a file that a stopped sweep carries on from.
+
+Results are appended as they come, a line each, and rewritten in the order of the rows at the end:
+the same bytes however the sweep was run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from planner.inputs.base import Frozen
+from planner.plan.store import write_atomically
+from planner.whatif.desk import Variant, plan_all
+from planner.whatif.figures import Figures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from planner.whatif.desk import Desk
+
+__all__ = ["Row", "Shard", "results_name", "sweep"]
+
+RESULTS = "results.jsonl"
+
+
+class Row(Frozen):
+    """One line of the results: what was asked, and what it comes to."""
+
+    key: str
+    """Of everything that the figures depend on."""
+    apply: tuple[str, ...]
+    settings: tuple[str, ...]
+    figures: Figures
+
+    @property
+    def label(self) -> str:
+        """As a person would say it on the command line."""
+        return Variant(self.apply, self.settings).label
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One of several parts of a sweep: every n-th row."""
+
+    number: int
+    """From 1."""
+    of: int
+
+    def part(self, variants: Mapping[str, Variant]) -> dict[str, Variant]:
+        """The variants of this part."""
+        every = list(variants.items())
+        return dict(every[self.number - 1 :: self.of])
+
+
+def results_name(shard: Shard | None) -> str:
+    """Name of the file of results; a shard has one of its own."""
+    return f"results-{shard.number}-of-{shard.of}.jsonl" if shard else RESULTS
+
+
+def sweep(
+    desk: Desk,
+    variants: Mapping[str, Variant],
+    out: Path,
+    *,
+    jobs: int = 1,
+    shard: Shard | None = None,
+    progress: Callable[[int, int, int], None],
+) -> tuple[Row, ...]:
+    """Plan the variants that no file of results in the folder has yet; all their rows, in order.
+
+    `progress` is told how many rows are done, how many of these were found, and how many there
+    are. Raises what planning a whole sweep can: LimitError, InputError where a file cannot be
+    written.
+    """
+    asked = shard.part(variants) if shard else dict(variants)
+    found = {key: row for key, row in _read(out).items() if key in asked}
+    file = out / results_name(shard)
+    write_atomically(file, _lines(asked, found))
+    kept = len(found)
+    progress(kept, kept, len(asked))
+    with file.open("a", encoding="utf-8", newline="\n") as results:
+
+        def done(key: str, figures: Figures) -> None:
+            found[key] = _row(key, asked[key], figures)
+            results.write(_line(found[key]))
+            results.flush()
+            progress(len(found), kept, len(asked))
+
+        plan_all(desk, {k: v for k, v in asked.items() if k not in found}, jobs, done)
+    write_atomically(file, _lines(asked, found))
+    return tuple(_row(key, asked[key], found[key].figures) for key in asked)
+
+
+def _row(key: str, variant: Variant, figures: Figures) -> Row:
+    return Row(key=key, apply=variant.apply, settings=variant.settings, figures=figures)
+
+
+def _line(row: Row) -> str:
+    return row.model_dump_json() + "\n"
+
+
+def _lines(asked: Mapping[str, Variant], found: Mapping[str, Row]) -> str:
+    """Rows that are done, in order, with the words in which they are asked for now."""
+    rows = (_row(key, asked[key], found[key].figures) for key in asked if key in found)
+    return "".join(map(_line, rows))
+
+
+def _read(out: Path) -> dict[str, Row]:
+    """Rows of all files of results in a folder; a line that was cut off is no row."""
+    rows: dict[str, Row] = {}
+    for file in sorted(out.glob("results*.jsonl")):
+        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                row = Row.model_validate_json(line)
+            except ValidationError:
+                continue
+            rows[row.key] = row
+    return rows

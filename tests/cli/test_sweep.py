@@ -1,0 +1,83 @@
+"""`planner sweep`, whole."""
+
+from pathlib import Path
+
+import pytest
+
+from planner.cli.sweep import time_left, usable_cores
+
+GRID = """\
+format: 1
+scenario: scenario.yaml
+grid:
+  set:
+    finance.pue: [1.2, 1.5]
+rows:
+  - set: {offers.h200.maximum: 0, offers.l40s.maximum: 0}
+"""
+
+
+@pytest.fixture
+def grid(scenario):
+    Path("grid.yaml").write_text(GRID, encoding="utf-8")
+    return "grid.yaml"
+
+
+def test_a_sweep_writes_its_table_and_prints_it(grid, run):
+    result = run("sweep", grid, "--out", "out", "--jobs", "1")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Sweep of scenario.yaml\n3 variants, 2 of them proved; from $")
+    assert "1 without a plan" in result.stdout
+    assert "infeasible: " in result.stdout
+    names = sorted(file.name for file in Path("out").iterdir())
+    assert names == ["results.jsonl", "sweep.csv", "sweep.md"]
+    csv = Path("out/sweep.csv").read_text(encoding="utf-8").splitlines()
+    assert len(csv) == 4
+    assert csv[1].split(",")[1:3] == ["1.2", ""]
+    again = run("sweep", grid, "--out", "out", "--jobs", "1")
+    assert again.stdout == result.stdout
+
+
+def test_a_shard_writes_its_part_and_no_table(grid, run):
+    result = run("sweep", grid, "--out", "out", "--jobs", "1", "--shard", "2/3")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == ""
+    assert "wrote 1 row of 3 to out/results-2-of-3.jsonl" in result.stderr
+    assert [file.name for file in Path("out").iterdir()] == ["results-2-of-3.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("grid.yaml",), "Missing option '--out'"),
+        (("grid.yaml", "--out", "scenario.yaml"), "is a file, `--out` takes a folder"),
+        (("gird.yaml", "--out", "out"), "gird.yaml: no such file"),
+        (("scenario.yaml", "--out", "out"), "scenario.yaml:2:1: name: unknown key"),
+        (("grid.yaml", "--out", "out", "--shard", "3/2"), "'3/2' is not a part"),
+        (("grid.yaml", "--out", "out", "--shard", "0/2"), "'0/2' is not a part"),
+        (("grid.yaml", "--out", "out", "--jobs", "0"), "'--jobs'"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused(grid, run, options, message):
+    result = run("sweep", *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not Path("out").exists()
+
+
+def test_the_time_left_is_that_of_the_rows_that_were_planned_here(monkeypatch):
+    now = iter((100.0, 110.0, 400.0))
+    monkeypatch.setattr("time.monotonic", lambda: next(now))
+    said: list[str] = []
+    told = time_left(said.append)
+    told(4, 4, 10)
+    told(5, 4, 10)
+    told(6, 4, 50)
+    told(50, 4, 50)
+    assert said == [
+        "planning, 4 of 10 done",
+        "planning, 5 of 10 done, about 50 s left",
+        "planning, 6 of 50 done, about 1.8 h left",
+        "planning, 50 of 50 done",
+    ]
+    assert usable_cores() >= 1

@@ -1,0 +1,184 @@
+"""Many variants of a scenario: which rows there are, and that it does not matter who plans them."""
+
+import os
+import signal
+from multiprocessing import active_children
+
+import pytest
+
+from planner.errors import InputError
+from planner.inputs.load import Question
+from planner.report.variants import sweep_csv
+from planner.sizing.sizers import Sizers
+from planner.whatif.desk import Desk, Station, Variant, plan_all
+from planner.whatif.figures import Figures, figures_of
+from planner.whatif.grid import read_grid
+from planner.whatif.sweep import Row, Shard, sweep
+
+GRID = """\
+format: 1
+scenario: small.yaml
+grid:
+  apply: [[], [dear]]
+  set:
+    offers.l40s.maximum: [0, 3]
+rows:
+  - {apply: [crowd]}
+  - {set: {offers.l40s.maximum: 3}}
+"""
+
+
+@pytest.fixture
+def read(path, tmp_path):
+    """`read(text)`: the grid in such a file, beside the small scenario."""
+
+    def read(text=GRID):
+        (tmp_path / "small.yaml").write_bytes(path.read_bytes())
+        (tmp_path / "grid.yaml").write_text(text, encoding="utf-8")
+        return read_grid(tmp_path / "grid.yaml")
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def desk(path):
+    return Desk(Station(path, (), (), 1e-4, 60.0))
+
+
+@pytest.fixture
+def swept(desk, read, tmp_path):
+    """`swept("a", jobs=2)`: the rows, and the bytes of the results in that folder."""
+    variants = read().variants(desk)
+
+    def swept(folder, **how):
+        out = tmp_path / folder
+        out.mkdir(exist_ok=True)
+        rows = sweep(desk, variants, out, progress=lambda *_: None, **how)
+        return rows, {file.name: file.read_bytes() for file in out.iterdir()}
+
+    return swept
+
+
+def test_every_combination_is_a_row_and_what_asks_the_same_is_one(desk, read):
+    variants = list(read().variants(desk).values())
+    assert variants == [
+        Variant((), ("offers.l40s.maximum=0",)),
+        Variant((), ("offers.l40s.maximum=3",)),
+        Variant(("dear",), ("offers.l40s.maximum=0",)),
+        Variant(("dear",), ("offers.l40s.maximum=3",)),
+        Variant(("crowd",), ()),
+    ]
+
+
+def test_a_row_holds_the_figures_of_the_plan_or_says_why_there_is_none(swept, planned):
+    rows, _ = swept("rows")
+    assert rows[1].figures == figures_of(planned().plan)
+    assert rows[3].figures == figures_of(planned("dear").plan)
+    assert rows[4].figures.result == "infeasible"
+    assert rows[4].figures.cost_cents is None
+    assert "GPUs" in rows[4].figures.reason
+
+
+def test_the_results_are_the_same_bytes_however_the_sweep_is_run(swept, monkeypatch):
+    _, alone = swept("alone")
+    _, together = swept("together", jobs=2)
+    assert together == alone
+    for number in (2, 1):
+        swept("parts", shard=Shard(number, 2))
+    monkeypatch.setattr(Desk, "plan", None)
+    _, merged = swept("parts")
+    assert merged["results.jsonl"] == alone["results.jsonl"]
+
+
+def test_a_stopped_sweep_carries_on_where_it_was(swept, tmp_path, monkeypatch):
+    _, whole = swept("whole")
+    lines = whole["results.jsonl"].splitlines(keepends=True)
+    (tmp_path / "stopped").mkdir()
+    torn = lines[3] + lines[0] + lines[1][:70]
+    (tmp_path / "stopped" / "results.jsonl").write_bytes(torn)
+    planned = []
+    original = Desk.figures
+    monkeypatch.setattr(
+        Desk, "figures", lambda desk, variant: planned.append(variant) or original(desk, variant)
+    )
+    _, carried = swept("stopped")
+    assert carried == whole
+    assert [one.label for one in planned] == [
+        "offers.l40s.maximum=3",
+        "dear, offers.l40s.maximum=0",
+        "crowd",
+    ]
+
+
+def test_rows_of_other_inputs_are_planned_anew(desk, path):
+    changed = path.with_name("changed.yaml")
+    changed.write_text(path.read_text(encoding="utf-8").replace("200000", "200001"), "utf-8")
+    other = Desk(Station(changed, (), (), 1e-4, 60.0))
+    rougher = Desk(Station(path, (), (), 1e-2, 60.0))
+    assert len({one.key(Variant()) for one in (desk, other, rougher)}) == 3
+
+
+def test_the_plans_of_a_worker_that_is_killed_are_made_again(desk):
+    variants = {desk.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
+    found = {}
+
+    def done(key, figures):
+        if not found:
+            os.kill(active_children()[0].pid, signal.SIGKILL)
+        found[key] = figures
+
+    plan_all(desk, variants, 2, done)
+    assert found == {key: desk.figures(variant) for key, variant in variants.items()}
+
+
+def test_what_is_sized_alike_is_sized_once(path):
+    question, sizers = Question(path), Sizers()
+
+    def sizer(*settings):
+        return sizers.sizer(question.inputs((), settings), ("h100-80gb-sxm",))
+
+    assert sizer() is sizer("offers.l40s.price_usd=1", "jobs.search.count.2027Q1=2")
+    assert sizer() is not sizer("policies.headroom=50%")
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message", "hint"),
+    [
+        ("grid: {set: {offers.l4s.maximum: [1]}}", "3:", "no 'l4s' in `offers`", "l40s"),
+        ("grid: {set: {finance.pue: [1, 9]}}", "3:31", "9 is too large, the most is 5", None),
+        ("grid: {apply: [[], [deer]]}", "3:21", "no scenario or override 'deer'", "dear"),
+        ("rows: [{set: {horizon: 3}}]", "3:", "is a mapping", None),
+        ("rows: [{apply: dear}]", "3:", "list", None),
+        ("row: [{apply: [dear]}]", "3:1", "unknown key", "rows"),
+        ("grid: {set: {finance.pue: 1}}", "3:", "list", None),
+        ("grid: {set: {finance.pue: []}}", "3:", "", None),
+        ("rows: []", "1:1", "asks for no row", "grid:"),
+        (
+            "grid: {apply: [[], [dear], [busy]], set: {finance.pue: [" + "1, " * 40_000 + "]}}",
+            "3:1",
+            "120,000 combinations",
+            None,
+        ),
+    ],
+)
+def test_mistakes_are_told_with_their_place_in_the_grid(read, desk, text, place, message, hint):
+    with pytest.raises(InputError) as refusal:
+        read(f"format: 1\nscenario: small.yaml\n{text}\n").variants(desk)
+    finding = refusal.value.findings[0]
+    assert f"grid.yaml:{place}" in finding.headline()
+    assert message in finding.headline()
+    assert hint is None or hint in str(finding.hint)
+
+
+def test_a_scenario_that_no_sweep_may_reach_is_refused(read):
+    with pytest.raises(InputError, match=r"grid.yaml:2:11: scenario: "):
+        read("format: 1\nscenario: ../../../etc/passwd.yaml\nrows: [{}]\n")
+
+
+def test_a_table_for_a_spreadsheet_holds_no_formula():
+    figures = Figures(result="infeasible", reason="=HYPERLINK(1)")
+    row = Row(key="k", apply=("=1+1",), settings=("jobs.a.team=@x",), figures=figures)
+    header, line = sweep_csv([row]).splitlines()
+    assert header.startswith("apply,jobs.a.team,result,cost_usd")
+    assert line.startswith("'=1+1,'@x,infeasible,,")
+    assert line.endswith(",'=HYPERLINK(1)")
