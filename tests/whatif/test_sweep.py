@@ -98,9 +98,12 @@ def test_a_stopped_sweep_carries_on_where_it_was(swept, tmp_path, monkeypatch):
     (tmp_path / "stopped" / "results.jsonl").write_bytes(torn)
     planned = []
     original = Desk.figures
-    monkeypatch.setattr(
-        Desk, "figures", lambda desk, variant: planned.append(variant) or original(desk, variant)
-    )
+
+    def figures(desk, variant):
+        planned.append(variant)
+        return original(desk, variant)
+
+    monkeypatch.setattr(Desk, "figures", figures)
     _, carried = swept("stopped")
     assert carried == whole
     assert [one.label for one in planned] == [
@@ -120,11 +123,11 @@ def test_rows_of_other_inputs_are_planned_anew(desk, path):
 
 def test_the_plans_of_a_worker_that_is_killed_are_made_again(desk):
     variants = {desk.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
-    found = {}
+    found: dict[str, Figures] = {}
 
     def done(key, figures):
         if not found:
-            os.kill(active_children()[0].pid, signal.SIGKILL)
+            os.kill(active_children()[0].pid or 0, signal.SIGKILL)
         found[key] = figures
 
     plan_all(desk, variants, 2, done)
