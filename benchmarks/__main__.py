@@ -19,6 +19,7 @@ PARTS = {
     "naive": "Against a binary for each job and node",
     "quarterly": "Over four quarters (seeds 0 / 1 / 2)",
     "divided": "Serving jobs on partitions of GPUs (seeds 0 / 1 / 2)",
+    "weekly": "Week by week, with all that binds (seeds 0 / 1 / 2)",
     "unique": "No two jobs alike (seeds 0 / 1 / 2)",
 }
 """In this order: processes first, while this one is still small."""
@@ -72,6 +73,7 @@ def _measure(part: str, *, quick: bool) -> Iterator[Row]:
         "naive": lambda: runs.against_naive((50, 100), _NAIVE_LIMIT_S),
         "divided": runs.on_partitions,
         "quarterly": runs.over_quarters,
+        "weekly": runs.week_by_week,
         "unique": lambda: runs.no_two_alike((200,) if quick else (200, 1000)),
     }
     return measured[part]()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from benchmarks.divided import divided
 from benchmarks.greedy import first_fit_decreasing
 from benchmarks.naive import NaiveResult, solve_naive
-from benchmarks.portfolios import catalogue, quarterly, unique
+from benchmarks.portfolios import catalogue, quarterly, unique, weekly
 from benchmarks.table import Row
 from planner.errors import LimitError
 from planner.packing.answer import answer
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Problem
 
-__all__ = ["against_naive", "many_alike", "no_two_alike", "on_partitions", "over_quarters"]
+__all__ = [
+    "against_naive",
+    "many_alike",
+    "no_two_alike",
+    "on_partitions",
+    "over_quarters",
+    "week_by_week",
+]
 
 PROOF = 1e-4
 """The gap that counts as proved."""
@@ -98,6 +105,11 @@ def over_quarters() -> Iterator[Row]:
 def on_partitions() -> Iterator[Row]:
     """Serving jobs, most of them too small for a whole GPU."""
     yield _within("divided, 2,000 jobs", divided, 2000, 1e-3, 20.0)
+
+
+def week_by_week() -> Iterator[Row]:
+    """Runs of some weeks in four quarters, with sites, spare nodes, power and budgets."""
+    yield _within("weekly, 200 jobs × 4 quarters × 13 weeks", weekly, 200, 5e-3, 30.0)
 
 
 def no_two_alike(sizes: tuple[int, ...]) -> Iterator[Row]:

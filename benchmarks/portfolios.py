@@ -7,12 +7,23 @@ as varied, and as awkward to pack, as real portfolios are.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
-from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Supply
+from planner.packing.problem import (
+    WEEKS,
+    Choice,
+    Demand,
+    Limit,
+    Pool,
+    Problem,
+    Run,
+    Shape,
+    SpendLimit,
+    Supply,
+)
 
-__all__ = ["catalogue", "quarterly", "unique"]
+__all__ = ["catalogue", "quarterly", "unique", "weekly"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,14 @@ _WORK = (
     ("serve-8", 1.3, 4, 50, True),
 )
 """Name, GB of GPU memory per billion parameters, cores per GPU, host GB per GPU, needs 8-bit."""
+
+_SITES = ("east", "west")
+_SPEED = {"a100-80gb": 1.0, "h100-80gb": 2.0, "h200-141gb": 2.2}
+"""Of a tuning run, against an A100."""
+_CAPEX_CENTS_PER_JOB = 6_000_000
+"""To spend in one quarter: less than what would be bought at once if it could."""
+_WATTS_PER_GPU, _WATTS_PER_JOB = 1_200, 2_400
+"""What a node takes, and what the second site can feed."""
 
 _GPU_COUNTS = (1, 2, 4, 8, 16)
 
@@ -156,16 +175,9 @@ def quarterly(jobs: int, seed: int, quarters: int = 4) -> Problem:
     for position, job in enumerate(_draw(round(jobs * 1.18 ** (quarters - 1)), rng)):
         begins = next(q for q in range(quarters) if position < round(jobs * 1.18**q))
         units.append((_choices(job), tuple(range(begins, quarters))))
-    supplies = []
-    for number, kind in enumerate(_KINDS):
-        net = [
-            round(kind.cost_cents * (1.02**-q - (1 - (quarters - q) / 20) * 1.02**-quarters))
-            + round(kind.cost_cents * 0.012 * (quarters - q))
-            for q in range(quarters)
-        ]
-        supplies.append(Supply(f"buy-{kind.name}", "buy", number, None, tuple(net)))
-        rent = [round(kind.cost_cents * 0.12 * 1.02**-q) for q in range(quarters)]
-        supplies.append(Supply(f"rent-{kind.name}", "rent", number, None, tuple(rent)))
+    supplies = [
+        supply for number, kind in enumerate(_KINDS) for supply in _offers(kind, number, quarters)
+    ]
     pools = tuple(
         Pool(
             pool.node_type,
@@ -179,3 +191,90 @@ def quarterly(jobs: int, seed: int, quarters: int = 4) -> Problem:
         for number, pool in enumerate(_pools())
     )
     return Problem(quarters, pools, tuple(supplies), _merged(units), 0)
+
+
+def weekly(jobs: int, seed: int, quarters: int = 4) -> Problem:
+    """Tuning runs of some weeks beside serving, at two sites, with spare nodes and budgets.
+
+    A run starts and ends within a window of its quarter, and is shorter on more or faster GPUs.
+    Every third job may run at one site only, of which the second has little power.
+    """
+    rng = random.Random(f"weekly-{jobs}-{seed}")
+    pools = tuple(
+        replace(pool, site=site, owned=max(0, jobs // 120 - number), spare=int(number < 2))
+        for site in _SITES
+        for number, pool in enumerate(_pools())
+    )
+    supplies = tuple(
+        supply
+        for number in range(len(pools))
+        for supply in _offers(_KINDS[number % len(_KINDS)], number, quarters)
+    )
+    units = []
+    for job in _draw(jobs, rng):
+        begins = rng.choice((0, 0, 0, 1, 2, 3))
+        lasts = rng.randrange(1, 3) if job.tuning else quarters
+        active = tuple(range(begins, min(begins + lasts, quarters)))
+        sites = (rng.choice(_SITES),) if rng.random() < 1 / 3 else ()
+        choices = tuple(
+            replace(choice, shape=replace(choice.shape, sites=sites)) for choice in _choices(job)
+        )
+        units.append((_in_weeks(choices, rng) if job.tuning else choices, active))
+    watts = tuple(
+        (number, pool.node.gpus * _WATTS_PER_GPU)
+        for number, pool in enumerate(pools)
+        if pool.site == _SITES[1]
+    )
+    power = Limit(f"power at {_SITES[1]}", watts, (jobs * _WATTS_PER_JOB,) * quarters, "W")
+    return Problem(
+        quarters,
+        pools,
+        supplies,
+        _merged(units),
+        0,
+        limits=(power,),
+        budgets=tuple(_capex(supplies, jobs, quarter) for quarter in range(quarters)),
+    )
+
+
+def _in_weeks(choices: tuple[Choice, ...], rng: random.Random) -> tuple[Choice, ...]:
+    """The choices whose run ends in time; the work is in weeks of the fewest GPUs, if A100."""
+    least = min(choice.shape.gpus for choice in choices)
+    work, released = rng.uniform(3.0, 10.0), rng.choice((0, 0, 0, 1, 2, 4))
+    due = min(WEEKS, released + ceil(work) + rng.choice((0, 1, 3, WEEKS)))
+    found = []
+    for choice in choices:
+        speed = _SPEED[choice.gpu_type] * (choice.shape.gpus / least) ** 0.9
+        weeks = max(1, ceil(work / speed))
+        if released + weeks <= due:
+            run = Run(weeks, released, due)
+            found.append(replace(choice, shape=replace(choice.shape, run=run)))
+    return tuple(sorted(found))
+
+
+def _capex(supplies: tuple[Supply, ...], jobs: int, quarter: int) -> SpendLimit:
+    prices = {kind.name: kind.cost_cents for kind in _KINDS}
+    spent = tuple(
+        tuple(
+            prices[supply.name.removeprefix("buy-")]
+            if supply.kind == "buy" and entry == quarter
+            else 0
+            for entry in range(len(supply.unit_cost_cents))
+        )
+        for supply in supplies
+    )
+    return SpendLimit(f"capex of quarter {quarter + 1}", jobs * _CAPEX_CENTS_PER_JOB, spent)
+
+
+def _offers(kind: _Kind, pool: int, quarters: int) -> tuple[Supply, Supply]:
+    """To buy and to rent; what is bought is worth less each quarter and costs its running."""
+    net = tuple(
+        round(kind.cost_cents * (1.02**-q - (1 - (quarters - q) / 20) * 1.02**-quarters))
+        + round(kind.cost_cents * 0.012 * (quarters - q))
+        for q in range(quarters)
+    )
+    rent = tuple(round(kind.cost_cents * 0.12 * 1.02**-q) for q in range(quarters))
+    return (
+        Supply(f"buy-{kind.name}", "buy", pool, None, net),
+        Supply(f"rent-{kind.name}", "rent", pool, None, rent),
+    )

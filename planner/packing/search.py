@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
@@ -18,6 +17,7 @@ from planner.packing.counts import CENTS_PER_UNIT, Counts, build_counts
 from planner.packing.cutting import Cut, CuttingStock, Packed
 from planner.packing.layout import lay_out, load_of
 from planner.packing.limits import within_limits, within_reserves
+from planner.packing.problem import ALWAYS
 from planner.packing.procure import acquirable
 from planner.packing.quotas import within_quotas
 from planner.packing.reseat import Seated, reseatable, seat_by_counts, seat_the_rest
@@ -25,8 +25,10 @@ from planner.packing.solver import Answer, Outcome, solve_integer, solve_linear
 from planner.packing.spread import spread
 from planner.packing.stays import move_costs, moves_held, with_stays
 from planner.packing.stocks import cutting_stocks
+from planner.packing.topup import with_a_node_more
 from planner.packing.variants import (
     on_cheapest_gpus,
+    rounded_up,
     with_at_least,
     with_patterns,
     with_reserve,
@@ -50,7 +52,7 @@ _TIE_GAP = 0.01
 _TIE_NODES = 200
 """How far the tie-break is pursued: to 1 %, or this many nodes of the solver's tree."""
 _PATTERN_NODES = 500
-_FEW_DEMANDS = 300
+_FEW_DEMANDS, _FEW_IN_WEEKS = 300, 100
 """Beyond so many demands there is time for one way to choose the units, not for all."""
 _LEVEL_RESERVE = 0.006
 """Share of cores and memory left free where very many demands do not fit on the bound's nodes."""
@@ -130,8 +132,11 @@ class _Search:
         self._deadline = time.monotonic() + time_limit_s
         self._say = progress or (lambda _: None)
         self._counts = build_counts(problem)
-        self._many = len(problem.demands) > _FEW_DEMANDS
         shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
+        self._in_weeks = any(shape.run != ALWAYS for shape in shapes)
+        """Whether pieces share GPUs in time: then nodes are added where they find no room."""
+        few = _FEW_IN_WEEKS if self._in_weeks else _FEW_DEMANDS
+        self._many = len(problem.demands) > few
         bundles = any(shape.bundles for shape in shapes)
         self._unlike = self._many and problem.quarters == 1 and not bundles
         self._found = Found(self._counts)
@@ -148,7 +153,7 @@ class _Search:
         for number in range(1, _ROUNDS + 1):
             self._found.rounds = number
             self._say(f"counting and laying out nodes, round {number}")
-            more = self._round()
+            more = self._round() and not self._topped_up()
             if not more or self._closed() or self._unlike or self._left_s() <= 0:
                 break
         if self._found.cost_cents is None or not (self._unlike or self._closed()):
@@ -232,18 +237,24 @@ class _Search:
                     return True
         if self._stuck and not (self._many or self._counts.opened) and self._by_patterns(held):
             return True
-        return self._found.cuts == before and self._reseat_any(chosen)
-
-    def _reseat_any(self, chosen: list[tuple[float, ...]]) -> bool:
-        return any(self._reseat(values, more_nodes=False) for values in chosen)
+        return self._found.cuts == before and any(
+            self._reseat(values, more_nodes=False) for values in chosen
+        )
 
     def _reseat(self, solved: tuple[float, ...], *, more_nodes: bool) -> bool:
         """Move units between choices until all have a seat; only within one quarter."""
         if not reseatable(self._counts):
-            return False
+            return more_nodes and self._topped_up()
         values = tuple(float(round(value)) for value in solved)
         seated = seat_by_counts(self._counts, self._stocks, values)
         return self._seat(seated, more_nodes=more_nodes)
+
+    def _topped_up(self) -> bool:
+        """Add the cheapest nodes where runs found no room, until all do; True if that closes."""
+        values = self._rounded if self._in_weeks and self._found.cost_cents is None else None
+        while values and self._at_last() and not self._lay_out(values):
+            values = with_a_node_more(self._counts, values, self._stuck)
+        return self._closed()
 
     def _seat(self, seated: Seated, *, more_nodes: bool) -> bool:
         done = seat_the_rest(
@@ -253,7 +264,7 @@ class _Search:
 
     def _by_levelling(self, bounded: Answer | None) -> bool:
         """Spread units over the bound's nodes and level them; else over nodes with a reserve."""
-        values = bounded.values if bounded else self._rounded_up()
+        values = bounded.values if bounded else rounded_up(self._counts)
         seated = spread(self._counts, values, self._in_time, more_nodes=False)
         if seated is None:
             if self._in_time():
@@ -266,16 +277,6 @@ class _Search:
                 values = reserved.values if reserved.outcome is Outcome.OPTIMAL else values
             seated = spread(self._counts, values, self._at_last, more_nodes=True)
         return seated is not None and self._seat(seated, more_nodes=True)
-
-    def _rounded_up(self) -> tuple[float, ...]:
-        """A fractional plan on whole nodes, without the integer program."""
-        relaxed = solve_linear(self._counts.program)
-        if relaxed is None:
-            raise Infeasible(self._counts)
-        return tuple(
-            value if index in self._counts.unit_variables else float(ceil(round(value, 6)))
-            for index, value in enumerate(relaxed.values)
-        )
 
     def _in_time(self) -> bool:
         return self._left_s() > 0
@@ -308,6 +309,7 @@ class _Search:
 
     def _beyond_need(self) -> None:
         """Give the pools whose units could not be laid out one more node at a time."""
+        self._topped_up()
         for share in _RESERVES:
             if not self._in_time() and share > _RESERVES[0]:
                 break

@@ -6,10 +6,12 @@ Each is a copy; the program that proves the bound is left as it is.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.packing.counts import CENTS_PER_UNIT
 from planner.packing.program import Program, Row, Variable
+from planner.packing.solver import solve_linear
 from planner.packing.stays import stay_rewards
 
 if TYPE_CHECKING:
@@ -19,7 +21,14 @@ if TYPE_CHECKING:
     from planner.packing.greedy import Pattern
     from planner.packing.problem import Problem, Shape
 
-__all__ = ["on_cheapest_gpus", "with_at_least", "with_patterns", "with_reserve", "with_room"]
+__all__ = [
+    "on_cheapest_gpus",
+    "rounded_up",
+    "with_at_least",
+    "with_patterns",
+    "with_reserve",
+    "with_room",
+]
 
 _USEFUL_ROOM = 0.08
 """Share of a pool's cores and memory beyond which more room makes no layout easier."""
@@ -123,6 +132,17 @@ def with_patterns(
             copy.program.row("held", held, "<=", 0.0)
         copy.capacity_row("patterns", pool, quarter, load)
     return copy.program, columns
+
+
+def rounded_up(counts: Counts) -> tuple[float, ...]:
+    """A fractional plan on whole nodes, for a program that has a fractional solution."""
+    relaxed = solve_linear(counts.program)
+    if relaxed is None:
+        raise ValueError("a program that was relaxed before has a fractional solution")
+    return tuple(
+        value if index in counts.unit_variables else float(ceil(round(value, 6)))
+        for index, value in enumerate(relaxed.values)
+    )
 
 
 def with_at_least(counts: Counts, nodes: Mapping[tuple[int, int], int]) -> Program:
