@@ -29,6 +29,7 @@ class ExitCode(IntEnum):
     """What the process tells its caller."""
 
     PROVED = 0
+    DIFFERENT = 1
     INPUT = 2
     INFEASIBLE = 3
     LIMIT = 4

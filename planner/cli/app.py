@@ -20,6 +20,7 @@ COMMANDS = {
     "explain": "planner.cli.plan",
     "compare": "planner.cli.compare",
     "sweep": "planner.cli.sweep",
+    "replay": "planner.cli.replay",
     "report": "planner.cli.report",
     "check": "planner.cli.check",
     "rules": "planner.cli.knowledge",

@@ -11,7 +11,7 @@ import click
 from planner.cli.files import plan_text, require_folder, require_none_overwritten, write_files
 from planner.cli.options import FILE, asking, effort_options, format_option
 from planner.cli.screen import print_document, print_exact
-from planner.errors import Finding, InputError
+from planner.errors import ExitCode, Finding, InputError
 from planner.inputs.words import did_you_mean
 from planner.report.compare import comparison_document
 from planner.report.markdown import draw
@@ -29,7 +29,6 @@ __all__ = ["compare"]
 
 _JSON, _MD = "compare.json", "compare.md"
 _ON_SCREEN, _IN_FULL = 40, 1000
-_DIFFERENT = 1
 
 
 @click.command(short_help="Show what differs between two plans, and why.")
@@ -88,7 +87,7 @@ def compare(
     else:
         print_exact(_json(compared) if format_ == "json" else _markdown(compared))
     if exit_code and not compared.same:
-        click.get_current_context().exit(_DIFFERENT)
+        click.get_current_context().exit(ExitCode.DIFFERENT)
 
 
 def _json(compared: Comparison) -> str:

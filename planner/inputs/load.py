@@ -16,7 +16,7 @@ from planner.inputs.references import unknown_references
 from planner.inputs.rulebooks import gathered_rules
 from planner.inputs.scenario import Scenario, ScenarioFile
 from planner.inputs.settle import settled_offers, settled_settings
-from planner.inputs.settled import ChangeNote, InputFile, Inputs, Settings
+from planner.inputs.settled import ChangeNote, InputFile, Inputs, Options, Settings
 from planner.inputs.written import flow, resolved
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Question:
         """Read the scenario and what it extends; raises InputError."""
         self.layers = read_layers(scenario)
         self._folder = scenario.parent
-        self._given = {"catalog": catalog, "rules": rules}
+        self._given: dict[Role, Sequence[Path]] = {"catalog": catalog, "rules": rules}
         self._facts = cache(merged_catalog)
         self._book = cache(gathered_rules)
 
@@ -100,8 +100,21 @@ class Question:
             bases=self.layers.documents[:-1],
         )
         files = (*self._scenario_files(), *inputs.files)
-        said = {"files": files, "changes": _notes(composed), "question": resolved(composed)}
+        said = {
+            "files": files,
+            "changes": _notes(composed),
+            "question": resolved(composed),
+            "options": self._options(variations, settings),
+        }
         return inputs.model_copy(update=said)
+
+    def _options(self, variations: Sequence[str], settings: Sequence[str]) -> Options:
+        return Options(
+            variations=tuple(variations),
+            settings=tuple(settings),
+            catalog=tuple(map(str, self._given["catalog"])),
+            rules=tuple(map(str, self._given["rules"])),
+        )
 
     def _all(self, role: Role, scenario: Document) -> tuple[Located, ...]:
         """Shipped files first, given ones last: who speaks later wins."""

@@ -17,7 +17,16 @@ from planner.inputs.quarter import Quarter
 from planner.inputs.rules import RuleBook
 from planner.inputs.scenario import Scenario
 
-__all__ = ["ChangeNote", "InputFile", "Inputs", "PriceLevel", "Setting", "Settings", "SettledOffer"]
+__all__ = [
+    "ChangeNote",
+    "InputFile",
+    "Inputs",
+    "Options",
+    "PriceLevel",
+    "Setting",
+    "Settings",
+    "SettledOffer",
+]
 
 
 class Setting(Frozen):
@@ -103,6 +112,19 @@ class InputFile(Frozen):
     """Where it was read, so that no output overwrites it; it stands in no output itself."""
 
 
+class Options(Frozen):
+    """What was asked for beside the scenario's own file, as it was written."""
+
+    variations: tuple[str, ...] = ()
+    """Overrides and scenarios, in order."""
+    settings: tuple[str, ...] = ()
+    """`path=value`, in order."""
+    catalog: tuple[str, ...] = ()
+    """Files and folders."""
+    rules: tuple[str, ...] = ()
+    """The same."""
+
+
 class ChangeNote(Frozen):
     """One change that was made to the scenario of the files, for people."""
 
@@ -130,6 +152,7 @@ class Inputs(Frozen):
     """In the order in which they were made."""
     question: str = ""
     """The whole scenario as YAML, each value with the place where it was written."""
+    options: Options = Options()
 
     @property
     def gpu_types_in_play(self) -> tuple[str, ...]:

@@ -77,7 +77,12 @@ def make_plan(
     prices = spare_prices(inputs, translation, solution, asked_gap=asked_gap)
     say("pricing whole GPUs instead of parts")
     saving = partition_saving(inputs, packed.jobs, translation, solution, asked_gap=asked_gap)
-    return plan.model_copy(update={"spare_prices": prices, "partition_saving": saving})
+    made_by = plan.provenance.model_copy(
+        update={"time_limit_s": time_limit_s, "crosscheck": crosscheck}
+    )
+    return plan.model_copy(
+        update={"spare_prices": prices, "partition_saving": saving, "provenance": made_by}
+    )
 
 
 class _Asked(TypedDict):

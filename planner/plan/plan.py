@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.inputs.base import Frozen
-from planner.inputs.settled import ChangeNote
+from planner.inputs.settled import ChangeNote, Options
 from planner.plan.moves import CurrentPlacement
 from planner.plan.servers import GpuPart, Node, NodeUse, Occupant, PoolUse
 from planner.plan.shortage import Shortage
@@ -298,6 +298,11 @@ class Provenance(Frozen):
     """`HiGHS 1.15.1 through PuLP 3.3.2`."""
     files: tuple[tuple[str, str, str], ...]
     """Role, path, sha256."""
+    options: Options = Options()
+    time_limit_s: float = 60.0
+    """Seconds after which the search was to end."""
+    crosscheck: bool = False
+    """Whether other solvers were asked for the bound."""
 
 
 class Plan(Frozen):

@@ -64,4 +64,5 @@ def provenance(inputs: Inputs, solver: str) -> Provenance:
         planner_version=planner.__version__,
         solver=solver,
         files=tuple((file.role, file.path, file.sha256) for file in inputs.files),
+        options=inputs.options,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from errno import EEXIST
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -26,10 +27,23 @@ _LEFTOVERS = 100
 
 
 def dumps(plan: Plan) -> str:
-    """Write a plan as JSON: one line per job, node or step, keys in the model's order."""
+    """Write a plan as JSON: one line per job, node or step, keys in the model's order.
+
+    `provenance.digest` seals it: the sha256 of all else, by which `loads` knows an edited file.
+    """
     document = plan.model_dump(mode="json")
+    document["provenance"]["digest"] = _digest(_content(document))
     parts = (f' "{key}": {_text(value, _DEPTH.get(key, 2), 1)}' for key, value in document.items())
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _digest(content: str) -> str:
+    return sha256(content.encode()).hexdigest()
+
+
+def _content(document: dict[str, Any]) -> str:
+    """What is sealed: compact JSON in ASCII, so that line ends and spacing do not matter."""
+    return json.dumps(document, separators=(",", ":"), allow_nan=False)
 
 
 def _text(value: Any, depth: int, indent: int) -> str:  # noqa: ANN401 - whatever JSON can hold
@@ -55,7 +69,8 @@ def _items(value: list[Any] | dict[str, Any], depth: int, indent: int) -> Iterat
 def loads(text: str, shown_as: str) -> Plan:
     """Read a plan that was written by `dumps`.
 
-    Raises InputError, naming the file, for broken JSON, another major format, or missing parts.
+    Raises InputError, naming the file, for broken JSON, another major format, missing parts, and
+    where a hand has changed anything since.
     """
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
@@ -76,8 +91,9 @@ def loads(text: str, shown_as: str) -> Plan:
             )
         ) from None
     _require_format(document, shown_as)
+    content = _unsealed(document, shown_as)
     try:
-        return Plan.model_validate_json(text)
+        return Plan.model_validate_json(content)
     except ValidationError as error:
         raise InputError(*_findings(error, shown_as)) from None
 
@@ -104,6 +120,33 @@ def _require_format(document: object, shown_as: str) -> None:
                 hint="make the plan again with this version of the planner",
             )
         )
+
+
+def _unsealed(document: dict[str, Any], shown_as: str) -> str:
+    """The content that the digest seals; raises InputError where it is not what was sealed."""
+    made_by = document.get("provenance")
+    digest = made_by.pop("digest", None) if isinstance(made_by, dict) else None
+    if digest is None:
+        raise InputError(
+            Finding(
+                "has no digest of its content: it was edited, or made by an earlier version",
+                shown_as,
+                path="provenance.digest",
+                hint="make the plan again with this version of the planner",
+            )
+        )
+    content = _content(document)
+    if digest != _digest(content):
+        raise InputError(
+            Finding(
+                "was changed after the planner had written it: its content is not that of its "
+                "digest",
+                shown_as,
+                path="provenance.digest",
+                hint="change the scenario and plan again; a plan itself is never edited",
+            )
+        )
+    return content
 
 
 def _findings(error: ValidationError, shown_as: str) -> Iterator[Finding]:

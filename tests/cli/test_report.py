@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from planner.errors import ExitCode
+from tests.sealed import sealed
 
 FILES = [
     f"{name}.{kind}" for name in ("justification", "quarterly") for kind in ("html", "md", "xlsx")
@@ -40,7 +41,7 @@ def test_reports_are_the_same_bytes_whatever_the_hash_seed_and_folder(process, p
 def test_a_plan_of_an_earlier_version_is_asked_to_be_made_again(run, plan_json):
     stored = json.loads(plan_json.read_text(encoding="utf-8"))
     del stored["settings"], stored["node_types"]
-    plan_json.write_text(json.dumps(stored), encoding="utf-8")
+    plan_json.write_text(sealed(json.dumps(stored)), encoding="utf-8")
     result = run("report", plan_json, "--out", "report")
     assert result.exit_code == ExitCode.INPUT
     assert "lacks the settings and node types" in result.stderr

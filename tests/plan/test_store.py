@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
 from planner.errors import InputError
 from planner.plan.store import dumps, loads, write_atomically
+from tests.sealed import sealed
 
 
 def test_a_plan_read_back_is_the_same_plan_and_the_same_bytes(plan):
@@ -21,7 +23,9 @@ def test_the_file_is_plain_json_that_ends_with_a_line_feed(plan):
     text = dumps(plan)
     assert text.endswith("}\n")
     assert "\r" not in text
-    assert json.loads(text) == plan.model_dump(mode="json")
+    written = json.loads(text)
+    assert len(written["provenance"].pop("digest")) == 64
+    assert written == plan.model_dump(mode="json")
 
 
 def test_each_job_and_each_node_stands_on_a_line_of_its_own(plan):
@@ -42,11 +46,22 @@ def test_names_outside_ascii_stay_readable(plan):
         ("[1]", "is not a plan: it states no `format`"),
         ('{"format": 1}', "is not a plan: it states no `format`"),
         ('{"format": "2.0"}', "is a plan of format 2.0, this planner reads 1.0"),
-        ('{"format": "1.0"}', "p.json: scenario: does not belong in a plan as it stands"),
+        ('{"format": "1.0"}', "p.json: provenance.digest: has no digest of its content"),
+        ('{"format": "1.0", "provenance": 1}', "p.json: provenance.digest: has no digest"),
         ('{"format": "1.0", "x": NaN}', "holds no finite number"),
         ("[" * 100_000, "nested too deep"),
     ],
-    ids=["empty", "cut off", "a list", "a number", "newer", "incomplete", "not finite", "too deep"],
+    ids=[
+        "empty",
+        "cut off",
+        "a list",
+        "a number",
+        "newer",
+        "incomplete",
+        "no origin",
+        "not finite",
+        "too deep",
+    ],
 )
 def test_what_is_no_plan_is_refused_by_name(text, message):
     with pytest.raises(InputError) as caught:
@@ -56,13 +71,56 @@ def test_what_is_no_plan_is_refused_by_name(text, message):
 
 def test_a_newer_minor_format_is_read(plan):
     text = dumps(plan).replace('"format": "1.0"', '"format": "1.7"')
-    assert loads(text, "p.json").format == "1.7"
+    assert loads(sealed(text), "p.json").format == "1.7"
 
 
 def test_an_unknown_key_is_refused(plan):
     text = dumps(plan).replace('"as_of"', '"as_off"')
     with pytest.raises(InputError, match="as_off"):
-        loads(text, "p.json")
+        loads(sealed(text), "p.json")
+
+
+def _places(value, path=()):
+    """Every plain value in a document, by its path."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in inner:
+        if isinstance(item, dict | list):
+            yield from _places(item, (*path, key))
+        else:
+            yield (*path, key)
+
+
+def test_a_plan_edited_anywhere_is_refused(plan):
+    text = dumps(plan)
+    for path in random.Random(6).sample([*_places(json.loads(text))], 200):
+        document = json.loads(text)
+        *outer, last = path
+        within = document
+        for key in outer:
+            within = within[key]
+        within[last] = "1.9" if path == ("format",) else f"not {within[last]}"
+        with pytest.raises(InputError, match=r"was changed after the planner had written it"):
+            loads(json.dumps(document), "p.json")
+
+
+def test_a_plan_without_a_digest_is_refused_and_not_trusted(plan):
+    document = json.loads(dumps(plan))
+    del document["provenance"]["digest"]
+    with pytest.raises(InputError, match="has no digest of its content"):
+        loads(json.dumps(document), "p.json")
+
+
+def test_line_ends_and_spacing_are_no_part_of_what_is_sealed(plan):
+    text = dumps(plan)
+    assert loads(text.replace("\n", "\r\n"), "p.json") == plan
+    assert loads(json.dumps(json.loads(text), indent=4), "p.json") == plan
+
+
+def test_half_a_character_is_no_plan(plan):
+    document = json.loads(dumps(plan))
+    document["scenario"] = "\ud800"
+    with pytest.raises(InputError, match="does not belong in a plan"):
+        loads(sealed(json.dumps(document)), "p.json")
 
 
 def test_a_file_is_replaced_whole(tmp_path):

@@ -20,6 +20,7 @@ from planner.report.justification.document import justification_document
 from planner.report.quarterly import quarterly_document
 from tests.report.pages import Page
 from tests.report.sums import again
+from tests.sealed import sealed
 
 SECTIONS = [
     "1. The ask",
@@ -165,7 +166,7 @@ def test_a_page_loads_nothing_and_runs_only_its_own_script(text, page):
 def test_a_job_called_script_is_text(plan, make):
     name = "</title><script>alert(1)</script>\x1b[31m{{7*7}}"
     named = dumps(plan).replace('"claims-tune"', json.dumps(name))
-    attacked = loads(named, "plan.json").model_copy(update={"scenario": name})
+    attacked = loads(sealed(named), "plan.json").model_copy(update={"scenario": name})
     text = draw(make(attacked), name)
     assert text.count("<script>") == 1
     assert "&lt;script&gt;alert(1)" in text

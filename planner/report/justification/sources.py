@@ -44,7 +44,6 @@ def provenance_section(desk: Desk) -> tuple[Block, ...]:
         if proof.status == "proved"
         else f"Best found, not proved: at most {off} dearer than the best there is."
     )
-    scenario = next((path for role, path, _ in made_by.files if role == "scenario"), "SCENARIO")
     rows: tuple[tuple[str, Cell], ...] = (
         ("Status", proof.status),
         ("Net present cost, USD", desk.at("proof.cost_cents", "cents", "how-proof")),
@@ -56,17 +55,14 @@ def provenance_section(desk: Desk) -> tuple[Block, ...]:
         ("Solver", made_by.solver),
         ("Format of plan.json", plan.format),
         ("Planned as of", desk.day(plan.as_of, "as_of", "how-proof")),
-        (
-            "To replay",
-            f"planner plan {scenario} --gap {proof.asked_gap} --out DIR"
-            f"{', with the changes below' if plan.changes else ''}",
-        ),
+        ("To replay", "planner replay plan.json"),
     )
     return (
         Paragraph(words, tone="strong"),
         Fields(rows),
         Paragraph(
-            "The same files and the same versions give the same plan.json, byte for byte.",
+            "The same files and the same versions give the same plan.json, byte for byte; the "
+            "replay says so, or what differs.",
             tone="faint",
         ),
         Paragraph("A check that shares no code with the search confirmed from the inputs alone:"),
