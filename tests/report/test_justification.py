@@ -263,3 +263,13 @@ def test_runs_of_some_weeks_and_changes_of_the_scenario_are_shown(plan, make):
     assert "### Schedule of runs" in drawn
     assert "·#####·······" in drawn
     assert "| finance.pue | 1.3 | 1.4 | --set |" in drawn
+
+
+def test_what_stands_between_backticks_is_code(text):
+    assert "<code>max_power_kw</code>" in text
+    assert "&lt;code&gt;" not in text
+
+
+def test_pictures_have_their_colours_where_no_style_sheet_reaches_them(text):
+    for element in re.findall(r"<(?:rect|polyline|line) [^>]*>", text):
+        assert "fill=" in element or "stroke=" in element, element

@@ -12,12 +12,26 @@ if TYPE_CHECKING:
     from planner.report.document import Chart, Figure, Series
     from planner.report.format import Style
 
-__all__ = ["chart_svg", "put"]
+__all__ = ["canvas", "chart_svg", "colour_class", "put"]
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 720, 78, 12, 26, 220
 _LEGEND_ROW, _LEGEND_COLUMN = 18, 170
 _TICKS = 5
-_COLOURS = 12
+_COLOURS = (
+    *("#0b62a8", "#d97400", "#00805a", "#a83e8d", "#6d5bd0", "#8a6d00"),
+    *("#c2382e", "#2f7f8f", "#5d6b78", "#7a8f00", "#b3590f", "#3f51b5"),
+)
+_LOOKS = {
+    "axis": {"stroke": "#d0d7de"},
+    "free": {"fill": "none", "stroke": "#d0d7de"},
+    "mark": {"stroke": "#8a3b00", "stroke-width": "1.5", "stroke-dasharray": "4 3"},
+    "on": {"fill": "#fff"},
+    "over": {"fill": "none", "stroke": "#1b1f24", "stroke-width": "2.5"},
+    "shared": {"fill": "#57606a"},
+    **{f"k{number}": {"fill": colour} for number, colour in enumerate(_COLOURS)},
+}
+"""How each class looks where no style sheet reaches into a picture; where one does, it decides."""
+_TEXT = {"font-size": "12", "font-family": "system-ui, 'DejaVu Sans', sans-serif"}
 
 
 def put(parent: Element, tag: str, text: str = "", **attributes: object) -> Element:
@@ -26,14 +40,25 @@ def put(parent: Element, tag: str, text: str = "", **attributes: object) -> Elem
         name.rstrip("_").replace("_", "-"): f"{value:g}" if isinstance(value, float) else str(value)
         for name, value in attributes.items()
     }
-    element = SubElement(parent, tag, named)
+    element = SubElement(parent, tag, {**_LOOKS.get(named.get("class", ""), {}), **named})
     if text:
         element.text = visible(text)
     return element
 
 
+def canvas(across: int, down: int, **attributes: str) -> Element:
+    """An empty picture, hidden from screen readers: its words stand in the caption."""
+    size = {"viewBox": f"0 0 {across} {down}", "aria-hidden": "true"}
+    return Element("svg", {**size, **_TEXT, **attributes})
+
+
+def colour_class(number: int) -> str:
+    """The class of a number's colour."""
+    return f"k{number % len(_COLOURS)}"
+
+
 def chart_svg(chart: Chart) -> str:
-    """The picture; its words stand in the caption, so that it is hidden from screen readers."""
+    """The picture."""
     return tostring(_Drawing(chart).svg, encoding="unicode")
 
 
@@ -48,7 +73,7 @@ class _Drawing:
         self._low, self._high = self._range()
         legend_rows = -(-len(chart.series) // (_WIDTH // _LEGEND_COLUMN))
         height = _TOP + _HEIGHT + 30 + _LEGEND_ROW * legend_rows
-        self.svg = Element("svg", {"viewBox": f"0 0 {_WIDTH} {height}", "aria-hidden": "true"})
+        self.svg = canvas(_WIDTH, height)
         self._axis()
         self._marks()
         if chart.waterfall:
@@ -148,7 +173,7 @@ class _Drawing:
         bar = put(
             self.svg,
             "rect",
-            class_=f"k{colour % _COLOURS}",
+            class_=colour_class(colour),
             x=round(self._x(place) + self._step * 0.15, 1),
             y=top,
             width=round(self._step * 0.7, 1),
@@ -179,7 +204,7 @@ class _Drawing:
             x = 10 + _LEGEND_COLUMN * (number % abreast)
             y = _TOP + _HEIGHT + 34 + _LEGEND_ROW * (number // abreast)
             if series.form == "bar":
-                colour = f"k{number % _COLOURS}"
+                colour = colour_class(number)
                 put(self.svg, "rect", class_=colour, x=x, y=y - 4, width=12, height=12)
             else:
                 put(self.svg, "line", class_="over", x1=x, x2=x + 12, y1=y + 2, y2=y + 2)

@@ -98,7 +98,9 @@ def _plain(figure: Figure) -> str:
 
 def _prose(text: str) -> Markup:
     """Words, what stands between backticks as code."""
-    return Markup(_CODE.sub(r"<code>\1</code>", escape(visible(text))))
+    # As plain text: pieces that are joined to Markup would be escaped once more.
+    escaped = str(escape(visible(text)))
+    return Markup(_CODE.sub(r"<code>\1</code>", escaped))
 
 
 def _picture(block: Chart | NodeMap) -> Markup:

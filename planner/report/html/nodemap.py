@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from itertools import groupby
 from typing import TYPE_CHECKING
-from xml.etree.ElementTree import Element, tostring
+from xml.etree.ElementTree import tostring
 
-from planner.report.html.chart import put
+from planner.report.html.chart import canvas, colour_class, put
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from planner.report.document import NodeMap
 
 __all__ = ["node_map_svg"]
 
 _CELL, _ROW, _NAME_CHARACTER = 18, 24, 7.2
-_COLOURS = 12
 
 
 def node_map_svg(picture: NodeMap) -> str:
@@ -23,15 +24,7 @@ def node_map_svg(picture: NodeMap) -> str:
     names = round(max((len(name) for name, _ in picture.rows), default=0) * _NAME_CHARACTER) + 12
     column = gpus * _CELL + 18
     width, height = names + column * len(picture.columns), 24 + _ROW * len(picture.rows)
-    svg = Element(
-        "svg",
-        {
-            "class": "map",
-            "viewBox": f"0 0 {width} {height}",
-            "width": str(width),
-            "aria-hidden": "true",
-        },
-    )
+    svg = canvas(width, height, **{"class": "map", "width": str(width)})
     for place, label in enumerate(picture.columns):
         put(svg, "text", label, x=names + column * place, y=14)
     for line, (name, cells) in enumerate(picture.rows):
@@ -65,7 +58,7 @@ def _node(
             continue
         alone = len(jobs) == 1
         label = str(picture.numbers[jobs[0]]) if alone else "+"
-        colour = f"k{picture.numbers[jobs[0]] % _COLOURS}" if alone else "shared"
+        colour = colour_class(picture.numbers[jobs[0]]) if alone else "shared"
         band = put(svg, "rect", class_=colour, x=left, y=y, width=width, height=_CELL)
         put(band, "title", f"{', '.join(jobs)}: {gpus}")
         middle = left + width / 2
