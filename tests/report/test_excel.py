@@ -15,6 +15,7 @@ from planner.plan.store import dumps, loads
 from planner.report.excel.draw import draw
 from planner.report.justification.document import justification_document
 from tests.report.sums import again
+from tests.sealed import sealed
 
 OFFICE = shutil.which("soffice") or shutil.which("libreoffice")
 LIST = "Where figures come from"
@@ -103,7 +104,7 @@ def test_sums_that_a_reviewer_would_check_are_live(content):
 
 def test_text_that_looks_like_a_formula_stays_text(plan):
     name = "=HYPERLINK(1+1)"
-    attacked = loads(dumps(plan).replace('"claims-tune"', json.dumps(name)), "plan.json")
+    attacked = loads(sealed(dumps(plan).replace('"claims-tune"', json.dumps(name))), "plan.json")
     book = opened(draw(justification_document(attacked), name), values=False)
     cells = [
         cell for sheet in book for row in sheet.iter_rows() for cell in row if cell.value == name
