@@ -6,6 +6,7 @@ import re
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Generic, Literal, TypeVar
+from unicodedata import is_normalized
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -15,7 +16,9 @@ __all__ = [
     "Day",
     "Figure",
     "Frozen",
+    "HourPrice",
     "Name",
+    "NodePrice",
     "Number",
     "ParametersB",
     "PositiveCount",
@@ -82,7 +85,25 @@ def _clean(value: str) -> str:
         raise ValueError("must not be blank")
     if not value.isprintable():
         raise ValueError("must not hold control or invisible characters")
+    # Two names that look the same are one to a reader and two to a program.
+    if value != value.strip():
+        raise ValueError(f"{value!r} must not begin or end with a space")
+    if not is_normalized("NFC", value):
+        raise ValueError(f"{value!r} holds accents apart from their letters, write them as one")
     return value
+
+
+def _payable(price: Decimal) -> Decimal:
+    """Less would be rounded to nothing, and what costs nothing is bought without end."""
+    if price < Decimal("0.01"):
+        raise ValueError(f"{price:f} is less than a cent")
+    return price
+
+
+def _payable_by_hour(price: Decimal) -> Decimal:
+    if price < Decimal("0.00001"):
+        raise ValueError(f"{price:f} is less than a cent in 1,000 hours")
+    return price
 
 
 Name = Annotated[str, AfterValidator(_clean), Field(min_length=1, max_length=120)]
@@ -96,6 +117,10 @@ Share = Annotated[Decimal, BeforeValidator(share)]
 
 Number = Annotated[Decimal, BeforeValidator(_number), Field(ge=-LARGEST, le=LARGEST)]
 PositiveNumber = Annotated[Decimal, BeforeValidator(_number), Field(gt=0, le=LARGEST)]
+NodePrice = Annotated[PositiveNumber, Field(le=10**9), AfterValidator(_payable)]
+"""USD for one node; sums of prices up to here are counted exactly by a solver's numbers."""
+HourPrice = Annotated[PositiveNumber, Field(le=10**5), AfterValidator(_payable_by_hour)]
+"""USD for one GPU and one hour."""
 ParametersB = Annotated[PositiveNumber, Field(le=100_000)]
 """Parameters of a model in billions (10^9); a bare count of them is out of bounds."""
 Count = Annotated[int, BeforeValidator(whole), Field(ge=0, le=LARGEST_COUNT)]

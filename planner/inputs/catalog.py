@@ -12,6 +12,8 @@ from planner.inputs.base import (
     Day,
     Figure,
     Frozen,
+    HourPrice,
+    NodePrice,
     Number,
     ParametersB,
     PositiveCount,
@@ -255,7 +257,7 @@ def _cache_faults(model: Model) -> Iterator[str]:
 class PurchasePrice(Frozen):
     """What one node of a type costs to buy."""
 
-    price_usd: PositiveNumber
+    price_usd: NodePrice
     date: Day
     source: str
     basis: Basis
@@ -265,7 +267,7 @@ class PurchasePrice(Frozen):
 class RentPrice(Frozen):
     """What one GPU of a node type costs to rent by the hour, rented by the whole node."""
 
-    usd_per_gpu_hour: PositiveNumber
+    usd_per_gpu_hour: HourPrice
     date: Day
     source: str
     basis: Basis

@@ -20,6 +20,7 @@ Path = tuple[str | int, ...]
 
 _PLAIN_KEY = re.compile(r"[\w-]+")
 _WRITTEN_PART = re.compile(r"""'([^']*)'|"([^"]*)"|([^.'"\[\]]+)""")
+_WRITTEN_WORD = re.compile(r"[^\s,\[\]{}]+")
 _LONGEST_KEY_SHOWN = 60
 _LONGEST_LINE_SHOWN = 400
 
@@ -177,6 +178,14 @@ class Document:
         if entry is None or depth < len(path) or entry.branch is not None:
             return self.key_place(path)
         return Place(entry.value.line + 1, entry.value.column + 1)
+
+    def written(self, path: Path) -> str | None:
+        """A word without quotes as the file has it; None where no text stands behind the path."""
+        entry, depth, origin = self._entry(path)
+        if entry is None or depth < len(path):
+            return None
+        found = _WRITTEN_WORD.match(origin._lines[entry.value.line], entry.value.column)
+        return found[0] if found else None
 
     def finding(
         self, path: Path, message: str, hint: str | None = None, *, at_key: bool = False

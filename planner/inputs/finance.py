@@ -50,7 +50,7 @@ FigureByQuarter = Annotated[
 class Finance(Frozen):
     """Parameters of the cost; one left out takes a policy rule's value, as an assumption."""
 
-    discount_rate_per_year: Annotated[Share, Field(ge=0, le=1)] | None = None
+    discount_rate_per_year: Annotated[Share, Field(ge=0, le=10)] | None = None
     """Rate at which later money counts less."""
     useful_life_years: PositiveNumber | None = None
     """Straight-line life; what is left of it at the end of the horizon is the residual value."""

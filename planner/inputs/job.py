@@ -160,6 +160,12 @@ class Tune(Frozen):
                 f"{self.micro_batch or 1} × gradient accumulation {self.gradient_accumulation} "
                 f"= {passes}"
             )
+        if self.batch % passes:
+            raise ValueError(
+                f"a batch of {self.batch} is no multiple of what one GPU takes in a step: "
+                f"micro-batch {self.micro_batch or 1} × gradient accumulation "
+                f"{self.gradient_accumulation} = {passes}"
+            )
         return self
 
 

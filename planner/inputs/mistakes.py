@@ -24,6 +24,9 @@ _MISSING = "missing"
 _UNKNOWN = "extra_forbidden"
 _FIGURE_WITH_MORE = re.compile(r"[$€]?\s*([-+]?[0-9][0-9,_ ]*(\.[0-9]+)?)\s*([A-Za-z%/$€]*)")
 
+_LONGEST_FIGURE = 12
+_BINARY_GB = {"MiB": Decimal(2**20) / 10**9, "GiB": Decimal(2**30) / 10**9}
+
 _WANTED = {
     "int_type": "a whole number",
     "int_parsing": "a whole number",
@@ -123,6 +126,12 @@ def _clearest(mistakes: list[_Mistake]) -> _Mistake:
 
 
 def _finding(document: Document, shape: Shape, mistake: _Mistake) -> Finding:
+    if mistake.kind == "string_type" and isinstance(mistake.value, int | Decimal):
+        # As it stands in the file: `12e4` is text of four characters and not 120000.
+        written = document.written(mistake.path) or described(mistake.value)
+        return document.finding(
+            mistake.path, f"{written} is not text", f"put it in quotes: '{written}'"
+        )
     message, hint = _words(shape, mistake)
     return document.finding(mistake.path, message, hint, at_key=mistake.at_key)
 
@@ -163,8 +172,6 @@ def _wrong_type(wanted: str, value: object) -> tuple[str, str | None]:
     message = f"{described(value)} is not {wanted}"
     if "number" in wanted and isinstance(value, str):
         return message, _figure_hint(value)
-    if wanted == "text" and isinstance(value, int | Decimal):
-        return message, f"put it in quotes: '{described(value)}'"
     if wanted == "a list" and isinstance(value, str | int | Decimal):
         return message, f"write [{value}]"
     return message, None
@@ -181,6 +188,9 @@ def _figure_hint(value: str) -> str | None:
     if figure == value.strip():
         stripped = figure.lstrip("0") or "0"
         return f"write it without {'quotes' if stripped == figure else 'leading zeros'}: {stripped}"
+    if match[3] in _BINARY_GB and len(figure) <= _LONGEST_FIGURE:
+        gb = Decimal(figure) * _BINARY_GB[match[3]]
+        return f"memory is in GB of 10^9 bytes: {match[0].strip()} is {gb.normalize():f}"
     unit = " alone, the unit stands in the key's name" if match[3] else ""
     return f"write {figure}{unit}"
 

@@ -7,7 +7,16 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from planner.inputs.base import Count, Day, Frozen, Name, PositiveCount, PositiveNumber, whole
+from planner.inputs.base import (
+    Count,
+    Day,
+    Frozen,
+    HourPrice,
+    Name,
+    NodePrice,
+    PositiveCount,
+    whole,
+)
 from planner.inputs.quarter import Quarter
 from planner.inputs.spelling import LARGEST_FLEET, Quarters
 
@@ -37,7 +46,7 @@ class PriceBreak(Frozen):
 
     from_nodes: Annotated[PositiveCount, Field(ge=2, le=LARGEST_FLEET)]
     """Nodes of one order, that is of one quarter, from which this price holds for all of them."""
-    price_usd: PositiveNumber
+    price_usd: NodePrice
     """Price of one node."""
 
 
@@ -50,9 +59,9 @@ class Offer(Frozen):
     """To buy for good, to rent whole for a quarter, or to reserve whole for a term."""
     site: Name = "main"
     """Where they will stand."""
-    price_usd: PositiveNumber | None = None
+    price_usd: NodePrice | None = None
     """Buy only: price of one node."""
-    price_usd_per_gpu_hour: PositiveNumber | None = None
+    price_usd_per_gpu_hour: HourPrice | None = None
     """Rent and reserve: price of one GPU for one hour, of a whole node in every hour it is held."""
     price_breaks: tuple[PriceBreak, ...] = ()
     """Buy only: lower prices for larger orders."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from planner.errors import LimitError
 from planner.packing.answer import answer
 from planner.packing.crosscheck import Claim, require_agreement, second_opinions
 from planner.packing.overpinned import explain_pinned
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from planner.packing.translate import Translation
 
 __all__ = ["attempt", "solve"]
+
+_MOST_CENTS = 2**53
+"""From here on not every whole number is a floating-point number, which solvers calculate with."""
 
 
 def solve(
@@ -69,6 +73,8 @@ def attempt(
     problem = translation.problem
     found = search(problem, asked_gap=asked_gap, time_limit_s=time_limit_s, progress=progress)
     solution = answer(problem, found, asked_gap)
+    if solution.cost_cents >= _MOST_CENTS:
+        raise LimitError(f"the plan costs ${_MOST_CENTS // 100:,} or more: no solver counts so far")
     if not crosscheck:
         return solution
     ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)

@@ -10,6 +10,7 @@ from planner.inputs.sitecheck import cooled_by
 from planner.packing.problem import Status
 from planner.plan.current import running_assumptions, running_warnings
 from planner.plan.plan import Note
+from planner.plan.unlikely import unlikely_figures
 from planner.plan.words import amount, some, some_of, usd
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def warning_notes(
         *_committed(bought),
         *_illustrative(inputs),
         *_stale(inputs),
+        *unlikely_figures(inputs),
         *running_warnings(inputs, jobs),
         *_no_spare(inputs, nodes, placements),
         *_from_sizing(jobs, lambda sizing: sizing.warnings),

@@ -1,0 +1,135 @@
+"""What a plan comes to where the file is sound and the question is not: exit code and words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+HEAD = "format: 1\nname: Outcome\nhorizon: {first_quarter: 2027Q1, quarters: 2}\n"
+OWNED = "fleet:\n  east: {node_type: xe9680-h100, count: 1}\n"
+OFFER = "offers:\n  h200: {node_type: xe9680-h200, kind: buy}\n"
+FIXED = "jobs:\n  t:\n    fixed: {gpus: 8}\n    count: 3\n"
+
+
+def job(text):
+    return f"{HEAD}{OWNED}{OFFER}jobs:\n  t:\n    {text}\n"
+
+
+def offer(text, jobs=FIXED):
+    return f"{HEAD}{OWNED}offers:\n  h200: {{node_type: xe9680-h200, {text}}}\n{jobs}"
+
+
+def tune(text):
+    return job(f"tune: {{model: llama-3.1-8b, {text}}}")
+
+
+REFUSED_BY_PROOF = {
+    "tuning where only Gaudi 3 is allowed": (
+        f"{HEAD}offers:\n  gaudi: {{node_type: xe9680-gaudi3, kind: buy}}\njobs:\n  t:\n"
+        "    tune: {model: llama-3.1-8b, method: lora}\n    gpu_types: [gaudi3-128gb]\n",
+        ["(exclusions/no-tuning-on-gaudi3)"],
+    ),
+    "tuning on a partition": (
+        tune("method: lora, gpu_partition: 1g.10gb"),
+        ["cannot be partitioned", "(exclusions/no-tuning-on-partitioned-gpu)"],
+    ),
+    "LoRA on a quantized base": (
+        tune("method: lora, base_bits: 4"),
+        ["(exclusions/lora-needs-unquantized-base)", "use qlora"],
+    ),
+    "QLoRA on an unquantized base": (
+        tune("method: qlora, base_bits: 16"),
+        ["(exclusions/qlora-needs-quantized-base)", "use lora"],
+    ),
+    "a model that fits nothing": (
+        job("tune: {parameters_b: 5000, method: full}"),
+        ["needs 1,056 GPUs of this type, more than the 64"],
+    ),
+    "more GPUs than a node without a fabric": (
+        job("fixed: {gpus: 9}"),
+        ["9 GPUs, which is not a whole number of nodes of 8", "8 or 16 GPUs"],
+    ),
+    "no GPU type allowed": (
+        job("fixed: {gpus: 1}")
+        + "policies: {excluded_gpu_types: [h100-80gb-sxm, h200-141gb-sxm]}\n",
+        ["h100-80gb-sxm: the scenario excludes it", "h200-141gb-sxm: the scenario excludes it"],
+    ),
+    "nothing in time": (
+        offer("kind: buy, lead_time_weeks: 20"),
+        ["t: 2 of 3 units without room", "arrives after the horizon"],
+    ),
+    "no budget": (
+        f"{HEAD}{OWNED}{OFFER}budget: {{total_usd: 0}}\n{FIXED}",
+        ["spending in total is $0", "raise spending in total by $"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_BY_PROOF)
+def test_what_no_plan_can_do_exits_with_3_and_names_rule_limit_and_remedy(scenario, run, case):
+    text, words = REFUSED_BY_PROOF[case]
+    scenario.write_text(text, encoding="utf-8")
+    result = run("plan", scenario)
+    assert (result.exit_code, result.stdout) == (3, ""), result.output
+    told = " ".join(result.stderr.split())
+    assert all(word in told for word in words), told
+
+
+WORTH_A_LOOK = {
+    "a price per GPU for one per node": (
+        offer("kind: buy, price_usd: 40000"),
+        "the price of h200, $40,000, is far from the $",
+    ),
+    "a price per node and hour for one per GPU": (
+        offer("kind: rent, price_usd_per_gpu_hour: 31"),
+        "the price of h200, $31, is far from the $",
+    ),
+    "a discount rate of 500 %": (
+        f"{job('fixed: {gpus: 1}')}finance: {{discount_rate_per_year: 500%}}\n",
+        "a discount rate of 500 % a year",
+    ),
+    "no headroom": (
+        f"{job('fixed: {gpus: 1}')}policies: {{headroom: 0}}\n",
+        "no GPU memory is kept free beyond the margins",
+    ),
+    "steep growth": (
+        job("fixed: {gpus: 1}\n    growth_per_quarter: 300%"),
+        "t grows by 300 % in each quarter",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WORTH_A_LOOK)
+def test_a_figure_that_is_seldom_meant_is_planned_with_a_warning(scenario, run, case):
+    text, words = WORTH_A_LOOK[case]
+    scenario.write_text(text, encoding="utf-8")
+    result = run("plan", scenario, "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    assert any(words in note["text"] for note in json.loads(result.stdout)["warnings"])
+
+
+def test_usual_figures_are_not_remarked_on(scenario, run):
+    scenario.write_text(offer("kind: buy, price_usd: 300000"), encoding="utf-8")
+    warnings = json.loads(run("plan", scenario, "--format", "json").stdout)["warnings"]
+    assert not any("far from" in note["text"] for note in warnings)
+
+
+def test_names_like_paths_and_devices_are_data(scenario, run):
+    names = ["../../x", "CON", "a/b", "con.txt", ".", "=1+1", "<script>"]
+    jobs = "".join(f"  '{name}':\n    fixed: {{gpus: 1}}\n" for name in names)
+    scenario.write_text(f"{HEAD}{OWNED}jobs:\n{jobs}", encoding="utf-8")
+    result = run("plan", scenario, "--out", "out")
+    assert result.exit_code == 0, result.stderr
+    saved = json.loads((scenario.parent / "out" / "plan.json").read_text(encoding="utf-8"))
+    assert {one["name"] for one in saved["jobs"]} == set(names)
+    assert sorted(path.name for path in Path("out").iterdir()) == ["plan.json", "plan.md"]
+    assert sorted(path.name for path in Path().iterdir()) == ["out", "scenario.yaml"]
+
+
+def test_owned_nodes_cost_no_capital(scenario, run):
+    scenario.write_text(f"{HEAD}{OWNED}jobs:\n  t:\n    fixed: {{gpus: 8}}\n", encoding="utf-8")
+    plan = json.loads(run("plan", scenario, "--format", "json").stdout)
+    assert plan["acquisitions"] == []
+    assert {line["name"] for line in plan["costs"] if any(line["cents"])} == {"energy"}
