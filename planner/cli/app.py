@@ -21,6 +21,7 @@ COMMANDS = {
     "compare": "planner.cli.compare",
     "sweep": "planner.cli.sweep",
     "replay": "planner.cli.replay",
+    "sensitivity": "planner.cli.sensitivity",
     "report": "planner.cli.report",
     "check": "planner.cli.check",
     "rules": "planner.cli.knowledge",

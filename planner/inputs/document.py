@@ -13,7 +13,17 @@ from planner.errors import Finding
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
 
-__all__ = ["Branch", "Document", "Entry", "Path", "Place", "dotted", "parts_of", "shown_line"]
+__all__ = [
+    "Branch",
+    "Document",
+    "Entry",
+    "Path",
+    "Place",
+    "dotted",
+    "parts_of",
+    "settable",
+    "shown_line",
+]
 
 Path = tuple[str | int, ...]
 """Keys and list positions from the top of a file to one value."""
@@ -87,6 +97,23 @@ def parts_of(text: str) -> tuple[str, ...]:
     if "[" in text[at:]:
         raise ValueError(f"{text!r} reaches into a list, which is only set as a whole")
     raise ValueError(f"{text!r} is not a path, write keys with dots between them")
+
+
+def settable(path: tuple[str, ...]) -> str:
+    """Write keys so that `parts_of` and `--set` read them back, whole.
+
+    Raises ValueError for a key with both kinds of quotes, for which there is no way to write it.
+    """
+    return ".".join(map(_quoted, path))
+
+
+def _quoted(key: str) -> str:
+    if _PLAIN_KEY.fullmatch(key):
+        return key
+    mark = "'" if "'" not in key else '"'
+    if mark in key:
+        raise ValueError(f"{key!r} holds both kinds of quotes, so that no path leads to it")
+    return f"{mark}{key}{mark}"
 
 
 def shown_line(line: str) -> str | None:

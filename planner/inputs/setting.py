@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["OPTION", "setting_change"]
 
 OPTION = "--set"
+_WRITTEN = re.compile(r"""((?:'[^'\n]*'|"[^"\n]*"|[^='"\n])*)=(.*)""")
+"""A path, in which quoted names may hold anything, and a value on the same line."""
 
 
 def setting_change(argument: str) -> Change:
@@ -22,8 +25,9 @@ def setting_change(argument: str) -> Change:
 
     Raises InputError that points into the argument.
     """
-    path, equals, value = argument.partition("=")
-    if not equals or not path.strip() or not value.strip() or "\n" in argument:
+    written = _WRITTEN.fullmatch(argument)
+    path, value = written.groups() if written else ("", "")
+    if not path.strip() or not value.strip():
         raise InputError(
             Finding(
                 f"{argument!r} is not a change",

@@ -17,7 +17,7 @@ from functools import partial
 from itertools import islice
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from planner import __version__
 from planner.errors import LimitError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from planner.plan.plan import Plan
     from planner.whatif.figures import Figures
 
-__all__ = ["Desk", "Station", "Variant", "plan_all"]
+__all__ = ["Crew", "Desk", "Station", "Variant"]
 
 _ROWS_OF_A_WORKER = 250
 """After so many plans a worker is replaced: what it holds in memory cannot grow for good."""
@@ -76,13 +76,19 @@ class Desk:
         self.station = station
         self.question = Question(station.scenario, catalog=station.catalog, rules=station.rules)
         self._sizers = Sizers()
+        self._keys: dict[Variant, str] = {}
 
     def inputs(self, variant: Variant) -> Inputs:
         """The inputs of a variant; raises InputError."""
         return self.question.inputs(variant.apply, variant.settings)
 
     def key(self, variant: Variant) -> str:
-        """What a variant is asked with and of, in short: alike for the same figures alone."""
+        """All that the figures of a variant depend on, in short; raises InputError."""
+        if variant not in self._keys:
+            self._keys[variant] = self._key(variant)
+        return self._keys[variant]
+
+    def _key(self, variant: Variant) -> str:
         inputs = self.inputs(variant)
         data = self.question.layers.composed(variant.apply, variant.settings).document.data
         files = sorted(
@@ -110,52 +116,83 @@ class Desk:
         return tried(lambda: self.plan(inputs))
 
 
-def plan_all(
-    desk: Desk,
-    variants: Mapping[str, Variant],
-    jobs: int,
-    done: Callable[[str, Figures], None],
-) -> None:
-    """Plan variants by their keys, `jobs` at a time, and hand over each as it is done.
+class Crew:
+    """Plans any number of variants, several at a time, until it is closed.
 
-    With one job nothing leaves this process. A worker that dies is replaced and its plans are made
-    again; raises LimitError where that happens again and again.
+    With one job nothing leaves this process. A worker that dies is replaced, and its plans are made
+    again.
     """
-    if min(jobs, len(variants)) <= 1:
-        for key, variant in variants.items():
-            done(key, desk.figures(variant))
-        return
-    left = dict(variants)
-    deaths = 0
-    while left:
-        before = len(left)
-        batch = dict(islice(left.items(), jobs * _ROWS_OF_A_WORKER))
-        try:
-            for key, figures in _planned(desk.station, batch, min(jobs, len(batch))):
-                del left[key]
-                done(key, figures)
-        except BrokenProcessPool:
-            deaths = deaths + 1 if len(left) == before else 1
-            if deaths == _MOST_DEATHS:
-                first = next(iter(left.values()))
-                raise LimitError(
-                    f"worker processes died {deaths} times in a row, at last on {first.label}; "
-                    "try again with `--jobs 1`, which takes the least memory"
-                ) from None
 
+    def __init__(self, desk: Desk, jobs: int) -> None:
+        self._desk = desk
+        self._jobs = jobs
+        self._pool: ProcessPoolExecutor | None = None
+        self._planned = 0
+        """By the workers that there are now."""
 
-def _planned(
-    station: Station, batch: Mapping[str, Variant], jobs: int
-) -> Iterator[tuple[str, Figures]]:
-    """Figures by key, as they come."""
-    context = get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, initializer=_start, initargs=(station,)) as pool:
-        waiting = {pool.submit(_figures, key, variant): key for key, variant in batch.items()}
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._dismiss()
+
+    def plan(self, variants: Mapping[str, Variant], done: Callable[[str, Figures], None]) -> None:
+        """Plan variants by their keys and hand over each as it is done.
+
+        Raises LimitError where workers die again and again.
+        """
+        if self._jobs == 1 or (len(variants) <= 1 and self._pool is None):
+            for key, variant in variants.items():
+                done(key, self._desk.figures(variant))
+            return
+        left = dict(variants)
+        deaths = 0
+        while left:
+            before = len(left)
+            try:
+                for key, figures in self._work(left):
+                    del left[key]
+                    done(key, figures)
+            except BrokenProcessPool:
+                self._dismiss()
+                deaths = deaths + 1 if len(left) == before else 1
+                if deaths == _MOST_DEATHS:
+                    first = next(iter(left.values()))
+                    raise LimitError(
+                        f"worker processes died {deaths} times in a row, at last on {first.label}; "
+                        "try again with `--jobs 1`, which takes the least memory"
+                    ) from None
+
+    def _work(self, variants: Mapping[str, Variant]) -> Iterator[tuple[str, Figures]]:
+        """Figures by key, as they come, of as many as the workers may still plan."""
+        pool = self._hired(len(variants))
+        room = self._jobs * _ROWS_OF_A_WORKER - self._planned
+        batch = list(islice(variants.items(), room))
+        waiting = {pool.submit(_figures, key, variant): key for key, variant in batch}
         try:
             for future in as_completed(waiting):
+                self._planned += 1
                 yield waiting[future], future.result()
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for future in waiting:
+                future.cancel()
+        if self._planned >= self._jobs * _ROWS_OF_A_WORKER:
+            self._dismiss()
+
+    def _hired(self, rows: int) -> ProcessPoolExecutor:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                min(self._jobs, rows),
+                get_context("spawn"),
+                initializer=_start,
+                initargs=(self._desk.station,),
+            )
+        return self._pool
+
+    def _dismiss(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool, self._planned = None, 0
 
 
 _HERE: list[Desk] = []

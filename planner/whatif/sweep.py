@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from planner.inputs.base import Frozen
 from planner.plan.store import write_atomically
-from planner.whatif.desk import Variant, plan_all
+from planner.whatif.desk import Crew, Variant
 from planner.whatif.figures import Figures
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ def sweep(
             results.flush()
             progress(len(found), kept, len(asked))
 
-        plan_all(desk, {k: v for k, v in asked.items() if k not in found}, jobs, done)
+        with Crew(desk, jobs) as crew:
+            crew.plan({key: one for key, one in asked.items() if key not in found}, done)
     write_atomically(file, _lines(asked, found))
     return tuple(_row(key, asked[key], found[key].figures) for key in asked)
 

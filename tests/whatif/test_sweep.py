@@ -10,7 +10,7 @@ from planner.errors import InputError
 from planner.inputs.load import Question
 from planner.report.variants import sweep_csv
 from planner.sizing.sizers import Sizers
-from planner.whatif.desk import Desk, Station, Variant, plan_all
+from planner.whatif.desk import Crew, Desk, Station, Variant
 from planner.whatif.figures import Figures, figures_of
 from planner.whatif.grid import read_grid
 from planner.whatif.sweep import Row, Shard, sweep
@@ -130,8 +130,26 @@ def test_the_plans_of_a_worker_that_is_killed_are_made_again(desk):
             os.kill(active_children()[0].pid or 0, signal.SIGKILL)
         found[key] = figures
 
-    plan_all(desk, variants, 2, done)
+    with Crew(desk, 2) as crew:
+        crew.plan(variants, done)
     assert found == {key: desk.figures(variant) for key, variant in variants.items()}
+
+
+def test_workers_are_replaced_after_their_share_of_rows(desk, monkeypatch):
+    monkeypatch.setattr("planner.whatif.desk._ROWS_OF_A_WORKER", 1)
+    variants = {desk.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
+    workers = []
+    found = {}
+
+    def done(key, figures):
+        workers.append({child.pid for child in active_children()})
+        found[key] = figures
+
+    with Crew(desk, 2) as crew:
+        crew.plan(variants, done)
+    assert found.keys() == variants.keys()
+    assert not workers[0] & workers[-1]
+    assert not active_children()
 
 
 def test_what_is_sized_alike_is_sized_once(path):

@@ -1,0 +1,112 @@
+"""`planner sensitivity`: which figures the cost and the recommendation hang on."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.cli.files import require_folder, require_none_overwritten, write_files
+from planner.cli.options import SHARE, asking, effort_options, format_option
+from planner.cli.screen import print_document, print_exact
+from planner.cli.sweep import jobs_option
+from planner.errors import ExitCode
+
+if TYPE_CHECKING:
+    from planner.cli.options import Asked, Effort
+
+__all__ = ["sensitivity"]
+
+_JSON, _MD, _SVG = "sensitivity.json", "sensitivity.md", "tornado.svg"
+
+
+@click.command(short_help="Show which figures cost and recommendation hang on.")
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.option(
+    "--swing",
+    type=SHARE,
+    default="20%",
+    show_default=True,
+    help="By which share of its value each figure is moved either way.",
+)
+@click.option(
+    "--weeks",
+    type=click.IntRange(min=1, max=52),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="By how many weeks lead times are moved either way.",
+)
+@click.option(
+    "--precision",
+    type=SHARE,
+    default="1%",
+    show_default=True,
+    help="To which share of the value a turn of the recommendation is closed in.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help=f"Also write {_JSON}, {_MD} and {_SVG} into this folder.",
+)
+@jobs_option
+@asking
+@effort_options
+@format_option
+@click.pass_context
+def sensitivity(  # noqa: PLR0913 - a parameter for each option
+    ctx: click.Context,
+    scenario: Path,
+    *,
+    swing: float,
+    weeks: int,
+    precision: float,
+    out: Path | None,
+    jobs: int,
+    asked: Asked,
+    effort: Effort,
+    format_: str,
+) -> None:
+    """Show which figures the cost hangs on, and at which values the recommendation turns.
+
+    Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
+    a time. Where another purchase results, the value at which that happens is closed in on, between
+    two plans.
+    """
+    from planner.cli.progress import Progress  # noqa: PLC0415
+    from planner.report.markdown import draw  # noqa: PLC0415
+    from planner.report.sensitivity import sensitivity_document, tornado_svg  # noqa: PLC0415
+    from planner.whatif.desk import Crew, Desk, Station, Variant  # noqa: PLC0415
+    from planner.whatif.sensitivity import sensitivity as found_by  # noqa: PLC0415
+
+    if not (swing and precision):
+        raise click.UsageError("--swing and --precision are more than 0")
+    if out is not None:
+        require_folder(out)
+        require_none_overwritten(out, (_JSON, _MD, _SVG), (scenario,))
+    station = Station(scenario, asked.catalog, asked.rules, effort.gap, effort.time_limit_s)
+    desk = Desk(station)
+    with Progress() as progress, Crew(desk, jobs) as crew:
+        found = found_by(
+            desk,
+            crew,
+            Variant(asked.variations, asked.settings),
+            swing=Fraction(str(swing)),
+            weeks=weeks,
+            precision=Fraction(str(precision)),
+            progress=progress,
+        )
+    document = sensitivity_document(found)
+    json, markdown = found.model_dump_json(indent=1) + "\n", draw(document)
+    if out is not None:
+        picture = f"\n![Which figures the cost hangs on]({_SVG})\n"
+        write_files(out, {_JSON: json, _MD: markdown + picture, _SVG: tornado_svg(found)})
+    if format_ == "terminal":
+        print_document(document)
+    else:
+        print_exact(json if format_ == "json" else markdown)
+    if found.base.result in ("not proved", "no plan in time"):
+        ctx.exit(ExitCode.LIMIT)

@@ -1,0 +1,95 @@
+"""Pictures that stand in files of their own: plain SVG with its words inside, no script, no font.
+
+Names from a scenario are text nodes of an XML tree and so cannot open markup.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, indent, tostring
+
+from planner.report.html.chart import put
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["bars_svg"]
+
+_WIDTH, _LABELS, _VALUES, _TOP, _ROW = 860, 210, 110, 46, 28
+_LONGEST = 32
+_STYLE = """
+text { font: 12px system-ui, sans-serif; fill: #1c1c1c }
+.title { font-size: 14px; font-weight: 600 }
+.paper { fill: #ffffff } .low { fill: #3b7ea1 } .high { fill: #c8743a } .axis { stroke: #8a8a8a }
+"""
+
+
+def bars_svg(
+    title: str,
+    says: str,
+    rows: Sequence[tuple[str, tuple[float, str], tuple[float, str]]],
+    middle: tuple[float, str],
+) -> str:
+    """Bars to both sides of one value, row by row: each a name and two ends with their words.
+
+    `says` is the picture in words, for who cannot see it.
+    """
+    height = _TOP + _ROW * len(rows) + 24
+    svg = _canvas(title, says, height)
+    values = [middle[0], *(end for _, *ends in rows for end, _ in ends)]
+    low, span = min(values), (max(values) - min(values)) or 1.0
+
+    def x(value: float) -> float:
+        room = _WIDTH - _LABELS - 2 * _VALUES
+        return round(_LABELS + _VALUES + (value - low) / span * room, 1)
+
+    for place, (name, first, second) in enumerate(rows):
+        y = _TOP + _ROW * place
+        put(svg, "text", _shortened(name), x=8, y=y + 17)
+        for kind, (value, words) in (("low", first), ("high", second)):
+            left, right = sorted((x(value), x(middle[0])))
+            bar = put(
+                svg, "rect", class_=kind, x=left, y=y + 4, width=max(right - left, 0.5), height=18
+            )
+            put(bar, "title", f"{name}: {words}")
+        _ends(svg, y + 17, sorted((first, second)), x)
+    foot = _TOP + _ROW * len(rows)
+    put(svg, "line", class_="axis", x1=x(middle[0]), x2=x(middle[0]), y1=_TOP - 6, y2=foot + 4)
+    put(svg, "text", middle[1], x=x(middle[0]), y=foot + 18, text_anchor="middle")
+    return _written(svg)
+
+
+def _ends(
+    svg: Element, y: int, ends: Sequence[tuple[float, str]], x: Callable[[float], float]
+) -> None:
+    (low, low_words), (high, high_words) = ends
+    put(svg, "text", low_words, x=x(low) - 5, y=y, text_anchor="end")
+    put(svg, "text", high_words, x=x(high) + 5, y=y)
+
+
+def _canvas(title: str, says: str, height: int) -> Element:
+    svg = Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {_WIDTH} {height}",
+            "role": "img",
+            "aria-labelledby": "title words",
+        },
+    )
+    put(svg, "title", title, id="title")
+    put(svg, "desc", says, id="words")
+    put(svg, "style").text = _STYLE
+    put(svg, "rect", class_="paper", x=0, y=0, width=_WIDTH, height=height)
+    put(svg, "text", title, class_="title", x=8, y=22)
+    return svg
+
+
+def _shortened(name: str) -> str:
+    """So that it ends before the bars; the whole name stands in what they say."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+
+
+def _written(svg: Element) -> str:
+    indent(svg, " ")
+    return tostring(svg, encoding="unicode") + "\n"

@@ -1,0 +1,131 @@
+"""How the cost answers to one figure at a time: a table, a picture, and where the plan turns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.report.document import Block, Column, Document, Heading, Paragraph, Table
+from planner.report.format import count_of, dollars, money, money_short, percent
+from planner.report.picture import bars_svg
+from planner.report.variants import acquired_text
+
+if TYPE_CHECKING:
+    from planner.whatif.figures import Figures
+    from planner.whatif.sensitivity import Moved, Sensitivity, Swing
+
+__all__ = ["sensitivity_document", "tornado_svg"]
+
+_NO_PLAN = "no plan"
+
+
+def sensitivity_document(found: Sensitivity) -> Document:
+    """The whole of it: what moves the cost most, then what is bought on either side of a turn."""
+    blocks: tuple[Block, ...] = (
+        Heading(f"Sensitivity of {found.scenario}", 1),
+        Paragraph(_summary(found), tone="strong"),
+        Paragraph(
+            f"One figure at a time is moved by {percent(found.swing)} of its value either way, "
+            f"lead times by {count_of(found.weeks, 'week')}; everything is planned anew each "
+            "time. Amounts are net present cost in USD.",
+            tone="faint",
+        ),
+        Table(_COLUMNS, tuple(_cells(one, found.base) for one in found.swings)),
+        Heading("Where the recommendation turns"),
+    )
+    turns = tuple(row for one in found.swings for row in _turns(one))
+    if not turns:
+        none = "Nowhere within these ranges: the same nodes are acquired at both ends of each."
+        return (*blocks, Paragraph(none), *_unproved(found))
+    words = (
+        f"Acquired as the scenario stands: {acquired_text(found.base.acquired)}. Each turn lies "
+        f"between two plans, at most {percent(found.precision)} of the value or a week apart."
+    )
+    return (*blocks, Paragraph(words), Table(_TURN_COLUMNS, turns), *_unproved(found))
+
+
+_COLUMNS = (
+    Column("Figure", wraps=True),
+    Column("As it is", wraps=True),
+    Column("Down", "right"),
+    Column("Up", "right"),
+    Column("Spread", "right"),
+    Column("Turns", wraps=True),
+)
+_TURN_COLUMNS = (
+    Column("Figure", wraps=True),
+    Column("Between", wraps=True),
+    Column("Then acquired", wraps=True),
+)
+
+
+def _summary(found: Sensitivity) -> str:
+    cost = found.base.cost_cents
+    plan = "No plan exists as it stands" if cost is None else f"{money(cost)}, {found.base.result}"
+    widest = next((one for one in found.swings if one.spread_cents is not None), None)
+    if widest is None:
+        return f"{plan}."
+    spread = money_short(widest.spread_cents or 0)
+    return f"{plan}; {widest.name} moves it most, by {spread} from end to end."
+
+
+def _cells(one: Swing, base: Figures) -> tuple[str, ...]:
+    turns = ", ".join(_by(one, turn.after) for turn in one.turns)
+    spread = "" if one.spread_cents is None else dollars(one.spread_cents)
+    ends = (_added(one.low.figures, base), _added(one.high.figures, base))
+    return (one.name, one.stated, *ends, spread, turns or "–")
+
+
+def _added(figures: Figures, base: Figures) -> str:
+    if figures.cost_cents is None or base.cost_cents is None:
+        return _NO_PLAN if figures.cost_cents is None else dollars(figures.cost_cents)
+    added = figures.cost_cents - base.cost_cents
+    return f"+{dollars(added)}" if added > 0 else dollars(added)
+
+
+def _turns(one: Swing) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        (
+            one.name,
+            f"{_by(one, turn.before)} and {_by(one, turn.after)}",
+            f"{_NO_PLAN}: {turn.after.figures.reason}"
+            if turn.after.figures.cost_cents is None
+            else acquired_text(turn.after.figures.acquired),
+        )
+        for turn in one.turns
+    )
+
+
+def _by(one: Swing, moved: Moved) -> str:
+    if not moved.by:
+        return "as it is"
+    if one.unit == "weeks":
+        weeks = count_of(abs(round(moved.by)), "week")
+        return f"{weeks} {'later' if moved.by > 0 else 'earlier'}"
+    sign = "+" if moved.by > 0 else "-"
+    stated = f" ({moved.settings[0].partition('=')[2]})" if len(moved.settings) == 1 else ""
+    return f"{sign}{percent(abs(moved.by))}{stated}"
+
+
+def _unproved(found: Sensitivity) -> tuple[Block, ...]:
+    plans = [found.base, *(end.figures for one in found.swings for end in (one.low, one.high))]
+    plans += [end.figures for one in found.swings for turn in one.turns for end in (turn.after,)]
+    number = sum(one.result in ("not proved", "no plan in time") for one in plans)
+    if not number:
+        return ()
+    words = f"NOT proved within the limits: {count_of(number, 'plan')} of those shown."
+    return (Paragraph(words, tone="warning"),)
+
+
+def tornado_svg(found: Sensitivity) -> str:
+    """What moves the cost most stands at the top; where an end has no plan there is no bar."""
+    base = found.base.cost_cents or 0
+    shown = [one for one in found.swings if one.spread_cents is not None and base]
+    rows = [(one.name, _end(one.low, base), _end(one.high, base)) for one in shown]
+    says = f"Net present cost with one figure moved at a time, the widest first. {_summary(found)}"
+    return bars_svg(f"Sensitivity of {found.scenario}", says, rows, (0.0, money_short(base)))
+
+
+def _end(moved: Moved, base: int) -> tuple[float, str]:
+    added = (moved.figures.cost_cents or 0) - base
+    words = f"{'+' if added > 0 else ''}{money_short(added)}" if added else "0"
+    return added / 100, f"{words}, {'up' if moved.by > 0 else 'down'}"

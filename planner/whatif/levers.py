@@ -1,0 +1,138 @@
+"""Figures of a scenario that nobody knows for sure, each with the settings that move it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+from planner.errors import Finding, InputError
+from planner.inputs.document import settable
+from planner.inputs.written import flow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from planner.inputs.settled import Inputs
+
+__all__ = ["Lever", "levers"]
+
+_FINANCE = {
+    "discount_rate_per_year": ("discount rate", "{percent} a year"),
+    "energy_usd_per_kwh": ("price of energy", "${value} per kWh"),
+    "support_share_per_year": ("support", "{percent} of the price a year"),
+    "useful_life_years": ("useful life", "{value} years"),
+}
+"""Settings of cost that are estimates: their names for people, and how a value is written."""
+
+_SHARES = ("discount_rate_per_year", "support_share_per_year")
+"""Those that cannot be more than 1."""
+_DIGITS = Decimal("0.000001")
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """One figure, or several that move together."""
+
+    name: str
+    """For people: `price of buy-h200`."""
+    unit: Literal["share", "weeks"]
+    """A lever in shares is moved by a part of its value, one in weeks by whole weeks."""
+    stated: str
+    """The value as it is, where it is one value."""
+    settings: Callable[[Fraction], tuple[str, ...]]
+    """`path=value` settings that move it by so much."""
+
+
+def levers(inputs: Inputs) -> Iterator[Lever]:
+    """Every offer's price, then growth, lead times and the settings of cost, as far as stated."""
+    for offer in inputs.offers:
+        yield _price(inputs, offer.name)
+    if growing := _growing(inputs):
+        stated = (
+            f"{len(growing)} jobs that grow" if len(growing) > 1 else _percent(*growing.values())
+        )
+        yield Lever("growth of demand", "share", stated, lambda by: _grown(growing, by))
+    if any(offer.lead_time_weeks for offer in inputs.offers):
+        lead = {offer.name: offer.lead_time_weeks for offer in inputs.offers}
+        yield Lever("lead times", "weeks", "", lambda by: _late(lead, by))
+    for name in _FINANCE:
+        value: Decimal = getattr(inputs.settings, name).value
+        if value:
+            yield _setting(name, value)
+
+
+def _price(inputs: Inputs, name: str) -> Lever:
+    offer = inputs.scenario.offers[name]
+    book = inputs.catalog.prices
+    if offer.kind == "buy":
+        key, price = "price_usd", offer.price_usd or book.purchase[offer.node_type].price_usd
+    else:
+        key = "price_usd_per_gpu_hour"
+        price = offer.price_usd_per_gpu_hour or book.rent[offer.node_type].usd_per_gpu_hour
+
+    def settings(by: Fraction) -> tuple[str, ...]:
+        stated = [f"{_path(('offers', name, key))}={_moved(price, by)}"]
+        if offer.price_breaks:
+            levels = tuple(
+                {"from_nodes": one.from_nodes, "price_usd": Decimal(_moved(one.price_usd, by))}
+                for one in offer.price_breaks
+            )
+            stated.append(f"{_path(('offers', name, 'price_breaks'))}={flow(levels)}")
+        return tuple(stated)
+
+    _path((name,))
+    unit = "node" if offer.kind == "buy" else "GPU-hour"
+    return Lever(f"price of {name}", "share", f"${price:,} per {unit}", settings)
+
+
+def _growing(inputs: Inputs) -> dict[str, Decimal]:
+    return {
+        name: job.growth_per_quarter
+        for name, job in sorted(inputs.scenario.jobs.items())
+        if job.growth_per_quarter
+    }
+
+
+def _grown(growing: dict[str, Decimal], by: Fraction) -> tuple[str, ...]:
+    return tuple(
+        f"{_path(('jobs', name, 'growth_per_quarter'))}={_moved(rate, by)}"
+        for name, rate in growing.items()
+    )
+
+
+def _late(lead: dict[str, int], by: Fraction) -> tuple[str, ...]:
+    return tuple(
+        f"{_path(('offers', name, 'lead_time_weeks'))}={max(0, weeks + round(by))}"
+        for name, weeks in lead.items()
+    )
+
+
+def _setting(name: str, value: Decimal) -> Lever:
+    shown, pattern = _FINANCE[name]
+    most = Decimal(1) if name in _SHARES else Decimal("Infinity")
+
+    def settings(by: Fraction) -> tuple[str, ...]:
+        return (f"finance.{name}={min(Decimal(_moved(value, by)), most):f}",)
+
+    stated = pattern.format(value=f"{value:f}", percent=_percent(value))
+    return Lever(shown, "share", stated, settings)
+
+
+def _path(keys: tuple[str, ...]) -> str:
+    try:
+        return settable(keys)
+    except ValueError as error:
+        raise InputError(Finding(str(error), hint="give it another name")) from None
+
+
+def _moved(value: Decimal, by: Fraction) -> str:
+    """The value moved by a share of itself, to six decimals."""
+    exact = Fraction(value) * (1 + by)
+    rounded = (Decimal(exact.numerator) / Decimal(exact.denominator)).quantize(_DIGITS)
+    return f"{rounded.normalize():f}"
+
+
+def _percent(share: Decimal) -> str:
+    return f"{(share * 100).normalize():f} %"

@@ -1,0 +1,150 @@
+"""One figure at a time, and where the recommendation turns."""
+
+from fractions import Fraction
+from xml.etree import ElementTree
+
+import pytest
+
+from planner.errors import InputError
+from planner.inputs.document import parts_of, settable
+from planner.inputs.load import Question
+from planner.report.markdown import draw
+from planner.report.sensitivity import sensitivity_document, tornado_svg
+from planner.whatif.desk import Crew, Desk, Station, Variant
+from planner.whatif.levers import levers
+from planner.whatif.sensitivity import sensitivity
+
+SCENARIO = """\
+format: 1
+name: Turns <&>
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-12-01}
+offers:
+  h100: {node_type: xe9680-h100, kind: buy, price_usd: 300000, quote: Q1, maximum: 9}
+  h200.v2: {node_type: xe9680-h200, kind: buy, price_usd: 331000, quote: Q2, maximum: 9,
+            price_breaks: [{from_nodes: 5, price_usd: 320000}]}
+  bridge: {node_type: xe9680-h100, kind: rent, price_usd_per_gpu_hour: 40, lead_time_weeks: 3}
+finance: {energy_usd_per_kwh: 0, support_share_per_year: 0}
+jobs:
+  search: {fixed: {gpus: 8}, growth_per_quarter: 100%}
+"""
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    file = tmp_path_factory.mktemp("turns") / "turns.yaml"
+    file.write_text(SCENARIO, encoding="utf-8")
+    return Desk(Station(file, (), (), 1e-4, 60.0))
+
+
+@pytest.fixture(scope="module")
+def found(desk):
+    with Crew(desk, 1) as crew:
+        return sensitivity(
+            desk,
+            crew,
+            Variant(),
+            swing=Fraction(1, 5),
+            weeks=4,
+            precision=Fraction(1, 100),
+            progress=lambda _: None,
+        )
+
+
+def swing(found, name):
+    (one,) = (one for one in found.swings if one.name == name)
+    return one
+
+
+def test_a_turn_encloses_the_price_at_which_both_servers_cost_the_same(desk, found):
+    (turn,) = swing(found, "price of h100").turns
+    assert turn.before.figures.acquired == found.base.acquired
+    assert {one.offer for one in turn.after.figures.acquired} == {"h200.v2"}
+    alike = 331 / 300 - 1  # nothing but their prices tells them apart
+    assert turn.before.by < alike < turn.after.by
+    assert turn.after.by - turn.before.by <= 0.01
+
+
+def test_each_plan_is_the_one_that_its_settings_make(desk, found):
+    for one in found.swings:
+        for moved in (one.low, one.high, *(end for t in one.turns for end in (t.before, t.after))):
+            assert desk.figures(Variant((), moved.settings)) == moved.figures
+            assert moved.figures.result in ("proved", "infeasible")
+
+
+def test_the_widest_swing_stands_first(found):
+    spreads = [one.spread_cents for one in found.swings]
+    closed = [spread for spread in spreads if spread is not None]
+    assert closed == sorted(closed, reverse=True)
+    assert spreads[: len(spreads) - len(closed)] == [None] * (len(spreads) - len(closed))
+
+
+def test_a_price_that_nobody_pays_moves_nothing_upwards(found):
+    one = swing(found, "price of bridge")
+    assert one.high.figures == found.base
+    assert one.low.figures == found.base
+    assert one.turns == ()
+
+
+def test_lead_times_turn_from_one_week_to_the_next(tmp_path):
+    text = SCENARIO.replace("quote: Q1", "quote: Q1, lead_time_weeks: 3")
+    (tmp_path / "late.yaml").write_text(text.replace("as_of: 2026-12-01", "as_of: 2026-12-08"))
+    desk = Desk(Station(tmp_path / "late.yaml", (), (), 1e-4, 60.0))
+    with Crew(desk, 1) as crew:
+        found = sensitivity(
+            desk,
+            crew,
+            Variant((), ("offers.'h200.v2'.maximum=0",)),
+            swing=Fraction(1, 10),
+            weeks=2,
+            precision=Fraction(1, 10),
+            progress=lambda _: None,
+        )
+    (turn,) = swing(found, "lead times").turns
+    assert (turn.before.by, turn.after.by) == (0, 1)
+    assert turn.before.settings == ()
+
+
+def test_growth_is_moved_for_all_jobs_that_grow_and_price_breaks_with_their_price(desk):
+    by_name = {lever.name: lever for lever in levers(desk.inputs(Variant()))}
+    assert by_name["growth of demand"].settings(Fraction(1, 5)) == (
+        "jobs.search.growth_per_quarter=1.2",
+    )
+    assert by_name["price of h200.v2"].settings(Fraction(-1, 10)) == (
+        "offers.'h200.v2'.price_usd=297900",
+        "offers.'h200.v2'.price_breaks=[{from_nodes: 5, price_usd: 288000}]",
+    )
+    assert "price of energy" not in by_name
+
+
+@pytest.mark.parametrize("name", ["plain", "h200.v2", "a=b", "it's", 'say "x"', "ü #1: {"])
+def test_any_name_of_one_kind_of_quotes_can_be_set(name, tmp_path):
+    path = ("offers", name, "maximum")
+    assert parts_of(settable(path)) == path
+    file = tmp_path / "named.yaml"
+    written = "'" + name.replace("'", "''") + "'"
+    file.write_text(SCENARIO.replace("h200.v2:", f"{written}:"), encoding="utf-8")
+    inputs = Question(file).inputs((), [f"{settable(path)}=7"])
+    assert inputs.scenario.offers[name].maximum == 7
+
+
+def test_a_name_that_no_path_leads_to_is_told(tmp_path):
+    with pytest.raises(ValueError, match="both kinds of quotes"):
+        settable(("offers", """'"'"""))
+    file = tmp_path / "odd.yaml"
+    file.write_text(SCENARIO.replace("h200.v2:", "'a''b\"c':"), encoding="utf-8")
+    with pytest.raises(InputError, match="both kinds of quotes"):
+        list(levers(Question(file).inputs()))
+
+
+def test_the_picture_is_one_tree_with_its_words_and_no_name_opens_markup(found):
+    svg = ElementTree.fromstring(tornado_svg(found))
+    names = [element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert "Sensitivity of Turns <&>" in names
+    assert "price of h200.v2" in names
+    (words,) = svg.iter("{http://www.w3.org/2000/svg}desc")
+    assert "moves it most" in str(words.text)
+
+
+def test_the_table_says_what_is_acquired_on_either_side(found, golden):
+    golden("sensitivity.md", draw(sensitivity_document(found)))
+    golden("tornado.svg", tornado_svg(found))
