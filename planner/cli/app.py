@@ -23,6 +23,7 @@ COMMANDS = {
     "replay": "planner.cli.replay",
     "sensitivity": "planner.cli.sensitivity",
     "report": "planner.cli.report",
+    "export": "planner.cli.export",
     "check": "planner.cli.check",
     "rules": "planner.cli.knowledge",
     "catalog": "planner.cli.knowledge",

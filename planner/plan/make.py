@@ -70,19 +70,17 @@ def make_plan(
     say("checking the plan")
     checks = verify(inputs, plan)
     proof = plan.proof.model_copy(update={"checks": checks})
-    plan = plan.model_copy(update={"proof": proof})
+    made_by = plan.provenance.model_copy(
+        update={"time_limit_s": time_limit_s, "crosscheck": crosscheck}
+    )
+    plan = plan.model_copy(update={"proof": proof, "provenance": made_by})
     if not price_choices:
         return plan
     say("pricing spare nodes")
     prices = spare_prices(inputs, translation, solution, asked_gap=asked_gap)
     say("pricing whole GPUs instead of parts")
     saving = partition_saving(inputs, packed.jobs, translation, solution, asked_gap=asked_gap)
-    made_by = plan.provenance.model_copy(
-        update={"time_limit_s": time_limit_s, "crosscheck": crosscheck}
-    )
-    return plan.model_copy(
-        update={"spare_prices": prices, "partition_saving": saving, "provenance": made_by}
-    )
+    return plan.model_copy(update={"spare_prices": prices, "partition_saving": saving})
 
 
 class _Asked(TypedDict):

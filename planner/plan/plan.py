@@ -288,6 +288,8 @@ class NodeFacts(Frozen):
     cooling: str | None
     sources: tuple[str, ...]
     """One for each figure."""
+    kubernetes_resource: str = ""
+    """What a cluster calls one of its GPUs: `nvidia.com/gpu`."""
 
 
 class Provenance(Frozen):

@@ -53,6 +53,7 @@ def _facts(inputs: Inputs, name: str, node: NodeType) -> NodeFacts:
         mean_power_w=ceil(node.mean_power_kw.value * 1000) if node.mean_power_kw else None,
         cooling=node.cooling.value if node.cooling else None,
         sources=tuple(_sources(inputs, node)),
+        kubernetes_resource=inputs.catalog.gpus[node.gpu_type].kubernetes_resource,
     )
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from planner.inputs.cells import csv_text
 from planner.report.document import Column, Document, Heading, Paragraph, Table
 from planner.report.format import count_of, dollars, figure, money_short, percent
 
@@ -101,36 +100,29 @@ def sweep_csv(rows: Sequence[Row]) -> str:
     paths = list(dict.fromkeys(_path(text) for row in rows for text in row.settings))
     offers = sorted({one.offer for row in rows for one in row.figures.acquired})
     names = ["cost_usd", "bound_usd", "capex_usd", "nodes", "node_types", "gpus_idle", "power_w"]
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
     acquired = [f"acquired {offer}" for offer in offers]
-    table.writerow(
-        _safe(["apply", *paths, "result", *names, "moves", *acquired, "short", "reason"])
-    )
-    for row in rows:
-        figures = row.figures
-        stated = {_path(one): one.partition("=")[2] for one in row.settings}
-        amounts = (figures.cost_cents, figures.bound_cents, figures.capex_cents)
-        bought = {
-            offer: sum(one.count for one in figures.acquired if one.offer == offer)
-            for offer in offers
-        }
-        table.writerow(
-            _safe(
-                [
-                    " ".join(row.apply),
-                    *(stated.get(path, "") for path in paths),
-                    figures.result,
-                    *(_usd(cents) for cents in amounts),
-                    *(figures.nodes, figures.node_types, figures.gpus_idle, figures.power_w),
-                    figures.moves,
-                    *(bought[offer] if figures.cost_cents is not None else "" for offer in offers),
-                    " ".join(figures.short),
-                    figures.reason,
-                ]
-            )
-        )
-    return text.getvalue()
+    heads = ["apply", *paths, "result", *names, "moves", *acquired, "short", "reason"]
+    return csv_text([heads, *(_csv_cells(row, paths, offers) for row in rows)])
+
+
+def _csv_cells(row: Row, paths: Sequence[str], offers: Sequence[str]) -> list[object]:
+    figures = row.figures
+    stated = {_path(one): one.partition("=")[2] for one in row.settings}
+    amounts = (figures.cost_cents, figures.bound_cents, figures.capex_cents)
+    bought = {
+        offer: sum(one.count for one in figures.acquired if one.offer == offer) for offer in offers
+    }
+    return [
+        " ".join(row.apply),
+        *(stated.get(path, "") for path in paths),
+        figures.result,
+        *(_usd(cents) for cents in amounts),
+        *(figures.nodes, figures.node_types, figures.gpus_idle, figures.power_w),
+        figures.moves,
+        *(bought[offer] if figures.cost_cents is not None else "" for offer in offers),
+        " ".join(figures.short),
+        figures.reason,
+    ]
 
 
 def _path(setting: str) -> str:
@@ -139,9 +131,3 @@ def _path(setting: str) -> str:
 
 def _usd(cents: int | None) -> str:
     return "" if cents is None else f"{cents // 100}.{cents % 100:02}"
-
-
-def _safe(cells: Sequence[object]) -> list[str]:
-    """Cells as text of which a spreadsheet makes no formula."""
-    texts = ("" if cell is None else str(cell) for cell in cells)
-    return [f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text for text in texts]

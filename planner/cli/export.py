@@ -1,0 +1,87 @@
+"""`planner export`: what other tools read of a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.cli.files import plan_text, require_folder, require_none_overwritten, write_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planner.plan.plan import Plan
+
+    Exporter = Callable[[Plan, str], dict[str, str]]
+
+__all__ = ["export"]
+
+
+@click.group(short_help="Write what other tools read: watsonx, Kueue, Kubernetes.")
+def export() -> None:
+    """Write what other tools read of a saved plan, for one of its quarters."""
+
+
+def _from_plan(command: Callable[..., None]) -> Callable[..., None]:
+    """`PLAN.json --out DIR [--quarter QUARTER]`."""
+    for option in (
+        click.option(
+            "--quarter", metavar="QUARTER", help="Quarter of the plan; its first if left out."
+        ),
+        click.option(
+            "--out",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            required=True,
+            help="Folder for the files, made if needed.",
+        ),
+        click.argument("plan_json", metavar="PLAN.json", type=click.Path(path_type=Path)),
+    ):
+        command = option(command)
+    return command
+
+
+def _write(plan_json: Path, out: Path, quarter: str | None, exporter: Exporter) -> None:
+    from planner.exchange.needs import quarter_of  # noqa: PLC0415 - slow to load
+    from planner.plan.store import loads  # noqa: PLC0415 - likewise
+
+    require_folder(out)
+    plan = loads(plan_text(plan_json), str(plan_json))
+    files = exporter(plan, quarter_of(plan, quarter))
+    require_none_overwritten(out, files, [plan_json])
+    write_files(out, files)
+
+
+@export.command(short_help="Custom hardware specifications, and who uses which.")
+@_from_plan
+def watsonx(plan_json: Path, out: Path, quarter: str | None) -> None:
+    """Write a custom hardware specification for each distinct need of tuning and serving jobs.
+
+    Each file is the body of `POST /v2/hardware_specifications`; used-by.csv says who uses which.
+    """
+    from planner.exchange.watsonx import watsonx_files  # noqa: PLC0415 - slow to load
+
+    _write(plan_json, out, quarter, watsonx_files)
+
+
+@export.command(short_help="Resource flavors, cluster queues and topology.")
+@_from_plan
+def kueue(plan_json: Path, out: Path, quarter: str | None) -> None:
+    """Write kueue.yaml: a ResourceFlavor per node type and site, a ClusterQueue per team, Topology.
+
+    Quotas are what the plan gives each team, summed over the nodes of a flavor.
+    """
+    from planner.exchange.kueue import kueue_files  # noqa: PLC0415 - slow to load
+
+    _write(plan_json, out, quarter, kueue_files)
+
+
+@export.command(short_help="Pod templates with their resources.")
+@_from_plan
+def kubernetes(plan_json: Path, out: Path, quarter: str | None) -> None:
+    """Write pods.yaml: what the pods of each job ask for, and on which nodes they are planned."""
+    from planner.exchange.kubernetes import kubernetes_files  # noqa: PLC0415 - slow to load
+
+    _write(plan_json, out, quarter, kubernetes_files)

@@ -1,0 +1,172 @@
+"""Flavors, queues and topology of Kueue (v1beta2) for a plan: who may hold how much of what.
+
+Source of the fields: kubernetes-sigs/kueue, config/components/crd/bases, at commit ff69552e.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import Finding, InputError
+from planner.exchange.kubernetes import documents
+from planner.exchange.names import (
+    LABELS,
+    NODE_TYPE_LABEL,
+    RACK_LABEL,
+    SITE_LABEL,
+    require_cluster_names,
+)
+from planner.exchange.needs import held_at_once, pods_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from planner.exchange.needs import Pods, Pool
+    from planner.plan.plan import Plan
+
+__all__ = ["WITHOUT_TEAM", "kueue_files"]
+
+WITHOUT_TEAM = "without-team"
+"""The queue of jobs that name no team."""
+
+_API = "kueue.x-k8s.io/v1beta2"
+_MOST_FLAVORS = 64
+_HOST = ("cpu", "memory")
+
+_Quotas = dict[tuple[str, str, str], int]
+"""Team, flavor and resource: the most that the team holds of it at once; memory in MB."""
+
+
+def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
+    """A flavor for each pool in service, a queue for each team, and the topology of the nodes.
+
+    Each queue names every flavor with every resource, 0 where the plan gives the team none: only
+    what is named can be borrowed. Raises what `pods_of` raises, and InputError for names that no
+    cluster takes and for more pools than a queue may name.
+    """
+    pods = pods_of(plan, quarter)
+    nodes: defaultdict[Pool, int] = defaultdict(int)
+    for node in plan.nodes:
+        nodes[node.node_type, node.site] += quarter in node.in_service
+    pools = sorted(pool for pool, count in nodes.items() if count)
+    teams = sorted({job.team or WITHOUT_TEAM for job in plan.jobs})
+    flavors = {pool: "-".join(pool) for pool in pools}
+    _require_usable(flavors, teams)
+    resources = (
+        *_HOST,
+        *sorted({*_in_service(plan, quarter), *(one.need.resource for one in pods)}),
+    )
+    quotas = _quotas(pods, flavors)
+    objects = [
+        _topology(plan),
+        *(_flavor(pool, name) for pool, name in flavors.items()),
+        *(_queue(team, list(flavors.values()), resources, quotas) for team in teams),
+    ]
+    return {"kueue.yaml": _sums(plan, quarter, flavors, quotas) + documents(objects)}
+
+
+def _require_usable(flavors: Mapping[Pool, str], teams: Sequence[str]) -> None:
+    require_cluster_names(
+        [
+            *(("the team", team) for team in teams),
+            *(("node type and site", name) for name in flavors.values()),
+        ]
+    )
+    if len(flavors) > _MOST_FLAVORS:
+        raise InputError(
+            Finding(
+                f"{len(flavors)} node types and sites are in service, and a queue names at most "
+                f"{_MOST_FLAVORS} flavors"
+            )
+        )
+
+
+def _in_service(plan: Plan, quarter: str) -> Iterator[str]:
+    facts = {one.node_type: one.kubernetes_resource for one in plan.node_types}
+    for node in plan.nodes:
+        if quarter in node.in_service:
+            yield facts[node.node_type]
+
+
+def _quotas(pods: Sequence[Pods], flavors: Mapping[Pool, str]) -> _Quotas:
+    held: defaultdict[tuple[str, str, str], list[tuple[range, int]]] = defaultdict(list)
+    for one in pods:
+        amounts = {
+            one.need.resource: one.need.amount,
+            "cpu": one.need.cpus,
+            "memory": one.need.memory_mb,
+        }
+        for resource, amount in amounts.items():
+            key = (one.team or WITHOUT_TEAM, flavors[one.pool], resource)
+            held[key].append((one.weeks, amount * one.count))
+    return {key: held_at_once(amounts) for key, amounts in held.items()}
+
+
+def _amount(resource: str, amount: int) -> str:
+    return f"{amount}M" if resource == "memory" and amount else str(amount)
+
+
+def _topology(plan: Plan) -> dict[str, Any]:
+    racks = any(node.racks for node in plan.nodes)
+    labels = (SITE_LABEL, *([RACK_LABEL] if racks else []), "kubernetes.io/hostname")
+    levels = [{"nodeLabel": label} for label in labels]
+    return _object("Topology", LABELS, {"levels": levels})
+
+
+def _flavor(pool: Pool, name: str) -> dict[str, Any]:
+    node_type, site = pool
+    labels = {NODE_TYPE_LABEL: node_type, SITE_LABEL: site}
+    return _object("ResourceFlavor", name, {"nodeLabels": labels, "topologyName": LABELS})
+
+
+def _queue(
+    team: str, flavors: Sequence[str], resources: Sequence[str], quotas: _Quotas
+) -> dict[str, Any]:
+    named = [
+        {
+            "name": flavor,
+            "resources": [
+                {"name": one, "nominalQuota": _amount(one, quotas.get((team, flavor, one), 0))}
+                for one in resources
+            ],
+        }
+        for flavor in flavors
+    ]
+    group = {"coveredResources": list(resources), "flavors": named}
+    return _object(
+        "ClusterQueue",
+        team,
+        {"cohortName": LABELS, "namespaceSelector": {}, "resourceGroups": [group]},
+    )
+
+
+def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": _API, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def _sums(plan: Plan, quarter: str, flavors: Mapping[Pool, str], quotas: _Quotas) -> str:
+    """Per flavor, what is in service beside the quotas that the queues give out of it."""
+    in_service: defaultdict[tuple[str, str], int] = defaultdict(int)
+    facts = {one.node_type: one.kubernetes_resource for one in plan.node_types}
+    for node in plan.nodes:
+        if quarter in node.in_service:
+            flavor = flavors[node.node_type, node.site]
+            in_service[flavor, facts[node.node_type]] += node.gpus
+            in_service[flavor, "cpu"] += node.cpus
+            in_service[flavor, "memory"] += node.memory_mb
+    lines = [
+        f"{plan.scenario}, {quarter}. Quotas are sums over all nodes of a flavor: what the team",
+        "holds in the week in which it holds most. What no quota gives out stays free.",
+    ]
+    given: defaultdict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
+    for (team, flavor, resource), amount in sorted(quotas.items()):
+        given[flavor, resource].append((team, amount))
+    for flavor, resource in sorted({*in_service, *given}):
+        there = in_service.get((flavor, resource))
+        parts = given[flavor, resource]
+        total = _amount(resource, sum(amount for _, amount in parts))
+        each = ", ".join(f"{team} {_amount(resource, amount)}" for team, amount in parts)
+        of = f" of {_amount(resource, there)} in service" if there is not None else " as planned"
+        lines.append(f"{flavor}: {resource} {total}{of}{f' ({each})' if each else ''}")
+    return "".join(f"# {' '.join(line.split())}\n" for line in lines)

@@ -1,0 +1,134 @@
+"""What the jobs of a plan ask of a cluster in one quarter, pod by pod."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planner.errors import Finding, InputError
+from planner.inputs.words import did_you_mean, one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from planner.plan.plan import Node, Plan
+    from planner.plan.servers import Occupant
+
+__all__ = ["Need", "Pods", "Pool", "held_at_once", "pods_of", "quarter_of"]
+
+Pool = tuple[str, str]
+"""Node type and site."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Need:
+    """What one pod takes of its node: a unit of a job, or its part on one of several nodes."""
+
+    gpu_type: str
+    resource: str
+    """As the cluster names it: `nvidia.com/gpu`, `nvidia.com/mig-1g.10gb`."""
+    amount: int
+    """GPUs or partitions."""
+    cpus: int
+    memory_mb: int
+    """Host memory, MB of 10^6 bytes."""
+    partition: str = ""
+    """MIG profile; empty for whole GPUs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """Pods of a job that are alike and run on one pool."""
+
+    job: str
+    kind: str
+    team: str | None
+    pool: Pool
+    need: Need
+    weeks: range
+    """Weeks of the quarter in which they hold all this, from 1."""
+    count: int
+
+
+def quarter_of(plan: Plan, asked: str | None) -> str:
+    """The quarter of the plan that is asked for, the first if none; raises InputError."""
+    if asked is None or asked in plan.quarters:
+        return asked or plan.quarters[0]
+    hint = did_you_mean(asked, plan.quarters) or f"it plans {one_of(plan.quarters)}"
+    raise InputError(Finding(f"the plan has no quarter {asked!r}", path="--quarter", hint=hint))
+
+
+def pods_of(plan: Plan, quarter: str) -> tuple[Pods, ...]:
+    """All pods of one quarter, by job.
+
+    Raises InputError for jobs that share a GPU by its memory, which no cluster can be asked for,
+    and for a plan of an earlier version that does not name its resources.
+    """
+    facts = {one.node_type: one for one in plan.node_types}
+    nodes = {node.id: node for node in plan.nodes}
+    named = {name for name, one in facts.items() if one.kubernetes_resource}
+    unnamed = sorted({node.node_type for node in plan.nodes} - named)
+    if unnamed:
+        raise InputError(
+            Finding(
+                f"the plan does not say what a cluster calls the GPUs of {one_of(unnamed)}",
+                hint="make the plan again with this version of the planner",
+            )
+        )
+    jobs = {job.name: job for job in plan.jobs}
+    found: Counter[tuple[str, Pool, Need, range]] = Counter()
+    sharing: set[str] = set()
+    for node, item in _occupants(plan, quarter, nodes):
+        if item.part is not None and item.part.profile is None:
+            sharing.add(item.job)
+            continue
+        need = _need(node, item, facts[node.node_type].kubernetes_resource)
+        found[item.job, (node.node_type, node.site), need, item.held_weeks] += 1
+    if sharing:
+        raise InputError(*map(_sharing, sorted(sharing)))
+    return tuple(
+        Pods(job, jobs[job].kind, jobs[job].team, pool, need, weeks, count)
+        for (job, pool, need, weeks), count in sorted(
+            found.items(), key=lambda item: (*item[0][:3], item[0][3].start, item[0][3].stop)
+        )
+    )
+
+
+def _occupants(plan: Plan, quarter: str, nodes: dict[str, Node]) -> Iterator[tuple[Node, Occupant]]:
+    for use in plan.placements[plan.quarters.index(quarter)]:
+        for item in use.occupants:
+            yield nodes[use.node], item
+
+
+def _need(node: Node, item: Occupant, resource: str) -> Need:
+    profile = item.part.profile if item.part else None
+    if profile is not None:
+        resource = _of_partition(resource, profile)
+    amount = 1 if profile else len(item.gpus)
+    return Need(node.gpu_type, resource, amount, item.cpus, item.memory_mb, profile or "")
+
+
+def _of_partition(resource: str, profile: str) -> str:
+    """The name under NVIDIA's `mixed` MIG strategy, where `+` of a profile is written `.`.
+
+    Source: NVIDIA/k8s-device-plugin, README, "The different MIG strategies".
+    """
+    domain = resource.partition("/")[0]
+    return f"{domain}/mig-{profile.replace('+', '.')}"
+
+
+def _sharing(job: str) -> Finding:
+    return Finding(
+        "shares a GPU by its memory, and no cluster can be asked for MB of a GPU",
+        path=f"jobs.{job}",
+        hint="plan with `policies.shared_gpus: false`, or with `policies.mig`",
+    )
+
+
+def held_at_once(held: Iterable[tuple[range, int]]) -> int:
+    """The most that is held in one week, of amounts that are each held for some weeks."""
+    by_week: Counter[int] = Counter()
+    for weeks, amount in held:
+        by_week.update(dict.fromkeys(weeks, amount))
+    return max(by_week.values(), default=0)

@@ -1,0 +1,265 @@
+"""What other tools read of a plan is what the plan says, and in a form that they take."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from kubernetes.client import ApiClient
+
+from planner.errors import InputError
+from planner.exchange.kubernetes import kubernetes_files
+from planner.exchange.kueue import WITHOUT_TEAM, kueue_files
+from planner.exchange.needs import pods_of, quarter_of
+from planner.exchange.watsonx import USED_BY, watsonx_files
+
+Q1, Q2 = "2027Q1", "2027Q2"
+KUEUE = json.loads(
+    (Path(__file__).parent / "schemas" / "kueue-v1beta2.json").read_text(encoding="utf-8")
+)
+
+
+def objects(files):
+    (text,) = files.values()
+    return list(yaml.safe_load_all(text))
+
+
+def of_kind(files, kind):
+    return {one["metadata"]["name"]: one["spec"] for one in objects(files) if one["kind"] == kind}
+
+
+def megabytes(quantity: str) -> int:
+    return int(quantity.removesuffix("M"))
+
+
+def test_every_occupant_of_the_plan_is_a_pod_and_nothing_else_is(plan):
+    for place, quarter in enumerate(plan.quarters):
+        occupants = [item for use in plan.placements[place] for item in use.occupants]
+        pods = pods_of(plan, quarter)
+        assert sum(one.count for one in pods) == len(occupants)
+        assert sum(one.count * one.need.memory_mb for one in pods) == sum(
+            item.memory_mb for item in occupants
+        )
+        whole = sum(len(item.gpus) for item in occupants if item.part is None)
+        assert sum(one.count * one.need.amount for one in pods if not one.need.partition) == whole
+
+
+def test_each_maker_and_each_partition_has_the_name_of_its_device_plugin(plan):
+    named = {(one.need.gpu_type, one.need.resource) for one in pods_of(plan, Q2)}
+    (profile,) = {one.need.partition for one in pods_of(plan, Q2)} - {""}
+    assert named == {
+        ("h100-80gb-sxm", "nvidia.com/gpu"),
+        ("h100-80gb-sxm", f"nvidia.com/mig-{profile}"),
+        ("gaudi3-128gb", "habana.ai/gaudi"),
+        ("mi300x-192gb", "amd.com/gpu"),
+    }
+
+
+# watsonx
+
+
+def test_a_specification_has_the_form_of_the_source(plan):
+    files = watsonx_files(plan, Q1)
+    for name, text in files.items():
+        if name == USED_BY:
+            continue
+        body = json.loads(text)
+        assert list(body) == ["name", "description", "nodes"]
+        assert name == f"{body['name']}.json"
+        assert set(body["name"]) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
+        (cpu, mem, gpu) = (body["nodes"][key] for key in ("cpu", "mem", "gpu"))
+        assert list(body["nodes"]) == ["cpu", "mem", "gpu"]
+        assert cpu == {"units": str(int(cpu["units"]))}
+        assert mem == {"size": f"{int(mem['size'][:-2])}Gi"}
+        assert isinstance(gpu["num_gpu"], int)
+        assert list(gpu) == ["num_gpu"]
+
+
+def test_each_tuning_and_serving_job_uses_the_smallest_whole_gib_that_hold_its_need(plan):
+    files = watsonx_files(plan, Q1)
+    rows = list(csv.DictReader(io.StringIO(files[USED_BY])))
+    needs = {(one.job, one.need.partition): one for one in pods_of(plan, Q1) if one.kind != "fixed"}
+    assert {job for job, _ in needs} == {"assistant", "chat"}
+    assert len(rows) == len(needs)
+    for row in rows:
+        pods = needs[row["job"], row["partition"]]
+        nodes = json.loads(files[f"{row['specification']}.json"])["nodes"]
+        need = pods.need
+        room = int(nodes["mem"]["size"].removesuffix("Gi")) * 2**30
+        assert 0 <= room - need.memory_mb * 10**6 < 2**30
+        assert (nodes["gpu"]["num_gpu"], nodes["cpu"]["units"]) == (need.amount, str(need.cpus))
+        assert int(row["pods"]) == pods.count
+    assert {row["specification"] for row in rows} == {
+        name[:-5] for name in files if name != USED_BY
+    }
+
+
+def test_jobs_that_need_the_same_share_one_specification(planned):
+    both = planned(ALIKE)
+    files = watsonx_files(both, Q1)
+    assert len(files) == 2
+    assert [row["job"] for row in csv.DictReader(io.StringIO(files[USED_BY]))] == ["'=one", "two"]
+
+
+ALIKE = """\
+format: 1
+name: alike
+horizon: {first_quarter: 2027Q1, quarters: 1}
+fleet: {a: {node_type: xe9680-h100, count: 1}}
+jobs:
+  "=one": {serve: {parameters_b: 10}}
+  two: {serve: {parameters_b: 10}}
+"""
+
+
+# Kubernetes
+
+
+def test_every_template_is_what_the_kubernetes_client_reads_and_nothing_is_lost(plan):
+    client = ApiClient()
+
+    class Answer:
+        data = ""
+
+    for one in objects(kubernetes_files(plan, Q2)):
+        answer = Answer()
+        answer.data = json.dumps(one)
+        read = client.deserialize(answer.data, "V1PodTemplate", "application/json")
+        assert client.sanitize_for_serialization(read) == one
+
+
+def test_the_templates_ask_for_all_that_the_plan_places_and_fit_their_nodes(plan):
+    asked: Counter[str] = Counter()
+    nodes = {node.node_type: node for node in plan.nodes}
+    for one in objects(kubernetes_files(plan, Q2)):
+        (container,) = one["template"]["spec"]["containers"]
+        requests = container["resources"]["requests"]
+        node = nodes[one["template"]["spec"]["nodeSelector"]["gpu-fit-planner/node-type"]]
+        assert int(requests.get("cpu", "0")) <= node.cpus
+        assert megabytes(requests.get("memory", "0")) <= node.memory_mb
+        (resource,) = container["resources"]["limits"]
+        assert container["resources"]["limits"][resource] == requests[resource]
+        pods = int(one["metadata"]["annotations"]["gpu-fit-planner/pods"])
+        asked[resource] += pods * int(requests[resource])
+    held: Counter[str] = Counter()
+    for alike in pods_of(plan, Q2):
+        held[alike.need.resource] += alike.need.amount * alike.count
+    assert asked == held
+
+
+def test_a_job_that_states_no_host_need_asks_for_none(planned):
+    text = ALIKE.replace('"=one": {serve: {parameters_b: 10}}', "one: {fixed: {gpus: 1}}")
+    one, _ = objects(kubernetes_files(planned(text), Q1))
+    (container,) = one["template"]["spec"]["containers"]
+    assert container["resources"]["requests"] == {"nvidia.com/gpu": "1"}
+
+
+# Kueue
+
+
+@pytest.mark.parametrize("quarter", [Q1, Q2])
+def test_every_object_is_valid_by_the_published_schema(plan, quarter):
+    for one in objects(kueue_files(plan, quarter)):
+        assert one["apiVersion"] == "kueue.x-k8s.io/v1beta2"
+        jsonschema.validate(one, KUEUE[one["kind"]])
+
+
+def test_every_queue_names_every_flavor_with_every_resource_in_one_order(plan):
+    files = kueue_files(plan, Q1)
+    flavors = list(of_kind(files, "ResourceFlavor"))
+    queues = of_kind(files, "ClusterQueue")
+    assert sorted(queues) == ["ml", "search", WITHOUT_TEAM]
+    assert flavors == [
+        "xe9680-gaudi3-east",
+        "xe9680-h100-east",
+        "xe9680-h100-west",
+        "xe9680-mi300x-east",
+    ]
+    for queue in queues.values():
+        (group,) = queue["resourceGroups"]
+        assert [one["name"] for one in group["flavors"]] == flavors
+        for flavor in group["flavors"]:
+            assert [one["name"] for one in flavor["resources"]] == group["coveredResources"]
+        assert queue["cohortName"] == "gpu-fit-planner"
+
+
+def quota(files, team, flavor, resource):
+    (group,) = of_kind(files, "ClusterQueue")[team]["resourceGroups"]
+    (found,) = [one for one in group["flavors"] if one["name"] == flavor]
+    (amount,) = [one["nominalQuota"] for one in found["resources"] if one["name"] == resource]
+    return amount
+
+
+def test_a_quota_is_the_sum_over_all_nodes_of_the_flavor(plan):
+    files = kueue_files(plan, Q1)
+    assert quota(files, "search", "xe9680-h100-east", "nvidia.com/gpu") == "4"
+    assert quota(files, "search", "xe9680-h100-east", "cpu") == "16"
+    assert quota(files, "search", "xe9680-h100-east", "memory") == "200000M"
+    assert quota(files, "ml", "xe9680-mi300x-east", "amd.com/gpu") == "0", "nothing runs yet"
+    assert quota(kueue_files(plan, Q2), "ml", "xe9680-mi300x-east", "amd.com/gpu") == "2"
+
+
+def test_runs_that_share_gpus_one_after_the_other_count_once(plan):
+    files = kueue_files(plan, Q1)
+    assert quota(files, "ml", "xe9680-h100-east", "nvidia.com/gpu") == "8"
+
+
+def test_the_sums_of_each_flavor_stand_above_the_objects(plan):
+    (text,) = kueue_files(plan, Q1).values()
+    assert "# xe9680-h100-east: nvidia.com/gpu 12 of 16 in service (ml 8, search 4)\n" in text
+    assert "# xe9680-mi300x-east: amd.com/gpu 0 of 8 in service\n" in text
+    assert Decimal(text.count("\n---\n")) == len(list(yaml.safe_load_all(text)))
+
+
+def test_the_levels_of_the_topology_end_with_the_host(plan):
+    (topology,) = of_kind(kueue_files(plan, Q1), "Topology").values()
+    assert [one["nodeLabel"] for one in topology["levels"]] == [
+        "gpu-fit-planner/site",
+        "kubernetes.io/hostname",
+    ]
+
+
+# What cannot be exported
+
+
+def test_names_that_no_cluster_takes_are_refused_all_at_once_with_better_ones(planned):
+    text = ALIKE.replace("count: 1", "count: 1, site: Main Hall").replace("two:", "Two_b:")
+    with pytest.raises(InputError) as caught:
+        kubernetes_files(planned(text), Q1)
+    assert [one.hint for one in caught.value.findings] == [
+        "call it 'one' in the scenario",
+        "call it 'two-b' in the scenario",
+        "call it 'main-hall' in the scenario",
+    ]
+    with pytest.raises(InputError, match="'xe9680-h100-Main Hall' is no name in a cluster"):
+        kueue_files(planned(text), Q1)
+
+
+def test_a_share_of_the_memory_of_a_gpu_has_no_name_in_a_cluster(planned):
+    text = ALIKE.replace("jobs:", "policies: {shared_gpus: true}\njobs:").replace(
+        "10}}", "1}, count: 12}"
+    )
+    shared = planned(text)
+    for exporter in (kubernetes_files, kueue_files, watsonx_files):
+        with pytest.raises(InputError, match=r"jobs\.two: shares a GPU by its memory"):
+            exporter(shared, Q1)
+
+
+def test_a_quarter_that_is_not_planned_is_answered_with_those_that_are(plan):
+    assert quarter_of(plan, None) == Q1
+    with pytest.raises(InputError, match="the plan has no quarter '2027Q9'") as caught:
+        quarter_of(plan, "2027Q9")
+    assert "2027Q" in (caught.value.findings[0].hint or "")
+
+
+def test_a_plan_that_does_not_name_its_resources_is_asked_to_be_made_again(plan):
+    bare = tuple(one.model_copy(update={"kubernetes_resource": ""}) for one in plan.node_types)
+    with pytest.raises(InputError, match="does not say what a cluster calls the GPUs of"):
+        pods_of(plan.model_copy(update={"node_types": bare}), Q1)
