@@ -22,6 +22,7 @@ COMMANDS = {
     "sweep": "planner.cli.sweep",
     "replay": "planner.cli.replay",
     "sensitivity": "planner.cli.sensitivity",
+    "alternatives": "planner.cli.alternatives",
     "report": "planner.cli.report",
     "export": "planner.cli.export",
     "check": "planner.cli.check",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
 
-__all__ = ["Lever", "levers"]
+__all__ = ["Lever", "levers", "setting"]
 
 _FINANCE = {
     "discount_rate_per_year": ("discount rate", "{percent} a year"),
@@ -43,6 +43,14 @@ class Lever:
     """The value as it is, where it is one value."""
     settings: Callable[[Fraction], tuple[str, ...]]
     """`path=value` settings that move it by so much."""
+
+
+def setting(*path: str, value: object) -> str:
+    """`path=value` as for `--set`; raises InputError for a name that no path leads to."""
+    try:
+        return f"{settable(path)}={flow(value)}"
+    except ValueError as error:
+        raise InputError(Finding(str(error), hint="give it another name")) from None
 
 
 def levers(inputs: Inputs) -> Iterator[Lever]:
@@ -73,16 +81,15 @@ def _price(inputs: Inputs, name: str) -> Lever:
         price = offer.price_usd_per_gpu_hour or book.rent[offer.node_type].usd_per_gpu_hour
 
     def settings(by: Fraction) -> tuple[str, ...]:
-        stated = [f"{_path(('offers', name, key))}={_moved(price, by)}"]
+        stated = [setting("offers", name, key, value=_moved(price, by))]
         if offer.price_breaks:
             levels = tuple(
-                {"from_nodes": one.from_nodes, "price_usd": Decimal(_moved(one.price_usd, by))}
+                {"from_nodes": one.from_nodes, "price_usd": _moved(one.price_usd, by)}
                 for one in offer.price_breaks
             )
-            stated.append(f"{_path(('offers', name, 'price_breaks'))}={flow(levels)}")
+            stated.append(setting("offers", name, "price_breaks", value=levels))
         return tuple(stated)
 
-    _path((name,))
     unit = "node" if offer.kind == "buy" else "GPU-hour"
     return Lever(f"price of {name}", "share", f"${price:,} per {unit}", settings)
 
@@ -97,14 +104,14 @@ def _growing(inputs: Inputs) -> dict[str, Decimal]:
 
 def _grown(growing: dict[str, Decimal], by: Fraction) -> tuple[str, ...]:
     return tuple(
-        f"{_path(('jobs', name, 'growth_per_quarter'))}={_moved(rate, by)}"
+        setting("jobs", name, "growth_per_quarter", value=_moved(rate, by))
         for name, rate in growing.items()
     )
 
 
 def _late(lead: dict[str, int], by: Fraction) -> tuple[str, ...]:
     return tuple(
-        f"{_path(('offers', name, 'lead_time_weeks'))}={max(0, weeks + round(by))}"
+        setting("offers", name, "lead_time_weeks", value=max(0, weeks + round(by)))
         for name, weeks in lead.items()
     )
 
@@ -114,24 +121,17 @@ def _setting(name: str, value: Decimal) -> Lever:
     most = Decimal(1) if name in _SHARES else Decimal("Infinity")
 
     def settings(by: Fraction) -> tuple[str, ...]:
-        return (f"finance.{name}={min(Decimal(_moved(value, by)), most):f}",)
+        return (setting("finance", name, value=min(_moved(value, by), most)),)
 
     stated = pattern.format(value=f"{value:f}", percent=_percent(value))
     return Lever(shown, "share", stated, settings)
 
 
-def _path(keys: tuple[str, ...]) -> str:
-    try:
-        return settable(keys)
-    except ValueError as error:
-        raise InputError(Finding(str(error), hint="give it another name")) from None
-
-
-def _moved(value: Decimal, by: Fraction) -> str:
+def _moved(value: Decimal, by: Fraction) -> Decimal:
     """The value moved by a share of itself, to six decimals."""
     exact = Fraction(value) * (1 + by)
     rounded = (Decimal(exact.numerator) / Decimal(exact.denominator)).quantize(_DIGITS)
-    return f"{rounded.normalize():f}"
+    return rounded.normalize()
 
 
 def _percent(share: Decimal) -> str:

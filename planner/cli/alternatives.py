@@ -1,0 +1,89 @@
+"""`planner alternatives`: the plans that stand beside the cheapest one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.cli.files import require_folder, require_none_overwritten, write_files
+from planner.cli.options import SHARE, asking, effort_options, format_option
+from planner.cli.screen import print_document, print_exact
+from planner.cli.sweep import jobs_option
+from planner.errors import ExitCode
+
+if TYPE_CHECKING:
+    from planner.cli.options import Asked, Effort
+
+__all__ = ["alternatives"]
+
+_JSON, _MD = "alternatives.json", "alternatives.md"
+
+
+@click.command(short_help="Show plans that differ where people care, beside the cheapest.")
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.option(
+    "--within",
+    type=SHARE,
+    default="3%",
+    show_default=True,
+    help="By which share a plan may cost more than the cheapest to be near it.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help=f"Also write {_JSON} and {_MD} into this folder.",
+)
+@jobs_option
+@asking
+@effort_options
+@format_option
+@click.pass_context
+def alternatives(
+    ctx: click.Context,
+    scenario: Path,
+    within: float,
+    out: Path | None,
+    jobs: int,
+    asked: Asked,
+    effort: Effort,
+    format_: str,
+) -> None:
+    """Show plans that differ where people care, beside the cheapest.
+
+    Do nothing, reclaim first and rent only are always among them, with their shortfall. Of the
+    plans that cost little more than the cheapest: fewest node types, a single vendor, most
+    headroom, no moves; each proved for its own objective, or left out with the reason.
+    """
+    from planner.cli.progress import Progress  # noqa: PLC0415
+    from planner.report.alternatives import alternatives_document  # noqa: PLC0415
+    from planner.report.markdown import draw  # noqa: PLC0415
+    from planner.whatif.alternatives import alternatives as found_by  # noqa: PLC0415
+    from planner.whatif.desk import Crew, Desk, Station, Variant  # noqa: PLC0415
+
+    if out is not None:
+        require_folder(out)
+        require_none_overwritten(out, (_JSON, _MD), (scenario,))
+    station = Station(scenario, asked.catalog, asked.rules, effort.gap, effort.time_limit_s)
+    desk = Desk(station)
+    with Progress() as progress, Crew(desk, jobs) as crew:
+        found = found_by(
+            desk,
+            crew,
+            Variant(asked.variations, asked.settings),
+            within=Fraction(str(within)),
+            progress=progress,
+        )
+    document = alternatives_document(found)
+    json, markdown = found.model_dump_json(indent=1) + "\n", draw(document)
+    if out is not None:
+        write_files(out, {_JSON: json, _MD: markdown})
+    if format_ == "terminal":
+        print_document(document)
+    else:
+        print_exact(json if format_ == "json" else markdown)
+    if found.cheapest.result != "proved":
+        ctx.exit(ExitCode.LIMIT)

@@ -1,0 +1,272 @@
+"""Plans that differ where people care: each proved for its own objective, side by side.
+
+Every one is a plan of the scenario with a few settings, so that anybody can make it again. What is
+said to be fewest, or most, is so because every plan that would have less, or more, was shown to
+cost more than the tolerance allows, or not to exist.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import floor
+from typing import TYPE_CHECKING
+
+from planner.errors import InfeasibleError
+from planner.inputs.base import Frozen
+from planner.inputs.written import flow
+from planner.whatif.desk import Variant
+from planner.whatif.figures import Figures
+from planner.whatif.levers import setting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from fractions import Fraction
+
+    from planner.inputs.settled import Inputs
+    from planner.whatif.desk import Crew, Desk
+
+__all__ = ["Alternative", "Alternatives", "alternatives"]
+
+FORMAT = "1.0"
+"""Minor: additive. Major: readers refuse."""
+
+_MOST_TRIES = 64
+"""Plans that are made for one alternative."""
+
+
+class Alternative(Frozen):
+    """One plan beside the cheapest."""
+
+    name: str
+    objective: str
+    """What it is best in, or what it asks."""
+    settings: tuple[str, ...] = ()
+    """`path=value`, with which `planner plan` makes this plan."""
+    figures: Figures | None = None
+    left_out: str | None = None
+    """Why there is no such plan here."""
+
+
+class Alternatives(Frozen):
+    """A scenario's cheapest plan, and others."""
+
+    format: str = FORMAT
+    scenario: str
+    within: float
+    """Share by which near-optimal plans may cost more than the cheapest."""
+    cheapest: Figures
+    others: tuple[Alternative, ...]
+
+
+def alternatives(
+    desk: Desk,
+    crew: Crew,
+    asked: Variant,
+    *,
+    within: Fraction,
+    progress: Callable[[str], None],
+) -> Alternatives:
+    """Plan a variant and what stands beside it; near-optimal ones cost at most `within` more.
+
+    Raises InfeasibleError where the variant itself has no plan, with the reason.
+    """
+    inputs = desk.inputs(asked)
+    search = _Search(desk, crew, asked, progress)
+    cheapest = search.one(())
+    if cheapest.cost_cents is None:
+        raise InfeasibleError(f"no plan to stand beside: {cheapest.reason}", ())
+    near = _Near(inputs, search, cheapest, floor(cheapest.cost_cents * (1 + within)))
+    found = (
+        *_always(inputs, search),
+        near.fewest_node_types(),
+        near.single_vendor(),
+        near.most_headroom(),
+        near.no_moves(),
+    )
+    return Alternatives(
+        scenario=inputs.scenario.name, within=float(within), cheapest=cheapest, others=found
+    )
+
+
+class _Search:
+    """Makes plans with settings added to what is asked, each once."""
+
+    def __init__(
+        self, desk: Desk, crew: Crew, asked: Variant, progress: Callable[[str], None]
+    ) -> None:
+        self._desk = desk
+        self._crew = crew
+        self._asked = asked
+        self._progress = progress
+        self._figures: dict[str, Figures] = {}
+
+    def one(self, settings: tuple[str, ...]) -> Figures:
+        """One plan."""
+        (figures,) = self.all([settings])
+        return figures
+
+    def all(self, wanted: Iterable[tuple[str, ...]]) -> list[Figures]:
+        """Several plans, in this order."""
+        variants = [Variant(self._asked.apply, (*self._asked.settings, *one)) for one in wanted]
+        keys = [self._desk.key(variant) for variant in variants]
+        fresh = {
+            key: variant
+            for key, variant in zip(keys, variants, strict=True)
+            if key not in self._figures
+        }
+
+        def done(key: str, figures: Figures) -> None:
+            self._figures[key] = figures
+            self._progress(f"planning, {len(self._figures):,} plans made")
+
+        self._crew.plan(fresh, done)
+        return [self._figures[key] for key in keys]
+
+
+def _without(inputs: Inputs, barred: Callable[[str], bool]) -> tuple[str, ...]:
+    """Settings that take offers away."""
+    return tuple(setting("offers", name, "maximum", value=0) for name in _offers(inputs, barred))
+
+
+def _offers(inputs: Inputs, wanted: Callable[[str], bool]) -> Iterator[str]:
+    return (offer.name for offer in inputs.offers if wanted(offer.name))
+
+
+def _always(inputs: Inputs, search: _Search) -> Iterator[Alternative]:
+    """What a board asks for in any case, whatever it costs."""
+    drop = (setting("policies", "shortage", value="drop"),)
+    shared = (setting("policies", "mig", value="same-node"),)
+    buys = {offer.name for offer in inputs.offers if offer.kind == "buy"}
+    asked = (
+        (
+            "do nothing",
+            "nothing is acquired; the fewest jobs are dropped, then delayed",
+            (*_without(inputs, lambda _: True), *drop),
+        ),
+        (
+            "reclaim first",
+            "serving jobs may take MIG partitions of GPUs, so that fewer stand idle",
+            shared,
+        ),
+        (
+            "rent only",
+            "nothing is bought; where that is not enough, the fewest jobs are dropped or delayed",
+            (*_without(inputs, buys.__contains__), *drop),
+        ),
+    )
+    plans = search.all([settings for _, _, settings in asked])
+    for (name, objective, settings), figures in zip(asked, plans, strict=True):
+        yield Alternative(name=name, objective=objective, settings=settings, figures=figures)
+
+
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """Plans that cost little more than the cheapest."""
+
+    inputs: Inputs
+    search: _Search
+    cheapest: Figures
+    most_cents: int
+
+    def _affordable(self, figures: Figures) -> bool:
+        return figures.cost_cents is not None and figures.cost_cents <= self.most_cents
+
+    def _ruled_out(self, figures: Figures) -> bool:
+        """Whether it is proved that there is no such plan at a cost within the tolerance."""
+        if figures.bound_cents is None:
+            return figures.result == "infeasible"
+        return figures.bound_cents > self.most_cents
+
+    def fewest_node_types(self) -> Alternative:
+        """The cheapest of the plans with the fewest node types in service."""
+        name, objective = "fewest node types", "as few different servers as the tolerance allows"
+        owned = {entry.node_type for entry in self.inputs.scenario.fleet.values()}
+        offered = sorted({offer.node_type for offer in self.inputs.offers} - owned)
+        tries = 0
+        for size in range(len(offered) + 1):
+            sets = [frozenset(chosen) for chosen in combinations(offered, size)]
+            tries += len(sets)
+            if tries > _MOST_TRIES:
+                words = f"more than {_MOST_TRIES} sets of node types would have to be tried"
+                return Alternative(name=name, objective=objective, left_out=words)
+            settings = [self._only(chosen | owned) for chosen in sets]
+            plans = self.search.all(settings)
+            fitting = [place for place, one in enumerate(plans) if self._affordable(one)]
+            if fitting:
+                best = min(fitting, key=lambda place: (plans[place].cost_cents or 0, place))
+                return Alternative(
+                    name=name, objective=objective, settings=settings[best], figures=plans[best]
+                )
+            if not all(map(self._ruled_out, plans)):
+                return Alternative(name=name, objective=objective, left_out=_OPEN)
+        return Alternative(name=name, objective=objective, left_out=_OPEN)
+
+    def _only(self, node_types: frozenset[str] | set[str]) -> tuple[str, ...]:
+        other = {o.name for o in self.inputs.offers if o.node_type not in node_types}
+        return _without(self.inputs, other.__contains__)
+
+    def single_vendor(self) -> Alternative:
+        """The cheapest of the plans that acquire from one maker of servers."""
+        name, objective = "single vendor", "all that is acquired is made by one vendor"
+        nodes = self.inputs.catalog.nodes
+        makers = {offer.name: nodes[offer.node_type].vendor for offer in self.inputs.offers}
+        vendors = sorted(set(makers.values()))
+        settings = [
+            _without(
+                self.inputs, {name for name, by in makers.items() if by != vendor}.__contains__
+            )
+            for vendor in vendors
+        ]
+        plans = self.search.all(settings)
+        planned = [place for place, one in enumerate(plans) if one.cost_cents is not None]
+        if not planned:
+            words = "no vendor alone offers what is needed"
+            return Alternative(name=name, objective=objective, left_out=words)
+        best = min(planned, key=lambda place: (plans[place].cost_cents or 0, place))
+        words = f"{objective}: {vendors[best]}"
+        return Alternative(name=name, objective=words, settings=settings[best], figures=plans[best])
+
+    def most_headroom(self) -> Alternative:
+        """The plan with the largest share of free GPUs, the same of every type on offer."""
+        name = "most headroom"
+        objective = "the largest share of GPUs that no job holds, alike for every type on offer"
+        if self.inputs.scenario.policies.growth_reserve:
+            words = "the scenario states a growth reserve of its own"
+            return Alternative(name=name, objective=objective, left_out=words)
+        nodes = self.inputs.catalog.nodes
+        types = sorted({nodes[offer.node_type].gpu_type for offer in self.inputs.offers})
+        fits, fails = 0, 100
+        while fails - fits > 1:
+            middle = (fits + fails) // 2
+            if self._affordable(self.search.one(_reserve(types, middle))):
+                fits = middle
+            else:
+                fails = middle
+        figures = self.search.one(_reserve(types, fits))
+        if fails < 100 and not self._ruled_out(self.search.one(_reserve(types, fails))):
+            return Alternative(name=name, objective=objective, left_out=_OPEN)
+        words = f"{objective}: {fits} %"
+        return Alternative(
+            name=name, objective=words, settings=_reserve(types, fits), figures=figures
+        )
+
+    def no_moves(self) -> Alternative:
+        """The cheapest plan in which nothing that runs today moves."""
+        name, objective = "no moves", "whatever runs today stays where it is"
+        running = sorted({entry.job for entry in self.inputs.scenario.running})
+        if not running:
+            words = "the scenario does not say what runs where today (`running`)"
+            return Alternative(name=name, objective=objective, left_out=words)
+        settings = tuple(setting("jobs", job, "pinned", value=True) for job in running)
+        figures = self.search.one(settings)
+        return Alternative(name=name, objective=objective, settings=settings, figures=figures)
+
+
+_OPEN = "within the time, it was not proved which plans the tolerance leaves"
+
+
+def _reserve(gpu_types: Sequence[str], per_cent: int) -> tuple[str, ...]:
+    if not per_cent:
+        return ()
+    return (f"policies.growth_reserve={flow(dict.fromkeys(gpu_types, f'{per_cent}%'))}",)

@@ -1,0 +1,137 @@
+"""Plans beside the cheapest, each the best in what it is said to be the best in."""
+
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+
+from planner.errors import InfeasibleError
+from planner.report.alternatives import alternatives_document
+from planner.report.markdown import draw
+from planner.whatif.alternatives import alternatives
+from planner.whatif.desk import Crew, Desk, Station, Variant
+
+SCENARIO = """\
+format: 1
+name: Three servers
+horizon: {first_quarter: 2027Q1, quarters: 1}
+fleet:
+  own: {node_type: r760xa-l40s, count: 1}
+offers:
+  h100: {node_type: xe9680-h100, kind: buy, price_usd: 300000, quote: Q1, maximum: 9}
+  h200: {node_type: xe9680-h200, kind: buy, price_usd: 305000, quote: Q2, maximum: 9}
+  l40s: {node_type: xe7740-l40s, kind: buy, price_usd: 200000, quote: Q3, maximum: 9}
+  hire: {node_type: xe9680-h100, kind: rent, price_usd_per_gpu_hour: 30, maximum: 1}
+finance: {energy_usd_per_kwh: 0, support_share_per_year: 0}
+jobs:
+  big: {fixed: {gpus: 8}, gpu_types: [h100-80gb-sxm, h200-141gb-sxm]}
+  large: {fixed: {gpus: 4}, gpu_types: [h200-141gb-sxm]}
+  small: {fixed: {gpus: 1}, count: 3, priority: low}
+overrides:
+  rush: {jobs.large.count: 30}
+  settled:
+    replace: {policies: {growth_reserve: {h200-141gb-sxm: 5%}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    file = tmp_path_factory.mktemp("servers") / "servers.yaml"
+    file.write_text(SCENARIO.replace("finance:", "policies: {}\nfinance:"), encoding="utf-8")
+    return Desk(Station(file, (), (), 1e-4, 60.0))
+
+
+@pytest.fixture(scope="module")
+def found_with(desk):
+    def found_with(within=Fraction(3, 100), asked=Variant()):  # noqa: B008 - frozen
+        with Crew(desk, 1) as crew:
+            return alternatives(desk, crew, asked, within=within, progress=lambda _: None)
+
+    return found_with
+
+
+@pytest.fixture(scope="module")
+def found(found_with):
+    return found_with()
+
+
+def other(found, name):
+    (one,) = (one for one in found.others if one.name == name)
+    return one
+
+
+def test_each_plan_is_the_one_that_its_settings_make(desk, found):
+    assert desk.figures(Variant()) == found.cheapest
+    for one in found.others:
+        if one.figures is not None:
+            assert desk.figures(Variant((), one.settings)) == one.figures
+
+
+def test_nothing_rented_or_bought_leaves_jobs_short(found):
+    nothing, rented = other(found, "do nothing").figures, other(found, "rent only").figures
+    assert nothing.acquired == ()
+    assert set(nothing.short) == {"big", "large"}
+    assert {one.offer for one in rented.acquired} == {"hire"}
+    assert set(rented.short) == {"large"}
+
+
+def test_the_fewest_node_types_are_those_of_trying_every_set_of_offers(desk, found_with):
+    names = ("h100", "h200", "l40s", "hire")
+    plans = []
+    for size in range(len(names) + 1):
+        for kept in combinations(names, size):
+            settings = tuple(f"offers.{name}.maximum=0" for name in names if name not in kept)
+            figures = desk.figures(Variant((), settings))
+            if figures.cost_cents is not None:
+                plans.append(figures)
+    for within in (Fraction(0), Fraction(3, 100)):
+        result = found_with(within)
+        limit = result.cheapest.cost_cents * (1 + within)
+        near = [one for one in plans if one.cost_cents <= limit]
+        fewest = other(result, "fewest node types").figures
+        assert fewest.node_types == min(one.node_types for one in near)
+        assert fewest.cost_cents <= limit
+    assert fewest.node_types < result.cheapest.node_types
+
+
+def test_a_point_more_of_headroom_costs_more_than_is_tolerated(desk, found):
+    one = other(found, "most headroom")
+    share = int(one.objective.rpartition(": ")[2].removesuffix(" %"))
+    types = "{h100-80gb-sxm: X, h200-141gb-sxm: X, l40s-48gb: X}"
+    limit = found.cheapest.cost_cents * Fraction(103, 100)
+
+    def cost(percent):
+        setting = f"policies.growth_reserve={types.replace('X', f'{percent}%')}"
+        return desk.figures(Variant((), (setting,))).cost_cents
+
+    assert cost(share) <= limit
+    dearer = cost(share + 1)
+    assert dearer is None or dearer > limit
+
+
+def test_what_cannot_be_said_is_left_out_with_the_reason(found, found_with):
+    assert "`running`" in str(other(found, "no moves").left_out)
+    settled = found_with(asked=Variant(("settled",)))
+    assert "of its own" in str(other(settled, "most headroom").left_out)
+
+
+def test_no_moves_pins_all_that_runs_today(desk, tmp_path):
+    text = SCENARIO + "running:\n  - {job: small, pool: r760xa-l40s/main, count: 2}\n"
+    (tmp_path / "running.yaml").write_text(text, encoding="utf-8")
+    desk = Desk(Station(tmp_path / "running.yaml", (), (), 1e-4, 60.0))
+    with Crew(desk, 1) as crew:
+        found = alternatives(
+            desk, crew, Variant(), within=Fraction(3, 100), progress=lambda _: None
+        )
+    one = other(found, "no moves")
+    assert one.settings == ("jobs.small.pinned=true",)
+    assert one.figures.cost_cents == found.cheapest.cost_cents
+
+
+def test_without_a_plan_there_is_nothing_to_stand_beside(found_with):
+    with pytest.raises(InfeasibleError, match="no plan to stand beside"):
+        found_with(asked=Variant(("rush",)))
+
+
+def test_the_table_shows_them_side_by_side(found, golden):
+    golden("alternatives.md", draw(alternatives_document(found)))
