@@ -135,7 +135,8 @@ def _offers(inputs: Inputs, wanted: Callable[[str], bool]) -> Iterator[str]:
 
 def _always(inputs: Inputs, search: _Search) -> Iterator[Alternative]:
     """What a board asks for in any case, whatever it costs."""
-    drop = (setting("policies", "shortage", value="drop"),)
+    # What runs today may not be dropped: such a scenario then has no plan, and that is told.
+    drop = () if inputs.scenario.running else (setting("policies", "shortage", value="drop"),)
     shared = (setting("policies", "mig", value="same-node"),)
     buys = {offer.name for offer in inputs.offers if offer.kind == "buy"}
     asked = (

@@ -126,6 +126,7 @@ def test_no_moves_pins_all_that_runs_today(desk, tmp_path):
     one = other(found, "no moves")
     assert one.settings == ("jobs.small.pinned=true",)
     assert one.figures.cost_cents == found.cheapest.cost_cents
+    assert other(found, "do nothing").figures.result == "infeasible"
 
 
 def test_without_a_plan_there_is_nothing_to_stand_beside(found_with):

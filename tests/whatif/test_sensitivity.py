@@ -133,7 +133,7 @@ def test_a_name_that_no_path_leads_to_is_told(tmp_path):
     file = tmp_path / "odd.yaml"
     file.write_text(SCENARIO.replace("h200.v2:", "'a''b\"c':"), encoding="utf-8")
     with pytest.raises(InputError, match="both kinds of quotes"):
-        list(levers(Question(file).inputs()))
+        [lever.settings(Fraction(1, 10)) for lever in levers(Question(file).inputs())]
 
 
 def test_the_picture_is_one_tree_with_its_words_and_no_name_opens_markup(found):
