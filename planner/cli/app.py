@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 from difflib import get_close_matches
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -25,13 +26,16 @@ COMMANDS = {
     "alternatives": "planner.cli.alternatives",
     "report": "planner.cli.report",
     "export": "planner.cli.export",
+    "import": "planner.cli.import_",
     "check": "planner.cli.check",
     "rules": "planner.cli.knowledge",
     "catalog": "planner.cli.knowledge",
     "schema": "planner.cli.check",
     "doctor": "planner.cli.doctor",
 }
-"""Command and the module that has a function of its name, in the order in which users meet them."""
+"""Command and the module that has a function of its name, in the order in which users meet them.
+
+Where the name is a word of Python, the function's ends in `_`."""
 
 
 _OBJECTS_BETWEEN_SCANS = 1_000_000
@@ -48,7 +52,8 @@ class _Planner(click.Group):
         """The command, its module loaded; None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), function)
         return command
 
     def resolve_command(

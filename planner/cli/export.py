@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.files import plan_text, require_folder, require_none_overwritten, write_files
+from planner.cli.options import asking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from planner.cli.options import Asked
     from planner.plan.plan import Plan
 
     Exporter = Callable[[Plan, str], dict[str, str]]
@@ -19,9 +21,38 @@ if TYPE_CHECKING:
 __all__ = ["export"]
 
 
-@click.group(short_help="Write what other tools read: watsonx, Kueue, Kubernetes.")
+_PORTFOLIO = "portfolio.csv"
+
+
+@click.group(short_help="Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets.")
 def export() -> None:
-    """Write what other tools read of a saved plan, for one of its quarters."""
+    """Write what other tools read: of a saved plan for one of its quarters, or of a scenario."""
+
+
+_out_option = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    required=True,
+    help="Folder for the files, made if needed.",
+)
+
+
+@export.command(short_help="The jobs of a scenario as a table.")
+@click.argument("scenario", type=click.Path(path_type=Path))
+@_out_option
+@asking
+def portfolio(scenario: Path, out: Path, asked: Asked) -> None:
+    """Write portfolio.csv: the jobs of a scenario, a row each, as `planner import` reads them."""
+    from planner.exchange.portfolio import portfolio_csv  # noqa: PLC0415 - slow to load
+    from planner.inputs.reader import parse_document  # noqa: PLC0415 - likewise
+
+    require_folder(out)
+    inputs = asked.inputs(scenario)
+    read = (file.location for file in inputs.files if file.location)
+    require_none_overwritten(out, (_PORTFOLIO,), read)
+    jobs = parse_document(inputs.question, str(scenario)).data["jobs"]
+    write_files(out, {_PORTFOLIO: portfolio_csv(jobs)})
 
 
 def _from_plan(command: Callable[..., None]) -> Callable[..., None]:
@@ -30,13 +61,7 @@ def _from_plan(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--quarter", metavar="QUARTER", help="Quarter of the plan; its first if left out."
         ),
-        click.option(
-            "--out",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            required=True,
-            help="Folder for the files, made if needed.",
-        ),
+        _out_option,
         click.argument("plan_json", metavar="PLAN.json", type=click.Path(path_type=Path)),
     ):
         command = option(command)

@@ -55,6 +55,11 @@ class Shape:
         model = self.model(path)
         return list(model.model_fields) if model else []
 
+    def is_text(self, path: Path) -> bool:
+        """Whether nothing but text may stand at a path, whatever it looks like."""
+        kinds = set(_alternatives(self._annotation(path))) - {type(None)}
+        return kinds == {str}
+
     def choices(self, path: Path) -> list[str]:
         """Give the words of which one must stand at a path; none if any may."""
         for one in _alternatives(self._annotation(path)):

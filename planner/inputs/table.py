@@ -6,6 +6,7 @@ import csv
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
+from planner.inputs.cells import plain_cell
 from planner.inputs.document import shown_line
 from planner.inputs.words import did_you_mean
 
@@ -35,7 +36,7 @@ class Table:
         try:
             for cells in reader:
                 if any(cell.strip() for cell in cells) and not cells[0].startswith("#"):
-                    found.append((reader.line_num, [cell.strip() for cell in cells]))
+                    found.append((reader.line_num, [plain_cell(cell.strip()) for cell in cells]))
         except csv.Error as error:
             raise InputError(self.finding(reader.line_num, f"is no CSV: {error}")) from None
         if not found:

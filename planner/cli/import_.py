@@ -1,0 +1,98 @@
+"""`planner import`: jobs from a table, actuals from Slurm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.cli.files import require_none_overwritten, write_files
+from planner.cli.options import FILE
+from planner.cli.screen import print_exact
+from planner.errors import Finding, InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planner.exchange.grid import Grid
+
+__all__ = ["import_"]
+
+_EXCEL = (".xlsx", ".xlsm", ".xls")
+
+
+@click.command(name="import", short_help="Read jobs from a table, or actuals from Slurm.")
+@click.argument("file", type=FILE, required=False)
+@click.option(
+    "--out",
+    type=FILE,
+    metavar="FILE",
+    help="Where to write: a scenario part (.yaml) of jobs, a table (.csv) of actuals.",
+)
+@click.option(
+    "--mapping",
+    type=FILE,
+    metavar="FILE",
+    help="A YAML file that says what the columns, or the jobs of Slurm, are called here.",
+)
+@click.option(
+    "--sheet", metavar="NAME", help="Sheet of a workbook; its only visible one if not given."
+)
+@click.option("--template", is_flag=True, help="Print a CSV file with every column to fill in.")
+def import_(
+    file: Path | None, out: Path | None, mapping: Path | None, sheet: str | None, template: bool
+) -> None:
+    """Read jobs from a CSV file or an Excel workbook, or actuals from `sacct --parsable2`.
+
+    Jobs become a scenario file that yours may extend; actuals a table for `planner compare
+    --actuals`. Every mistake is told with its cell, and then nothing is written.
+    """
+    if template:
+        from planner.exchange.portfolio import template as empty_table  # noqa: PLC0415 - slow to load
+
+        print_exact(empty_table())
+        return
+    if file is None or out is None:
+        raise click.UsageError("name a file to read, and `--out FILE` to write; or `--template`")
+    require_none_overwritten(out.parent, [out.name], [path for path in (file, mapping) if path])
+    if file.suffix.lower() in _EXCEL:
+        text = None
+    else:
+        from planner.inputs.reader import read_text  # noqa: PLC0415 - likewise
+
+        text = read_text(file, str(file))
+    write_files(out.parent, {out.name: _imported(file, text, mapping, sheet)})
+
+
+def _imported(file: Path, text: str | None, mapping: Path | None, sheet: str | None) -> str:
+    from planner.exchange.slurm import actuals_csv, is_sacct, read_names, usage_of  # noqa: PLC0415
+
+    if text is not None and sheet is not None:
+        raise InputError(Finding("is no workbook, so it has no sheets", path="--sheet"))
+    if text is not None and is_sacct(text):
+        names = read_names(mapping) if mapping else {}
+        return actuals_csv(usage_of(text, str(file), names))
+    return _jobs(_grid(file, text, sheet), file, mapping)
+
+
+def _grid(file: Path, text: str | None, sheet: str | None) -> Grid:
+    if text is None:
+        from planner.exchange.workbook import workbook_grid  # noqa: PLC0415 - slow to load
+
+        return workbook_grid(file, sheet)
+    from planner.exchange.grid import csv_grid  # noqa: PLC0415 - likewise
+
+    return csv_grid(text, str(file))
+
+
+def _jobs(grid: Grid, file: Path, mapping: Path | None) -> str:
+    from planner.exchange.portfolio import (  # noqa: PLC0415 - likewise
+        Columns,
+        jobs_from,
+        read_columns,
+        scenario_part,
+    )
+
+    click.echo(f"{file}: {grid.said}", err=True)
+    jobs = jobs_from(grid, read_columns(mapping) if mapping else Columns())
+    return scenario_part(jobs, f"Jobs of {file.name}")

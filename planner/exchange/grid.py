@@ -1,0 +1,104 @@
+"""A table of somebody else's, every cell with its place."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planner.errors import Finding, InputError
+from planner.inputs.cells import plain_cell
+from planner.inputs.document import shown_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Cell", "Grid", "csv_grid"]
+
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Text, and where it stands."""
+
+    text: str
+    file: str
+    line: int | None = None
+    column: int | None = None
+    """Number of the cell in its line, from 1."""
+    address: str | None = None
+    """`Sheet1!B7`, in a workbook."""
+    source_line: str | None = None
+
+    def finding(self, message: str, path: str | None = None, hint: str | None = None) -> Finding:
+        """One mistake in this cell; `path` names its column in the planner's words."""
+        where = ": ".join(part for part in (self.address, path) if part)
+        return Finding(
+            message,
+            file=self.file,
+            line=self.line,
+            column=self.column,
+            path=where or None,
+            hint=hint,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A header and the rows below it, as long as the header; empty rows are left out."""
+
+    header: tuple[Cell, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    said: str = ""
+    """How the file was read, where that was found out."""
+
+
+def csv_grid(text: str, shown_as: str) -> Grid:
+    """Read a CSV file from its text, whose cells are parted by commas, semicolons or tabs.
+
+    Whichever of them is most in the header. Raises InputError for a file that is no table, rows of
+    other lengths than the header, and a quote that is never closed, each in its line.
+    """
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    delimiter = max(DELIMITERS, key=first.count)
+    rows = list(_rows(text, shown_as, delimiter))
+    if not rows:
+        raise InputError(Finding("is empty, a header and a row are needed", file=shown_as))
+    header, *body = rows
+    wrong = [_length(row, header) for row in body if len(row) != len(header)]
+    if wrong:
+        raise InputError(*wrong)
+    return Grid(header, tuple(body), f"cells are parted by {DELIMITERS[delimiter]}")
+
+
+def _length(row: Sequence[Cell], header: Sequence[Cell]) -> Finding:
+    cell = row[0]
+    return Finding(
+        f"has {len(row)} cells, the header has {len(header)}",
+        file=cell.file,
+        line=cell.line,
+        source_line=cell.source_line,
+    )
+
+
+def _rows(text: str, shown_as: str, delimiter: str) -> Iterator[tuple[Cell, ...]]:
+    lines = text.split("\n")
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    begins = 1
+    try:
+        for cells in reader:
+            shown = shown_line(lines[begins - 1])
+            if any(cell.strip() for cell in cells):
+                yield tuple(
+                    Cell(plain_cell(cell.strip()), shown_as, begins, column, source_line=shown)
+                    for column, cell in enumerate(cells, 1)
+                )
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        open_quote = "unexpected end of data" in str(error)
+        message = (
+            "a quoted cell begins here and never ends" if open_quote else f"is no CSV: {error}"
+        )
+        raise InputError(Finding(message, file=shown_as, line=begins)) from None

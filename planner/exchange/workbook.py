@@ -1,0 +1,157 @@
+"""Reads a sheet of an Excel workbook: what its cells show, and nothing that would run."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from openpyxl import load_workbook
+from openpyxl.utils.exceptions import InvalidFileException
+
+from planner.errors import Finding, InputError
+from planner.exchange.grid import Cell, Grid
+from planner.inputs.reader import read_bytes
+from planner.inputs.scalars import ILLEGAL_CHARACTER, character_name
+from planner.inputs.words import did_you_mean, one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from openpyxl.cell.cell import Cell as SheetCell
+    from openpyxl.cell.cell import MergedCell
+    from openpyxl.worksheet.worksheet import Worksheet
+
+__all__ = ["workbook_grid"]
+
+_LARGEST_INFLATED_BYTES = 128 * 2**20
+_ACTIVE = ("vbaproject.bin", "externallinks/", "activex/", "connections.xml")
+
+
+def workbook_grid(path: Path, sheet: str | None = None) -> Grid:
+    """Read one sheet, the only visible one unless it is named.
+
+    Formulas are never worked out: what counts is the value that was saved beside them. Raises
+    InputError, cell by cell, for formulas without one, dates, error values and merged cells, and
+    for a file that is no plain workbook: too large when unpacked, with macros or links to others.
+    """
+    shown_as = str(path)
+    content = read_bytes(path, shown_as)
+    _require_plain(content, shown_as)
+    try:
+        values = load_workbook(io.BytesIO(content), data_only=True, keep_links=False)
+        formulas = load_workbook(io.BytesIO(content), keep_links=False)
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError, SyntaxError):
+        raise InputError(Finding("is no workbook that can be read", file=shown_as)) from None
+    name = _sheet_name(values.worksheets, sheet, shown_as)
+    reading = _Reading(shown_as, values[name], formulas[name])
+    rows = [row for row in reading.rows() if any(cell.text for cell in row)]
+    if reading.findings:
+        raise InputError(*reading.findings)
+    if not rows:
+        raise InputError(Finding("is empty, a header and a row are needed", shown_as, path=name))
+    width = max(i for row in rows for i, cell in enumerate(row, 1) if cell.text)
+    header, *body = (row[:width] for row in rows)
+    return Grid(header, tuple(body), f"sheet {name!r}")
+
+
+def _require_plain(content: bytes, shown_as: str) -> None:
+    try:
+        parts = zipfile.ZipFile(io.BytesIO(content)).infolist()
+    except zipfile.BadZipFile:
+        raise InputError(
+            Finding(
+                "is no .xlsx workbook, whatever its name says",
+                file=shown_as,
+                hint="save it as .xlsx or .csv",
+            )
+        ) from None
+    inflated = sum(part.file_size for part in parts)
+    if inflated > _LARGEST_INFLATED_BYTES:
+        message = f"would unpack to {inflated / 2**20:,.0f} MiB, at most "
+        message += f"{_LARGEST_INFLATED_BYTES // 2**20} MiB"
+        raise InputError(Finding(message, file=shown_as))
+    for part in parts:
+        if any(word in part.filename.lower() for word in _ACTIVE):
+            raise InputError(
+                Finding(
+                    f"holds {part.filename}: macros and links to other files are not read",
+                    file=shown_as,
+                    hint="save its values alone as .xlsx or .csv",
+                )
+            )
+
+
+def _sheet_name(sheets: Sequence[Worksheet], asked: str | None, shown_as: str) -> str:
+    visible = [one.title for one in sheets if one.sheet_state == "visible"]
+    if asked is not None and asked not in visible:
+        hint = did_you_mean(asked, visible) or f"there is {one_of(visible)}"
+        raise InputError(Finding(f"has no visible sheet {asked!r}", file=shown_as, hint=hint))
+    if asked is None and len(visible) != 1:
+        hint = f"name one with `--sheet`: {one_of(visible)}"
+        raise InputError(Finding(f"has {len(visible)} visible sheets", file=shown_as, hint=hint))
+    return asked or visible[0]
+
+
+class _Reading:
+    """One sheet, and what is wrong with its cells."""
+
+    def __init__(self, shown_as: str, values: Worksheet, formulas: Worksheet) -> None:
+        self.findings: list[Finding] = []
+        self._shown_as = shown_as
+        self._values = values
+        self._formulas = formulas
+        self._merged = {
+            (row, column): str(area)
+            for area in values.merged_cells.ranges
+            for row in range(area.min_row, area.max_row + 1)
+            for column in range(area.min_col, area.max_col + 1)
+        }
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        for shown, written in zip(
+            self._values.iter_rows(), self._formulas.iter_rows(), strict=True
+        ):
+            yield tuple(map(self._cell, shown, written))
+
+    def _cell(self, shown: SheetCell | MergedCell, written: SheetCell | MergedCell) -> Cell:
+        address = f"{self._values.title}!{shown.coordinate}"
+        cell = Cell("", self._shown_as, address=address)
+        fault = self._fault(shown, written)
+        if fault is not None:
+            self.findings.append(cell.finding(*fault))
+            return cell
+        return Cell(_text(shown.value), self._shown_as, address=address)
+
+    def _fault(
+        self, shown: SheetCell | MergedCell, written: SheetCell | MergedCell
+    ) -> tuple[str, None, str] | None:
+        """What is wrong with a cell, and what mends it."""
+        area = self._merged.get((shown.row or 0, shown.column or 0))
+        if area is not None:
+            return f"is merged with others ({area})", None, "split the cells and fill each"
+        value: Any = shown.value
+        if written.data_type == "f" and value is None:
+            return "is a formula without a saved value", None, "open and save it in a spreadsheet"
+        if shown.data_type == "e":
+            return f"is an error: {value}", None, "mend the formula"
+        if isinstance(value, datetime | date | time):
+            hint = "write text: a quarter as 2027Q1, a name in a cell of type text"
+            return "is a date to the spreadsheet", None, hint
+        if isinstance(value, str) and (found := ILLEGAL_CHARACTER.search(value)):
+            return f"holds {character_name(found[0])}, which cannot be seen", None, "delete it"
+        return None
+
+
+def _text(value: object) -> str:
+    """A value as a person would write it: whole numbers without a fraction, others exact."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{int(value) if value.is_integer() else Decimal(repr(value)):f}"
+    return str(value).strip()

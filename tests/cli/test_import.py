@@ -1,0 +1,66 @@
+"""`planner import` as a user meets it."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from planner.errors import ExitCode
+
+
+def test_a_portfolio_goes_out_and_comes_back(run, scenario):
+    assert run("export", "portfolio", scenario, "--out", "out").exit_code == 0
+    result = run("import", "out/portfolio.csv", "--out", "part.yaml")
+    assert result.exit_code == 0, result.stderr
+    assert "cells are parted by commas" in result.stderr
+    whole = yaml.safe_load(scenario.read_text(encoding="utf-8"))
+    del whole["jobs"]
+    Path("again.yaml").write_text(
+        yaml.safe_dump({**whole, "extends": "part.yaml"}), encoding="utf-8"
+    )
+    compared = run("compare", scenario, "again.yaml", "--exit-code")
+    assert compared.exit_code == 0, compared.stdout + compared.stderr
+
+
+def test_what_slurm_tells_stands_beside_the_plan(run, scenario):
+    Path("sacct.txt").write_text(
+        "JobID|JobName|State|Start|ElapsedRaw|AllocTRES\n"
+        "1|claims|COMPLETED|2027-04-05T10:00:00|7200|gres/gpu:h100=8,gres/gpu=8\n",
+        encoding="utf-8",
+    )
+    assert run("import", "sacct.txt", "--out", "actuals.csv").exit_code == 0
+    words = ("compare", scenario, scenario, "--actuals", "actuals.csv", "--format", "json")
+    result = run(*words)
+    assert result.exit_code == 0, result.stderr
+    demand = {one["name"]: one["actual"] for one in json.loads(result.stdout)["demand"]}
+    assert demand["claims"] == 1
+
+
+def test_the_template_is_a_table_to_start_from(run):
+    result = run("import", "--template")
+    assert result.exit_code == 0
+    Path("mine.csv").write_text(result.stdout, encoding="utf-8-sig")
+    assert run("import", "mine.csv", "--out", "part.yaml").exit_code == 0
+    Path("mine.csv").unlink()
+    Path("part.yaml").unlink()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "name a file to read"),
+        (("p.csv",), "`--out FILE` to write"),
+        (("none.csv", "--out", "x.yaml"), "none.csv: no such file"),
+        (("p.csv", "--out", "p.csv"), "is an input and would be overwritten"),
+        (("p.csv", "--out", "x.yaml", "--sheet", "A"), "is no workbook, so it has no sheets"),
+        (("p.csv", "--out", "x.yaml"), "p.csv:2:2: fixed.gpus: "),
+    ],
+)
+def test_a_mistake_writes_nothing(run, tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    Path("p.csv").write_text("job,fixed.gpus\na,none\n", encoding="utf-8")
+    result = run("import", *words)
+    assert result.exit_code == ExitCode.INPUT
+    assert message in result.stderr
+    assert not Path("x.yaml").exists()

@@ -1,0 +1,265 @@
+"""Jobs survive the way into a table and back; what a table says wrongly is told cell by cell."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openpyxl import Workbook, load_workbook
+
+from planner.errors import InputError
+from planner.exchange.grid import csv_grid
+from planner.exchange.portfolio import (
+    NAME,
+    Columns,
+    jobs_from,
+    portfolio_csv,
+    read_columns,
+    scenario_part,
+    template,
+)
+from planner.exchange.workbook import workbook_grid
+from planner.inputs.cells import csv_text, plain_cell
+from planner.inputs.layers import read_layers
+from planner.inputs.load import load_inputs
+from planner.inputs.reader import parse_document
+from planner.inputs.shipped import shipped
+
+SHIPPED = sorted(shipped("scenarios").glob("*.yaml"))
+
+
+def jobs_of(text, columns=None):
+    return jobs_from(csv_grid(text, "p.csv"), columns or Columns())
+
+
+def told(text, columns=None):
+    with pytest.raises(InputError) as caught:
+        jobs_of(text, columns)
+    return [one.headline() for one in caught.value.findings]
+
+
+# There and back
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_the_jobs_of_every_shipped_scenario_come_back_as_they_were(path):
+    jobs = read_layers(path).composed().document.data["jobs"]
+    assert jobs_of(portfolio_csv(jobs)) == jobs
+
+
+def test_the_part_that_is_written_holds_the_same_jobs():
+    jobs = jobs_of(template())
+    again = parse_document(scenario_part(jobs, "Jobs of p.csv"), "part.yaml").data
+    assert again == {"format": 1, "name": "Jobs of p.csv", "jobs": jobs}
+
+
+def test_a_scenario_that_extends_the_part_is_the_scenario_with_the_jobs(tmp_path):
+    rest = (
+        "format: 1\nname: Whole\nhorizon: {first_quarter: 2027Q1, quarters: 2}\n"
+        "fleet: {a: {node_type: xe9680-h100, count: 3}}\n"
+    )
+    part = scenario_part(jobs_of(template()), "Jobs")
+    (tmp_path / "part.yaml").write_text(part, encoding="utf-8")
+    (tmp_path / "one.yaml").write_text(f"{rest}extends: part.yaml\n", encoding="utf-8")
+    jobs = part[part.index("jobs:") :]
+    (tmp_path / "other.yaml").write_text(rest + jobs, encoding="utf-8")
+    one, other = (load_inputs(tmp_path / name) for name in ("one.yaml", "other.yaml"))
+    assert one.scenario == other.scenario
+
+
+NAMES = st.text(
+    st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=30
+).filter(lambda name: name == name.strip() and name.isprintable())
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(NAMES, NAMES, min_size=1, max_size=5))
+def test_names_and_notes_come_back_whatever_a_spreadsheet_makes_of_them(notes):
+    jobs = {name: {"fixed": {"gpus": 1}, "note": note} for name, note in notes.items()}
+    text = portfolio_csv(jobs)
+    assert jobs_of(text) == jobs
+    part = scenario_part(jobs, "Jobs")
+    assert parse_document(part, "part.yaml").data["jobs"] == jobs
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1 each", "@SUM(A1)", "-x", "＝1", "'=1", "''+x", "'tis"]
+)
+def test_no_cell_runs_and_each_is_read_as_it_was(text):
+    (row,) = csv_text([[text]]).splitlines()
+    assert row.strip('"')[0] not in "=+-@＝"
+    assert plain_cell(row.strip('"')) == text
+
+
+@pytest.mark.parametrize("number", [-5, "-12.50", "+3"])
+def test_numbers_below_zero_stay_numbers(number):
+    assert csv_text([[number]]) == f"{number}\n"
+
+
+def test_the_template_has_every_key_of_a_job():
+    header = template().splitlines()[0].split(",")
+    assert header[0] == NAME
+    assert {"tune.method", "serve.load.output_tokens", "run.weeks", "team", "count"} <= set(header)
+
+
+# Reading CSV
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "word"), [(",", "commas"), (";", "semicolons"), ("\t", "tabs")]
+)
+def test_the_delimiter_is_found_and_said(delimiter, word):
+    text = delimiter.join(["job", "fixed.gpus"]) + "\n" + delimiter.join(["a", "2"]) + "\n"
+    grid = csv_grid(text, "p.csv")
+    assert word in grid.said
+    assert jobs_from(grid, Columns()) == {"a": {"fixed": {"gpus": 2}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "p.csv: is empty, a header and a row are needed"),
+        ("job,fixed.gpus\n", "p.csv:1:1: there is no job below the header"),
+        ("job,fixed.gpus\na,1,2\n", "p.csv:2: has 3 cells, the header has 2"),
+        ("job,fixed.gpus\na\n", "p.csv:2: has 1 cells, the header has 2"),
+        ('job,note\na,x\nb,"x\nc,y\n', "p.csv:3: a quoted cell begins here and never ends"),
+        ("job,fixed.gpus\na,80 GB\n", "p.csv:2:2: fixed.gpus: '80 GB'"),
+        ("job,fixed.gpus\na,1.5\n", "p.csv:2:2: fixed.gpus: 1.5"),
+        ("job,fixed.gpus\na,.nan\n", "p.csv:2:2: fixed.gpus: .nan is not a finite number"),
+        ("job,gpu_types\na,[h100\n", "p.csv:2:2: gpu_types: "),
+        ("job,fixed.gpus\n,1\n", "p.csv:2:1: job: the job has no name"),
+        ("job,fixed.gpus\na,1\na,1\n", "p.csv:3:1: job: the job 'a' stands above already"),
+        ("job,fixed.gpu\na,1\n", "p.csv:1:2: 'fixed.gpu' is no column of jobs"),
+        ("job,job\na,b\n", "p.csv:1:2: job: stands twice in the header"),
+        ("name,fixed.gpus\na,1\n", "p.csv:1:1: 'name' is no column of jobs"),
+        ("fixed.gpus\n1\n", "p.csv:1:1: no column names the job"),
+        ("job,fixed.gpus,\na,1,x\n", "p.csv:1:3: a column with values has no name"),
+        ("job,team\na,x\n", "p.csv:2:1: a: a job has exactly one of"),
+        ("job,tune.method\na,lora\n", "p.csv:2:1: "),
+        ("job,run\na,{weeks: 3}\n", "p.csv:2:2: run: holds a section"),
+    ],
+)
+def test_a_mistake_is_told_with_its_cell(text, message):
+    assert any(one.startswith(message) for one in told(text)), told(text)
+
+
+def test_all_mistakes_of_a_table_are_told_at_once():
+    assert len(told("job,fixed.gpus\na,x\nb,0\n,1\n")) == 3
+
+
+# Mapping
+
+
+def test_a_foreign_table_is_read_by_its_mapping(tmp_path):
+    path = tmp_path / "map.yaml"
+    path.write_text(
+        "columns: {Title: job, GPUs wanted: fixed.gpus}\nignore: [Cost centre]\n"
+        "always: {team: ml, fixed.cpus: 8}\n",
+        encoding="utf-8",
+    )
+    columns = read_columns(path)
+    assert jobs_of("Title;GPUs wanted;Cost centre\nx;3;77\n", columns) == {
+        "x": {"fixed": {"gpus": 3, "cpus": 8}, "team": "ml"}
+    }
+    path.write_text("always: {fixd.cpus: 8}\n", encoding="utf-8")
+    assert "always: 'fixd.cpus' is no column of jobs" in told(
+        "job,fixed.gpus\na,1\n", read_columns(path)
+    )
+
+
+# Workbooks
+
+
+def workbook(tmp_path, rows, change=lambda sheet: None):
+    book = Workbook()
+    book.remove(book.worksheets[0])
+    sheet = book.create_sheet("Jobs")
+    for row in rows:
+        sheet.append(row)
+    change(sheet)
+    path = tmp_path / "p.xlsx"
+    book.save(path)
+    return path
+
+
+ROWS = [["job", "fixed.gpus", "growth_per_quarter", "note"], ["a", 2.0, 0.1, "=text"]]
+
+
+def test_a_workbook_is_read_as_its_csv_would_be(tmp_path):
+    def as_text(sheet):
+        sheet["D2"].data_type = "s"
+
+    path = workbook(tmp_path, ROWS, as_text)
+    assert jobs_from(workbook_grid(path), Columns()) == jobs_of(
+        "job,fixed.gpus,growth_per_quarter,note\na,2,0.1,'=text\n"
+    )
+
+
+def faults(path, sheet=None):
+    with pytest.raises(InputError) as caught:
+        jobs_from(workbook_grid(path, sheet), Columns())
+    return [one.headline() for one in caught.value.findings]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("=1+1", "Jobs!B2: is a formula without a saved value"),
+        ("#REF!", "Jobs!B2: is an error: #REF!"),
+        (date(2027, 1, 1), "Jobs!B2: is a date to the spreadsheet"),
+        ("80 GB", "Jobs!B2: fixed.gpus: '80 GB'"),
+        ("x\u200b", "Jobs!B2: holds U+200B ZERO WIDTH SPACE"),
+    ],
+)
+def test_a_cell_that_is_not_what_it_shows_is_told_by_its_address(tmp_path, value, message):
+    path = workbook(tmp_path, [["job", "fixed.gpus"], ["a", value]])
+    assert any(f"p.xlsx: {message}" in one for one in faults(path)), faults(path)
+
+
+def test_merged_cells_are_refused_each_by_its_address(tmp_path):
+    rows = [["job", "fixed.gpus"], ["a", 1]]
+    path = workbook(tmp_path, rows, lambda sheet: sheet.merge_cells("A2:A3"))
+    assert [one.partition("p.xlsx: ")[2] for one in faults(path)] == [
+        "Jobs!A2: is merged with others (A2:A3)",
+        "Jobs!A3: is merged with others (A2:A3)",
+    ]
+
+
+def test_of_several_sheets_one_must_be_named_and_hidden_ones_do_not_count(tmp_path):
+    path = workbook(tmp_path, [*ROWS[:1], ["a", 1, None, None]])
+    book = load_workbook(path)
+    book.create_sheet("Old").sheet_state = "hidden"
+    book.save(path)
+    assert jobs_from(workbook_grid(path), Columns()) == {"a": {"fixed": {"gpus": 1}}}
+    book.create_sheet("Notes")
+    book.save(path)
+    assert "has 2 visible sheets" in faults(path)[0]
+    assert jobs_from(workbook_grid(path, "Jobs"), Columns()) == {"a": {"fixed": {"gpus": 1}}}
+    assert "has no visible sheet 'Old'" in faults(path, "Old")[0]
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (None, "is no .xlsx workbook, whatever its name says"),
+        ({"xl/vbaProject.bin": b""}, "macros and links to other files are not read"),
+        ({"xl/externalLinks/externalLink1.xml": b""}, "macros and links to other files"),
+        ({"other.txt": b"x"}, "is no workbook that can be read"),
+        ({"bomb": b"\0" * (129 * 2**20)}, "would unpack to 129 MiB, at most 128 MiB"),
+    ],
+    ids=["old format", "macros", "links", "other zip", "bomb"],
+)
+def test_what_is_no_plain_workbook_is_refused(tmp_path, parts, message):
+    path = tmp_path / "p.xlsx"
+    content = io.BytesIO(b"\xd0\xcf\x11\xe0")
+    if parts is not None:
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in parts.items():
+                archive.writestr(name, data)
+    path.write_bytes(content.getvalue())
+    assert message in faults(path)[0]

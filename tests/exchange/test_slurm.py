@@ -1,0 +1,116 @@
+"""What Slurm tells of a cluster is counted once, and what is not counted is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.errors import InputError
+from planner.exchange.slurm import actuals_csv, is_sacct, read_names, usage_of
+from planner.inputs.table import Table
+
+HEADER = "JobID|JobName|State|Start|End|ElapsedRaw|AllocTRES\n"
+SACCT = (
+    HEADER
+    + "1|chat|COMPLETED|2027-01-05T10:00:00|2027-01-05T12:00:00|7200"
+    + "|billing=8,cpu=8,gres/gpu:h100=2,gres/gpu=2,mem=1G,node=1\n"
+    + "1.batch|batch|COMPLETED|2027-01-05T10:00:00|2027-01-05T12:00:00|7200|cpu=8,gres/gpu=2\n"
+    + "1.0|python|COMPLETED|2027-01-05T10:00:00|2027-01-05T12:00:00|7200|cpu=8,gres/gpu:h100=2\n"
+    + "2|chat|RUNNING|2027-03-31T23:00:00|Unknown|7200|gres/gpu:a100_3g.20gb=1\n"
+    + "3_1|tune|COMPLETED|2027-02-01T00:00:00|2027-02-01T01:00:00|3600|gres/gpu=8\n"
+    + "3_2|tune|COMPLETED|2027-02-01T00:00:00|2027-02-01T01:00:00|3600|gres/gpu=8\n"
+    + "4|tune|NODE_FAIL|2027-02-02T00:00:00|2027-02-02T01:00:00|3600|gres/gpu=8\n"
+    + "4|tune|COMPLETED|2027-02-03T00:00:00|2027-02-03T01:00:00|3600|gres/gpu=8\n"
+    + "5+0|wide|COMPLETED|2027-02-03T00:00:00|2027-02-03T01:00:00|3600|gres/gpu=1\n"
+    + "5+1|wide|COMPLETED|2027-02-03T00:00:00|2027-02-03T01:00:00|3600|gres/gpu=1\n"
+    + "6|etl|COMPLETED|2027-02-03T00:00:00|2027-02-03T01:00:00|3600|cpu=4,mem=8G\n"
+    + "7_[5-9]|tune|PENDING|Unknown|Unknown|0|\n"
+    + "8|chat|CANCELLED by 0|None|2027-02-03T01:00:00|0|\n"
+)
+
+
+def usage(text=SACCT, names=None):
+    return usage_of(text, "sacct.txt", names or {})
+
+
+def counts(found):
+    return {key: len(jobs) for key, jobs in found.runs.items()}
+
+
+def hours(found):
+    return {key: seconds / 3600 for key, seconds in found.gpu_seconds.items()}
+
+
+def test_steps_types_requeues_and_components_are_counted_once():
+    found = usage()
+    assert counts(found) == {
+        ("2027Q1", "chat"): 2,
+        ("2027Q2", "chat"): 1,
+        ("2027Q1", "tune"): 3,
+        ("2027Q1", "wide"): 1,
+    }
+    assert hours(found)["2027Q1", "tune"] == 8 * 4, "both runs of the requeued job took their hour"
+    assert hours(found)["2027Q1", "wide"] == 2
+
+
+def test_a_run_over_the_end_of_a_quarter_is_in_both_with_its_hours_in_each():
+    found = usage()
+    assert hours(found)["2027Q1", "chat"] == 4 + 1
+    assert hours(found)["2027Q2", "chat"] == 1
+
+
+def test_what_is_left_out_is_said_with_its_reason():
+    text = actuals_csv(usage())
+    assert "# 1 job left out: held no GPU\n" in text
+    assert "# 2 jobs left out: never started\n" in text
+    assert "# 2027Q1 tune: 32.0 GPU-hours\n" in text
+
+
+def test_names_of_slurm_become_those_of_the_scenario_by_a_mapping(tmp_path):
+    path = tmp_path / "map.yaml"
+    path.write_text("jobs: {chat: assistant, wide: assistant}\n", encoding="utf-8")
+    found = usage(names=read_names(path))
+    assert counts(found) == {("2027Q1", "assistant"): 3, ("2027Q2", "assistant"): 1}
+    assert found.left_out["are not in the mapping"] == 4
+
+
+def test_the_table_is_the_one_that_compare_reads():
+    table = Table(actuals_csv(usage()), "a.csv", ("quarter", "job", "node_type", "count"))
+    rows = [dict(table.cells(line, cells)) for line, cells in table.rows]
+    assert {"quarter": "2027Q1", "job": "tune", "count": "3"} in rows
+    assert len(rows) == 4
+
+
+def test_a_name_that_a_spreadsheet_would_run_comes_back_from_the_table():
+    text = SACCT.replace("|tune|", "|=HYPERLINK(1)|")
+    table = Table(actuals_csv(usage(text)), "a.csv", ("quarter", "job", "node_type", "count"))
+    assert "=HYPERLINK(1)" in {dict(table.cells(line, cells))["job"] for line, cells in table.rows}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("9|a|b|c\n", "sacct.txt:2: has 4 cells, the header has 7"),
+        ("9|a|R|2027-13-01T00:00:00|x|5|gres/gpu=1\n", "'2027-13-01T00:00:00' is not a time"),
+        (
+            "9|a|R|2027-01-01T00:00:00|x|1-02:00|gres/gpu=1\n",
+            "'1-02:00' is not a number of seconds",
+        ),
+        ("9|a|R|1970-01-01T00:00:00|x|5|gres/gpu=1\n", "lies outside the years"),
+        (f"9|a|R|2027-01-01T00:00:00|x|{'9' * 30}|gres/gpu=1\n", "sacct.txt:2: "),
+    ],
+)
+def test_a_line_that_does_not_read_is_told(line, message):
+    with pytest.raises(InputError) as caught:
+        usage(HEADER + line)
+    assert message in str(caught.value)
+
+
+def test_columns_that_are_missing_are_named_with_the_format_to_ask_for():
+    with pytest.raises(InputError, match="lacks the columns JobName, State, Start") as caught:
+        usage("JobID|AllocTRES\n")
+    assert "JobID,JobName" in (caught.value.findings[0].hint or "")
+
+
+def test_sacct_is_known_by_its_header():
+    assert is_sacct(SACCT)
+    assert not is_sacct("job,fixed.gpus\n")
