@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from planner.packing.bundles import Held
     from planner.packing.counts import Counts
     from planner.packing.cutting import Packed
+    from planner.packing.found import Found
     from planner.packing.problem import Pool, Problem, Shape
     from planner.packing.program import Variable
-    from planner.packing.search import Found
     from planner.packing.solver import Duals
 
 __all__ = ["answer"]

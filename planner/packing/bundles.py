@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from planner.packing.cutting import CuttingStock, Packed
 from planner.packing.greedy import fullest_first_fit, nodes_in
 from planner.packing.parts import Sharing, fewest, fillings
-from planner.packing.problem import ALWAYS, WHOLE, Choice, Demand, Part, Problem, Shape
+from planner.packing.problem import ALWAYS, WEEKS, WHOLE, Choice, Demand, Part, Problem, Shape
 from planner.packing.repair import Bench, Seat
 from planner.packing.stocks import stock_of
 from planner.packing.tight import least_slack
@@ -27,7 +27,14 @@ if TYPE_CHECKING:
     from planner.packing.problem import Pool
     from planner.packing.repair import Unit
 
-__all__ = ["Held", "as_packed", "empty_seat", "lay_out_bundles"]
+__all__ = [
+    "Held",
+    "as_packed",
+    "bundles_or_lack",
+    "empty_seat",
+    "gpu_weeks",
+    "lay_out_bundles",
+]
 
 _MANY = 100
 """Pieces with parts beyond which they are not tried one by one."""
@@ -85,14 +92,68 @@ def lay_out_bundles(
     No more than `most_opened` GPUs hold parts. `whole` are the shapes that patterns index, and the
     pieces of each.
     """
+    shapes = whole[0]
+    room = _room(pool, whole, nodes, most_opened)
+    for kinds, bundles, units in _arrangements(pool, whole, pieces, room):
+        stock = stock_of(pool.node, kinds, units, go_on)
+        packed = stock.pack(units, nodes)
+        if isinstance(packed, Packed):
+            return _with_bundles(packed, bundles, len(shapes), stock)
+    if any(shape.run != ALWAYS for shape in shapes) or sum(pieces.values()) > _MANY:
+        return None
+    packed = _by_nodes(pool, whole, pieces, nodes, go_on)
+    return packed if packed and packed.opened() <= room else None
+
+
+def bundles_or_lack(
+    pool: Pool,
+    whole: tuple[Sequence[Shape], Sequence[int]],
+    pieces: Mapping[Shape, int],
+    nodes: int,
+    most_opened: float,
+) -> Packed | float:
+    """The same at the first try; where it fails, GPU-weeks of what found no room."""
+    lacking = float(WEEKS)
+    for kinds, bundles, units in _arrangements(
+        pool, whole, pieces, _room(pool, whole, nodes, most_opened)
+    ):
+        stock = stock_of(pool.node, kinds, units, lambda: True)
+        packed, left = stock.most(units, nodes)
+        if not any(left):
+            return _with_bundles(packed, bundles, len(whole[0]), stock)
+        lacking = gpu_weeks(kinds, left)
+    return lacking
+
+
+def gpu_weeks(shapes: Sequence[Shape], units: Sequence[int]) -> float:
+    """What so many pieces of each shape hold together."""
+    return float(
+        sum(
+            shape.gpus * shape.run.weeks * number
+            for shape, number in zip(shapes, units, strict=True)
+        )
+    )
+
+
+def _room(
+    pool: Pool, whole: tuple[Sequence[Shape], Sequence[int]], nodes: int, most_opened: float
+) -> int:
+    """GPUs that may be opened at the most."""
+    return int(min(nodes * pool.node.gpus - gpu_weeks(*whole) / WEEKS, most_opened))
+
+
+def _arrangements(
+    pool: Pool,
+    whole: tuple[Sequence[Shape], Sequence[int]],
+    pieces: Mapping[Shape, int],
+    room: int,
+) -> Iterator[tuple[tuple[Shape, ...], list[Held], list[int]]]:
+    """Ways to put pieces on few GPUs: all shapes, with those GPUs', what these hold, all units."""
     shapes, asked = whole
     fills = _fewest_opened(pool, pieces)
-    if sum(number for fill in fills for _, number in fill) < sum(pieces.values()):
-        return None
-    taken = sum(shape.gpus * number for shape, number in zip(shapes, asked, strict=True))
-    room = int(min(nodes * pool.node.gpus - taken, most_opened))
-    if len(fills) > room:
-        return None
+    seated = sum(number for fill in fills for _, number in fill)
+    if seated < sum(pieces.values()) or len(fills) > room:
+        return
     wider = list(islice(cycle(fills), min(room, sum(pieces.values()))))
     tried: set[tuple[tuple[Held, int], ...]] = set()
     for held in (_alike(fills, pieces), _even(pool, fills, pieces), _even(pool, wider, pieces)):
@@ -101,19 +162,21 @@ def lay_out_bundles(
         if bundles in tried or any(pool.nodes_taken(size) is None for size in sizes):
             continue
         tried.add(bundles)
-        units = [*asked, *(times for _, times in bundles)]
-        stock = stock_of(pool.node, (*shapes, *sizes), units, go_on)
-        packed = stock.pack(units, nodes)
-        if isinstance(packed, Packed):
-            return Packed(
-                tuple((_indexed(pattern, len(shapes)), n) for pattern, n in packed.patterns),
-                tuple(one for one, _ in bundles),
-                tuple(stock.timetable(pattern) for pattern, _ in packed.patterns),
-            )
-    if any(shape.run != ALWAYS for shape in shapes) or sum(pieces.values()) > _MANY:
-        return None
-    packed = _by_nodes(pool, whole, pieces, nodes, go_on)
-    return packed if packed and packed.opened() <= room else None
+        yield (
+            (*shapes, *sizes),
+            [one for one, _ in bundles],
+            [*asked, *(times for _, times in bundles)],
+        )
+
+
+def _with_bundles(
+    packed: Packed, bundles: Sequence[Held], shapes: int, stock: CuttingStock
+) -> Packed:
+    return Packed(
+        tuple((_indexed(pattern, shapes), n) for pattern, n in packed.patterns),
+        tuple(bundles),
+        tuple(stock.timetable(pattern) for pattern, _ in packed.patterns),
+    )
 
 
 def _indexed(pattern: Pattern, shapes: int) -> Pattern:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
+from planner.packing.found import Infeasible
 from planner.packing.remedy import without_costs
-from planner.packing.search import Infeasible, search
+from planner.packing.search import search
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -12,8 +12,9 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
+from planner.packing.found import Infeasible
 from planner.packing.remedy import without_costs
-from planner.packing.search import Infeasible, search
+from planner.packing.search import search
 from planner.packing.stays import main_pools, unpinned
 
 if TYPE_CHECKING:

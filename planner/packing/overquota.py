@@ -11,10 +11,11 @@ from math import ceil, isfinite
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
+from planner.packing.found import Infeasible
 from planner.packing.program import Program
 from planner.packing.quotas import held_gpus
 from planner.packing.remedy import without_costs
-from planner.packing.search import Infeasible, search
+from planner.packing.search import search
 from planner.packing.solver import Outcome, solve_integer
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
-from planner.packing.search import Infeasible, search
+from planner.packing.found import Infeasible
+from planner.packing.search import search
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

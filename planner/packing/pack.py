@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from planner.errors import LimitError
 from planner.packing.answer import answer
 from planner.packing.crosscheck import Claim, require_agreement, second_opinions
+from planner.packing.found import Infeasible
 from planner.packing.overpinned import explain_pinned
 from planner.packing.overquota import explain_overquota
 from planner.packing.overspend import explain_overspent, without_budgets
-from planner.packing.search import Infeasible, search
+from planner.packing.search import search
 from planner.packing.shortage import explain_infeasible
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
+from planner.packing.found import Infeasible
 from planner.packing.limits import rack_name, row_scale
 from planner.packing.program import Program
-from planner.packing.search import Infeasible, search
+from planner.packing.search import search
 from planner.packing.solver import solve_integer
 
 if TYPE_CHECKING:

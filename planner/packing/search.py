@@ -8,13 +8,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.apart import kept_apart
-from planner.packing.counts import CENTS_PER_UNIT, Counts, build_counts
-from planner.packing.cutting import Cut, CuttingStock, Packed
+from planner.packing.counts import CENTS_PER_UNIT, build_counts
+from planner.packing.cutting import Cut, Packed
+from planner.packing.easing import plan_with_eased_pools
+from planner.packing.found import Found, Infeasible
 from planner.packing.layout import lay_out, load_of
 from planner.packing.limits import within_limits, within_reserves
 from planner.packing.problem import ALWAYS
@@ -38,9 +39,9 @@ from planner.packing.variants import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.packing.problem import Problem, Shape
+    from planner.packing.problem import Problem
 
-__all__ = ["Found", "Infeasible", "search"]
+__all__ = ["search"]
 
 _ROOT_ROUNDS = 6
 _ROOT_GAIN = 2e-4
@@ -58,51 +59,12 @@ _LEVEL_RESERVE = 0.006
 """Share of cores and memory left free where very many demands do not fit on the bound's nodes."""
 _RESERVE_GAP = 1e-3
 """How exactly those nodes are counted."""
+_EASING_SHARE = 0.6
+"""Of the time left, what plans with eased pools may take before the bound is sought."""
 _LAST_CHANCE_S = 1.0
 """Time beyond the limit while there is no plan at all."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
-
-
-class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure
-    """Proved: the counting program has no solution, so neither has the packing."""
-
-    def __init__(self, counts: Counts, relaxed: frozenset[int] | None = None) -> None:
-        super().__init__()
-        self.counts = counts
-        """The program without a solution, with every cut that was found."""
-        self.relaxed = frozenset(range(len(counts.program.variables)))
-        """Variables that may be fractional, and still there is none; all unless told otherwise."""
-        if relaxed is not None:
-            self.relaxed = relaxed
-
-
-@dataclass(slots=True)
-class Found:
-    """The best packing so far and the best bound."""
-
-    counts: Counts
-    values: tuple[float, ...] = ()
-    """Whole numbers, by variable; empty until a packing is found."""
-    cost_cents: int | None = None
-    bound_cents: int = 0
-    packings: dict[tuple[int, int], Packed] = field(default_factory=dict)
-    """By (pool, quarter); units that span nodes are not in them."""
-    shapes: dict[int, tuple[Shape, ...]] = field(default_factory=dict)
-    """By pool: what the patterns' indices mean."""
-    stocks: dict[int, CuttingStock] = field(default_factory=dict)
-    """By pool: where the patterns come from."""
-    rounds: int = 0
-    cuts: int = 0
-    relaxed: frozenset[int] = frozenset()
-    """Variables that were fractional where the bound was won."""
-
-    def closed(self, gap: float) -> bool:
-        """Whether cost and bound are within the relative gap."""
-        return (
-            self.cost_cents is not None
-            and self.cost_cents - self.bound_cents <= gap * self.cost_cents
-        )
 
 
 def search(
@@ -150,6 +112,7 @@ class _Search:
     def run(self) -> Found:
         self._say("tightening the bound")
         self._cut_root()
+        self._eased()
         for number in range(1, _ROUNDS + 1):
             self._found.rounds = number
             self._say(f"counting and laying out nodes, round {number}")
@@ -248,6 +211,22 @@ class _Search:
         values = tuple(float(round(value)) for value in solved)
         seated = seat_by_counts(self._counts, self._stocks, values)
         return self._seat(seated, more_nodes=more_nodes)
+
+    def _eased(self) -> None:
+        """Where pieces run for some weeks: plans with eased pools, each cheaper than the last."""
+        if not self._in_weeks:
+            return
+        self._say("easing what pools are asked to hold")
+        kept_s = self._left_s() * (1 - _EASING_SHARE)
+        while not self._closed():
+            below = self._found.cost_cents
+            if below is not None:
+                below -= max(1, round(self._asked_gap * below))
+            plan = plan_with_eased_pools(
+                self._counts, self._stocks, lambda: self._left_s() - kept_s, below
+            )
+            if plan is None or not self._keep(*plan):
+                return
 
     def _topped_up(self) -> bool:
         """Add the cheapest nodes where runs found no room, until all do; True if that closes."""

@@ -8,11 +8,12 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
+from planner.packing.found import Infeasible
 from planner.packing.later import later_remedies
 from planner.packing.problem import Supply
 from planner.packing.program import Program
 from planner.packing.remedy import limit_reasons, limit_remedies, owned_break
-from planner.packing.search import Infeasible, search
+from planner.packing.search import search
 from planner.packing.solver import solve_integer
 
 if TYPE_CHECKING:

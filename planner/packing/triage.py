@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from planner.packing.claims import Claim, Class
+    from planner.packing.found import Found
     from planner.packing.problem import Problem, SpendLimit
-    from planner.packing.search import Found
 
 __all__ = ["Level", "Triage", "triage"]
 

@@ -33,7 +33,7 @@ _SAFETY = 1 - 1e-7
 _COLUMN_ROUNDS = 60
 _FEW_SHAPES = 12
 """Beyond so many shapes in use, whole timetables take too long to price."""
-_PASSES = 60
+_PASSES, _QUICK_PASSES = 60, 12
 _PROGRAM_S, _PROGRAM_NODES = 5.0, 300
 
 
@@ -85,7 +85,7 @@ class WeeklyStock(CuttingStock):
 
     def most(self, counts: Sequence[int], nodes: int) -> tuple[Packed, list[int]]:
         """A packing of most pieces on these nodes, and the pieces by shape without room."""
-        return self._most(counts, nodes, passes=0)
+        return self._most(counts, nodes, passes=_QUICK_PASSES)
 
     def _most(self, counts: Sequence[int], nodes: int, *, passes: int) -> tuple[Packed, list[int]]:
         here, left = fitted(self._node, self.shapes, counts, nodes, passes=passes)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
+from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
-from planner.packing.search import Infeasible
 from planner.packing.solver import solver_version
 from planner.plan.assemble import assemble
 from planner.plan.eligible import require_eligible, stuck_jobs

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing import translate
+from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.packing.problem import WHOLE, Status
-from planner.packing.search import Infeasible
 from planner.plan.plan import PartitionSaving
 
 if TYPE_CHECKING:

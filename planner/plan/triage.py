@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
 from planner.packing.claims import claims_of
-from planner.packing.search import Infeasible
+from planner.packing.found import Infeasible
 from planner.packing.triage import triage
 from planner.plan.shortage import PriorityUse, Shortage, ShortJob
 from planner.plan.words import some_of

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.packing.answer import answer
+from planner.packing.found import Infeasible
 from planner.packing.problem import (
     ALWAYS,
     WEEKS,
@@ -27,7 +28,7 @@ from planner.packing.problem import (
     Shape,
     Supply,
 )
-from planner.packing.search import Infeasible, search
+from planner.packing.search import search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.packing.claims import Claim
+from planner.packing.found import Infeasible
 from planner.packing.problem import Limit, Problem, Quota, SpendLimit
-from planner.packing.search import Infeasible
 from planner.packing.triage import Level, triage
 
 if TYPE_CHECKING:
