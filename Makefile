@@ -1,11 +1,13 @@
 # `make demo` plans a real quarter, `make test` checks everything, `make accuracy` holds the
-# predictions against published measurements.
+# predictions against published measurements, `make fuzz` draws FUZZ questions for each property.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test bench accuracy clean
+FUZZ ?= 500
+
+.PHONY: demo test fuzz bench accuracy clean
 
 demo: $(STAMP)
 	$(BIN)/planner plan scenarios/quarterly.yaml
@@ -17,6 +19,9 @@ test: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/planner rules test
 	$(BIN)/pytest -n 2
+
+fuzz: $(STAMP)
+	PLANNER_FUZZ=$(FUZZ) $(BIN)/pytest -n 2 tests/properties
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
+import sys
 from difflib import get_close_matches
 from keyword import iskeyword
 from typing import Any
@@ -11,7 +13,8 @@ from typing import Any
 import click
 
 from planner import __version__
-from planner.cli.guard import guarded
+from planner.cli.guard import guarded, heed_interrupts
+from planner.errors import ExitCode
 
 __all__ = ["COMMANDS", "main", "planner"]
 
@@ -90,4 +93,13 @@ def main() -> None:
     # A portfolio is one large graph without cycles that lives to the end: scanning it for garbage
     # again and again as it grows costs a fifth of the run and frees nothing.
     gc.set_threshold(_OBJECTS_BETWEEN_SCANS)
-    planner(prog_name="planner")
+    heed_interrupts()
+    try:
+        planner(prog_name="planner")
+    except SystemExit as done:
+        if done.code in (ExitCode.INTERRUPTED, ExitCode.LIMIT):
+            # A solver that was given up may still run in a thread: taking the interpreter down
+            # around it ends in an abort, with another exit code.
+            sys.stderr.flush()
+            os._exit(done.code)
+        raise

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,8 +15,11 @@ from planner.errors import ExitCode, PlannerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
-__all__ = ["BROKEN_PIPE", "guarded"]
+__all__ = ["BROKEN_PIPE", "guarded", "heed_interrupts"]
+
+_INTERRUPTED = Event()
 
 BROKEN_PIPE = 141
 """128 + SIGPIPE: what a shell reports of a program whose reader went away."""
@@ -31,8 +36,10 @@ def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any: 
         click.echo(draw_error(error, error_pen()), err=True, nl=False)
         ctx.exit(error.exit_code)
     except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        ctx.exit(ExitCode.INTERRUPTED)
+        _say_interrupted(ctx)
+    except MemoryError:
+        click.echo(f"{error_pen().red('error:')} out of memory: no plan was made", err=True)
+        ctx.exit(ExitCode.LIMIT)
     except BrokenPipeError:
         _abandon_stdout()
         ctx.exit(BROKEN_PIPE)
@@ -41,7 +48,27 @@ def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any: 
         name = f"{error.filename}: " if error.filename else ""
         click.echo(f"{error_pen().red('error:')} {name}{error.strerror or error}", err=True)
         ctx.exit(ExitCode.INPUT)
+    except Exception:
+        # Libraries turn an interrupt that meets them at work into errors of their own.
+        if not _INTERRUPTED.is_set():
+            raise
+        _say_interrupted(ctx)
     return result
+
+
+def heed_interrupts() -> None:
+    """Remember that the user pressed Ctrl-C, besides raising KeyboardInterrupt for it."""
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        _INTERRUPTED.set()
+        signal.default_int_handler(signum, frame)
+
+    signal.signal(signal.SIGINT, interrupt)
+
+
+def _say_interrupted(ctx: click.Context) -> None:
+    click.echo("interrupted", err=True)
+    ctx.exit(ExitCode.INTERRUPTED)
 
 
 def _abandon_stdout() -> None:

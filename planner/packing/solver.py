@@ -6,6 +6,7 @@ and the values are read from HiGHS itself, and nothing is believed that HiGHS do
 
 from __future__ import annotations
 
+import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
@@ -115,6 +116,32 @@ class _WatchedHighs(pulp.HiGHS):  # type: ignore[misc]
         return pulp.LpStatusNotSolved, pulp.LpSolutionNoSolutionFound
 
 
+class _WatchedCbc(pulp.COIN_CMD):  # type: ignore[misc]
+    """PuLP's CBC, as a child that never outlives its limit or an interrupt of ours."""
+
+    def solve_CBC(self, lp: Any, use_mps: bool = True) -> int:  # noqa: ANN401, ARG002, N802
+        """As PuLP does, but that waits for as long as CBC likes, and leaves its files behind."""
+        with tempfile.TemporaryDirectory() as folder:
+            model, found = f"{folder}/program.mps", f"{folder}/program.sol"
+            columns, column_names, row_names, _ = lp.writeMPS(model, rename=1)
+            options = [word for option in self.getOptions() for word in f"-{option}".split()]
+            limit = ["-sec", str(self.timeLimit)]
+            output = ["-solve", "-printingOptions", "all", "-solution", found]
+            subprocess.run(
+                [self.path, model, *limit, *options, *output],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=self.timeLimit + _LAST_GRACE_S,
+                check=True,
+            )
+            read = self.readsol_MPS(found, lp, columns, column_names, row_names)
+        status, values, _, _, _, solution_status = read
+        lp.assignVarsVals(values)
+        lp.assignStatus(status, solution_status)
+        return int(status)
+
+
 def solve_integer(
     program: Program,
     *,
@@ -144,7 +171,9 @@ def solve_integer(
     )
     try:
         problem.solve(solver)
-    except pulp.PulpError as error:
+    except MemoryError:
+        raise LimitError("the solver ran out of memory") from None
+    except (pulp.PulpError, RuntimeError) as error:  # what highspy makes of an exception of HiGHS
         raise LimitError(f"the solver failed: {error}") from error
     return _read(problem.solverModel, columns)
 
@@ -158,7 +187,7 @@ def solve_with_cbc(
     """
     problem, columns = _pulp_problem(program, relaxed)
     # `PULP_CBC_CMD` itself announces its end with PuLP 4; the program that it runs is what counts.
-    solver = pulp.COIN_CMD(
+    solver = _WatchedCbc(
         path=pulp.PULP_CBC_CMD.pulp_cbc_path,
         msg=False,
         threads=1,
@@ -167,6 +196,10 @@ def solve_with_cbc(
     )
     try:
         problem.solve(solver)
+    except subprocess.TimeoutExpired:
+        raise LimitError("CBC did not stop at its time limit") from None
+    except subprocess.CalledProcessError as error:
+        raise LimitError(f"CBC failed: it ended with {error.returncode}") from error
     except (pulp.PulpError, OSError) as error:
         raise LimitError(f"CBC failed: {error}") from error
     if problem.status == pulp.LpStatusInfeasible:

@@ -74,7 +74,8 @@ class Sizer:
         Raises InputError for an unknown model, or where rules contradict each other.
         """
         runs = () if job.run is None else (job.run,)
-        key = (_specification(job), job.gpu_types, tuple(sorted((origins or {}).items())), *runs)
+        listed = None if job.gpu_types is None else tuple(sorted(set(job.gpu_types)))
+        key = (_specification(job), listed, tuple(sorted((origins or {}).items())), *runs)
         if key not in self._sizings:
             self._sizings[key] = self._size(job, origins or {}, key)
         return self._sizings[key]

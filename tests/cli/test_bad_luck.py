@@ -1,0 +1,234 @@
+"""What becomes of a plan when the solver, the disk, the terminal or the user gives out."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pulp
+import pytest
+
+from planner.packing import solver
+
+ROOT = Path(__file__).parents[2]
+FULL = Path("/dev/full")
+SILENT = (b"Traceback", b"Exception ignored", b"terminate called")
+
+
+def files(folder="."):
+    """All files below a folder but the scenario."""
+    return sorted(path.name for path in Path(folder).rglob("*") if path.name != "scenario.yaml")
+
+
+def start(*args, code=None, **how):
+    launch = ["-m", "planner.cli"] if code is None else ["-c", code]
+    return subprocess.Popen(
+        [sys.executable, *launch, *args],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **how,
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (pulp.PulpSolverError("lost its way"), "the solver failed: lost its way"),
+        (RuntimeError("HiGHS threw"), "the solver failed: HiGHS threw"),
+        (MemoryError(), "the solver ran out of memory"),
+    ],
+)
+def test_a_solver_that_crashes_is_a_limit_in_one_sentence(scenario, run, monkeypatch, error, words):
+    def crash(watched, lp):
+        raise error
+
+    monkeypatch.setattr(solver._WatchedHighs, "callSolver", crash)
+    result = run("plan", scenario, "--out", "out")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert not files()
+
+
+HANGING = """\
+import sys, threading, time, highspy
+from planner.packing import solver
+def hang(model):
+    thread = threading.Thread(target=time.sleep, args=(60,), daemon=True)
+    thread.start()
+    return thread
+highspy.Highs.startSolve = hang
+solver._GRACE_S, solver._LAST_GRACE_S = 0.1, 0.3
+from planner.cli.app import main
+main()
+"""
+
+
+def test_a_solver_that_hangs_is_given_up(scenario):
+    begun = time.monotonic()
+    process = start("plan", str(scenario), "--time-limit", "0.2", "--out", "out", code=HANGING)
+    _, told = process.communicate(timeout=40)
+    assert process.returncode == 4, told
+    assert b"the solver did not stop at its time limit" in told
+    assert time.monotonic() - begun < 30
+    assert not files()
+
+
+CBC = """\
+#!/bin/sh
+echo $$ > "{pid}"
+exec sleep 60
+"""
+
+
+@pytest.fixture
+def slow_cbc(tmp_path, monkeypatch):
+    """A CBC that never answers; the file tells its process."""
+    script, pid = tmp_path / "cbc", tmp_path / "pid"
+    script.write_text(CBC.format(pid=pid), encoding="utf-8")
+    script.chmod(0o755)
+    monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(script))
+    return pid
+
+
+def test_a_second_solver_that_hangs_is_killed_and_confirms_nothing(
+    scenario, run, slow_cbc, monkeypatch
+):
+    monkeypatch.setattr(solver, "_LAST_GRACE_S", 0.2)
+    result = run("plan", scenario, "--crosscheck", "--time-limit", "1", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    opinions = json.loads(result.stdout)["proof"]["second_opinions"]
+    assert sorted(one["verdict"] for one in opinions)[0] == "confirmed"
+    assert len({one["verdict"] for one in opinions}) == 2
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(slow_cbc.read_text()), 0)
+
+
+SLOW = """\
+import sys
+from planner.packing import solver
+class Slow(solver._WatchedHighs):
+    def callSolver(self, lp):
+        sys.stderr.write("solving\\n")
+        sys.stderr.flush()
+        import time
+        time.sleep(60)
+solver._WatchedHighs = Slow
+from planner.cli.app import main
+main()
+"""
+
+
+def test_ctrl_c_while_solving_ends_at_once_with_130_and_nothing_written(scenario):
+    process = start("plan", str(scenario), "--out", "out", code=SLOW)
+    assert process.stderr.readline() == b"solving\n"
+    process.send_signal(signal.SIGINT)
+    begun = time.monotonic()
+    shown, told = process.communicate(timeout=20)
+    assert (process.returncode, shown, told) == (130, b"", b"interrupted\n")
+    assert time.monotonic() - begun < 5
+    assert not files()
+
+
+SWALLOWING = """\
+import os, signal
+from planner.plan import store
+def swallow(plan):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(10**7): pass
+    except KeyboardInterrupt:
+        raise ValueError("what a library makes of it") from None
+store.dumps = swallow
+from planner.cli.app import main
+main()
+"""
+
+
+def test_ctrl_c_counts_as_such_also_where_a_library_makes_another_error_of_it(scenario):
+    process = start("plan", str(scenario), "--format", "json", code=SWALLOWING)
+    shown, told = process.communicate(timeout=40)
+    assert (process.returncode, shown, told) == (130, b"", b"interrupted\n")
+
+
+def test_a_disk_that_fills_up_leaves_the_old_plan_whole(scenario, run):
+    assert run("plan", scenario, "--out", "out").exit_code == 0
+    before = Path("out/plan.json").read_bytes()
+    scenario.write_text(scenario.read_text(encoding="utf-8").replace("6}", "7}"), encoding="utf-8")
+    process = start(
+        "plan",
+        str(scenario),
+        "--out",
+        "out",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+    )
+    shown, told = process.communicate(timeout=40)
+    assert (process.returncode, shown) == (2, b"")
+    assert b"plan.json: cannot be written: File too large" in told
+    assert Path("out/plan.json").read_bytes() == before
+    assert files("out") == ["plan.json", "plan.md"]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no /dev/full here")
+def test_a_plan_that_standard_output_does_not_take_is_told_in_one_line(scenario, process):
+    with FULL.open("wb") as full:
+        result = process("plan", scenario, stdout=full)
+    assert (result.returncode, result.stderr) == (2, b"error: No space left on device\n")
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_anything_is_shown(scenario, run):
+    result = run("plan", scenario, "--out", "/proc/none/out")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: /proc/none/out: cannot be made: ")
+
+
+def test_a_folder_that_takes_no_files_is_told_and_left_as_it_was(scenario, run):
+    Path("out").mkdir()
+    Path("out").chmod(0o500)
+    if os.access("out", os.W_OK):
+        pytest.skip("this user may write everywhere")
+    result = run("plan", scenario, "--out", "out")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "cannot be written: Permission denied" in result.stderr
+
+
+def test_two_runs_into_one_folder_leave_one_whole_plan(scenario):
+    both = [start("plan", str(scenario), "--out", "out") for _ in range(2)]
+    told = [process.communicate(timeout=60) for process in both]
+    assert [process.returncode for process in both] == [0, 0], told
+    assert files("out") == ["plan.json", "plan.md"]
+    assert told[0][0] == told[1][0]
+    assert json.loads(Path("out/plan.json").read_text(encoding="utf-8"))["format"]
+
+
+def test_a_reader_that_takes_ten_lines_of_a_plan_ends_it_quietly(scenario, process):
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = process("plan", scenario, "--out", "out", stdout=writer)
+    os.close(writer)
+    assert result.returncode == 141
+    assert result.stderr == b"wrote out/plan.json and out/plan.md\n"
+    assert files("out") == ["plan.json", "plan.md"]
+
+
+def test_no_home_a_plain_locale_another_zone_and_a_narrow_terminal_change_no_figure(
+    scenario, process, run
+):
+    usual = run("plan", scenario, "--format", "json").stdout
+    odd = {"LANG": "C", "LC_ALL": "C", "TZ": "Pacific/Chatham", "COLUMNS": "40"}
+    code = "import os; os.environ.pop('HOME', None)\nfrom planner.cli.app import main\nmain()"
+    bare = process("plan", scenario, "--format", "json", code=code, PYTHONHASHSEED="7", **odd)
+    assert bare.returncode == 0, bare.stderr
+    assert bare.stdout.decode() == usual
+    shown = process("plan", scenario, code=code, **odd)
+    assert shown.returncode == 0, shown.stderr
+    assert not any(word in shown.stderr for word in SILENT)
+    assert shown.stdout.isascii()
+    assert max(map(len, shown.stdout.decode().splitlines())) <= 40
