@@ -77,7 +77,7 @@ def test_that_there_is_no_plan_is_confirmed_before_it_is_said(scenario, run, mon
     assert len(asked) == 1
 
 
-@pytest.mark.parametrize("name", ["quickstart", "quarterly", "sources"])
+@pytest.mark.parametrize("name", ["quickstart", "quarterly", "data-centre", "sources"])
 def test_the_bounds_of_shipped_scenarios_are_confirmed_twice(name):
     plan = make_plan(load_inputs(SCENARIOS / f"{name}.yaml"), crosscheck=True)
     assert [one.verdict for one in plan.proof.second_opinions] == ["confirmed", "confirmed"]

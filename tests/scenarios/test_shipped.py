@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from planner.plan.make import make_plan
+
 SHIPPED = sorted(path.stem for path in (Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 MODELINE = "# yaml-language-server: $schema=../docs/schema/scenario.schema.json"
 
 
 def test_the_promised_scenarios_ship():
-    assert SHIPPED == ["quarterly", "quickstart", "sources"]
+    assert SHIPPED == ["data-centre", "quarterly", "quickstart", "sources"]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -106,3 +108,32 @@ def test_tuned_models_of_the_quarterly_portfolio_are_served_from_the_quarter_aft
     served = sized("quarterly")["long-contracts-serving"]
     assert served.derived_from == "long-contracts"
     assert served.units == (0, 2, 2, 2)
+
+
+def test_what_a_data_centre_respects_binds_in_its_scenario(planned):
+    """Power of the one hall, money of the quarters, orders in time, a spare node, partitions."""
+    plan = planned("data-centre")
+    assert {site.site for site in plan.sites} == {"dublin", "frankfurt"}
+    smallest_node_w = 10_200
+    frankfurt = next(site for site in plan.sites if site.site == "frankfurt")
+    assert max(frankfurt.power_w) > frankfurt.power_limit_w[0] - smallest_node_w
+    assert max(line.lead_time_weeks for line in plan.acquisitions) == 20
+    assert all(line.quarter > "2027Q1" for line in plan.acquisitions if line.kind == "buy")
+    held = [one for uses in plan.placements for use in uses for one in use.occupants]
+    assert any(one.part is not None and one.part.profile for one in held)
+    busy = [pool for pool in plan.pools if any(pool.nodes_used)]
+    assert all(max(pool.nodes_spare) == 1 for pool in busy)
+    assert plan.chargeback is not None
+    assert {team.team for team in plan.chargeback.teams} == {
+        "customer-care",
+        "platform",
+        "research",
+    }
+
+
+def test_the_budgets_of_the_data_centre_change_what_is_bought(inputs, planned):
+    plan, scenario = planned("data-centre"), inputs("data-centre").scenario
+    free = scenario.model_copy(update={"budget": type(scenario.budget)()})
+    without = make_plan(inputs("data-centre").model_copy(update={"scenario": free}))
+    assert without.proof.status == "proved"
+    assert without.proof.cost_cents < plan.proof.cost_cents
