@@ -138,6 +138,15 @@ class NodeType(Frozen):
     """Network that lets a job span nodes; empty where the configuration has none."""
     note: str | None = None
 
+    @model_validator(mode="after")
+    def _draws_what_it_may(self) -> NodeType:
+        mean, most = self.mean_power_kw, self.max_power_kw
+        if mean is not None and most is not None and mean.value > most.value:
+            raise ValueError(
+                f"draws {mean.value} kW on average, more than the {most.value} kW of its nameplate"
+            )
+        return self
+
 
 class Model(Frozen):
     """The shape of a decoder: enough to count its weights, its KV cache and its work per token."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Composed", "Layers", "base_path", "read_layers"]
 
 _TITLES = ("format", "name", "description")
+_MOST_LAYERS = 20
+"""Files that build on each other; nobody can follow a value through more."""
 """Keys that each file states for itself."""
 
 
@@ -166,8 +168,19 @@ def read_layers(path: FilePath) -> Layers:
         document = layers[0].document
         base = base_path(document, name, may_rise=len(layers) == 1)
         if base.resolve() in read:
-            raise InputError(document.finding(("extends",), f"{name!r} leads back to this file"))
+            circle = [*read[read.index(base.resolve()) :], base]
+            raise InputError(
+                document.finding(
+                    ("extends",), f"leads in a circle: {' -> '.join(one.name for one in circle)}"
+                )
+            )
         read.append(base.resolve())
+        if len(read) > _MOST_LAYERS:
+            raise InputError(
+                document.finding(
+                    ("extends",), f"is file {len(read)}, at most {_MOST_LAYERS} build on each other"
+                )
+            )
         layers.insert(0, _layer(read_document(base)))
     found = Layers(tuple(layers))
     if findings := [*_twice_named(found), *_unknown_names(found)]:

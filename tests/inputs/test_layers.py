@@ -191,8 +191,15 @@ def test_a_link_out_of_the_folder_is_no_base(base, write):
 
 def test_bases_that_extend_each_other_are_refused(write):
     write("extends: b.yaml\n", "a.yaml")
-    with pytest.raises(InputError, match="leads back to this file"):
+    with pytest.raises(InputError, match="in a circle: b\\.yaml -> a"):
         load_inputs(write("extends: a.yaml\n", "b.yaml"))
+
+
+def test_no_more_than_twenty_files_build_on_each_other(write):
+    for number in range(30):
+        write(f"extends: f{number + 1}.yaml\n", f"f{number}.yaml")
+    with pytest.raises(InputError, match="is file 21, at most 20 build on each other"):
+        load_inputs(write("extends: f0.yaml\n", "mine.yaml"))
 
 
 def test_files_under_use_lie_beside_the_file_that_names_them(base, write):

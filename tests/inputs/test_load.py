@@ -357,6 +357,19 @@ def test_only_exclusions_can_be_waived(write, scenario_text):
     assert inputs.scenario.policies.waived_rules == {"exclusions/no-small-gpus": "measured by us"}
 
 
+def test_a_node_that_draws_more_than_its_nameplate_is_refused(write):
+    mine = write(
+        "nodes:\n  mine:\n    vendor: V\n    product: P\n    gpu_type: h100-80gb-sxm\n"
+        "    gpus: {value: 4, source: maker}\n    cpu_cores: {value: 4, source: maker}\n"
+        "    host_memory_gb: {value: 4, source: maker}\n"
+        "    mean_power_kw: {value: 12, source: maker}\n"
+        "    max_power_kw: {value: 10, source: maker}\n",
+        "mine.yaml",
+    )
+    with pytest.raises(InputError, match="draws 12 kW on average, more than the 10 kW"):
+        load_catalog([mine])
+
+
 def test_memory_in_mib_and_power_in_watts_are_out_of_bounds(write):
     mine = write(
         "gpus:\n  mine:\n    vendor: nvidia\n    family: x\n    form_factor: F\n"
