@@ -61,6 +61,8 @@ def lay_out(
 ) -> Packed | Cut | None:
     """Whole units on the nodes of a plan, a cut that their counts violate, or None for neither."""
     load, nodes = load_of(counts, stock, key, values)
+    if round(nodes) < 0:  # counts that were rounded each by itself may leave fewer than none
+        return None
     asked = [round(units) for units in load]
     packed = stock.pack(asked, round(nodes))
     if key not in counts.opened or isinstance(packed, Cut):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from planner.packing.counts import build_counts
+from planner.packing.layout import lay_out
+from planner.packing.problem import WEEKS, Choice, Demand, Run, Shape
+from planner.packing.stocks import cutting_stocks
 from planner.packing.topup import with_a_node_more
 
 QUARTERS = 3
@@ -33,3 +36,17 @@ def test_no_node_is_added_beyond_what_is_offered(build):
     assert grown(build, [build.rent(30_000, None, None, maximum=1)], {(0, 0)}) == [(0, 0)]
     assert grown(build, [build.rent(30_000, None, None, maximum=0)], {(0, 0)}) is None
     assert grown(build, [build.rent(30_000, None, None)], {(0, 1)}) is None
+
+
+def test_counts_that_leave_fewer_nodes_than_none_are_no_layout(build):
+    whole = build.units(2, ("h100", 8, 0, 0))
+    shape = Shape(2, 0, 0, run=Run(5, 0, WEEKS))
+    runs = Demand((Choice("h100", shape),), (0,), 1)
+    problem = build.problem([build.pool(owned=1)], [build.rent(100)], [whole, runs])
+    counts = build_counts(problem)
+    _, stocks = cutting_stocks(counts, lambda: True)
+    values = tuple(
+        float(index in counts.unit_variables) * 2 for index in range(len(counts.program.variables))
+    )
+    assert counts.shared_nodes(0, 0, values) < 0
+    assert lay_out(counts, stocks[0], (0, 0), values, lambda: True) is None
