@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
+import warnings
 import zipfile
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from openpyxl import load_workbook
-from openpyxl.utils.exceptions import InvalidFileException
 
 from planner.errors import Finding, InputError
 from planner.exchange.grid import Cell, Grid
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from openpyxl.cell.cell import Cell as SheetCell
     from openpyxl.cell.cell import MergedCell
+    from openpyxl.workbook.workbook import Workbook as OpenedWorkbook
     from openpyxl.worksheet.worksheet import Worksheet
 
 __all__ = ["workbook_grid"]
@@ -41,11 +42,7 @@ def workbook_grid(path: Path, sheet: str | None = None) -> Grid:
     shown_as = str(path)
     content = read_bytes(path, shown_as)
     _require_plain(content, shown_as)
-    try:
-        values = load_workbook(io.BytesIO(content), data_only=True, keep_links=False)
-        formulas = load_workbook(io.BytesIO(content), keep_links=False)
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError, SyntaxError):
-        raise InputError(Finding("is no workbook that can be read", file=shown_as)) from None
+    values, formulas = (_opened(content, shown_as, data_only=only) for only in (True, False))
     name = _sheet_name(values.worksheets, sheet, shown_as)
     reading = _Reading(shown_as, values[name], formulas[name])
     rows = [row for row in reading.rows() if any(cell.text for cell in row)]
@@ -56,6 +53,15 @@ def workbook_grid(path: Path, sheet: str | None = None) -> Grid:
     width = max(i for row in rows for i, cell in enumerate(row, 1) if cell.text)
     header, *body = (row[:width] for row in rows)
     return Grid(header, tuple(body), f"sheet {name!r}")
+
+
+def _opened(content: bytes, shown_as: str, *, data_only: bool) -> OpenedWorkbook:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of charts and the like, which are not read
+            return load_workbook(io.BytesIO(content), data_only=data_only, keep_links=False)
+    except Exception:  # openpyxl raises whatever it stumbles over in a broken file
+        raise InputError(Finding("is no workbook that can be read", file=shown_as)) from None
 
 
 def _require_plain(content: bytes, shown_as: str) -> None:

@@ -263,3 +263,19 @@ def test_what_is_no_plain_workbook_is_refused(tmp_path, parts, message):
                 archive.writestr(name, data)
     path.write_bytes(content.getvalue())
     assert message in faults(path)[0]
+
+
+def test_a_workbook_with_a_broken_part_is_read_right_or_refused(tmp_path):
+    path = workbook(tmp_path, [["job", "fixed.gpus"], ["a", 1]])
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    refused = set()
+    for name, content in parts.items():
+        with zipfile.ZipFile(path, "w") as archive:
+            for other, whole in parts.items():
+                archive.writestr(other, whole if other != name else content[: len(content) // 2])
+        try:
+            assert jobs_from(workbook_grid(path), Columns()) == {"a": {"fixed": {"gpus": 1}}}
+        except InputError:
+            refused.add(name)
+    assert {"xl/worksheets/sheet1.xml", "xl/workbook.xml", "[Content_Types].xml"} <= refused
