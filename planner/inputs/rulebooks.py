@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
 from planner.inputs.diagnostics import validate
-from planner.inputs.locate import Located, open_documents
+from planner.inputs.locate import Located, open_documents, shipped_files
 from planner.inputs.rules import Rule, RuleBook
 
 if TYPE_CHECKING:
@@ -47,4 +47,6 @@ def gathered_rules(files: Sequence[Located]) -> tuple[RuleBook, tuple[InputFile,
         steps = tuple(int(step) if step.isdigit() else step for step in path)
         return origin[rule_id].finding(steps, message, hint)
 
-    return RuleBook.of(rules, place), tuple(records)
+    shipped = {file.group for file in shipped_files("rules")}
+    own = {rule.id for file, rule in zip(files, rules, strict=True) if file.group not in shipped}
+    return RuleBook.of(rules, place, own), tuple(records)

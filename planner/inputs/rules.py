@@ -22,12 +22,15 @@ class RuleBook(Frozen):
     """All rules by id, checked against each other."""
 
     rules: dict[str, Rule]
+    own: frozenset[str] = frozenset()
+    """Ids of those that come from files of the user's, and are not shipped."""
 
     @classmethod
     def of(
         cls,
         rules: Iterable[Rule],
         place: Callable[[str, tuple[str, ...], str, str | None], Finding] | None = None,
+        own: Iterable[str] = (),
     ) -> RuleBook:
         """Gather rules, later ones replacing earlier ones of the same id, and check them together.
 
@@ -39,7 +42,7 @@ class RuleBook(Frozen):
         found = [(place or unplaced)(*mistake) for mistake in mistakes(by_id)]
         if found:
             raise InputError(*found)
-        return cls(rules=by_id)
+        return cls(rules=by_id, own=frozenset(own))
 
     @cached_property
     def by_result(self) -> dict[str, tuple[Rule, ...]]:

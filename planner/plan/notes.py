@@ -10,6 +10,7 @@ from planner.inputs.sitecheck import cooled_by
 from planner.packing.problem import Status
 from planner.plan.current import running_assumptions, running_warnings
 from planner.plan.plan import Note
+from planner.plan.provenance import rules_used
 from planner.plan.unlikely import unlikely_figures
 from planner.plan.words import amount, some, some_of, usd
 
@@ -48,6 +49,7 @@ def warning_notes(
         *_illustrative(inputs),
         *_stale(inputs),
         *unlikely_figures(inputs),
+        *_silent_rules(inputs, jobs),
         *running_warnings(inputs, jobs),
         *_no_spare(inputs, nodes, placements),
         *_from_sizing(jobs, lambda sizing: sizing.warnings),
@@ -138,6 +140,15 @@ def _stale(inputs: Inputs) -> Iterator[Note]:
                 f"before the plan's first order on {as_of}",
                 origin=f"offers.{offer.name}",
             )
+
+
+def _silent_rules(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[Note]:
+    """Rules of the user's that matched nothing: each may hold a slip that reads like a rule."""
+    if not inputs.rules.own:
+        return
+    heard = {rule.id for rule in rules_used(inputs, jobs)}
+    for rule in sorted(inputs.rules.own - heard):
+        yield Note(text=f"your rule {rule} applied to no job here", origin=f"rule {rule}")
 
 
 def _no_spare(

@@ -133,3 +133,38 @@ def test_owned_nodes_cost_no_capital(scenario, run):
     plan = json.loads(run("plan", scenario, "--format", "json").stdout)
     assert plan["acquisitions"] == []
     assert {line["name"] for line in plan["costs"] if any(line["cents"])} == {"energy"}
+
+
+RULE = """\
+id: house/{name}
+title: House rule
+kind: exclusion
+applies: {{gpu_family: {family}}}
+message: not in this house
+sources: [{{title: House rule, read: 2026-11-21}}]
+examples: [{{name: Refused, given: {{gpu_family: {family}}}, expect: true}}]
+"""
+
+
+def test_a_rule_of_the_users_that_matches_nothing_is_warned_of(scenario, run):
+    for name, family in (("heard", "l40s"), ("silent", "h300")):
+        text = RULE.format(name=name, family=family)
+        Path(f"{name}.yaml").write_text(text, encoding="utf-8")
+    rules = ("--rules", "heard.yaml", "--rules", "silent.yaml")
+    result = run("plan", scenario, *rules, "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    warnings = [note["text"] for note in json.loads(result.stdout)["warnings"]]
+    assert [text for text in warnings if text.startswith("your rule")] == [
+        "your rule house/silent applied to no job here"
+    ]
+
+
+def test_two_rules_that_leave_no_gpu_type_are_both_named(scenario, run):
+    for name, family in (("one", "h100"), ("two", "h200")):
+        text = RULE.format(name=name, family=family)
+        Path(f"{name}.yaml").write_text(text, encoding="utf-8")
+    scenario.write_text(job("fixed: {gpus: 1}"), encoding="utf-8")
+    result = run("plan", scenario, "--rules", "one.yaml", "--rules", "two.yaml")
+    assert result.exit_code == 3
+    assert "(house/one)" in result.stderr
+    assert "(house/two)" in result.stderr
