@@ -5,7 +5,7 @@ Source of the fields: kubernetes-sigs/kueue, config/components/crd/bases, at com
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import Finding, InputError
@@ -67,12 +67,19 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
 
 
 def _require_usable(flavors: Mapping[Pool, str], teams: Sequence[str]) -> None:
-    require_cluster_names(
-        [
-            *(("the team", team) for team in teams),
-            *(("node type and site", name) for name in flavors.values()),
-        ]
-    )
+    parts = [("the team", team) for team in teams]
+    for node_type, site in flavors:
+        parts += [("the node type", node_type), ("the site", site)]
+    require_cluster_names(dict.fromkeys(parts))
+    require_cluster_names(("node type and site together,", name) for name in flavors.values())
+    if len(set(flavors.values())) < len(flavors):
+        alike = Counter(flavors.values()).most_common(1)[0][0]
+        raise InputError(
+            Finding(
+                f"two pairs of node type and site are both called {alike!r} in a cluster",
+                hint="rename one of the sites in the scenario",
+            )
+        )
     if len(flavors) > _MOST_FLAVORS:
         raise InputError(
             Finding(

@@ -238,8 +238,18 @@ def test_names_that_no_cluster_takes_are_refused_all_at_once_with_better_ones(pl
         "call it 'two-b' in the scenario",
         "call it 'main-hall' in the scenario",
     ]
-    with pytest.raises(InputError, match="'xe9680-h100-Main Hall' is no name in a cluster"):
+    with pytest.raises(InputError, match="the site 'Main Hall' is no name in a cluster"):
         kueue_files(planned(text), Q1)
+
+
+def test_two_pools_of_one_name_are_no_flavors(plan):
+    first, *others = plan.nodes
+    alike = first.model_copy(update={"node_type": "a-b", "site": "c"})
+    twin = first.model_copy(update={"id": "x", "node_type": "a", "site": "b-c"})
+    facts = [plan.node_types[0].model_copy(update={"node_type": one}) for one in ("a-b", "a")]
+    changed = {"nodes": (alike, twin, *others), "node_types": (*plan.node_types, *facts)}
+    with pytest.raises(InputError, match="both called 'a-b-c' in a cluster"):
+        kueue_files(plan.model_copy(update=changed), Q1)
 
 
 def test_a_share_of_the_memory_of_a_gpu_has_no_name_in_a_cluster(planned):
