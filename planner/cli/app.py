@@ -27,6 +27,7 @@ COMMANDS = {
     "replay": "planner.cli.replay",
     "sensitivity": "planner.cli.sensitivity",
     "alternatives": "planner.cli.alternatives",
+    "risk": "planner.cli.risk",
     "report": "planner.cli.report",
     "export": "planner.cli.export",
     "import": "planner.cli.import_",

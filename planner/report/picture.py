@@ -13,7 +13,7 @@ from planner.report.html.chart import put
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["bars_svg"]
+__all__ = ["bars_svg", "curve_svg"]
 
 _WIDTH, _LABELS, _VALUES, _TOP, _ROW = 860, 210, 110, 46, 28
 _LONGEST = 32
@@ -21,6 +21,7 @@ _STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #1c1c1c }
 .title { font-size: 14px; font-weight: 600 }
 .paper { fill: #ffffff } .low { fill: #3b7ea1 } .high { fill: #c8743a } .axis { stroke: #8a8a8a }
+.curve { fill: none; stroke: #3b7ea1; stroke-width: 2.5 }
 """
 
 
@@ -56,6 +57,39 @@ def bars_svg(
     foot = _TOP + _ROW * len(rows)
     put(svg, "line", class_="axis", x1=x(middle[0]), x2=x(middle[0]), y1=_TOP - 6, y2=foot + 4)
     put(svg, "text", middle[1], x=x(middle[0]), y=foot + 18, text_anchor="middle")
+    return _written(svg)
+
+
+def curve_svg(
+    title: str, says: str, values: Sequence[float], marks: Sequence[tuple[float, float, str]]
+) -> str:
+    """The share of cases at or below each value, from sorted values, as steps.
+
+    `marks` are values with the share that lies at or below them, and their words.
+    """
+    height, left, right, top, bottom = 330, 60, _WIDTH - 40, 60, 280
+    svg = _canvas(title, says, height)
+    low, span = values[0], (values[-1] - values[0]) or 1.0
+
+    def at(value: float, share: float) -> tuple[float, float]:
+        x = left + (value - low) / span * (right - left)
+        return round(x, 1), round(bottom - share * (bottom - top), 1)
+
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        _, y = at(low, share)
+        put(svg, "line", class_="axis", x1=left, x2=right, y1=y, y2=y)
+        put(svg, "text", f"{share:.0%}", x=left - 8, y=y + 4, text_anchor="end")
+    points = [at(low, 0.0)]
+    for number, value in enumerate(values):
+        points += [at(value, number / len(values)), at(value, (number + 1) / len(values))]
+    drawn = " ".join(f"{x:g},{y:g}" for x, y in points)
+    put(svg, "polyline", class_="curve", points=drawn)
+    for number, (value, share, words) in enumerate(marks):
+        x, y = at(value, share)
+        put(svg, "circle", class_="high", cx=x, cy=y, r=4)
+        foot = bottom + 18 + 15 * (number % 2)
+        put(svg, "line", class_="axis", x1=x, x2=x, y1=y, y2=bottom)
+        put(svg, "text", words, x=x, y=foot, text_anchor="middle")
     return _written(svg)
 
 

@@ -26,6 +26,7 @@ from planner.inputs.written import flow
 from planner.plan.make import make_plan
 from planner.sizing.sizers import Sizers
 from planner.whatif.figures import tried
+from planner.whatif.held import short_quarters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
     from planner.whatif.figures import Figures
+    from planner.whatif.held import Commitment
 
 __all__ = ["Crew", "Desk", "Station", "Variant"]
 
@@ -66,6 +68,8 @@ class Station:
     rules: tuple[Path, ...]
     gap: float
     time_limit_s: float
+    committed: tuple[Commitment, ...] | None = None
+    """Nodes of a plan: do they hold the jobs of each variant? None: nobody asks."""
 
 
 class Desk:
@@ -96,7 +100,8 @@ class Desk:
             for file in inputs.files
             if file.role in ("catalog", "rules")
         )
-        effort = (self.station.gap, self.station.time_limit_s)
+        station = self.station
+        effort = (station.gap, station.time_limit_s, station.committed)
         asked = repr((__version__, effort, files, flow(data)))
         return hashlib.sha256(asked.encode()).hexdigest()[:24]
 
@@ -113,7 +118,15 @@ class Desk:
     def figures(self, variant: Variant) -> Figures:
         """What a variant comes to."""
         inputs = self.inputs(variant)
-        return tried(lambda: self.plan(inputs))
+        figures = tried(lambda: self.plan(inputs))
+        committed = self.station.committed
+        if committed is None:
+            return figures
+        try:
+            short = short_quarters(inputs, committed, self._sizers, self.station.time_limit_s)
+        except LimitError:
+            return figures
+        return figures.model_copy(update={"short_quarters": short})
 
 
 class Crew:

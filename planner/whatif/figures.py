@@ -58,6 +58,9 @@ class Figures(Frozen):
     """Units that change node when a quarter begins."""
     short: tuple[str, ...] = ()
     """Jobs that are dropped or delayed."""
+    short_quarters: tuple[str, ...] | None = None
+    """Quarters in which nodes that were committed before do not hold all jobs; None where nobody
+    asked, or the time ended before it was known."""
 
 
 def tried(planner: Callable[[], Plan]) -> Figures:

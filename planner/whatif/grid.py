@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from planner.inputs.document import Document, Path
     from planner.whatif.desk import Desk
 
-__all__ = ["Grid", "read_grid"]
+__all__ = ["Grid", "placed", "read_grid", "unknown_names"]
 
 _MOST_ROWS = 100_000
 
@@ -88,27 +88,33 @@ class Grid:
                 try:
                     found.setdefault(desk.key(variant), variant)
                 except InputError as error:
-                    findings += (self._placed(one, places) for one in error.findings)
+                    findings += (placed(self.document, one, places) for one in error.findings)
         if findings:
             raise InputError(*dict.fromkeys(findings))
         return found
 
     def _unknown(self, desk: Desk) -> Iterator[Finding]:
-        known = desk.question.layers.names
-        for path, name in _names(self.document.data):
-            if name not in known:
-                hint = did_you_mean(name, known) or (
-                    f"there are {', '.join(known)}" if known else "it has no `overrides:`"
-                )
-                message = f"{self.scenario} has no scenario or override {name!r}"
-                yield self.document.finding(path, message, hint)
+        yield from unknown_names(self.document, desk, _names(self.document.data))
 
-    def _placed(self, finding: Finding, places: Mapping[str, Path]) -> Finding:
-        """A mistake in a setting, where the sweep states it."""
-        place = places.get(finding.source_line or "")
-        if finding.file != OPTION or place is None:
-            return finding
-        return self.document.finding(place, finding.message, finding.hint)
+
+def unknown_names(
+    document: Document, desk: Desk, names: Iterable[tuple[Path, str]]
+) -> Iterator[Finding]:
+    """Of names with their places in a file, those of no scenario or override."""
+    known = desk.question.layers.names
+    for place, name in names:
+        if name not in known:
+            some = f"there are {', '.join(known)}" if known else "it has no `overrides:`"
+            message = f"{desk.station.scenario} has no scenario or override {name!r}"
+            yield document.finding(place, message, did_you_mean(name, known) or some)
+
+
+def placed(document: Document, finding: Finding, places: Mapping[str, Path]) -> Finding:
+    """A mistake in a setting, at the place in a file that it is from."""
+    place = places.get(finding.source_line or "")
+    if finding.file != OPTION or place is None:
+        return finding
+    return document.finding(place, finding.message, finding.hint)
 
 
 def read_grid(path: FilePath) -> Grid:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
 
-__all__ = ["Lever", "levers", "setting"]
+__all__ = ["Lever", "levers", "price_of", "setting"]
 
 _FINANCE = {
     "discount_rate_per_year": ("discount rate", "{percent} a year"),
@@ -71,14 +71,19 @@ def levers(inputs: Inputs) -> Iterator[Lever]:
             yield _setting(name, value)
 
 
-def _price(inputs: Inputs, name: str) -> Lever:
+def price_of(inputs: Inputs, name: str) -> tuple[str, Decimal]:
+    """Key and value of an offer's price, USD: as stated, else that of the price book."""
     offer = inputs.scenario.offers[name]
     book = inputs.catalog.prices
     if offer.kind == "buy":
-        key, price = "price_usd", offer.price_usd or book.purchase[offer.node_type].price_usd
-    else:
-        key = "price_usd_per_gpu_hour"
-        price = offer.price_usd_per_gpu_hour or book.rent[offer.node_type].usd_per_gpu_hour
+        return "price_usd", offer.price_usd or book.purchase[offer.node_type].price_usd
+    hourly = offer.price_usd_per_gpu_hour or book.rent[offer.node_type].usd_per_gpu_hour
+    return "price_usd_per_gpu_hour", hourly
+
+
+def _price(inputs: Inputs, name: str) -> Lever:
+    offer = inputs.scenario.offers[name]
+    key, price = price_of(inputs, name)
 
     def settings(by: Fraction) -> tuple[str, ...]:
         stated = [setting("offers", name, key, value=_moved(price, by))]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from planner.whatif.desk import Desk, Station, Variant
+from planner.whatif.futures import read_futures
 from planner.whatif.grid import read_grid
 
 SHIPPED = Path(__file__).parents[2] / "scenarios" / "what-if"
@@ -98,3 +99,9 @@ def test_the_shipped_sweep_asks_for_what_its_comment_says():
     listed = {one.name: one.unit_price_usd for one in desk.inputs(Variant()).offers}["buy-h200"]
     prices = {text.partition("=")[2] for one, _ in grid.rows[:9] for text in one.settings[:1]}
     assert prices == {f"{listed * share:.0f}" for share in map(Decimal, ("0.85", "1", "1.15"))}
+
+
+def test_the_shipped_futures_can_be_drawn():
+    futures = read_futures(SHIPPED.parent / "sweeps" / "futures.yaml")
+    desk = Desk(Station(futures.scenario, (), (), 1e-4, 60.0))
+    assert len(set(futures.drawn(desk, 5))) == 5

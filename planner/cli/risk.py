@@ -1,0 +1,82 @@
+"""`planner risk`: what many futures cost, and how often the plan falls short in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.cli.files import make_folder, require_folder, write_files
+from planner.cli.options import catalog_option, effort_options, rules_option
+from planner.cli.screen import print_document
+from planner.cli.sweep import jobs_option, time_left
+from planner.errors import ExitCode
+
+if TYPE_CHECKING:
+    from planner.cli.options import Effort
+
+__all__ = ["risk"]
+
+
+@click.command(short_help="Plan many futures: cost bands, and the chance of falling short.")
+@click.argument("futures", type=click.Path(path_type=Path))
+@click.option(
+    "--samples",
+    type=click.IntRange(min=1, max=100_000),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="Futures to draw and plan.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    required=True,
+    help="Folder for the results, made if needed; what was stopped carries on from there.",
+)
+@jobs_option
+@catalog_option
+@rules_option
+@effort_options
+@click.pass_context
+def risk(
+    ctx: click.Context,
+    futures: Path,
+    samples: int,
+    out: Path,
+    jobs: int,
+    catalog: tuple[Path, ...],
+    rules: tuple[Path, ...],
+    effort: Effort,
+) -> None:
+    """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
+
+    FUTURES is a file that names the scenario and what is uncertain about it, each as a least, most
+    likely and greatest value. The same file and number give the same futures, on any machine.
+    """
+    from planner.cli.progress import Progress  # noqa: PLC0415
+    from planner.report.markdown import draw  # noqa: PLC0415
+    from planner.report.risk import cost_svg, risk_document  # noqa: PLC0415
+    from planner.whatif.desk import Desk, Station  # noqa: PLC0415
+    from planner.whatif.futures import read_futures  # noqa: PLC0415
+    from planner.whatif.risk import risk as found_by  # noqa: PLC0415
+
+    require_folder(out)
+    asked = read_futures(futures)
+    desk = Desk(Station(asked.scenario, catalog, rules, effort.gap, effort.time_limit_s))
+    asked.drawn(desk, 0)
+    make_folder(out)
+    with Progress() as progress:
+        found = found_by(desk, asked, samples, out, jobs=jobs, progress=time_left(progress))
+    document = risk_document(found)
+    texts = {
+        "risk.json": found.model_dump_json(indent=1) + "\n",
+        "risk.md": draw(document) + "\n![Cost of the futures](risk.svg)\n",
+        "risk.svg": cost_svg(found),
+    }
+    write_files(out, texts)
+    print_document(document)
+    if found.not_proved or found.base.result != "proved":
+        ctx.exit(ExitCode.LIMIT)

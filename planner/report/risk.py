@@ -1,0 +1,126 @@
+"""What many futures cost, and how often the plan falls short in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.report.document import Block, Column, Document, Heading, Paragraph, Table
+from planner.report.format import count_of, dollars, money, money_short, percent
+from planner.report.picture import curve_svg
+from planner.report.variants import acquired_text
+
+if TYPE_CHECKING:
+    from planner.whatif.risk import Chance, Risk
+
+__all__ = ["cost_svg", "risk_document"]
+
+
+def risk_document(found: Risk) -> Document:
+    """Cost by percentile, the chance of each quarter, and what the futures acquire."""
+    blocks: tuple[Block, ...] = (
+        Heading(f"Risk of {found.scenario}", 1),
+        Paragraph(_summary(found), tone="strong"),
+        Paragraph(
+            f"{count_of(found.futures, 'future')}, drawn with seed {found.seed}. Each is planned "
+            "as if it were known; amounts are net present cost in USD.",
+            tone="faint",
+        ),
+        *_caveats(found),
+        Heading("Cost"),
+        Table(_COST_COLUMNS, tuple(_cost_rows(found))),
+        Heading("How often what is bought now falls short"),
+        Paragraph(
+            f"Acquired as the scenario stands: {acquired_text(found.base.acquired)}. Asked of each "
+            "future: do these nodes, with those owned, hold all jobs of the quarter?"
+        ),
+        Table(_CHANCE_COLUMNS, tuple(_chance(one) for one in found.chances)),
+    )
+    if not found.acquisitions:
+        return blocks
+    columns = (
+        Column("Offer", wraps=True),
+        Column("Now", "right"),
+        Column("Never", "right"),
+        *(Column(f"{share} %", "right") for share in found.percentiles),
+    )
+    rows = tuple(
+        (
+            one.offer,
+            f"{one.planned:,}",
+            percent(one.never / len(found.costs_cents)),
+            *(f"{nodes:,}" for nodes in one.percentiles),
+        )
+        for one in found.acquisitions
+    )
+    words = "Nodes of each offer, over all quarters: at most so many in that share of the futures."
+    return (*blocks, Heading("What the futures acquire"), Paragraph(words), Table(columns, rows))
+
+
+_COST_COLUMNS = (Column("Futures at or below"), Column("Cost", "right"), Column("More", "right"))
+_CHANCE_COLUMNS = (
+    Column("Quarter"),
+    Column("Falls short", "right"),
+    Column("95 % confidence", "right"),
+)
+
+
+def _summary(found: Risk) -> str:
+    low, high = found.cost_cents[0], found.cost_cents[-1]
+    worst = max(found.chances, key=lambda one: one.short, default=None)
+    text = (
+        f"{money(found.base.cost_cents or 0)} as the scenario stands; nine futures in ten cost "
+        f"{money_short(low)} to {money_short(high)}"
+    )
+    if worst is None or not worst.short:
+        return f"{text}; what is bought now never falls short."
+    return f"{text}; in {worst.quarter} what is bought now falls short in {_share(worst)} of them."
+
+
+def _share(chance: Chance) -> str:
+    return percent(chance.short / chance.of)
+
+
+def _cost_rows(found: Risk) -> list[tuple[str, ...]]:
+    base = found.base.cost_cents or 0
+    rows: list[tuple[str, ...]] = []
+    for share, cost in zip(found.percentiles, found.cost_cents, strict=True):
+        added = cost - base
+        rows.append(
+            (f"{share} %", dollars(cost), f"+{dollars(added)}" if added > 0 else dollars(added))
+        )
+    return rows
+
+
+def _chance(one: Chance) -> tuple[str, ...]:
+    low, high = one.range
+    return (one.quarter, _share(one), f"{percent(low)} – {percent(high)}")
+
+
+def _caveats(found: Risk) -> tuple[Block, ...]:
+    lines = []
+    if found.base.result != "proved":
+        lines.append("The plan of the scenario as it stands is NOT proved.")
+    if found.not_proved:
+        lines.append(f"NOT proved within the limits: {count_of(found.not_proved, 'future')}.")
+    if found.without_plan:
+        number = count_of(found.without_plan, "future")
+        lines.append(f"Without a plan, and so in no figure of cost: {number}.")
+    unknown = found.futures - max((one.of for one in found.chances), default=0)
+    if unknown:
+        lines.append(f"Of {count_of(unknown, 'future')} it is not known who falls short.")
+    return tuple(Paragraph(line, tone="warning") for line in lines)
+
+
+def cost_svg(found: Risk) -> str:
+    """The share of futures that cost at most so much."""
+    marks = [
+        (cost / 100, share / 100, f"{share} %: {money_short(cost)}")
+        for share, cost in zip(found.percentiles, found.cost_cents, strict=True)
+    ]
+    says = f"Share of futures that cost at most so much, net present cost. {_summary(found)}"
+    return curve_svg(
+        f"Cost of {found.scenario} over {count_of(found.futures, 'future')}",
+        says,
+        [cost / 100 for cost in found.costs_cents],
+        marks,
+    )

@@ -1,0 +1,33 @@
+"""`planner risk`, whole."""
+
+import json
+from pathlib import Path
+
+FUTURES = """\
+format: 1
+scenario: scenario.yaml
+uncertain:
+  growth: {times: [0, 1, 2], of: [jobs.assistant.growth_per_quarter]}
+"""
+
+
+def test_a_run_writes_its_table_data_and_picture_and_carries_on(scenario, run):
+    Path("futures.yaml").write_text(FUTURES, encoding="utf-8")
+    words = ("risk", "futures.yaml", "--out", "out", "--jobs", "1", "--samples")
+    result = run(*words, "3")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Risk of Two jobs\n")
+    names = sorted(file.name for file in Path("out").iterdir())
+    assert names == ["results.jsonl", "risk.json", "risk.md", "risk.svg"]
+    assert len(json.loads(Path("out/risk.json").read_text(encoding="utf-8"))["costs_cents"]) == 3
+    first = Path("out/results.jsonl").read_text(encoding="utf-8").splitlines()
+    assert run(*words, "4").exit_code == 0
+    assert Path("out/results.jsonl").read_text(encoding="utf-8").splitlines()[:3] == first
+
+
+def test_a_file_without_uncertainties_is_refused_before_anything_is_made(scenario, run):
+    Path("futures.yaml").write_text(FUTURES.partition("uncertain")[0], encoding="utf-8")
+    result = run("risk", "futures.yaml", "--out", "out")
+    assert result.exit_code == 2
+    assert "uncertain" in result.stderr
+    assert not Path("out").exists()

@@ -1,0 +1,176 @@
+"""Many futures: how they are drawn, what they cost, and whether what is bought now would do."""
+
+from decimal import Decimal
+from fractions import Fraction
+from statistics import fmean
+from xml.etree import ElementTree
+
+import pytest
+
+from planner.errors import InputError
+from planner.report.markdown import draw
+from planner.report.risk import cost_svg, risk_document
+from planner.whatif.desk import Desk, Station, Variant
+from planner.whatif.futures import read_futures
+from planner.whatif.held import commitments, short_quarters
+from planner.whatif.risk import Chance, risk
+
+SCENARIO = """\
+format: 1
+name: Futures
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-12-01}
+fleet:
+  own: {node_type: xe9680-h100, count: 1}
+offers:
+  h100: {node_type: xe9680-h100, kind: buy, lead_time_weeks: 4, maximum: 9}
+jobs:
+  search: {fixed: {gpus: 1}, count: {2027Q1: 6, 2027Q2: 12}}
+  talk: {fixed: {gpus: 2}, growth_per_quarter: 50%}
+overrides:
+  calm: {jobs.search.count.2027Q2: 6}
+"""
+FUTURES = """\
+format: 1
+scenario: small.yaml
+seed: 7
+uncertain:
+  price: {times: [0.8, 1, 1.5], of: [offers.h100.price_usd]}
+  demand: {times: [0.5, 1, 2], of: [jobs.search.count, jobs.talk.growth_per_quarter]}
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    """`read(text)`: such a file beside the scenario, and a desk for it."""
+
+    def read(text=FUTURES):
+        (tmp_path / "small.yaml").write_text(SCENARIO, encoding="utf-8")
+        (tmp_path / "futures.yaml").write_text(text, encoding="utf-8")
+        futures = read_futures(tmp_path / "futures.yaml")
+        return futures, Desk(Station(futures.scenario, (), (), 1e-4, 60.0))
+
+    return read
+
+
+def values(variant):
+    return dict(text.split("=") for text in variant.settings)
+
+
+def test_the_same_file_gives_the_same_futures_and_another_seed_others(read):
+    futures, desk = read()
+    drawn = futures.drawn(desk, 5)
+    assert futures.drawn(desk, 8)[:5] == drawn
+    assert len(set(drawn)) == 5
+    other, desk = read(FUTURES.replace("seed: 7", "seed: 8"))
+    assert not set(other.drawn(desk, 5)) & set(drawn)
+
+
+def test_a_further_uncertainty_leaves_the_draws_of_the_others_alone(read):
+    futures, desk = read()
+    more, _ = read(FUTURES + "  delivery: {plus: [0, 1, 9], of: [offers.h100.lead_time_weeks]}\n")
+    for one, other in zip(futures.drawn(desk, 9), more.drawn(desk, 9), strict=True):
+        assert values(one).items() <= values(other).items()
+        assert 4 <= int(values(other)["offers.h100.lead_time_weeks"]) <= 13
+
+
+def test_draws_are_triangular_within_their_ends(read):
+    futures, desk = read()
+    prices = [Decimal(values(one)["offers.h100.price_usd"]) for one in futures.drawn(desk, 2000)]
+    listed = desk.inputs(Variant()).offers[0].unit_price_usd
+    shares = [float(price / listed) for price in prices]
+    assert 0.8 <= min(shares) < 0.83
+    assert 1.45 < max(shares) <= 1.5
+    assert fmean(shares) == pytest.approx((0.8 + 1 + 1.5) / 3, abs=0.01)
+    below = sum(share <= 1 for share in shares) / len(shares)
+    assert below == pytest.approx((1 - 0.8) / (1.5 - 0.8), abs=0.04)
+
+
+def test_counts_stay_whole_and_values_that_move_together_do(read):
+    futures, desk = read()
+    for one in futures.drawn(desk, 20):
+        found = values(one)
+        first, second = (int(found[f"jobs.search.count.2027Q{number}"]) for number in (1, 2))
+        factor = Fraction(found["jobs.talk.growth_per_quarter"]) / Fraction(1, 2)
+        assert abs(6 * factor - first) <= Fraction(501, 1000)
+        assert abs(12 * factor - second) <= Fraction(501, 1000)
+
+
+def held(desk, *settings):
+    plan = desk.plan(desk.inputs(Variant()))
+    inputs = desk.inputs(Variant((), settings))
+    return short_quarters(inputs, commitments(plan), desk._sizers, 60.0)
+
+
+def test_what_is_bought_holds_just_what_it_was_bought_for(read):
+    # One node of 8 GPUs is owned, one more comes for the second quarter: 12 and 2 x 2 of 16 GPUs.
+    _, desk = read()
+    assert held(desk) == ()
+    assert held(desk, "jobs.search.count.2027Q2=13") == ("2027Q2",)
+    assert held(desk, "jobs.search.count.2027Q1=7") == ("2027Q1",)
+    assert held(desk, "jobs.search.count.2027Q1=0", "jobs.search.count.2027Q2=1") == ()
+
+
+def test_nodes_that_cannot_be_there_in_time_do_not_count(read):
+    _, desk = read()
+    assert held(desk, "offers.h100.lead_time_weeks=17") == ()  # ordered on the day of the plan
+    assert held(desk, "offers.h100.lead_time_weeks=18") == ("2027Q2",)
+    assert held(desk, "offers.h100.lead_time_weeks=90") == ("2027Q2",)
+
+
+def test_a_job_that_needs_another_gpu_falls_short(read):
+    _, desk = read()
+    assert held(desk, "jobs.talk.gpu_types=[h200-141gb-sxm]") == ("2027Q1", "2027Q2")
+
+
+def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
+    futures, desk = read()
+    (tmp_path / "out").mkdir()
+    found = risk(desk, futures, 6, tmp_path / "out", jobs=1, progress=lambda *_: None)
+    drawn = futures.drawn(desk, 6)
+    each = [desk.figures(variant) for variant in drawn]
+    assert found.costs_cents == tuple(sorted(one.cost_cents for one in each))
+    assert found.cost_cents[2] == sorted(one.cost_cents for one in each)[2]
+    short = [held(desk, *variant.settings) for variant in drawn]
+    for chance in found.chances:
+        assert chance.short == sum(chance.quarter in one for one in short)
+        assert chance.of == 6
+    assert sum(chance.short for chance in found.chances) > 0
+    golden("risk.md", draw(risk_document(found)))
+    svg = ElementTree.fromstring(cost_svg(found))
+    assert "Cost of Futures over 6 futures" in {element.text for element in svg.iter()}
+    again = risk(desk, futures, 6, tmp_path / "out", jobs=2, progress=lambda *_: None)
+    assert again == found
+
+
+def test_confidence_narrows_with_more_futures():
+    for short, futures, expected in ((0, 10, (0.0, 0.2775)), (500, 1000, (0.469, 0.531))):
+        found = Chance(quarter="2027Q1", short=short, of=futures).range
+        assert list(found) == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "place", "message"),
+    [
+        ("[0.8, 1, 1.5]", "[1, 0.8, 1.5]", "5:", "three points"),
+        ("[0.8, 1, 1.5]", "[1, 1]", "5:", ""),
+        ("times: [0.8, 1, 1.5]", "plus: [1, 2, 3], times: [1, 2, 3]", "5:", "either"),
+        ("offers.h100.price_usd]", "offers.h10.price_usd]", "5:38", "states no number"),
+        ("offers.h100.price_usd]", "jobs.talk.fixed]", "", ""),
+        ("offers.h100.price_usd]", "offers.h100.node_type]", "5:38", "states no number"),
+        ("[0.8, 1, 1.5]", "[-1, 1, 1.5]", "5:37", ""),
+        ("jobs.search.count, ", "offers.h100.price_usd, ", "6:37", "by 'price' already"),
+        ("seed: 7", "apply: [calmer]", "3:9", "no scenario or override 'calmer'"),
+        ("scenario: small.yaml", "scenario: smal.yaml", "", "no such file"),
+        ("uncertain:", "uncertainty:", "4:1", "unknown key"),
+    ],
+)
+def test_mistakes_are_told_with_their_place(read, wrong, right, place, message):
+    def drawn():
+        futures, desk = read(FUTURES.replace(wrong, right))
+        return futures.drawn(desk, 1)
+
+    with pytest.raises(InputError) as refusal:
+        drawn()
+    headline = refusal.value.findings[0].headline()
+    assert message in headline
+    assert not place or f"futures.yaml:{place}" in headline
