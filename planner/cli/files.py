@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planner.cli.guard import interrupts_held
 from planner.errors import Finding, InputError
 from planner.report.format import listed
 
@@ -61,6 +62,7 @@ def write_files(out: Path, texts: Mapping[str, str | bytes]) -> None:
     from planner.plan.store import write_atomically  # noqa: PLC0415 - only where files are asked for
 
     make_folder(out)
-    for name, text in texts.items():
-        write_atomically(out / name, text)
+    with interrupts_held():
+        for name, text in texts.items():
+            write_atomically(out / name, text)
     click.echo(f"wrote {listed([str(out / name) for name in texts])}", err=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import contextmanager
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,10 @@ from planner.cli.screen import error_pen
 from planner.errors import ExitCode, PlannerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
-__all__ = ["BROKEN_PIPE", "guarded", "heed_interrupts"]
+__all__ = ["BROKEN_PIPE", "guarded", "heed_interrupts", "interrupts_held"]
 
 _INTERRUPTED = Event()
 
@@ -64,6 +65,22 @@ def heed_interrupts() -> None:
         signal.default_int_handler(signum, frame)
 
     signal.signal(signal.SIGINT, interrupt)
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Do what is short and must be whole, then heed the Ctrl-C that came meanwhile."""
+
+    def remember(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a handler's own
+        _INTERRUPTED.set()
+
+    heeding = signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heeding)
+    if _INTERRUPTED.is_set():
+        raise KeyboardInterrupt
 
 
 def _say_interrupted(ctx: click.Context) -> None:

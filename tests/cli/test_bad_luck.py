@@ -137,6 +137,28 @@ def test_ctrl_c_while_solving_ends_at_once_with_130_and_nothing_written(scenario
     assert not files()
 
 
+WRITING = """\
+import os, signal
+from planner.plan import store
+reserve = store._reserve_beside
+def interrupted(path):
+    reserved = reserve(path)
+    os.kill(os.getpid(), signal.SIGINT)
+    return reserved
+store._reserve_beside = interrupted
+from planner.cli.app import main
+main()
+"""
+
+
+def test_ctrl_c_while_writing_waits_until_the_files_are_whole(scenario):
+    process = start("plan", str(scenario), "--out", "out", code=WRITING)
+    shown, told = process.communicate(timeout=40)
+    assert (process.returncode, shown, told) == (130, b"", b"interrupted\n")
+    assert files("out") == ["plan.json", "plan.md"]
+    assert json.loads(Path("out/plan.json").read_text(encoding="utf-8"))["format"]
+
+
 SWALLOWING = """\
 import os, signal
 from planner.plan import store
