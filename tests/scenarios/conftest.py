@@ -34,7 +34,7 @@ def _sized(name: str) -> dict[str, SizedJob]:
 
 @cache
 def _planned(name: str) -> Plan:
-    return make_plan(_inputs(name))
+    return make_plan(_inputs(name), price_choices=not name.startswith("what-if/"))
 
 
 @pytest.fixture(scope="session")
