@@ -12,7 +12,6 @@ from planner.cli.files import require_folder, require_none_overwritten, write_fi
 from planner.cli.options import SHARE, asking, effort_options, format_option
 from planner.cli.screen import print_document, print_exact
 from planner.cli.sweep import jobs_option
-from planner.errors import ExitCode
 
 if TYPE_CHECKING:
     from planner.cli.options import Asked, Effort
@@ -108,5 +107,4 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
         print_document(document)
     else:
         print_exact(json if format_ == "json" else markdown)
-    if found.base.result in ("not proved", "no plan in time"):
-        ctx.exit(ExitCode.LIMIT)
+    ctx.exit(found.base.exit_code)

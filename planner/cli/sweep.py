@@ -118,10 +118,10 @@ def sweep(
         write_files(out, {"sweep.csv": sweep_csv(rows), "sweep.md": draw(document)})
         click.echo(f"wrote {out / RESULTS}", err=True)
         print_document(document)
-    if any(row.figures.result in ("not proved", "no plan in time") for row in rows):
-        ctx.exit(ExitCode.LIMIT)
-    if any(row.figures.result == "failed its check" for row in rows):
-        ctx.exit(ExitCode.UNVERIFIED)
+    codes = {row.figures.exit_code for row in rows}
+    for code in (ExitCode.UNVERIFIED, ExitCode.LIMIT):
+        if code in codes:
+            ctx.exit(code)
 
 
 def time_left(say: Callable[[str], None]) -> Callable[[int, int, int], None]:

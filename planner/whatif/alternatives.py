@@ -12,11 +12,10 @@ from itertools import combinations
 from math import floor
 from typing import TYPE_CHECKING
 
-from planner.errors import InfeasibleError
 from planner.inputs.base import Frozen
 from planner.inputs.written import flow
 from planner.whatif.desk import Variant
-from planner.whatif.figures import Figures
+from planner.whatif.figures import Figures, require_plan
 from planner.whatif.levers import setting
 
 if TYPE_CHECKING:
@@ -69,14 +68,13 @@ def alternatives(
 ) -> Alternatives:
     """Plan a variant and what stands beside it; near-optimal ones cost at most `within` more.
 
-    Raises InfeasibleError where the variant itself has no plan, with the reason.
+    Where the variant itself has no plan, raises what planning it would.
     """
     inputs = desk.inputs(asked)
     search = _Search(desk, crew, asked, progress)
     cheapest = search.one(())
-    if cheapest.cost_cents is None:
-        raise InfeasibleError(f"no plan to stand beside: {cheapest.reason}", ())
-    near = _Near(inputs, search, cheapest, floor(cheapest.cost_cents * (1 + within)))
+    require_plan(cheapest, "no plan to stand beside")
+    near = _Near(inputs, search, floor((cheapest.cost_cents or 0) * (1 + within)))
     found = (
         *_always(inputs, search),
         near.fewest_node_types(),
@@ -167,7 +165,6 @@ class _Near:
 
     inputs: Inputs
     search: _Search
-    cheapest: Figures
     most_cents: int
 
     def _affordable(self, figures: Figures) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
-from planner.errors import CheckError, InfeasibleError, LimitError
+from planner.errors import CheckError, ExitCode, InfeasibleError, LimitError
 from planner.inputs.base import Frozen
 
 if TYPE_CHECKING:
@@ -13,12 +13,17 @@ if TYPE_CHECKING:
 
     from planner.plan.plan import Plan
 
-__all__ = ["NO_PLAN", "Acquired", "Figures", "figures_of", "tried"]
+__all__ = ["Acquired", "Figures", "figures_of", "require_plan", "tried"]
 
 Result = Literal["proved", "not proved", "infeasible", "no plan in time", "failed its check"]
 
-NO_PLAN: tuple[Result, ...] = ("infeasible", "no plan in time", "failed its check")
-"""Results without a figure; the reason is given instead."""
+_EXIT_CODES: dict[Result, ExitCode] = {
+    "proved": ExitCode.PROVED,
+    "not proved": ExitCode.LIMIT,
+    "infeasible": ExitCode.INFEASIBLE,
+    "no plan in time": ExitCode.LIMIT,
+    "failed its check": ExitCode.UNVERIFIED,
+}
 
 
 class Acquired(Frozen):
@@ -61,6 +66,22 @@ class Figures(Frozen):
     short_quarters: tuple[str, ...] | None = None
     """Quarters in which nodes that were committed before do not hold all jobs; None where nobody
     asked, or the time ended before it was known."""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How `planner plan` would end."""
+        return _EXIT_CODES[self.result]
+
+
+def require_plan(figures: Figures, what: str) -> None:
+    """Raise, in place of a plan that is needed, what planning would have raised."""
+    words = f"{what}: {figures.reason}"
+    if figures.result == "infeasible":
+        raise InfeasibleError(words, ())
+    if figures.result == "no plan in time":
+        raise LimitError(words)
+    if figures.result == "failed its check":
+        raise CheckError((words,))
 
 
 def tried(planner: Callable[[], Plan]) -> Figures:

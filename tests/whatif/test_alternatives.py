@@ -5,11 +5,12 @@ from itertools import combinations
 
 import pytest
 
-from planner.errors import InfeasibleError
+from planner.errors import CheckError, InfeasibleError, LimitError
 from planner.report.alternatives import alternatives_document
 from planner.report.markdown import draw
 from planner.whatif.alternatives import alternatives
 from planner.whatif.desk import Crew, Desk, Station, Variant
+from planner.whatif.figures import Figures, require_plan
 
 SCENARIO = """\
 format: 1
@@ -132,6 +133,22 @@ def test_no_moves_pins_all_that_runs_today(desk, tmp_path):
 def test_without_a_plan_there_is_nothing_to_stand_beside(found_with):
     with pytest.raises(InfeasibleError, match="no plan to stand beside"):
         found_with(asked=Variant(("rush",)))
+
+
+@pytest.mark.parametrize(
+    ("result", "code", "error"),
+    [
+        ("infeasible", 3, InfeasibleError),
+        ("no plan in time", 4, LimitError),
+        ("failed its check", 5, CheckError),
+    ],
+)
+def test_a_plan_that_is_missing_ends_as_planning_it_would(result, code, error):
+    figures = Figures(result=result, reason="so it is")
+    assert figures.exit_code == code == error.exit_code
+    with pytest.raises(error, match="here: so it is"):
+        require_plan(figures, "here")
+    require_plan(Figures(result="not proved", cost_cents=1), "here")
 
 
 def test_the_table_shows_them_side_by_side(found, golden):
