@@ -96,7 +96,7 @@ def sweep(
     """
     from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.report.markdown import draw  # noqa: PLC0415
-    from planner.report.variants import sweep_csv, sweep_document  # noqa: PLC0415
+    from planner.report.variants import sweep_csv, sweep_document, sweep_svg  # noqa: PLC0415
     from planner.whatif.desk import Desk, Station  # noqa: PLC0415
     from planner.whatif.grid import read_grid  # noqa: PLC0415
     from planner.whatif.sweep import RESULTS, results_name  # noqa: PLC0415
@@ -114,8 +114,13 @@ def sweep(
         file = out / results_name(shard)
         click.echo(f"wrote {done} of {len(variants):,} to {file}", err=True)
     else:
-        document = sweep_document(str(asked.scenario), rows)
-        write_files(out, {"sweep.csv": sweep_csv(rows), "sweep.md": draw(document)})
+        title = desk.name
+        document = sweep_document(title, rows)
+        texts = {"sweep.csv": sweep_csv(rows), "sweep.md": draw(document)}
+        if picture := sweep_svg(title, rows):
+            texts["sweep.svg"] = picture
+            texts["sweep.md"] += "\n![Cost against headroom](sweep.svg)\n"
+        write_files(out, texts)
         click.echo(f"wrote {out / RESULTS}", err=True)
         print_document(document)
     codes = {row.figures.exit_code for row in rows}

@@ -13,7 +13,7 @@ from planner.report.html.chart import put
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["bars_svg", "curve_svg"]
+__all__ = ["bars_svg", "curve_svg", "frontier_svg"]
 
 _WIDTH, _LABELS, _VALUES, _TOP, _ROW = 860, 210, 110, 46, 28
 _LONGEST = 32
@@ -90,6 +90,41 @@ def curve_svg(
         foot = bottom + 18 + 15 * (number % 2)
         put(svg, "line", class_="axis", x1=x, x2=x, y1=y, y2=bottom)
         put(svg, "text", words, x=x, y=foot, text_anchor="middle")
+    return _written(svg)
+
+
+def frontier_svg(
+    title: str, says: str, points: Sequence[tuple[float, float, str]], axes: tuple[str, str]
+) -> str:
+    """Points by what they cost and what they give, those joined that nothing cheaper equals."""
+    height, left, right, top, bottom = 360, 60, _WIDTH - 40, 60, 310
+    svg = _canvas(title, says, height)
+    costs, gains = [cost for cost, _, _ in points], [gain for _, gain, _ in points]
+    width = (max(costs) - min(costs)) or 1.0
+    rise = (max(gains) - min(gains)) or 1.0
+
+    def at(cost: float, gain: float) -> tuple[float, float]:
+        x = left + (cost - min(costs)) / width * (right - left)
+        return round(x, 1), round(bottom - (gain - min(gains)) / rise * (bottom - top), 1)
+
+    put(svg, "line", class_="axis", x1=left, x2=right, y1=bottom + 10, y2=bottom + 10)
+    put(svg, "line", class_="axis", x1=left - 10, x2=left - 10, y1=top, y2=bottom)
+    put(svg, "text", axes[0], x=right, y=bottom + 42, text_anchor="end")
+    put(svg, "text", axes[1], x=8, y=top - 14)
+    for gain, y in ((max(gains), top + 4), (min(gains), bottom + 4)):
+        put(svg, "text", f"{gain:.1%}", x=left - 14, y=y, text_anchor="end")
+    for cost, x, anchor in ((min(costs), left, "start"), (max(costs), right, "end")):
+        put(svg, "text", f"${cost:,.0f}", x=x, y=bottom + 26, text_anchor=anchor)
+    best: list[tuple[float, float]] = []
+    for cost, gain, _ in sorted(points, key=lambda point: (point[0], -point[1])):
+        if not best or gain > best[-1][1]:
+            best.append((cost, gain))
+    path = " ".join(f"{x:g},{y:g}" for x, y in (at(*point) for point in best))
+    put(svg, "polyline", class_="curve", points=path)
+    for cost, gain, words in points:
+        across, up = at(cost, gain)
+        dot = put(svg, "circle", class_="high", cx=across, cy=up, r=4)
+        put(dot, "title", words)
     return _written(svg)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.cells import csv_text
 from planner.report.document import Column, Document, Heading, Paragraph, Table
 from planner.report.format import count_of, dollars, figure, money_short, percent
+from planner.report.picture import frontier_svg
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from planner.whatif.figures import Acquired, Figures
     from planner.whatif.sweep import Row
 
-__all__ = ["acquired_short", "acquired_text", "sweep_csv", "sweep_document"]
+__all__ = ["acquired_short", "acquired_text", "sweep_csv", "sweep_document", "sweep_svg"]
 
 _NONE = "–"
 
@@ -93,6 +94,20 @@ def _cells(label: str, figures: Figures) -> tuple[str, ...]:
 
 def _figure(value: int | None) -> str:
     return _NONE if value is None else f"{value:,}"
+
+
+def sweep_svg(title: str, rows: Sequence[Row]) -> str | None:
+    """Cost against headroom, a point for each row with a plan; None where no row has one."""
+    points = [
+        (row.figures.cost_cents / 100, row.figures.gpus_idle or 0.0, row.label)
+        for row in rows
+        if row.figures.cost_cents is not None
+    ]
+    if not points:
+        return None
+    says = f"Cost against the share of GPU-hours that no job holds. {_summary(rows)}"
+    axes = ("net present cost", "GPU-hours that no job holds")
+    return frontier_svg(f"Sweep of {title}: cost against headroom", says, points, axes)
 
 
 def sweep_csv(rows: Sequence[Row]) -> str:

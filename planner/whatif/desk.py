@@ -82,6 +82,11 @@ class Desk:
         self._sizers = Sizers()
         self._keys: dict[Variant, str] = {}
 
+    @property
+    def name(self) -> str:
+        """The scenario's title."""
+        return str(self.question.layers.composed().document.data["name"])
+
     def inputs(self, variant: Variant) -> Inputs:
         """The inputs of a variant; raises InputError."""
         return self.question.inputs(variant.apply, variant.settings)

@@ -26,11 +26,11 @@ def grid(scenario):
 def test_a_sweep_writes_its_table_and_prints_it(grid, run):
     result = run("sweep", grid, "--out", "out", "--jobs", "1")
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("Sweep of scenario.yaml\n3 variants, 2 of them proved; from $")
+    assert result.stdout.startswith("Sweep of Two jobs\n3 variants, 2 of them proved; from $")
     assert "1 without a plan" in result.stdout
     assert "infeasible: " in result.stdout
     names = sorted(file.name for file in Path("out").iterdir())
-    assert names == ["results.jsonl", "sweep.csv", "sweep.md"]
+    assert names == ["results.jsonl", "sweep.csv", "sweep.md", "sweep.svg"]
     csv = Path("out/sweep.csv").read_text(encoding="utf-8").splitlines()
     assert len(csv) == 4
     assert csv[1].split(",")[1:3] == ["1.2", ""]

@@ -3,12 +3,13 @@
 import os
 import signal
 from multiprocessing import active_children
+from xml.etree import ElementTree
 
 import pytest
 
 from planner.errors import InputError
 from planner.inputs.load import Question
-from planner.report.variants import sweep_csv
+from planner.report.variants import sweep_csv, sweep_svg
 from planner.sizing.sizers import Sizers
 from planner.whatif.desk import Crew, Desk, Station, Variant
 from planner.whatif.figures import Figures, figures_of
@@ -203,3 +204,28 @@ def test_a_table_for_a_spreadsheet_holds_no_formula():
     assert header.startswith("apply,jobs.a.team,result,cost_usd")
     assert line.startswith("'=1+1,'@x,infeasible,,")
     assert line.endswith(",'=HYPERLINK(1)")
+
+
+def test_the_picture_joins_the_rows_that_nothing_cheaper_equals():
+    def row(cost, idle):
+        figures = Figures(result="proved", cost_cents=cost, gpus_idle=idle)
+        return Row(key="k", apply=(f"<{cost}>",), settings=(), figures=figures)
+
+    rows = [
+        row(100_00, 0.1),
+        row(200_00, 0.3),
+        row(150_00, 0.05),
+        row(300_00, 0.2),
+        row(None, None),
+    ]
+    svg = ElementTree.fromstring(str(sweep_svg("x", rows)))
+    name = "{http://www.w3.org/2000/svg}"
+    assert [dot.findtext(f"{name}title") for dot in svg.iter(f"{name}circle")] == [
+        "<10000>",
+        "<20000>",
+        "<15000>",
+        "<30000>",
+    ]
+    (line,) = svg.iter(f"{name}polyline")
+    assert line.get("points") == "60,260 440,60"
+    assert sweep_svg("x", [row(None, None)]) is None
