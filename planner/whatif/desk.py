@@ -84,8 +84,9 @@ class Desk:
 
     @property
     def name(self) -> str:
-        """The scenario's title."""
-        return str(self.question.layers.composed().document.data["name"])
+        """The scenario's title, or its file's name where it has none."""
+        stated = self.question.layers.composed().document.data
+        return str(stated.get("name", self.station.scenario.name))
 
     def inputs(self, variant: Variant) -> Inputs:
         """The inputs of a variant; raises InputError."""
