@@ -8,6 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.table import Row
+from planner.cli.app import OBJECTS_BETWEEN_SCANS
 from planner.inputs.job import Job
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.scenario import Policies
@@ -36,7 +37,7 @@ def one_job() -> Iterator[Row]:
     catalog, book = load_catalog(())[0], load_rules(())[0]
     policies = Policies()
     sizer = Sizer(catalog, book, settled_settings(book, policies), policies)
-    gc.freeze()
+    gc.set_threshold(OBJECTS_BETWEEN_SCANS)  # as the commands do
     for what, (kind, said) in _JOBS.items():
         stated = {"batch": 1, "dataset_tokens": 50_000_000} if kind == "tune" else {}
         taken_ms = []

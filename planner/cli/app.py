@@ -6,17 +6,16 @@ import gc
 import importlib
 import os
 import sys
-from difflib import get_close_matches
 from keyword import iskeyword
 from typing import Any
 
 import click
 
 from planner import __version__
-from planner.cli.guard import guarded, heed_interrupts
+from planner.cli.guard import guarded, heed_interrupts, told_of
 from planner.errors import ExitCode
 
-__all__ = ["COMMANDS", "main", "planner"]
+__all__ = ["COMMANDS", "OBJECTS_BETWEEN_SCANS", "main", "planner"]
 
 COMMANDS = {
     "plan": "planner.cli.plan",
@@ -42,7 +41,7 @@ COMMANDS = {
 Where the name is a word of Python, the function's ends in `_`."""
 
 
-_OBJECTS_BETWEEN_SCANS = 1_000_000
+OBJECTS_BETWEEN_SCANS = 1_000_000
 
 
 class _Planner(click.Group):
@@ -66,6 +65,8 @@ class _Planner(click.Group):
         """As click does, but naming what an unknown command may have meant."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
+            from difflib import get_close_matches  # noqa: PLC0415 - only when something is wrong
+
             near = get_close_matches(name, COMMANDS, n=1)
             hint = f", did you mean {near[0]!r}?" if near else f"; there are {', '.join(COMMANDS)}"
             ctx.fail(f"no command {name!r}{hint}")
@@ -93,14 +94,21 @@ def main() -> None:
     """Entry point of the `planner` script."""
     # A portfolio is one large graph without cycles that lives to the end: scanning it for garbage
     # again and again as it grows costs a fifth of the run and frees nothing.
-    gc.set_threshold(_OBJECTS_BETWEEN_SCANS)
+    gc.set_threshold(OBJECTS_BETWEEN_SCANS)
+    # What plugins other packages have installed for pydantic is no business of a scenario.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     heed_interrupts()
     try:
-        planner(prog_name="planner")
+        code = planner(prog_name="planner")
     except SystemExit as done:
-        if done.code in (ExitCode.INTERRUPTED, ExitCode.LIMIT):
-            # A solver that was given up may still run in a thread: taking the interpreter down
-            # around it ends in an abort, with another exit code.
-            sys.stderr.flush()
-            os._exit(done.code)
-        raise
+        code = done.code
+    except OSError as error:  # help and version are written before any command runs
+        code = told_of(error)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = told_of(error)
+    sys.stderr.flush()
+    # To take the interpreter down object by object would cost a tenth of a short run, and around a
+    # solver that was given up, which may still run in a thread, it ends in an abort.
+    os._exit(int(code or ExitCode.PROVED))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-__all__ = ["BROKEN_PIPE", "guarded", "heed_interrupts", "interrupts_held"]
+__all__ = ["BROKEN_PIPE", "guarded", "heed_interrupts", "interrupts_held", "told_of"]
 
 _INTERRUPTED = Event()
 
@@ -41,20 +41,24 @@ def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any: 
     except MemoryError:
         click.echo(f"{error_pen().red('error:')} out of memory: no plan was made", err=True)
         ctx.exit(ExitCode.LIMIT)
-    except BrokenPipeError:
-        _abandon_stdout()
-        ctx.exit(BROKEN_PIPE)
     except OSError as error:
-        _abandon_stdout()
-        name = f"{error.filename}: " if error.filename else ""
-        click.echo(f"{error_pen().red('error:')} {name}{error.strerror or error}", err=True)
-        ctx.exit(ExitCode.INPUT)
+        ctx.exit(told_of(error))
     except Exception:
         # Libraries turn an interrupt that meets them at work into errors of their own.
         if not _INTERRUPTED.is_set():
             raise
         _say_interrupted(ctx)
     return result
+
+
+def told_of(error: OSError) -> int:
+    """Say what the system refused; the exit code. A reader that went away is told nothing."""
+    _abandon_stdout()
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    name = f"{error.filename}: " if error.filename else ""
+    click.echo(f"{error_pen().red('error:')} {name}{error.strerror or error}", err=True)
+    return ExitCode.INPUT
 
 
 def heed_interrupts() -> None:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from planner.report.findings import Pen
-
 if TYPE_CHECKING:
     from planner.report.document import Document
+    from planner.report.findings import Pen
 
 __all__ = ["error_pen", "print_document", "print_exact"]
 
@@ -37,6 +36,8 @@ def print_exact(text: str) -> None:
 
 def error_pen() -> Pen:
     """What standard error can show."""
+    from planner.report.findings import Pen  # noqa: PLC0415 - only an error needs it
+
     return Pen(colour=_colour(sys.stderr), unicode=_unicode(sys.stderr))
 
 

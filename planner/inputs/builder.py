@@ -42,10 +42,11 @@ class _Event(Protocol):
 class _Container:
     """A mapping or list while it is being read."""
 
-    __slots__ = ("branch", "data", "is_key", "key", "key_mark", "start")
+    __slots__ = ("branch", "data", "is_key", "is_mapping", "key", "key_mark", "start")
 
     def __init__(self, data: dict[str, Any] | list[Any], start: Mark, is_key: bool) -> None:
         self.data = data
+        self.is_mapping = isinstance(data, dict)
         self.branch: dict[str | int, Entry] = {}
         self.start = start
         self.is_key = is_key
@@ -55,7 +56,7 @@ class _Container:
         self.key_mark = start
 
     def awaits_key(self) -> bool:
-        return self.key is None and isinstance(self.data, dict)
+        return self.key is None and self.is_mapping
 
 
 class _Refused:
@@ -138,6 +139,8 @@ class Builder:
 
     def _check_node(self, event: _Event) -> None:
         self.nodes += 1
+        if self.nodes <= MOST_NODES and event.anchor is None and event.tag is None:
+            return
         if self.nodes > MOST_NODES:
             self._stop(event.start_mark, f"too many values, at most {MOST_NODES:,}")
         if event.anchor is not None:
@@ -152,9 +155,9 @@ class Builder:
     def _scalar(self, event: _Event) -> None:
         self._check_node(event)
         text: str = event.value
-        if ("${" in text or "{{" in text) and (found := PLACEHOLDER.search(text)):
+        if "{" in text and (found := PLACEHOLDER.search(text)):
             self._refuse_placeholder(event.start_mark, found[0])
-        if self.stack and (parent := self.stack[-1]).awaits_key():
+        if self.stack and (parent := self.stack[-1]).key is None and parent.is_mapping:
             self._key(parent, event)
         elif event.implicit[0]:
             self._put(self._plain(event), event.start_mark, None)
@@ -193,7 +196,7 @@ class Builder:
                 "keep one of them",
             )
             parent.key = _REFUSED
-        elif illegal := ILLEGAL_CHARACTER.search(key):
+        elif event.style == '"' and (illegal := ILLEGAL_CHARACTER.search(key)):
             self._refuse(event.start_mark, f"the key holds {character_name(illegal[0])}")
 
     def _open(self, data: dict[str, Any] | list[Any], event: _Event) -> None:

@@ -12,12 +12,14 @@ import math
 import operator
 import re
 from decimal import Decimal
-from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from fractions import Fraction
+else:
+    from quicktions import Fraction  # the same in C: sizing is mostly sums of fractions
 
 __all__ = [
     "Exact",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -20,12 +19,14 @@ _MOST_COMPARED = 2000
 
 def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
     """Give the choices that a person may have meant, best first; case does not count."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only when something is wrong
+
     by_fold: dict[str, str] = {}
     for choice in choices:
         by_fold.setdefault(choice.casefold(), choice)
         if len(by_fold) == _MOST_COMPARED:
             break
-    found = difflib.get_close_matches(word[:_LONGEST_SHOWN].casefold(), by_fold, most, 0.6)
+    found = get_close_matches(word[:_LONGEST_SHOWN].casefold(), by_fold, most, 0.6)
     return [by_fold[fold] for fold in found]
 
 

@@ -100,3 +100,11 @@ def test_the_version_is_the_packages_own(process):
     from planner import __version__  # noqa: PLC0415
 
     assert process("--version").stdout.decode() == f"planner {__version__}\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_help_that_finds_no_room_ends_in_one_sentence(process):
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        result = process("--help", stdout=full)
+    assert result.returncode == 2
+    assert result.stderr.decode() == "error: No space left on device\n"
