@@ -1,7 +1,8 @@
 """Packs a sized portfolio onto whole nodes at minimum cost, with a proved bound."""
 
 from planner.packing.pack import solve
-from planner.packing.problem import Problem, Solution, Status
+from planner.packing.problem import Problem
+from planner.packing.solution import Solution, Status
 from planner.packing.translate import Translation, translate
 
 __all__ = ["Problem", "Solution", "Status", "Translation", "solve", "translate"]

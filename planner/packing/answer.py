@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from planner.packing.counts import CENTS_PER_UNIT
 from planner.packing.limits import all_racked
 from planner.packing.parts import starts
-from planner.packing.problem import Bundle, Layout, Member, PriceTag, Solution, Status
 from planner.packing.program import Program
+from planner.packing.solution import Bundle, Layout, Member, PriceTag, Solution, Status
 from planner.packing.solver import solve_linear
 from planner.packing.stays import kept_by_pool, moved_units
 from planner.packing.timetable import bundled

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from planner.packing.counts import Counts, Terms
-    from planner.packing.problem import Limit, Pool, Problem, Racked, RackSpace, Reserve
+    from planner.packing.problem import Limit, Pool, Problem, RackSpace, Reserve
+    from planner.packing.solution import Racked
 
 __all__ = [
     "add_limits",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from planner.errors import InfeasibleError
     from planner.packing.counts import Counts
-    from planner.packing.problem import Solution
+    from planner.packing.solution import Solution
     from planner.packing.translate import Translation
 
 __all__ = ["attempt", "solve"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from planner.packing.problem import Racked
 from planner.packing.program import Program
+from planner.packing.solution import Racked
 from planner.packing.solver import Outcome, solve_integer
 
 if TYPE_CHECKING:

@@ -6,13 +6,15 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from planner.packing.problem import ALWAYS, WEEKS, Bundle
+from planner.packing.problem import ALWAYS, WEEKS
+from planner.packing.solution import Bundle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from planner.packing.greedy import Pattern
-    from planner.packing.problem import Member, Shape
+    from planner.packing.problem import Shape
+    from planner.packing.solution import Member
 
 __all__ = ["Started", "Timetable", "bundled", "numbered", "pattern_of", "without"]
 

@@ -10,16 +10,7 @@ from planner.inputs.running import fleet_by_pool, running_units
 from planner.packing.economics import owned_costs
 from planner.packing.facility import growth_reserves, rack_spaces, site_limits, spare_nodes
 from planner.packing.offers import spend_limits, supplies_of
-from planner.packing.problem import (
-    Choice,
-    Demand,
-    Part,
-    Pool,
-    Problem,
-    Quota,
-    Run,
-    Shape,
-)
+from planner.packing.problem import Choice, Demand, Part, Pool, Problem, Quota, Run, Shape
 from planner.packing.sharing import shareable
 
 if TYPE_CHECKING:

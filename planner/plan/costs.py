@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs, Setting, SettledOffer
     from planner.packing import Translation
     from planner.packing.economics import CostStream
-    from planner.packing.problem import Solution
+    from planner.packing.solution import Solution
     from planner.plan.moves import CurrentPlacement
 
 __all__ = ["acquisitions", "cost_lines"]

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from planner.inputs.quarter import Quarter
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
-    from planner.packing.problem import Pool, Solution
+    from planner.packing.problem import Pool
+    from planner.packing.solution import Solution
 
 __all__ = ["Fleet", "build_fleet", "quarters_of", "with_racks"]
 

@@ -12,7 +12,8 @@ from planner.plan.steady import Quarter, settle
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planner.packing.problem import Layout, Problem
+    from planner.packing.problem import Problem
+    from planner.packing.solution import Layout
     from planner.plan.fleet import Fleet
     from planner.plan.match import Group, Hosting
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planner.packing import Translation
-    from planner.packing.problem import Choice, Problem, Solution
+    from planner.packing.problem import Choice, Problem
+    from planner.packing.solution import Solution
     from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = ["planned_jobs", "stored_assets"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from planner.packing import Translation
-    from planner.packing.problem import Solution
+    from planner.packing.solution import Solution
 
 __all__ = ["choices_kept"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from planner.packing.problem import Bundle, Layout
+    from planner.packing.solution import Bundle, Layout
 
 __all__ = ["Group", "Hosting", "match_layouts"]
 

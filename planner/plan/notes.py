@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from planner.inputs.sitecheck import cooled_by
-from planner.packing.problem import Status
+from planner.packing.solution import Status
 from planner.plan.current import running_assumptions, running_warnings
 from planner.plan.plan import Note
 from planner.plan.provenance import rules_used
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planner.inputs.base import Figure
     from planner.inputs.scenario import FleetEntry
     from planner.inputs.settled import Inputs, SettledOffer
-    from planner.packing.problem import Solution
+    from planner.packing.solution import Solution
     from planner.plan.plan import Acquisition, Node, NodeUse
     from planner.sizing.candidate import SizedJob, Sizing
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog import GpuType
     from planner.packing import Translation
-    from planner.packing.problem import Bundle, Choice, Pool, Solution
+    from planner.packing.problem import Choice, Pool
+    from planner.packing.solution import Bundle, Solution
     from planner.plan.fleet import Fleet
     from planner.plan.match import Group, Hosting
     from planner.plan.seats import Piece, Seats

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from planner.packing.problem import Racked, RackSpace, Solution
+    from planner.packing.problem import RackSpace
+    from planner.packing.solution import Racked, Solution
     from planner.packing.translate import Translation
     from planner.plan.fleet import Fleet
 

@@ -8,7 +8,8 @@ from planner.errors import LimitError
 from planner.packing import translate
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
-from planner.packing.problem import WHOLE, Status
+from planner.packing.problem import WHOLE
+from planner.packing.solution import Status
 from planner.plan.plan import PartitionSaving
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing import solve
-from planner.packing.problem import Status
+from planner.packing.solution import Status
 from planner.plan.plan import SparePrice
 
 if TYPE_CHECKING:

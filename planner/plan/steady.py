@@ -8,8 +8,9 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from planner.packing.cutting import CuttingStock, Packed
-from planner.packing.problem import Demand, Layout
+from planner.packing.problem import Demand
 from planner.packing.repair import Bench, Seat
+from planner.packing.solution import Layout
 from planner.plan.match import Hosting, match_layouts
 
 if TYPE_CHECKING:

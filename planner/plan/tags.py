@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.packing import Translation
-    from planner.packing.problem import Solution
+    from planner.packing.solution import Solution
 
 __all__ = ["JOB_TAGS", "Bill", "bill"]
 

@@ -33,7 +33,8 @@ from planner.packing.search import search
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from planner.packing.problem import Layout, Member, Part, Solution
+    from planner.packing.problem import Part
+    from planner.packing.solution import Layout, Member, Solution
 
 Gpus = tuple[tuple["Part", ...], ...]
 """Opened GPUs of a node: the parts taken of each, sorted."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Status, Supply
+from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Supply
+from planner.packing.solution import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

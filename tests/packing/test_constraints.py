@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.packing.problem import Status
+from planner.packing.solution import Status
 
 BUY = 10_000_000
 RENT = 3_000_000

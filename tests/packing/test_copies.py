@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from planner.packing.problem import Status
+from planner.packing.solution import Status
 
 TEN, FIFTEEN = 10_000_000, 15_000_000
 

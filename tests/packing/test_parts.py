@@ -27,9 +27,9 @@ from planner.packing.problem import (
     Run,
     Shape,
     SpendLimit,
-    Status,
     Supply,
 )
+from planner.packing.solution import Status
 
 QUARTERED = (
     Division((("1g", 0), ("1g", 1), ("1g", 2), ("1g", 3))),

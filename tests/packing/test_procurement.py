@@ -10,17 +10,8 @@ from typing import Any
 
 import pytest
 
-from planner.packing.problem import (
-    Choice,
-    Demand,
-    Lot,
-    Pool,
-    Problem,
-    Shape,
-    SpendLimit,
-    Status,
-    Supply,
-)
+from planner.packing.problem import Choice, Demand, Lot, Pool, Problem, Shape, SpendLimit, Supply
+from planner.packing.solution import Status
 
 FEATURES = ("window", "reserve", "retire", "lots", "budget")
 SIZE = 12

@@ -21,9 +21,9 @@ from planner.packing.problem import (
     Quota,
     Shape,
     SpendLimit,
-    Status,
     Supply,
 )
+from planner.packing.solution import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

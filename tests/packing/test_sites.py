@@ -18,10 +18,10 @@ from planner.packing.problem import (
     Reserve,
     Shape,
     SpendLimit,
-    Status,
     Supply,
 )
 from planner.packing.racks import patterns, racked
+from planner.packing.solution import Status
 
 BUY = 10_000_000
 

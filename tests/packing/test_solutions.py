@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.portfolios import catalogue, quarterly, unique
-from planner.packing.problem import Layout, Status
+from planner.packing.solution import Layout, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from planner.packing.problem import Problem, Solution
+    from planner.packing.problem import Problem
+    from planner.packing.solution import Solution
 
 ASKED_GAP = 1e-4
 PROVED = [(catalogue, jobs, seed) for jobs in (20, 100, 500) for seed in range(3)]

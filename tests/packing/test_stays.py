@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.packing.problem import Limit, Problem, Quota, SpendLimit, Status
+from planner.packing.problem import Limit, Problem, Quota, SpendLimit
+from planner.packing.solution import Status
 from tests.packing.test_brute_force import draw
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from planner.inputs.quarter import Quarter
 from planner.inputs.rules import RuleBook
 from planner.inputs.scenario import FleetEntry, Horizon, Offer, Scenario
 from planner.inputs.settled import InputFile, Inputs, Setting, Settings, SettledOffer
-from planner.packing.problem import Layout, PriceTag, Solution, Status
+from planner.packing.solution import Layout, PriceTag, Solution, Status
 from planner.packing.translate import Translation, translate
 from planner.plan.assemble import assemble
 from planner.sizing.candidate import Candidate, Quantity, Rejection, SizedJob, Sizing, Step

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from planner.packing.problem import PriceTag, Status
+from planner.packing.solution import PriceTag, Status
 from planner.packing.translate import translate
 from planner.plan.fleet import build_fleet
 from planner.plan.place import place

@@ -9,7 +9,7 @@ import pytest
 
 from planner.inputs.scenario import Finance
 from planner.packing.economics import node_costs, owned_costs
-from planner.packing.problem import PriceTag
+from planner.packing.solution import PriceTag
 from planner.plan.checks.money import expected_costs
 from planner.plan.checks.view import View
 from planner.plan.tags import JOB_TAGS, bill

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from planner.packing.problem import Choice, Demand, Layout, Pool, Problem, Shape, Solution, Status
+from planner.packing.problem import Choice, Demand, Pool, Problem, Shape
+from planner.packing.solution import Layout, Solution, Status
 from planner.packing.translate import Translation
 from planner.plan.fleet import Fleet
 from planner.plan.keep import choices_kept

@@ -5,21 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.inputs.catalog import MigProfile
-from planner.packing.problem import (
-    Bundle,
-    Choice,
-    Demand,
-    Division,
-    Layout,
-    Member,
-    Part,
-    Pool,
-    Problem,
-    Run,
-    Shape,
-    Solution,
-    Status,
-)
+from planner.packing.problem import Choice, Demand, Division, Part, Pool, Problem, Run, Shape
+from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.translate import Translation
 from planner.plan.fleet import Fleet
 from planner.plan.place import place

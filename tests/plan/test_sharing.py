@@ -18,7 +18,7 @@ from planner.inputs.run import Run
 from planner.inputs.scenario import Policies
 from planner.inputs.team import Team
 from planner.packing import solve
-from planner.packing.problem import Bundle, Layout, Member
+from planner.packing.solution import Bundle, Layout, Member
 from planner.packing.translate import translate
 from planner.plan.checks import sharing
 from planner.plan.checks.suite import check

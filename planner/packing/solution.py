@@ -1,0 +1,118 @@
+"""The solution of a packing problem, in integers alone, and what is known of its worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from planner.packing.crosscheck import Opinion
+
+__all__ = ["Bundle", "Layout", "Member", "PriceTag", "Racked", "Solution", "Status"]
+
+
+class Status(StrEnum):
+    """What was proved."""
+
+    PROVED = "proved"
+    """Bound and cost differ by no more than the asked gap."""
+    NOT_PROVED = "not proved"
+    """A limit was hit; the plan is feasible and the bound says how far from the best it can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Racked:
+    """What one rack holds: (pool, nodes), and how many racks are filled like this."""
+
+    nodes: tuple[tuple[int, int], ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Member:
+    """One piece in a bundle."""
+
+    demand: int
+    choice: int
+    week: int
+    """First week; 0 where it holds its GPUs all quarter."""
+    gpu: int
+    """First of its GPUs in the bundle, from 0."""
+    slot: int
+    """First memory slice of its partition; 0 where it has none."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Bundle:
+    """GPUs of one node that several pieces share, one after the other or side by side."""
+
+    gpus: int
+    members: tuple[Member, ...]
+    """Sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How one node is divided."""
+
+    parts: tuple[tuple[int, int, int], ...]
+    """(demand, choice, pieces) that have whole GPUs to themselves all quarter."""
+    count: int
+    """How many times this layout is used."""
+    span: int = 1
+    """Whole nodes that one use takes; more than 1 only for a single piece that spans nodes."""
+    bundles: tuple[Bundle, ...] = ()
+    """GPUs that pieces share; empty where the layout spans nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTag:
+    """What a demand adds to the bound of the linear relaxation, by choice."""
+
+    cents: float
+    """Per unit; summed over all units, with `Solution.bound_terms`, it gives the bound."""
+    extra_cents_by_choice: tuple[float | None, ...]
+    """Reduced cost: how much the bound rises if one unit must take this choice; None: no pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Integers, and what is known of their worth."""
+
+    status: Status
+    cost_cents: int
+    bound_cents: int
+    """No plan costs less."""
+    bought: tuple[tuple[int, ...], ...]
+    """supply × quarter of entry; zero for rent and reserve."""
+    rented: tuple[tuple[int, ...], ...]
+    """supply × quarter; zero for buy and reserve."""
+    assigned: tuple[tuple[int, ...], ...]
+    """demand × choice: units that keep this choice."""
+    layouts: tuple[tuple[tuple[Layout, ...], ...], ...]
+    """quarter × pool: layouts of the nodes in use."""
+    tags: tuple[PriceTag, ...]
+    """By demand."""
+    bound_terms: tuple[tuple[str, float], ...]
+    """What else is in the bound: owned nodes, limited offers, fixed cost, whole nodes; cents."""
+    method: str
+    """How it was solved, in one sentence, without times."""
+    racks: tuple[tuple[tuple[Racked, ...], ...], ...] = ()
+    """quarter × rack space: the racks in use."""
+    reserved: tuple[tuple[int, ...], ...] = ()
+    """supply × quarter of entry; empty where nothing is."""
+    moved: tuple[int, ...] = ()
+    """By demand: units that leave their pool of origin; empty where nothing runs."""
+    opinions: tuple[Opinion, ...] = ()
+    """What other solvers say of the bound, where they were asked."""
+
+    def entering(self, supply: int, quarter: int) -> int:
+        """Nodes of an offer that enter service in a quarter, in whatever way."""
+        reserved = self.reserved[supply][quarter] if self.reserved else 0
+        return self.bought[supply][quarter] + self.rented[supply][quarter] + reserved
+
+    @property
+    def gap(self) -> float:
+        """(cost - bound) / cost."""
+        return (self.cost_cents - self.bound_cents) / self.cost_cents if self.cost_cents else 0.0
