@@ -122,10 +122,10 @@ class _Search:
         if self._found.cost_cents is None or not (self._unlike or self._closed()):
             self._beyond_need()
         if self._found.cost_cents is None:
-            raise LimitError(
-                "the time limit was hit before any plan was found; "
-                "that is no proof that none exists"
-            )
+            cause = "no plan was found, though time was left"
+            if not self._in_time():
+                cause = "the time limit was hit before any plan was found"
+            raise LimitError(f"{cause}; that is no proof that none exists")
         return self._found
 
     def _closed(self) -> bool:
