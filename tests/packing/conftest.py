@@ -29,6 +29,7 @@ from planner.packing.problem import (
     Supply,
 )
 from planner.packing.search import search
+from planner.packing.solution import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -132,6 +133,25 @@ def least_cost() -> Callable[[Problem], int | None]:
 def faults() -> Callable[[Problem, Solution], list[str]]:
     """Everything that is wrong with a solution, in words."""
     return lambda problem, solution: list(_Checker(problem, solution).faults())
+
+
+@pytest.fixture
+def plan(
+    solve: Callable[..., Solution | None],
+    least_cost: Callable[[Problem], int | None],
+    faults: Callable[[Problem, Solution], list[str]],
+) -> Callable[[Problem], Solution | None]:
+    """The proved plan, sound and as cheap as trying everything finds; None if there is none."""
+
+    def planned(problem: Problem) -> Solution | None:
+        solution = solve(problem)
+        assert (solution and solution.cost_cents) == least_cost(problem)
+        if solution is not None:
+            assert not faults(problem, solution)
+            assert solution.status is Status.PROVED
+        return solution
+
+    return planned
 
 
 def stands(problem: Problem, nodes: Nodes) -> bool:

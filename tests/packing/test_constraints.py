@@ -4,25 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.packing.solution import Status
-
 BUY = 10_000_000
 RENT = 3_000_000
-
-
-@pytest.fixture
-def plan(solve, least_cost, faults):
-    """The proved plan, sound and as cheap as trying everything finds; None if there is none."""
-
-    def planned(problem):
-        solution = solve(problem)
-        assert (solution and solution.cost_cents) == least_cost(problem)
-        if solution is not None:
-            assert not faults(problem, solution)
-            assert solution.status is Status.PROVED
-        return solution
-
-    return planned
 
 
 @pytest.fixture

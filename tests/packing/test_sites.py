@@ -27,21 +27,6 @@ BUY = 10_000_000
 
 
 @pytest.fixture
-def plan(solve, least_cost, faults):
-    """The proved plan, sound and as cheap as trying everything finds; None if there is none."""
-
-    def planned(problem):
-        solution = solve(problem)
-        assert (solution and solution.cost_cents) == least_cost(problem)
-        if solution is not None:
-            assert not faults(problem, solution)
-            assert solution.status is Status.PROVED
-        return solution
-
-    return planned
-
-
-@pytest.fixture
 def dear_or_cheap(build):
     """Four units of a whole node each, on cheap nodes of type a or dear ones of type b."""
 

@@ -21,21 +21,6 @@ if TYPE_CHECKING:
 BUY = 10_000_000
 
 
-@pytest.fixture
-def plan(solve, least_cost, faults):
-    """The proved plan, sound and as cheap as trying everything finds; None if there is none."""
-
-    def planned(problem):
-        solution = solve(problem)
-        assert (solution and solution.cost_cents) == least_cost(problem)
-        if solution is not None:
-            assert not faults(problem, solution)
-            assert solution.status is Status.PROVED
-        return solution
-
-    return planned
-
-
 def running(demand: Demand, origin: str, cents: int = 0) -> Demand:
     return replace(demand, origin=origin, move_cents=cents)
 
