@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.files import require_folder, require_none_overwritten, write_files
-from planner.cli.options import SHARE, asking, effort_options, format_option
-from planner.cli.screen import print_document, print_exact
+from planner.cli.options import SHARE, asking, effort_options, format_option, out_option
+from planner.cli.screen import print_as
 from planner.cli.sweep import jobs_option
 from planner.errors import ExitCode
 
@@ -31,12 +31,7 @@ _JSON, _MD = "alternatives.json", "alternatives.md"
     show_default=True,
     help="By which share a plan may cost more than the cheapest to be near it.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help=f"Also write {_JSON} and {_MD} into this folder.",
-)
+@out_option(_JSON, _MD)
 @jobs_option
 @asking
 @effort_options
@@ -81,9 +76,6 @@ def alternatives(
     json, markdown = found.model_dump_json(indent=1) + "\n", draw(document)
     if out is not None:
         write_files(out, {_JSON: json, _MD: markdown})
-    if format_ == "terminal":
-        print_document(document)
-    else:
-        print_exact(json if format_ == "json" else markdown)
+    print_as(format_, document, lambda: json, lambda: markdown)
     if found.cheapest.result != "proved":
         ctx.exit(ExitCode.LIMIT)

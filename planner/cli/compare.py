@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.files import plan_text, require_folder, require_none_overwritten, write_files
-from planner.cli.options import FILE, asking, effort_options, format_option
-from planner.cli.screen import print_document, print_exact
+from planner.cli.options import FILE, asking, effort_options, format_option, out_option
+from planner.cli.screen import print_as
 from planner.errors import ExitCode, Finding, InputError
 from planner.inputs.words import did_you_mean
 from planner.report.compare import comparison_document
@@ -34,12 +34,7 @@ _ON_SCREEN, _IN_FULL = 40, 1000
 @click.command(short_help="Show what differs between two plans, and why.")
 @click.argument("before")
 @click.argument("after")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help=f"Also write {_JSON} and {_MD} into this folder.",
-)
+@out_option(_JSON, _MD)
 @click.option(
     "--actuals",
     type=FILE,
@@ -82,10 +77,12 @@ def compare(
         compared = compared_with(first, second, planner, came)
     if out is not None:
         write_files(out, {_JSON: _json(compared), _MD: _markdown(compared)})
-    if format_ == "terminal":
-        print_document(comparison_document(compared, _ON_SCREEN))
-    else:
-        print_exact(_json(compared) if format_ == "json" else _markdown(compared))
+    print_as(
+        format_,
+        comparison_document(compared, _ON_SCREEN),
+        lambda: _json(compared),
+        lambda: _markdown(compared),
+    )
     if exit_code and not compared.same:
         click.get_current_context().exit(ExitCode.DIFFERENT)
 

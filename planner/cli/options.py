@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.errors import Finding, InputError
+from planner.report.format import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,6 +29,7 @@ __all__ = [
     "catalog_option",
     "effort_options",
     "format_option",
+    "out_option",
     "require_known",
     "rules_option",
 ]
@@ -110,6 +112,16 @@ class Asked:
     def inputs(self, scenario: Path) -> Inputs:
         """Read a scenario as it is asked for, with variations and settings; raises InputError."""
         return self.question(scenario).inputs(self.variations, self.settings)
+
+
+def out_option(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """`--out DIR` of a command that prints its result, and writes these files where asked to."""
+    return click.option(
+        "--out",
+        type=FILE,
+        metavar="DIR",
+        help=f"Also write {listed(names)} into this folder.",
+    )
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.files import plan_text, require_folder, require_none_overwritten, write_files
-from planner.cli.options import asking, effort_options, format_option
-from planner.cli.screen import print_document, print_exact
+from planner.cli.options import asking, effort_options, format_option, out_option
+from planner.cli.screen import print_as, print_document
 from planner.errors import DisagreementError, ExitCode
 
 if TYPE_CHECKING:
@@ -23,12 +23,7 @@ _PLAN_JSON, _PLAN_MD = "plan.json", "plan.md"
 
 @click.command(short_help="Plan a scenario: what to buy, what runs where, the proof.")
 @click.argument("scenario", type=click.Path(path_type=Path))
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help=f"Also write {_PLAN_JSON} and {_PLAN_MD} into this folder.",
-)
+@out_option(_PLAN_JSON, _PLAN_MD)
 @click.option(
     "--from",
     "from_",
@@ -88,16 +83,11 @@ def plan(
 
 
 def _print(made: Plan, format_: str) -> None:
-    if format_ == "json":
-        from planner.plan.store import dumps  # noqa: PLC0415
+    from planner.plan.store import dumps  # noqa: PLC0415
+    from planner.report.plan import SCREEN, plan_document  # noqa: PLC0415
 
-        print_exact(dumps(made))
-    elif format_ == "markdown":
-        print_exact(_markdown(made))
-    else:
-        from planner.report.plan import SCREEN, plan_document  # noqa: PLC0415
-
-        print_document(plan_document(made, SCREEN))
+    document = plan_document(made, SCREEN)
+    print_as(format_, document, lambda: dumps(made), lambda: _markdown(made))
 
 
 def _markdown(made: Plan) -> str:

@@ -9,7 +9,7 @@ import click
 
 from planner.cli.files import plan_text
 from planner.cli.options import format_option
-from planner.cli.screen import print_document, print_exact
+from planner.cli.screen import print_as
 from planner.errors import ExitCode
 
 __all__ = ["replay"]
@@ -43,11 +43,11 @@ def replay(ctx: click.Context, plan_json: Path, folder: Path, format_: str) -> N
     text = plan_text(plan_json)
     with Progress() as progress, chdir(folder):
         found = replayed(text, str(plan_json), plan_text, progress)
-    if format_ == "json":
-        print_exact(found.model_dump_json(indent=1) + "\n")
-    elif format_ == "markdown":
-        print_exact(draw(replay_document(found, _IN_FULL)))
-    else:
-        print_document(replay_document(found, _ON_SCREEN))
+    print_as(
+        format_,
+        replay_document(found, _ON_SCREEN),
+        lambda: found.model_dump_json(indent=1) + "\n",
+        lambda: draw(replay_document(found, _IN_FULL)),
+    )
     if not found.identical:
         ctx.exit(ExitCode.DIFFERENT)

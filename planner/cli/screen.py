@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from planner.report.document import Document
     from planner.report.findings import Pen
 
-__all__ = ["error_pen", "print_document", "print_exact"]
+__all__ = ["error_pen", "print_as", "print_document", "print_exact"]
 
 _PIPE_WIDTH = 100
 _SYMBOLS = "×–·…─ä"
@@ -25,6 +27,16 @@ def print_document(document: Document) -> None:
 
     look = Look(width=_width(sys.stdout), colour=_colour(sys.stdout), unicode=_unicode(sys.stdout))
     click.echo(draw(document, look), nl=False, color=look.colour)
+
+
+def print_as(
+    format_: str, document: Document, json: Callable[[], str], markdown: Callable[[], str]
+) -> None:
+    """A result in the format asked for (`--format`); `document` is for the terminal."""
+    if format_ == "terminal":
+        print_document(document)
+    else:
+        print_exact(json() if format_ == "json" else markdown())
 
 
 def print_exact(text: str) -> None:

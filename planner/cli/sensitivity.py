@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.files import require_folder, require_none_overwritten, write_files
-from planner.cli.options import SHARE, asking, effort_options, format_option
-from planner.cli.screen import print_document, print_exact
+from planner.cli.options import SHARE, asking, effort_options, format_option, out_option
+from planner.cli.screen import print_as
 from planner.cli.sweep import jobs_option
 
 if TYPE_CHECKING:
@@ -45,12 +45,7 @@ _JSON, _MD, _SVG = "sensitivity.json", "sensitivity.md", "tornado.svg"
     show_default=True,
     help="To which share of the value a turn of the recommendation is closed in.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help=f"Also write {_JSON}, {_MD} and {_SVG} into this folder.",
-)
+@out_option(_JSON, _MD, _SVG)
 @jobs_option
 @asking
 @effort_options
@@ -103,8 +98,5 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     if out is not None:
         picture = f"\n![Which figures the cost hangs on]({_SVG})\n"
         write_files(out, {_JSON: json, _MD: markdown + picture, _SVG: tornado_svg(found)})
-    if format_ == "terminal":
-        print_document(document)
-    else:
-        print_exact(json if format_ == "json" else markdown)
+    print_as(format_, document, lambda: json, lambda: markdown)
     ctx.exit(found.base.exit_code)
