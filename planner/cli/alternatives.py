@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.files import require_folder, require_none_overwritten, write_files
-from planner.cli.options import SHARE, asking, effort_options, format_option, out_option
+from planner.cli.options import SHARE, asking, format_option, out_option
 from planner.cli.screen import print_as
-from planner.cli.sweep import jobs_option
+from planner.cli.staff import staff_options
 from planner.errors import ExitCode
 
 if TYPE_CHECKING:
-    from planner.cli.options import Asked, Effort
+    from planner.cli.options import Asked
+    from planner.cli.staff import Staff
 
 __all__ = ["alternatives"]
 
@@ -32,9 +33,8 @@ _JSON, _MD = "alternatives.json", "alternatives.md"
     help="By which share a plan may cost more than the cheapest to be near it.",
 )
 @out_option(_JSON, _MD)
-@jobs_option
 @asking
-@effort_options
+@staff_options
 @format_option
 @click.pass_context
 def alternatives(
@@ -42,9 +42,8 @@ def alternatives(
     scenario: Path,
     within: float,
     out: Path | None,
-    jobs: int,
     asked: Asked,
-    effort: Effort,
+    staff: Staff,
     format_: str,
 ) -> None:
     """Show plans that differ where people care, beside the cheapest.
@@ -57,14 +56,13 @@ def alternatives(
     from planner.report.alternatives import alternatives_document  # noqa: PLC0415
     from planner.report.markdown import draw  # noqa: PLC0415
     from planner.whatif.alternatives import alternatives as found_by  # noqa: PLC0415
-    from planner.whatif.desk import Crew, Desk, Station, Variant  # noqa: PLC0415
+    from planner.whatif.desk import Variant  # noqa: PLC0415
 
     if out is not None:
         require_folder(out)
         require_none_overwritten(out, (_JSON, _MD), (scenario,))
-    station = Station(scenario, asked.catalog, asked.rules, effort.gap, effort.time_limit_s)
-    desk = Desk(station)
-    with Progress() as progress, Crew(desk, jobs) as crew:
+    desk = staff.desk(scenario, asked.catalog, asked.rules)
+    with Progress() as progress, staff.crew(desk) as crew:
         found = found_by(
             desk,
             crew,

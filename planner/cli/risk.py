@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.files import make_folder, require_folder, write_files
-from planner.cli.options import catalog_option, effort_options, rules_option
+from planner.cli.options import catalog_option, rules_option
 from planner.cli.screen import print_document
-from planner.cli.sweep import jobs_option, time_left
+from planner.cli.staff import staff_options, time_left
 from planner.errors import ExitCode
 
 if TYPE_CHECKING:
-    from planner.cli.options import Effort
+    from planner.cli.staff import Staff
 
 __all__ = ["risk"]
 
@@ -36,20 +36,18 @@ __all__ = ["risk"]
     required=True,
     help="Folder for the results, made if needed; what was stopped carries on from there.",
 )
-@jobs_option
 @catalog_option
 @rules_option
-@effort_options
+@staff_options
 @click.pass_context
 def risk(
     ctx: click.Context,
     futures: Path,
     samples: int,
     out: Path,
-    jobs: int,
     catalog: tuple[Path, ...],
     rules: tuple[Path, ...],
-    effort: Effort,
+    staff: Staff,
 ) -> None:
     """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
 
@@ -59,17 +57,16 @@ def risk(
     from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.report.markdown import draw  # noqa: PLC0415
     from planner.report.risk import cost_svg, risk_document  # noqa: PLC0415
-    from planner.whatif.desk import Desk, Station  # noqa: PLC0415
     from planner.whatif.futures import read_futures  # noqa: PLC0415
     from planner.whatif.risk import risk as found_by  # noqa: PLC0415
 
     require_folder(out)
     asked = read_futures(futures)
-    desk = Desk(Station(asked.scenario, catalog, rules, effort.gap, effort.time_limit_s))
+    desk = staff.desk(asked.scenario, catalog, rules)
     asked.drawn(desk, 0)
     make_folder(out)
     with Progress() as progress:
-        found = found_by(desk, asked, samples, out, jobs=jobs, progress=time_left(progress))
+        found = found_by(desk, asked, samples, out, hire=staff.crew, progress=time_left(progress))
     document = risk_document(found)
     texts = {
         "risk.json": found.model_dump_json(indent=1) + "\n",

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.files import require_folder, require_none_overwritten, write_files
-from planner.cli.options import SHARE, asking, effort_options, format_option, out_option
+from planner.cli.options import SHARE, asking, format_option, out_option
 from planner.cli.screen import print_as
-from planner.cli.sweep import jobs_option
+from planner.cli.staff import staff_options
 
 if TYPE_CHECKING:
-    from planner.cli.options import Asked, Effort
+    from planner.cli.options import Asked
+    from planner.cli.staff import Staff
 
 __all__ = ["sensitivity"]
 
@@ -46,9 +47,8 @@ _JSON, _MD, _SVG = "sensitivity.json", "sensitivity.md", "tornado.svg"
     help="To which share of the value a turn of the recommendation is closed in.",
 )
 @out_option(_JSON, _MD, _SVG)
-@jobs_option
 @asking
-@effort_options
+@staff_options
 @format_option
 @click.pass_context
 def sensitivity(  # noqa: PLR0913 - a parameter for each option
@@ -59,9 +59,8 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     weeks: int,
     precision: float,
     out: Path | None,
-    jobs: int,
     asked: Asked,
-    effort: Effort,
+    staff: Staff,
     format_: str,
 ) -> None:
     """Show which figures the cost hangs on, and at which values the recommendation turns.
@@ -73,7 +72,7 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.report.markdown import draw  # noqa: PLC0415
     from planner.report.sensitivity import sensitivity_document, tornado_svg  # noqa: PLC0415
-    from planner.whatif.desk import Crew, Desk, Station, Variant  # noqa: PLC0415
+    from planner.whatif.desk import Variant  # noqa: PLC0415
     from planner.whatif.sensitivity import sensitivity as found_by  # noqa: PLC0415
 
     if not (swing and precision):
@@ -81,9 +80,8 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     if out is not None:
         require_folder(out)
         require_none_overwritten(out, (_JSON, _MD, _SVG), (scenario,))
-    station = Station(scenario, asked.catalog, asked.rules, effort.gap, effort.time_limit_s)
-    desk = Desk(station)
-    with Progress() as progress, Crew(desk, jobs) as crew:
+    desk = staff.desk(scenario, asked.catalog, asked.rules)
+    with Progress() as progress, staff.crew(desk) as crew:
         found = found_by(
             desk,
             crew,

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from planner.cli.files import make_folder, require_folder, write_files
-from planner.cli.options import catalog_option, effort_options, rules_option
+from planner.cli.options import catalog_option, rules_option
 from planner.cli.screen import print_document
+from planner.cli.staff import staff_options, time_left
 from planner.errors import ExitCode
 from planner.report.format import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from planner.cli.options import Effort
+    from planner.cli.staff import Staff
     from planner.whatif.sweep import Shard
 
-__all__ = ["jobs_option", "sweep", "time_left", "usable_cores"]
+__all__ = ["sweep"]
 
 
 class _ShardType(click.ParamType["Shard"]):
@@ -41,23 +38,6 @@ class _ShardType(click.ParamType["Shard"]):
         return Shard(int(number), int(of))
 
 
-def usable_cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def jobs_option(command: Callable[..., None]) -> Callable[..., None]:
-    """`--jobs N`."""
-    return click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        default=usable_cores,
-        show_default="the cores at hand",
-        metavar="N",
-        help="Plans to make at the same time, each in a process of its own.",
-    )(command)
-
-
 @click.command(short_help="Plan many variants of a scenario, a row each.")
 @click.argument("grid", type=click.Path(path_type=Path))
 @click.option(
@@ -67,7 +47,6 @@ def jobs_option(command: Callable[..., None]) -> Callable[..., None]:
     required=True,
     help="Folder for the results, made if needed; a sweep that was stopped carries on from there.",
 )
-@jobs_option
 @click.option(
     "--shard",
     type=_ShardType(),
@@ -76,17 +55,16 @@ def jobs_option(command: Callable[..., None]) -> Callable[..., None]:
 )
 @catalog_option
 @rules_option
-@effort_options
+@staff_options
 @click.pass_context
 def sweep(
     ctx: click.Context,
     grid: Path,
     out: Path,
-    jobs: int,
     shard: Shard | None,
     catalog: tuple[Path, ...],
     rules: tuple[Path, ...],
-    effort: Effort,
+    staff: Staff,
 ) -> None:
     """Plan many variants of a scenario, a row each.
 
@@ -97,18 +75,17 @@ def sweep(
     from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.report.markdown import draw  # noqa: PLC0415
     from planner.report.variants import sweep_csv, sweep_document, sweep_svg  # noqa: PLC0415
-    from planner.whatif.desk import Desk, Station  # noqa: PLC0415
     from planner.whatif.grid import read_grid  # noqa: PLC0415
     from planner.whatif.sweep import RESULTS, results_name  # noqa: PLC0415
     from planner.whatif.sweep import sweep as swept  # noqa: PLC0415
 
     require_folder(out)
     asked = read_grid(grid)
-    desk = Desk(Station(asked.scenario, catalog, rules, effort.gap, effort.time_limit_s))
+    desk = staff.desk(asked.scenario, catalog, rules)
     variants = asked.variants(desk)
     make_folder(out)
-    with Progress() as progress:
-        rows = swept(desk, variants, out, jobs=jobs, shard=shard, progress=time_left(progress))
+    with Progress() as progress, staff.crew(desk) as crew:
+        rows = swept(crew, variants, out, shard=shard, progress=time_left(progress))
     if shard:
         done = count_of(len(rows), "row")
         file = out / results_name(shard)
@@ -127,25 +104,3 @@ def sweep(
     for code in (ExitCode.UNVERIFIED, ExitCode.LIMIT):
         if code in codes:
             ctx.exit(code)
-
-
-def time_left(say: Callable[[str], None]) -> Callable[[int, int, int], None]:
-    """Says how far the rows are, and after how long the rest may be done."""
-    began = time.monotonic()
-
-    def told(done: int, found: int, rows: int) -> None:
-        planned = done - found
-        text = f"planning, {done:,} of {rows:,} done"
-        if planned and done < rows:
-            seconds = (time.monotonic() - began) / planned * (rows - done)
-            text += f", about {_duration(seconds)} left"
-        say(text)
-
-    return told
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"

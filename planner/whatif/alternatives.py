@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from planner.inputs.settled import Inputs
-    from planner.whatif.desk import Crew, Desk
+    from planner.whatif.crew import Crew
+    from planner.whatif.desk import Desk
 
 __all__ = ["Alternative", "Alternatives", "alternatives"]
 

@@ -16,8 +16,10 @@ from planner.whatif.sweep import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from planner.whatif.crew import Crew
     from planner.whatif.futures import Futures
 
 __all__ = ["Acquisition", "Chance", "Risk", "risk"]
@@ -87,7 +89,7 @@ def risk(
     samples: int,
     out: Path,
     *,
-    jobs: int,
+    hire: Callable[[Desk], AbstractContextManager[Crew]],
     progress: Callable[[int, int, int], None],
 ) -> Risk:
     """Plan each of so many futures, and ask of each whether the nodes of the plan now would do.
@@ -101,7 +103,8 @@ def risk(
     drawn = futures.drawn(knowing, samples)
     keys = [knowing.key(one) for one in drawn]
     variants = dict(zip(keys, drawn, strict=True))
-    rows = sweep(knowing, variants, out, jobs=jobs, progress=progress)
+    with hire(knowing) as crew:
+        rows = sweep(crew, variants, out, progress=progress)
     by_key = {row.key: row.figures for row in rows}
     every = [by_key[key] for key in keys]
     planned = [one for one in every if one.cost_cents is not None]

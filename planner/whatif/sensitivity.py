@@ -18,7 +18,8 @@ from planner.whatif.levers import levers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from planner.whatif.desk import Crew, Desk
+    from planner.whatif.crew import Crew
+    from planner.whatif.desk import Desk
     from planner.whatif.levers import Lever
 
 __all__ = ["Moved", "Sensitivity", "Swing", "Turn", "sensitivity"]

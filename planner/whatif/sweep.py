@@ -13,14 +13,14 @@ from pydantic import ValidationError
 
 from planner.inputs.base import Frozen
 from planner.plan.store import write_atomically
-from planner.whatif.desk import Crew, Variant
+from planner.whatif.desk import Variant
 from planner.whatif.figures import Figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from planner.whatif.desk import Desk
+    from planner.whatif.crew import Crew
 
 __all__ = ["Row", "Shard", "results_name", "sweep"]
 
@@ -62,11 +62,10 @@ def results_name(shard: Shard | None) -> str:
 
 
 def sweep(
-    desk: Desk,
+    crew: Crew,
     variants: Mapping[str, Variant],
     out: Path,
     *,
-    jobs: int = 1,
     shard: Shard | None = None,
     progress: Callable[[int, int, int], None],
 ) -> tuple[Row, ...]:
@@ -90,8 +89,7 @@ def sweep(
             results.flush()
             progress(len(found), kept, len(asked))
 
-        with Crew(desk, jobs) as crew:
-            crew.plan({key: one for key, one in asked.items() if key not in found}, done)
+        crew.plan({key: one for key, one in asked.items() if key not in found}, done)
     write_atomically(file, _lines(asked, found))
     return tuple(_row(key, asked[key], found[key].figures) for key in asked)
 

@@ -9,7 +9,8 @@ from planner.errors import CheckError, InfeasibleError, LimitError
 from planner.report.alternatives import alternatives_document
 from planner.report.markdown import draw
 from planner.whatif.alternatives import alternatives
-from planner.whatif.desk import Crew, Desk, Station, Variant
+from planner.whatif.crew import Processes
+from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.figures import Figures, require_plan
 
 SCENARIO = """\
@@ -45,7 +46,7 @@ def desk(tmp_path_factory):
 @pytest.fixture(scope="module")
 def found_with(desk):
     def found_with(within=Fraction(3, 100), asked=Variant()):  # noqa: B008 - frozen
-        with Crew(desk, 1) as crew:
+        with Processes(desk, 1) as crew:
             return alternatives(desk, crew, asked, within=within, progress=lambda _: None)
 
     return found_with
@@ -120,7 +121,7 @@ def test_no_moves_pins_all_that_runs_today(desk, tmp_path):
     text = SCENARIO + "running:\n  - {job: small, pool: r760xa-l40s/main, count: 2}\n"
     (tmp_path / "running.yaml").write_text(text, encoding="utf-8")
     desk = Desk(Station(tmp_path / "running.yaml", (), (), 1e-4, 60.0))
-    with Crew(desk, 1) as crew:
+    with Processes(desk, 1) as crew:
         found = alternatives(
             desk, crew, Variant(), within=Fraction(3, 100), progress=lambda _: None
         )

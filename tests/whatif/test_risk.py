@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from statistics import fmean
 from xml.etree import ElementTree
 
@@ -10,6 +11,7 @@ import pytest
 from planner.errors import InputError
 from planner.report.markdown import draw
 from planner.report.risk import cost_svg, risk_document
+from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.futures import read_futures
 from planner.whatif.held import commitments, short_quarters
@@ -125,7 +127,12 @@ def test_a_job_that_needs_another_gpu_falls_short(read):
 def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
     futures, desk = read()
     (tmp_path / "out").mkdir()
-    found = risk(desk, futures, 6, tmp_path / "out", jobs=1, progress=lambda *_: None)
+
+    def asked(jobs):
+        hire = partial(Processes, jobs=jobs)
+        return risk(desk, futures, 6, tmp_path / "out", hire=hire, progress=lambda *_: None)
+
+    found = asked(jobs=1)
     drawn = futures.drawn(desk, 6)
     each = [desk.figures(variant) for variant in drawn]
     assert found.costs_cents == tuple(sorted(one.cost_cents for one in each))
@@ -138,8 +145,7 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
     golden("risk.md", draw(risk_document(found)))
     svg = ElementTree.fromstring(cost_svg(found))
     assert "Cost of Futures over 6 futures" in {element.text for element in svg.iter()}
-    again = risk(desk, futures, 6, tmp_path / "out", jobs=2, progress=lambda *_: None)
-    assert again == found
+    assert asked(jobs=2) == found
 
 
 def test_confidence_narrows_with_more_futures():

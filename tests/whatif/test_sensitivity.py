@@ -10,7 +10,8 @@ from planner.inputs.document import parts_of, settable
 from planner.inputs.load import Question
 from planner.report.markdown import draw
 from planner.report.sensitivity import sensitivity_document, tornado_svg
-from planner.whatif.desk import Crew, Desk, Station, Variant
+from planner.whatif.crew import Processes
+from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.levers import levers
 from planner.whatif.sensitivity import sensitivity
 
@@ -38,7 +39,7 @@ def desk(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(desk):
-    with Crew(desk, 1) as crew:
+    with Processes(desk, 1) as crew:
         return sensitivity(
             desk,
             crew,
@@ -89,7 +90,7 @@ def test_lead_times_turn_from_one_week_to_the_next(tmp_path):
     text = SCENARIO.replace("quote: Q1", "quote: Q1, lead_time_weeks: 3")
     (tmp_path / "late.yaml").write_text(text.replace("as_of: 2026-12-01", "as_of: 2026-12-08"))
     desk = Desk(Station(tmp_path / "late.yaml", (), (), 1e-4, 60.0))
-    with Crew(desk, 1) as crew:
+    with Processes(desk, 1) as crew:
         found = sensitivity(
             desk,
             crew,

@@ -11,7 +11,8 @@ from planner.errors import InputError
 from planner.inputs.load import Question
 from planner.report.variants import sweep_csv, sweep_svg
 from planner.sizing.sizers import Sizers
-from planner.whatif.desk import Crew, Desk, Station, Variant
+from planner.whatif.crew import Processes
+from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.figures import Figures, figures_of
 from planner.whatif.grid import read_grid
 from planner.whatif.sweep import Row, Shard, sweep
@@ -51,10 +52,11 @@ def swept(desk, read, tmp_path):
     """`swept("a", jobs=2)`: the rows, and the bytes of the results in that folder."""
     variants = read().variants(desk)
 
-    def swept(folder, **how):
+    def swept(folder, jobs=1, shard=None):
         out = tmp_path / folder
         out.mkdir(exist_ok=True)
-        rows = sweep(desk, variants, out, progress=lambda *_: None, **how)
+        with Processes(desk, jobs) as crew:
+            rows = sweep(crew, variants, out, shard=shard, progress=lambda *_: None)
         return rows, {file.name: file.read_bytes() for file in out.iterdir()}
 
     return swept
@@ -131,13 +133,13 @@ def test_the_plans_of_a_worker_that_is_killed_are_made_again(desk):
             os.kill(active_children()[0].pid or 0, signal.SIGKILL)
         found[key] = figures
 
-    with Crew(desk, 2) as crew:
+    with Processes(desk, 2) as crew:
         crew.plan(variants, done)
     assert found == {key: desk.figures(variant) for key, variant in variants.items()}
 
 
 def test_workers_are_replaced_after_their_share_of_rows(desk, monkeypatch):
-    monkeypatch.setattr("planner.whatif.desk._ROWS_OF_A_WORKER", 1)
+    monkeypatch.setattr("planner.whatif.crew._ROWS_OF_A_WORKER", 1)
     variants = {desk.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
     workers = []
     found = {}
@@ -146,7 +148,7 @@ def test_workers_are_replaced_after_their_share_of_rows(desk, monkeypatch):
         workers.append({child.pid for child in active_children()})
         found[key] = figures
 
-    with Crew(desk, 2) as crew:
+    with Processes(desk, 2) as crew:
         crew.plan(variants, done)
     assert found.keys() == variants.keys()
     assert not workers[0] & workers[-1]
