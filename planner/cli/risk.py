@@ -55,8 +55,8 @@ def risk(
     likely and greatest value. The same file and number give the same futures, on any machine.
     """
     from planner.cli.progress import Progress  # noqa: PLC0415
-    from planner.report.markdown import draw  # noqa: PLC0415
-    from planner.report.risk import cost_svg, risk_document  # noqa: PLC0415
+    from planner.report.pages import illustrated  # noqa: PLC0415
+    from planner.report.risk import cost_bands, risk_document  # noqa: PLC0415
     from planner.whatif.futures import read_futures  # noqa: PLC0415
     from planner.whatif.risk import risk as found_by  # noqa: PLC0415
 
@@ -68,11 +68,9 @@ def risk(
     with Progress() as progress:
         found = found_by(desk, asked, samples, out, hire=staff.crew, progress=time_left(progress))
     document = risk_document(found)
-    texts = {
-        "risk.json": found.model_dump_json(indent=1) + "\n",
-        "risk.md": draw(document) + "\n![Cost of the futures](risk.svg)\n",
-        "risk.svg": cost_svg(found),
-    }
+    texts = {"risk.json": found.model_dump_json(indent=1) + "\n"}
+    pictures = {"risk.svg": cost_bands(found)}
+    texts |= illustrated("risk", document, pictures, f"Risk of {found.scenario}")
     write_files(out, texts)
     print_document(document)
     if found.not_proved or found.base.result != "proved":

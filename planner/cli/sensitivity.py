@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["sensitivity"]
 
-_JSON, _MD, _SVG = "sensitivity.json", "sensitivity.md", "tornado.svg"
+_JSON, _SVG = "sensitivity.json", "tornado.svg"
+_FILES = (_JSON, "sensitivity.md", "sensitivity.html", _SVG)
 
 
 @click.command(short_help="Show which figures cost and recommendation hang on.")
@@ -46,7 +47,7 @@ _JSON, _MD, _SVG = "sensitivity.json", "sensitivity.md", "tornado.svg"
     show_default=True,
     help="To which share of the value a turn of the recommendation is closed in.",
 )
-@out_option(_JSON, _MD, _SVG)
+@out_option(*_FILES)
 @asking
 @staff_options
 @format_option
@@ -71,7 +72,8 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     """
     from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.report.markdown import draw  # noqa: PLC0415
-    from planner.report.sensitivity import sensitivity_document, tornado_svg  # noqa: PLC0415
+    from planner.report.pages import illustrated  # noqa: PLC0415
+    from planner.report.sensitivity import sensitivity_document, tornado  # noqa: PLC0415
     from planner.whatif.desk import Variant  # noqa: PLC0415
     from planner.whatif.sensitivity import sensitivity as found_by  # noqa: PLC0415
 
@@ -79,7 +81,7 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
         raise click.UsageError("--swing and --precision are more than 0")
     if out is not None:
         require_folder(out)
-        require_none_overwritten(out, (_JSON, _MD, _SVG), (scenario,))
+        require_none_overwritten(out, _FILES, (scenario,))
     desk = staff.desk(scenario, asked.catalog, asked.rules)
     with Progress() as progress, staff.crew(desk) as crew:
         found = found_by(
@@ -92,9 +94,11 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
             progress=progress,
         )
     document = sensitivity_document(found)
-    json, markdown = found.model_dump_json(indent=1) + "\n", draw(document)
+    json = found.model_dump_json(indent=1) + "\n"
     if out is not None:
-        picture = f"\n![Which figures the cost hangs on]({_SVG})\n"
-        write_files(out, {_JSON: json, _MD: markdown + picture, _SVG: tornado_svg(found)})
-    print_as(format_, document, lambda: json, lambda: markdown)
+        picture = tornado(found)
+        pictures = {_SVG: picture} if picture else {}
+        title = f"Sensitivity of {found.scenario}"
+        write_files(out, {_JSON: json, **illustrated("sensitivity", document, pictures, title)})
+    print_as(format_, document, lambda: json, lambda: draw(document))
     ctx.exit(found.base.exit_code)

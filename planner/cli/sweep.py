@@ -73,8 +73,8 @@ def sweep(
     proved within the limits.
     """
     from planner.cli.progress import Progress  # noqa: PLC0415
-    from planner.report.markdown import draw  # noqa: PLC0415
-    from planner.report.variants import sweep_csv, sweep_document, sweep_svg  # noqa: PLC0415
+    from planner.report.pages import illustrated  # noqa: PLC0415
+    from planner.report.variants import frontiers, sweep_csv, sweep_document  # noqa: PLC0415
     from planner.whatif.grid import read_grid  # noqa: PLC0415
     from planner.whatif.sweep import RESULTS, results_name  # noqa: PLC0415
     from planner.whatif.sweep import sweep as swept  # noqa: PLC0415
@@ -93,10 +93,9 @@ def sweep(
     else:
         title = desk.name
         document = sweep_document(title, rows)
-        texts = {"sweep.csv": sweep_csv(rows), "sweep.md": draw(document)}
-        if picture := sweep_svg(title, rows):
-            texts["sweep.svg"] = picture
-            texts["sweep.md"] += "\n![Cost against headroom](sweep.svg)\n"
+        pictures = frontiers(title, [(row.label, row.figures) for row in rows])
+        texts = {"sweep.csv": sweep_csv(rows)}
+        texts |= illustrated("sweep", document, pictures, f"Sweep of {title}")
         write_files(out, texts)
         click.echo(f"wrote {out / RESULTS}", err=True)
         print_document(document)

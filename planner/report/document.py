@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "Bands",
     "Blank",
     "Block",
     "Bullets",
@@ -25,16 +26,20 @@ __all__ = [
     "Chart",
     "Column",
     "Document",
+    "End",
     "Fields",
     "Figure",
     "Fold",
+    "Frontier",
     "Heading",
     "Link",
     "NodeMap",
     "Paragraph",
+    "Picture",
     "Series",
     "Table",
     "Tone",
+    "Tornado",
     "Verbatim",
     "beneath",
     "cell_text",
@@ -203,7 +208,50 @@ class NodeMap:
     """The number that stands for each job."""
 
 
-Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Chart | NodeMap
+End = tuple[float, str]
+"""A value, and how a reader sees it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tornado:
+    """What a value comes to where one thing is moved either way: a bar for each, to both sides."""
+
+    title: str
+    says: str
+    rows: tuple[tuple[str, End, End], ...]
+    """What is moved, and the two ends."""
+    middle: End
+    """Where nothing is moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """The share of cases at or below each value, a curve for each way to act."""
+
+    title: str
+    says: str
+    curves: tuple[tuple[str, tuple[float, ...]], ...]
+    """Name and sorted values."""
+    marks: tuple[tuple[float, float, str], ...]
+    """Values of the first curve, with the share that lies at or below them, and their words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """Points by what they cost and what they give; those are joined that nothing cheaper beats."""
+
+    title: str
+    says: str
+    points: tuple[tuple[End, End, str], ...]
+    """Cost, gain and name."""
+    axes: tuple[str, str]
+    """What is cost, and what is gain."""
+    least: bool = False
+    """Whether little of the gain is good, as of power."""
+
+
+Picture = Chart | NodeMap | Tornado | Bands | Frontier
+Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Picture
 Document = tuple[Block, ...]
 
 _ASKED = (Column("Field", wraps=True), Column("Entry", wraps=True))
@@ -225,7 +273,7 @@ def in_words(document: Document) -> Document:
 def _in_words(block: Block) -> Document:
     if isinstance(block, Fold):
         return (Heading(block.title, 3, block.anchor), *in_words(block.blocks))
-    if isinstance(block, Chart | NodeMap):
+    if isinstance(block, Picture):
         return (Paragraph(f"{block.title}. {block.says}", "faint"),)
     if isinstance(block, Fields):
         return (Table(_ASKED, block.rows),)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.report.document import Block, Column, Document, Heading, Paragraph, Table
+from planner.report.document import Bands, Block, Column, Document, Heading, Paragraph, Table
 from planner.report.format import count_of, dollars, money, money_short, percent
-from planner.report.picture import curve_svg
 from planner.report.variants import acquired_text
 
 if TYPE_CHECKING:
     from planner.whatif.risk import Chance, Risk
 
-__all__ = ["cost_svg", "risk_document"]
+__all__ = ["cost_bands", "risk_document"]
 
 
 def risk_document(found: Risk) -> Document:
@@ -111,16 +110,14 @@ def _caveats(found: Risk) -> tuple[Block, ...]:
     return tuple(Paragraph(line, tone="warning") for line in lines)
 
 
-def cost_svg(found: Risk) -> str:
+def cost_bands(found: Risk) -> Bands:
     """The share of futures that cost at most so much."""
-    marks = [
-        (cost / 100, share / 100, f"{share} %: {money_short(cost)}")
-        for share, cost in zip(found.percentiles, found.cost_cents, strict=True)
-    ]
-    says = f"Share of futures that cost at most so much, net present cost. {_summary(found)}"
-    return curve_svg(
-        f"Cost of {found.scenario} over {count_of(found.futures, 'future')}",
-        says,
-        [cost / 100 for cost in found.costs_cents],
-        marks,
+    return Bands(
+        title=f"Cost of {found.scenario} over {count_of(found.futures, 'future')}",
+        says="Share of futures that cost at most so much, net present cost. " + _summary(found),
+        curves=(("each future known", tuple(cost / 100 for cost in found.costs_cents)),),
+        marks=tuple(
+            (cost / 100, share / 100, f"{share} %: {money_short(cost)}")
+            for share, cost in zip(found.percentiles, found.cost_cents, strict=True)
+        ),
     )

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.report.document import Block, Column, Document, Heading, Paragraph, Table
+from planner.report.document import (
+    Block,
+    Column,
+    Document,
+    Heading,
+    Paragraph,
+    Table,
+    Tornado,
+)
 from planner.report.format import count_of, dollars, money, money_short, percent
-from planner.report.picture import bars_svg
 from planner.report.variants import acquired_text
 
 if TYPE_CHECKING:
+    from planner.report.document import End
     from planner.whatif.figures import Figures
     from planner.whatif.sensitivity import Moved, Sensitivity, Swing
 
-__all__ = ["sensitivity_document", "tornado_svg"]
+__all__ = ["sensitivity_document", "tornado"]
 
 _NO_PLAN = "no plan"
 
@@ -116,16 +124,27 @@ def _unproved(found: Sensitivity) -> tuple[Block, ...]:
     return (Paragraph(words, tone="warning"),)
 
 
-def tornado_svg(found: Sensitivity) -> str:
-    """What moves the cost most stands at the top; where an end has no plan there is no bar."""
-    base = found.base.cost_cents or 0
-    shown = [one for one in found.swings if one.spread_cents is not None and base]
-    rows = [(one.name, _end(one.low, base), _end(one.high, base)) for one in shown]
-    says = f"Net present cost with one figure moved at a time, the widest first. {_summary(found)}"
-    return bars_svg(f"Sensitivity of {found.scenario}", says, rows, (0.0, money_short(base)))
+def tornado(found: Sensitivity) -> Tornado | None:
+    """What moves the cost most stands at the top; an end without a plan has words and no bar.
+
+    None where the scenario as it stands has no plan to measure from.
+    """
+    base = found.base.cost_cents
+    if base is None:
+        return None
+    return Tornado(
+        title=f"What moves the cost of {found.scenario}",
+        says="Net present cost with one figure moved at a time, the widest first. "
+        + _summary(found),
+        rows=tuple((one.name, _end(one.low, base), _end(one.high, base)) for one in found.swings),
+        middle=(0.0, money_short(base)),
+    )
 
 
-def _end(moved: Moved, base: int) -> tuple[float, str]:
-    added = (moved.figures.cost_cents or 0) - base
+def _end(moved: Moved, base: int) -> End:
+    side = "up" if moved.by > 0 else "down"
+    if moved.figures.cost_cents is None:
+        return 0.0, f"{_NO_PLAN}, {side}"
+    added = moved.figures.cost_cents - base
     words = f"{'+' if added > 0 else ''}{money_short(added)}" if added else "0"
-    return added / 100, f"{words}, {'up' if moved.by > 0 else 'down'}"
+    return added / 100, f"{words}, {side}"

@@ -6,17 +6,24 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.cells import csv_text
-from planner.report.document import Column, Document, Heading, Paragraph, Table
+from planner.report.document import (
+    Column,
+    Document,
+    Frontier,
+    Heading,
+    Paragraph,
+    Table,
+)
 from planner.report.format import count_of, dollars, figure, money_short, percent
-from planner.report.picture import frontier_svg
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from planner.report.document import End
     from planner.whatif.figures import Acquired, Figures
     from planner.whatif.sweep import Row
 
-__all__ = ["acquired_short", "acquired_text", "sweep_csv", "sweep_document", "sweep_svg"]
+__all__ = ["acquired_short", "acquired_text", "frontiers", "sweep_csv", "sweep_document"]
 
 _NONE = "–"
 
@@ -96,18 +103,41 @@ def _figure(value: int | None) -> str:
     return _NONE if value is None else f"{value:,}"
 
 
-def sweep_svg(title: str, rows: Sequence[Row]) -> str | None:
-    """Cost against headroom, a point for each row with a plan; None where no row has one."""
-    points = [
-        (row.figures.cost_cents / 100, row.figures.gpus_idle or 0.0, row.label)
-        for row in rows
-        if row.figures.cost_cents is not None
-    ]
-    if not points:
-        return None
-    says = f"Cost against the share of GPU-hours that no job holds. {_summary(rows)}"
-    axes = ("net present cost", "GPU-hours that no job holds")
-    return frontier_svg(f"Sweep of {title}: cost against headroom", says, points, axes)
+def frontiers(title: str, plans: Sequence[tuple[str, Figures]]) -> dict[str, Frontier]:
+    """Cost against headroom and against power, by file name; a point for each plan.
+
+    One where there is no plan, or no two differ, is left out; so is power where the catalog lacks
+    a nameplate.
+    """
+    found = {}
+    planned = [(name, one) for name, one in plans if one.cost_cents is not None]
+    for file, what, axis, least in _AXES:
+        points = tuple(
+            ((cost / 100, money_short(cost)), gain, name)
+            for name, one in planned
+            if (gain := _gain(one, what)) is not None and (cost := one.cost_cents) is not None
+        )
+        if len({(cost, gain) for cost, gain, _ in points}) > 1:
+            says = f"A point for each of {count_of(len(points), 'plan')}; those that nothing "
+            says += f"cheaper {'undercuts' if least else 'exceeds'} are joined."
+            head = f"{title}: cost against {what}"
+            found[file] = Frontier(head, says, points, ("net present cost", axis), least=least)
+    return found
+
+
+_AXES = (
+    ("headroom.svg", "headroom", "GPU-hours in service that no job holds", False),
+    ("power.svg", "power", "nameplates, in the quarter with the most", True),
+)
+
+
+def _gain(figures: Figures, what: str) -> End | None:
+    if what == "headroom":
+        return (
+            None if figures.gpus_idle is None else (figures.gpus_idle, percent(figures.gpus_idle))
+        )
+    watts = figures.power_w
+    return None if watts is None else (float(watts), f"{figure(watts / 1000)} kW")
 
 
 def sweep_csv(rows: Sequence[Row]) -> str:

@@ -9,8 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from planner.errors import InputError
+from planner.report.html.pictures import picture_file
 from planner.report.markdown import draw
-from planner.report.risk import cost_svg, risk_document
+from planner.report.risk import cost_bands, risk_document
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.futures import read_futures
@@ -143,7 +144,7 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
         assert chance.of == 6
     assert sum(chance.short for chance in found.chances) > 0
     golden("risk.md", draw(risk_document(found)))
-    svg = ElementTree.fromstring(cost_svg(found))
+    svg = ElementTree.fromstring(picture_file(cost_bands(found)))
     assert "Cost of Futures over 6 futures" in {element.text for element in svg.iter()}
     assert asked(jobs=2) == found
 

@@ -8,8 +8,9 @@ import pytest
 from planner.errors import InputError
 from planner.inputs.document import parts_of, settable
 from planner.inputs.load import Question
+from planner.report.html.pictures import picture_file
 from planner.report.markdown import draw
-from planner.report.sensitivity import sensitivity_document, tornado_svg
+from planner.report.sensitivity import sensitivity_document, tornado
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.levers import levers
@@ -49,6 +50,13 @@ def found(desk):
             precision=Fraction(1, 100),
             progress=lambda _: None,
         )
+
+
+@pytest.fixture(scope="module")
+def picture(found):
+    drawn = tornado(found)
+    assert drawn is not None
+    return picture_file(drawn)
 
 
 def swing(found, name):
@@ -137,15 +145,15 @@ def test_a_name_that_no_path_leads_to_is_told(tmp_path):
         [lever.settings(Fraction(1, 10)) for lever in levers(Question(file).inputs())]
 
 
-def test_the_picture_is_one_tree_with_its_words_and_no_name_opens_markup(found):
-    svg = ElementTree.fromstring(tornado_svg(found))
+def test_the_picture_is_one_tree_with_its_words_and_no_name_opens_markup(picture):
+    svg = ElementTree.fromstring(picture)
     names = [element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")]
-    assert "Sensitivity of Turns <&>" in names
+    assert "What moves the cost of Turns <&>" in names
     assert "price of h200.v2" in names
     (words,) = svg.iter("{http://www.w3.org/2000/svg}desc")
     assert "moves it most" in str(words.text)
 
 
-def test_the_table_says_what_is_acquired_on_either_side(found, golden):
+def test_the_table_says_what_is_acquired_on_either_side(found, picture, golden):
     golden("sensitivity.md", draw(sensitivity_document(found)))
-    golden("tornado.svg", tornado_svg(found))
+    golden("tornado.svg", picture)

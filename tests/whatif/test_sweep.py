@@ -9,7 +9,8 @@ import pytest
 
 from planner.errors import InputError
 from planner.inputs.load import Question
-from planner.report.variants import sweep_csv, sweep_svg
+from planner.report.html.pictures import picture_file
+from planner.report.variants import frontiers, sweep_csv
 from planner.sizing.sizers import Sizers
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station, Variant
@@ -208,26 +209,30 @@ def test_a_table_for_a_spreadsheet_holds_no_formula():
     assert line.endswith(",'=HYPERLINK(1)")
 
 
-def test_the_picture_joins_the_rows_that_nothing_cheaper_equals():
-    def row(cost, idle):
-        figures = Figures(result="proved", cost_cents=cost, gpus_idle=idle)
-        return Row(key="k", apply=(f"<{cost}>",), settings=(), figures=figures)
+def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
+    def plan(cost, idle, watts):
+        figures = Figures(result="proved", cost_cents=cost, gpus_idle=idle, power_w=watts)
+        return f"<{cost}>", figures
 
-    rows = [
-        row(100_00, 0.1),
-        row(200_00, 0.3),
-        row(150_00, 0.05),
-        row(300_00, 0.2),
-        row(None, None),
+    plans = [
+        plan(100_00, 0.1, 4000),
+        plan(200_00, 0.3, 5000),
+        plan(150_00, 0.05, 3000),
+        plan(300_00, 0.2, 3500),
+        plan(None, None, None),
     ]
-    svg = ElementTree.fromstring(str(sweep_svg("x", rows)))
-    name = "{http://www.w3.org/2000/svg}"
-    assert [dot.findtext(f"{name}title") for dot in svg.iter(f"{name}circle")] == [
-        "<10000>",
-        "<20000>",
-        "<15000>",
-        "<30000>",
-    ]
-    (line,) = svg.iter(f"{name}polyline")
-    assert line.get("points") == "60,260 440,60"
-    assert sweep_svg("x", [row(None, None)]) is None
+    pictures = frontiers("x", plans)
+    assert list(pictures) == ["headroom.svg", "power.svg"]
+    joined = {"headroom.svg": ["$100", "$200"], "power.svg": ["$100", "$150"]}
+    for file, picture in pictures.items():
+        svg = ElementTree.fromstring(picture_file(picture))
+        name = "{http://www.w3.org/2000/svg}"
+        dots = {
+            dot.get("cx"): str(dot.findtext(f"{name}title")) for dot in svg.iter(f"{name}circle")
+        }
+        assert [words.partition(":")[0] for words in dots.values()] == [one for one, _ in plans[:4]]
+        (line,) = svg.iter(f"{name}polyline")
+        at = [point.partition(",")[0] for point in str(line.get("points")).split()]
+        assert [dots[x].split(": ")[1].split(",")[0] for x in at] == joined[file]
+    assert frontiers("x", [plan(None, None, None)]) == {}
+    assert list(frontiers("x", [plan(1, 0.1, None), plan(2, 0.2, None)])) == ["headroom.svg"]

@@ -21,9 +21,11 @@ from planner.report.document import (
     Heading,
     NodeMap,
     Paragraph,
+    Picture,
     Table,
     Verbatim,
     cell_text,
+    in_words,
 )
 from planner.report.excel.chart import insert_chart
 from planner.report.excel.looks import Looks, number
@@ -107,6 +109,8 @@ class Sheet:
             elif isinstance(block, Fold):
                 self._heading(Heading(block.title, 3))
                 self.draw(block.blocks)
+            elif isinstance(block, Picture):
+                self.draw(in_words((block,)))
             else:
                 self._lines(block)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from typing import TYPE_CHECKING
-from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.etree.ElementTree import Element, SubElement
 
 from planner.report.format import styled, visible
 
@@ -23,12 +23,17 @@ _COLOURS = (
 )
 _LOOKS = {
     "axis": {"stroke": "#d0d7de"},
+    "edge": {"stroke": "#57606a"},
     "free": {"fill": "none", "stroke": "#d0d7de"},
     "mark": {"stroke": "#8a3b00", "stroke-width": "1.5", "stroke-dasharray": "4 3"},
     "on": {"fill": "#fff"},
     "over": {"fill": "none", "stroke": "#1b1f24", "stroke-width": "2.5"},
     "shared": {"fill": "#57606a"},
     **{f"k{number}": {"fill": colour} for number, colour in enumerate(_COLOURS)},
+    **{
+        f"curve{number}": {"fill": "none", "stroke": colour, "stroke-width": "2.5"}
+        for number, colour in enumerate(_COLOURS[:2])
+    },
 }
 """How each class looks where no style sheet reaches into a picture; where one does, it decides."""
 _TEXT = {"font-size": "12", "font-family": "system-ui, 'DejaVu Sans', sans-serif"}
@@ -57,9 +62,9 @@ def colour_class(number: int) -> str:
     return f"k{number % len(_COLOURS)}"
 
 
-def chart_svg(chart: Chart) -> str:
+def chart_svg(chart: Chart) -> Element:
     """The picture."""
-    return tostring(_Drawing(chart).svg, encoding="unicode")
+    return _Drawing(chart).svg
 
 
 class _Drawing:

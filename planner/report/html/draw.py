@@ -8,27 +8,25 @@ import re
 from datetime import date
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from jinja2 import BaseLoader, Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from planner.report.document import (
     Bullets,
-    Chart,
     Document,
     Fields,
     Figure,
     Fold,
     Heading,
     Link,
-    NodeMap,
     Paragraph,
+    Picture,
     Table,
 )
 from planner.report.format import visible
-from planner.report.html.chart import chart_svg
-from planner.report.html.nodemap import node_map_svg
+from planner.report.html.pictures import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +41,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "heading": Heading,
     "link": Link,
     "paragraph": Paragraph,
-    "picture": (Chart, NodeMap),
+    "picture": get_args(Picture),
     "table": Table,
 }
 
@@ -103,6 +101,5 @@ def _prose(text: str) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", escaped))
 
 
-def _picture(block: Chart | NodeMap) -> Markup:
-    drawn = chart_svg(block) if isinstance(block, Chart) else node_map_svg(block)
-    return Markup(drawn)
+def _picture(block: Picture) -> Markup:
+    return Markup(drawn(block))

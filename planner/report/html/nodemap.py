@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import groupby
 from typing import TYPE_CHECKING
-from xml.etree.ElementTree import tostring
 
 from planner.report.html.chart import canvas, colour_class, put
 
@@ -18,7 +17,7 @@ __all__ = ["node_map_svg"]
 _CELL, _ROW, _NAME_CHARACTER = 18, 24, 7.2
 
 
-def node_map_svg(picture: NodeMap) -> str:
+def node_map_svg(picture: NodeMap) -> Element:
     """Rows of nodes under their quarters; jobs are numbered as in the list of jobs."""
     gpus = max((len(held) for _, cells in picture.rows for held in cells if held), default=1)
     names = round(max((len(name) for name, _ in picture.rows), default=0) * _NAME_CHARACTER) + 12
@@ -33,7 +32,7 @@ def node_map_svg(picture: NodeMap) -> str:
         for place, held in enumerate(cells):
             if held is not None:
                 _node(svg, held, names + column * place, y, picture)
-    return tostring(svg, encoding="unicode")
+    return svg
 
 
 def _node(

@@ -1,0 +1,128 @@
+"""Pictures of what-ifs as SVG: what moves the cost, how sure it is, what more of a thing costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.report.html.chart import canvas, colour_class, put
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from xml.etree.ElementTree import Element
+
+    from planner.report.document import Bands, Frontier, Tornado
+
+__all__ = ["bands", "frontier", "tornado"]
+
+_WIDTH, _LABELS, _VALUES, _TOP, _ROW = 860, 210, 110, 16, 28
+_LEFT, _RIGHT, _BOTTOM = 60, _WIDTH - 50, 250
+_LONGEST = 32
+_WORD = 6.6
+"""Width of a character, for what must not overlap."""
+
+
+def tornado(picture: Tornado) -> Element:
+    """Bars to both sides of one value, row by row."""
+    foot = _TOP + _ROW * len(picture.rows)
+    svg = canvas(_WIDTH, foot + 24)
+    values = [picture.middle[0], *(end for _, *ends in picture.rows for end, _ in ends)]
+    room = (_LABELS + _VALUES, _WIDTH - _VALUES)
+    x = _scale(values, *room)
+    middle = x(picture.middle[0])
+    for place, (name, *ends) in enumerate(picture.rows):
+        y = _TOP + _ROW * place
+        put(svg, "text", _shortened(name), x=8, y=y + 17)
+        for colour, (value, words) in enumerate(ends):
+            left, right = sorted((x(value), middle))
+            across = max(right - left, 0.5)
+            looks = colour_class(colour)
+            bar = put(svg, "rect", class_=looks, x=left, y=y + 4, width=across, height=18)
+            put(bar, "title", f"{name}: {words}")
+        (low, low_words), (high, high_words) = sorted(ends)
+        put(svg, "text", low_words, x=min(x(low), middle) - 5, y=y + 17, text_anchor="end")
+        put(svg, "text", high_words, x=max(x(high), middle) + 5, y=y + 17)
+    put(svg, "line", class_="edge", x1=middle, x2=middle, y1=_TOP - 6, y2=foot + 4)
+    put(svg, "text", picture.middle[1], x=middle, y=foot + 18, text_anchor="middle")
+    return svg
+
+
+def bands(picture: Bands) -> Element:
+    """Curves that rise from no case to all cases, the values of interest marked on the first."""
+    svg = canvas(_WIDTH, _BOTTOM + 46)
+    x = _scale([value for _, values in picture.curves for value in values], _LEFT, _RIGHT)
+    top = 26
+
+    def y(share: float) -> float:
+        return round(_BOTTOM - share * (_BOTTOM - top), 1)
+
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        put(svg, "line", class_="axis", x1=_LEFT, x2=_RIGHT, y1=y(share), y2=y(share))
+        put(svg, "text", f"{share:.0%}", x=_LEFT - 8, y=y(share) + 4, text_anchor="end")
+    for number, (name, values) in enumerate(picture.curves):
+        points = [(x(values[0]), y(0.0))]
+        for place, value in enumerate(values):
+            points += [(x(value), y((place + step) / len(values))) for step in (0, 1)]
+        drawn = " ".join(f"{across:g},{up:g}" for across, up in points)
+        curve = put(svg, "polyline", class_=f"curve{number}", points=drawn)
+        put(curve, "title", name)
+        if len(picture.curves) > 1:
+            across = _LEFT + 370 * number
+            put(svg, "rect", class_=colour_class(number), x=across, y=4, width=12, height=12)
+            put(svg, "text", name, x=across + 18, y=14)
+    ends = [-1.0, -1.0]
+    for value, share, words in picture.marks:
+        put(svg, "line", class_="axis", x1=x(value), x2=x(value), y1=y(share), y2=_BOTTOM)
+        put(svg, "circle", class_=colour_class(0), cx=x(value), cy=y(share), r=4)
+        half = len(words) * _WORD / 2
+        row = next((row for row, end in enumerate(ends) if end < x(value) - half), None)
+        if row is not None:
+            ends[row] = x(value) + half
+            put(svg, "text", words, x=x(value), y=_BOTTOM + 18 + 16 * row, text_anchor="middle")
+    return svg
+
+
+def frontier(picture: Frontier) -> Element:
+    """Dots with their words, those joined that nothing of no more cost has better."""
+    svg = canvas(_WIDTH, _BOTTOM + 50)
+    top = 30
+    costs = [cost for cost, _, _ in picture.points]
+    gains = [gain for _, gain, _ in picture.points]
+    x = _scale([cost for cost, _ in costs], _LEFT + 20, _RIGHT)
+    y = _scale([gain for gain, _ in gains], _BOTTOM, top)
+    put(svg, "line", class_="axis", x1=_LEFT, x2=_RIGHT, y1=_BOTTOM + 10, y2=_BOTTOM + 10)
+    put(svg, "line", class_="axis", x1=_LEFT, x2=_LEFT, y1=top, y2=_BOTTOM + 10)
+    put(svg, "text", picture.axes[0], x=_RIGHT, y=_BOTTOM + 44, text_anchor="end")
+    put(svg, "text", picture.axes[1], x=8, y=top - 16)
+    for gain, words in {min(gains), max(gains)}:
+        put(svg, "text", words, x=_LEFT - 6, y=y(gain) + 4, text_anchor="end")
+    for cost, words in {min(costs), max(costs)}:
+        put(svg, "text", words, x=x(cost), y=_BOTTOM + 26, text_anchor="middle")
+    best = _undominated(picture)
+    path = " ".join(f"{x(cost):g},{y(gain):g}" for cost, gain in best)
+    put(svg, "polyline", class_="curve0", points=path)
+    for (cost, cost_words), (gain, gain_words), name in picture.points:
+        dot = put(svg, "circle", class_=colour_class(1), cx=x(cost), cy=y(gain), r=5)
+        put(dot, "title", f"{name}: {cost_words}, {gain_words}")
+    return svg
+
+
+def _undominated(picture: Frontier) -> list[tuple[float, float]]:
+    sign = -1 if picture.least else 1
+    best: list[tuple[float, float]] = []
+    for (cost, _), (gain, _), _ in sorted(
+        picture.points, key=lambda point: (point[0][0], -sign * point[1][0])
+    ):
+        if not best or sign * gain > sign * best[-1][1]:
+            best.append((cost, gain))
+    return best
+
+
+def _scale(values: Sequence[float], first: float, last: float) -> Callable[[float], float]:
+    """From the least value at the first place to the greatest at the last."""
+    low, span = min(values), (max(values) - min(values)) or 1.0
+    return lambda value: round(first + (value - low) / span * (last - first), 1)
+
+
+def _shortened(name: str) -> str:
+    """So that it ends before the bars; the whole name stands in what they say."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
