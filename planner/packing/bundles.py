@@ -159,7 +159,7 @@ def _arrangements(
     for held in (_alike(fills, pieces), _even(pool, fills, pieces), _even(pool, wider, pieces)):
         bundles = tuple(sorted(Counter(one for one in held if one).items()))
         sizes = [_size(one) for one, _ in bundles]
-        if bundles in tried or any(pool.nodes_taken(size) is None for size in sizes):
+        if bundles in tried or not all(_fits(pool.node, size) for size in sizes):
             continue
         tried.add(bundles)
         yield (
@@ -167,6 +167,10 @@ def _arrangements(
             [one for one, _ in bundles],
             [*asked, *(times for _, times in bundles)],
         )
+
+
+def _fits(node: Shape, size: Shape) -> bool:
+    return size.cpus <= node.cpus and size.memory_mb <= node.memory_mb
 
 
 def _with_bundles(

@@ -25,10 +25,10 @@ def with_a_node_more(
 ) -> tuple[float, ...] | None:
     """The plan with the node more that costs the least for each stuck pool and quarter it serves.
 
-    None where none may be added to any of them.
+    A pool that borrows its nodes gets one from its lender. None where none may be added to any.
     """
     served: dict[int, list[Key]] = {}
-    for key in sorted(stuck):
+    for key in sorted({_owner(counts, key) for key in stuck}):
         for index in counts.in_service[key]:
             served.setdefault(index, []).append(key)
     variables = counts.program.variables
@@ -42,5 +42,12 @@ def with_a_node_more(
             for key in served[index]:
                 if key in counts.usable:
                     whole[counts.usable[key]] += 1.0
+                if key not in stuck:
+                    whole[counts.lent[key]] += 1.0
             return tuple(whole)
     return None
+
+
+def _owner(counts: Counts, key: Key) -> Key:
+    lender = counts.problem.pools[key[0]].lender
+    return key if lender is None else (lender, key[1])

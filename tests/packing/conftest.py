@@ -32,7 +32,7 @@ from planner.packing.search import search
 from planner.packing.solution import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from planner.packing.problem import Part
     from planner.packing.solution import Layout, Member, Solution
@@ -152,6 +152,34 @@ def plan(
         return solution
 
     return planned
+
+
+@pytest.fixture(scope="session")
+def agree(
+    solve: Callable[..., Solution | None],
+    least_cost: Callable[[Problem], int | None],
+    faults: Callable[[Problem, Solution], list[str]],
+) -> Callable[..., Counter[str]]:
+    """Compare the search with trying everything, problem by problem; what was seen."""
+
+    def compared(problems: Iterable[Problem], *, asked_gap: float = 0.0) -> Counter[str]:
+        seen: Counter[str] = Counter()
+        for number, problem in enumerate(problems):
+            solution, best = solve(problem, asked_gap=asked_gap), least_cost(problem)
+            if solution is None:
+                assert best is None, f"problem {number} has a plan that costs {best}"
+                seen["infeasible"] += 1
+                continue
+            assert not faults(problem, solution), f"problem {number}"
+            assert best is not None, f"problem {number} has no plan"
+            assert solution.bound_cents <= best <= solution.cost_cents, f"problem {number}"
+            if solution.status is Status.PROVED:
+                assert solution.cost_cents == best, f"problem {number}"
+            seen[solution.status] += 1
+            seen["moves"] += any(solution.moved)
+        return seen
+
+    return compared
 
 
 def stands(problem: Problem, nodes: Nodes) -> bool:
@@ -626,14 +654,16 @@ class _Checker:
             yield f"a quota is exceeded: {self.solution.assigned}"
 
     def _stays(self) -> Iterator[str]:
-        home: Counter[int] = Counter()
+        home: Counter[tuple[int, str]] = Counter()
         for pool, layouts in zip(self.problem.pools, self.solution.layouts[0], strict=True):
             for layout in layouts:
                 for owner, _, units in layout.parts:
-                    if self.problem.demands[owner].origin == pool.home:
-                        home[owner] += units * layout.count
+                    home[owner, pool.home] += units * layout.count
+                for bundle in layout.bundles:
+                    for member in bundle.members:
+                        home[member.demand, pool.home] += layout.count
         for number, demand in enumerate(self.problem.demands):
-            moved = demand.count - home[number] if demand.origin else 0
+            moved = demand.count - home[number, demand.origin] if demand.origin else 0
             said = self.solution.moved[number] if self.solution.moved else 0
             if moved != said:
                 yield f"demand {number}: {moved} units move, says {said}"
@@ -731,10 +761,7 @@ class _Checker:
                     yield f"{pool.name}: a piece of a bundle has GPUs to itself"
                 if layout.span > 1 and not taken.shape.spans:
                     yield f"{pool.name}: a unit spans that may not"
-                if taken.shape.stays not in ("", pool.home, pool.held):
-                    yield f"{pool.name} holds a unit that must stay on {taken.shape.stays}"
-                if taken.gpu_type != pool.gpu_type:
-                    yield f"{pool.name} holds a unit for {taken.gpu_type}"
+                yield from self._belongs(pool, taken)
             yield from self._weekly(pool, layout, load)
             yield from self._opened(pool, layout, pool.node.gpus - load["gpus"])
             for name, amount in load.items():
@@ -744,6 +771,15 @@ class _Checker:
                 alone = sum(units for _, _, units in layout.parts) == 1
                 if not alone or not pool.fabric or load["gpus"] != layout.span * pool.node.gpus:
                     yield f"{pool.name}: a span of {layout.span} nodes is not one unit's"
+
+    def _belongs(self, pool: Pool, choice: Choice) -> Iterator[str]:
+        """What is wrong with the pool that a piece is on."""
+        if choice.gpu_type != pool.gpu_type:
+            yield f"{pool.name} holds a unit for {choice.gpu_type}"
+        if choice.shape.sites and pool.site not in choice.shape.sites:
+            yield f"{pool.name} holds a unit for {choice.shape.sites}"
+        if choice.shape.stays not in ("", pool.home, pool.held):
+            yield f"{pool.name} holds a unit that must stay on {choice.shape.stays}"
 
     def _weekly(self, pool: Pool, layout: Layout, always: dict[str, int]) -> Iterator[str]:
         """What is wrong with pieces that share GPUs with others, week by week."""
@@ -759,8 +795,9 @@ class _Checker:
                 choice = self.problem.demands[member.demand].choices[member.choice]
                 shape, run = choice.shape, choice.shape.run
                 ends = member.week + run.weeks
-                if choice.gpu_type != pool.gpu_type or not shape.bundles:
-                    yield f"{pool.name}: a bundle holds a piece that does not belong there"
+                yield from self._belongs(pool, choice)
+                if not shape.bundles:
+                    yield f"{pool.name}: a bundle holds a piece that has GPUs to itself"
                 if not run.earliest <= member.week <= ends <= run.until:
                     yield f"{pool.name}: {run} in week {member.week}"
                 if not 0 <= member.gpu <= bundle.gpus - shape.gpus:

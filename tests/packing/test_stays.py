@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,9 @@ import pytest
 
 from planner.packing.problem import Limit, Problem, Quota, SpendLimit
 from planner.packing.solution import Status
+from tests.packing.draws import SHARING
 from tests.packing.test_brute_force import draw
+from tests.packing.test_weeks import ROUNDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -212,26 +213,27 @@ def alone(problem: Problem, _: random.Random) -> Problem:
 @pytest.mark.parametrize("also", [alone, with_a_budget, with_a_limit, with_a_quota])
 @pytest.mark.parametrize("batch", range(2))
 def test_moves_and_pins_agree_with_trying_everything(
-    also: Callable[[Problem, random.Random], Problem], batch, solve, least_cost, faults
+    also: Callable[[Problem, random.Random], Problem], batch, agree
 ):
-    seen: Counter[str] = Counter()
-    for number in range(12):
-        rng = random.Random(f"{also.__name__} {batch} {number}")
-        problem = also(today(draw(rng), rng), rng)
-        solution, best = solve(problem), least_cost(problem)
-        if solution is None:
-            assert best is None, f"problem {number} has a plan that costs {best}"
-            seen["infeasible"] += 1
-            continue
-        assert not faults(problem, solution), f"problem {number}"
-        assert best is not None, f"problem {number} has no plan"
-        assert solution.bound_cents <= best <= solution.cost_cents, f"problem {number}"
-        if solution.status is Status.PROVED:
-            assert solution.cost_cents == best, f"problem {number}"
-        seen[solution.status] += 1
-        seen["moves"] += any(
-            moved * demand.move_cents
-            for moved, demand in zip(solution.moved, problem.demands, strict=False)
-        )
+    drawn = (random.Random(f"{also.__name__} {batch} {number}") for number in range(12))
+    seen = agree(also(today(draw(rng), rng), rng) for rng in drawn)
     assert seen[Status.PROVED] >= 3, "too few plans to mean anything"
     assert seen[Status.NOT_PROVED] <= 1
+
+
+def of_one_piece(problem: Problem) -> Problem:
+    """The same, where no unit comes in copies: those that run today never do."""
+    demands = []
+    for demand in problem.demands:
+        choices = {replace(choice, copies=1) for choice in demand.choices}
+        demands.append(replace(demand, choices=tuple(sorted(choices))))
+    return replace(problem, demands=tuple(demands))
+
+
+@pytest.mark.parametrize("draw", SHARING)
+def test_so_they_do_where_units_run_for_some_weeks_or_share_gpus(draw, agree):
+    drawn = (random.Random(f"{draw.__name__} today {number}") for number in range(8))
+    seen = agree((today(of_one_piece(draw(rng)), rng) for rng in drawn), asked_gap=ROUNDING)
+    assert seen[Status.PROVED] >= 3, "too few plans to mean anything"
+    assert seen[Status.NOT_PROVED] <= 1
+    assert seen["moves"], "too little moves to mean anything"

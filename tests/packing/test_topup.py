@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from planner.packing.apart import kept_apart
 from planner.packing.counts import build_counts
 from planner.packing.layout import lay_out
-from planner.packing.problem import WEEKS, Choice, Demand, Run, Shape
+from planner.packing.problem import WEEKS, Choice, Demand, Division, Part, Run, Shape
 from planner.packing.stocks import cutting_stocks
 from planner.packing.topup import with_a_node_more
 
@@ -30,6 +33,22 @@ def test_a_node_is_rented_for_the_one_quarter_that_lacks_it(build):
 def test_a_node_is_bought_where_that_serves_more_quarters_for_the_money(build):
     offers = [build.buy(80_000, 75_000, 70_000), build.rent(30_000, 30_000, 30_000)]
     assert grown(build, offers, {(0, 0), (0, 1), (0, 2)}) == [(0, 0)]
+
+
+def test_a_pool_that_borrows_gets_a_node_of_its_lender_and_pays_for_it(build):
+    pool = replace(build.pool(spare=1), divisions=(Division((("1g", 0),)),), mixes=False)
+    part = Choice("h100", Shape(1, 0, 0, part=Part("1g", 0)))
+    demands = [Demand((part,), (0,), 1), build.units(1, ("h100", 1, 0, 0))]
+    counts = build_counts(kept_apart(build.problem([pool], [build.rent(100)], demands)))
+    before = (0.0,) * len(counts.program.variables)
+
+    def changed(*stuck):
+        after = with_a_node_more(counts, before, stuck) or before
+        bought, usable, lent = counts.acquire[0, 0], counts.usable[0, 0], counts.lent[0, 0]
+        return after[bought], after[usable], after[lent]
+
+    assert changed((1, 0)) == (1, 1, 1)
+    assert changed((0, 0), (1, 0)) == (1, 1, 0), "the lender's own units come first"
 
 
 def test_no_node_is_added_beyond_what_is_offered(build):
