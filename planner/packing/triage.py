@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
+from planner.errors import LimitError
 from planner.packing.claims import at_most, with_classes
 from planner.packing.search import search
 
@@ -115,7 +116,7 @@ class _Triage:
             proved = True
             if found is None or _nodes(found, step.supplies):
                 self._say(f"fewest {step.name}")
-                found, proved = self._fewest(step, len(steps) - position + 1)
+                found, proved = self._fewest(step, found, len(steps) - position + 1)
             least = _nodes(found, step.supplies)
             self._kept.append(at_most(self._problem, step.name, least, step.supplies))
             level = levels[step.priority]
@@ -126,13 +127,21 @@ class _Triage:
                 proved=level.proved and proved,
             )
         self._say("least cost of what keeps as much")
-        found = self._search(self._problem, self._asked_gap, 1)
-        assert found.cost_cents is not None
+        bound_cents = self._problem.fixed_cost_cents
+        try:
+            found = self._search(self._problem, self._asked_gap, 1)
+            bound_cents = found.bound_cents
+        except LimitError:
+            if found is None:
+                raise
         delays = dict(_delays(self._classes, found))
-        return Triage(delays, tuple(levels.values()), found.cost_cents, found.bound_cents)
+        return Triage(delays, tuple(levels.values()), _cost(self._problem, found), bound_cents)
 
-    def _fewest(self, step: _Step, steps_left: int) -> tuple[Found, bool]:
-        """A plan with the fewest, and whether it is proved that no other has fewer."""
+    def _fewest(self, step: _Step, known: Found | None, steps_left: int) -> tuple[Found, bool]:
+        """A plan with the fewest, and whether it is proved that no other has fewer.
+
+        `known` is the plan of the step before, which will do where no better one is found.
+        """
         supplies = tuple(
             replace(
                 supply,
@@ -145,8 +154,15 @@ class _Triage:
         )
         asked = replace(self._problem, supplies=supplies, fixed_cost_cents=0)
         # Whole jobs are counted, so that a bound above one fewer is proof enough.
-        found = self._search(asked, 1 / (step.jobs + 1), steps_left)
+        try:
+            found = self._search(asked, 1 / (step.jobs + 1), steps_left)
+        except LimitError:
+            if known is None:
+                raise
+            return known, False
         bound = ceil(found.bound_cents / _ONE_CENTS - _TOLERANCE)
+        if known and _nodes(known, step.supplies) < _nodes(found, step.supplies):
+            found = known
         return found, bound >= _nodes(found, step.supplies)
 
     def _search(self, problem: Problem, gap: float, steps_left: int) -> Found:
@@ -176,6 +192,14 @@ def _nodes(found: Found, supplies: Collection[int]) -> int:
     acquire = found.counts.acquire
     return sum(
         round(found.values[acquire[number, 0]]) for number in supplies if (number, 0) in acquire
+    )
+
+
+def _cost(problem: Problem, found: Found) -> int:
+    """What the nodes of a plan cost, whatever its question was, cents."""
+    return problem.fixed_cost_cents + sum(
+        round(found.values[index]) * (problem.supplies[supply].unit_cost_cents[quarter] or 0)
+        for (supply, quarter), index in found.counts.acquire.items()
     )
 
 

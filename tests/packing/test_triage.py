@@ -12,14 +12,23 @@ import pytest
 
 from planner.packing.claims import Claim
 from planner.packing.found import Infeasible
-from planner.packing.problem import Limit, Problem, Quota, SpendLimit
+from planner.packing.problem import (
+    Choice,
+    Demand,
+    Limit,
+    Part,
+    Problem,
+    Quota,
+    Run,
+    Shape,
+    SpendLimit,
+)
 from planner.packing.triage import Level, triage
 from tests.packing.draws import SHARING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from planner.packing.problem import Demand
     from planner.packing.triage import Triage
 
     Delays = dict[str, int | None]
@@ -169,6 +178,26 @@ def test_a_dropped_job_holds_nothing_of_its_teams_quota(build):
     problem = replace(problem, quotas=(Quota("quota of team", "team", None, (8,)),))
     claims = [Claim("large", 75, False, (((0, 1),),)), Claim("small", 50, False, (((1, 1),),))]
     assert decide(problem, claims).delays == {"large": 0, "small": None}
+
+
+def test_a_question_that_finds_no_plan_keeps_the_one_before_and_is_not_proved(build):
+    """By weeks the cores would do: the run takes 5 of 14 for four of thirteen."""
+    pool = replace(build.pool("b", node=(2, 14, 10)), shared_mb=80)
+    share, run = Part("", 20), Run(4, 0, 13)
+    shapes = (Shape(1, 2, 1, part=share), Shape(1, 5, 0, run=run), Shape(1, 7, 5, part=share))
+    demands = [
+        Demand((Choice("b", shape),), (0,), count)
+        for shape, count in zip(shapes, (2, 1, 1), strict=True)
+    ]
+    problem = build.problem([pool], [build.buy(900, maximum=1)], demands)
+    claims = [
+        Claim(name, priority, False, (((number, demands[number].count),),))
+        for number, (name, priority) in enumerate((("a", 75), ("b", 75), ("c", 50)))
+    ]
+    found = decide(problem, claims)
+    assert found.delays == {"a": 0, "b": 0, "c": None}
+    assert found.levels == (Level(75, 0, 0, True), Level(50, 1, 0, False))
+    assert found.cost_cents == 900
 
 
 def drawn(rng: random.Random, build) -> tuple[Problem, list[Claim]]:
