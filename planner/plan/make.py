@@ -45,7 +45,7 @@ def make_plan(
 
     `asked_gap` is the relative gap that counts as proved; with `crosscheck` other solvers are asked
     for the bound again. Whoever plans many variants hands over `sizers` to share, and saves time
-    without `price_choices`: what spare nodes cost and parts of GPUs save.
+    without `price_choices`: what spare nodes cost, what parts of GPUs save, and why jobs give way.
 
     Raises InfeasibleError where no plan exists, LimitError where the time ends before one is found,
     CheckError where the independent check disagrees, DisagreementError where another solver does.
@@ -55,7 +55,7 @@ def make_plan(
     sizers = sizers or Sizers()
     jobs = _sized(inputs, inputs.gpu_types_in_play, sizers)
     asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
-    packed = _packed(inputs, jobs, asked, sizers, crosscheck=crosscheck)
+    packed = _packed(inputs, jobs, asked, sizers, crosscheck=crosscheck, explain=price_choices)
     translation, solution = packed.translation, packed.solution
     say("placing units on nodes")
     plan = assemble(
@@ -108,6 +108,7 @@ def _packed(
     sizers: Sizers,
     *,
     crosscheck: bool,
+    explain: bool,
 ) -> _Packed:
     """All jobs; where they do not fit and may give way, those that are kept."""
     translation = translate(inputs, jobs)
@@ -117,7 +118,7 @@ def _packed(
     if unfit is None:
         with suppress(Infeasible, LimitError):
             return _Packed(jobs, translation, attempt(translation, crosscheck=crosscheck, **asked))
-    kept, shortage = give_way(inputs, jobs, unfit, **asked)
+    kept, shortage = give_way(inputs, jobs, unfit, explain=explain, **asked)
     translation = translate(inputs, kept)
     solution = solve(translation, crosscheck=crosscheck, **asked)
     return _Packed(kept, translation, solution, shortage)

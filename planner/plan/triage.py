@@ -53,11 +53,12 @@ def give_way(
     asked_gap: float,
     time_limit_s: float,
     progress: Callable[[str], None],
+    explain: bool = True,
 ) -> tuple[Jobs, Shortage]:
     """The jobs as they are kept, with those that are dropped or delayed named and explained.
 
-    Each step of the triage, and all remedies together, have a share of the time. Raises
-    InfeasibleError where the required jobs alone do not fit.
+    Each step of the triage, and all remedies together, have a share of the time; whoever asks for
+    no explanation gets none. Raises InfeasibleError where the required jobs alone do not fit.
     """
     without = unfit.names if unfit else frozenset[str]()
     fit = tuple(job for job in jobs if (job.derived_from or job.name) not in without)
@@ -74,8 +75,9 @@ def give_way(
         raise _required_alone(inputs, fit, time_limit_s) from None
     delays = {**found.delays, **dict.fromkeys(without)}
     kept = tuple(_as_kept(job, delays) for job in jobs)
-    progress("asking what would keep the others")
-    deadline = time.monotonic() + time_limit_s
+    if explain:
+        progress("asking what would keep the others")
+    deadline = time.monotonic() + (time_limit_s if explain else 0.0)
     short = tuple(_explained(inputs, jobs, kept, delays, unfit, deadline))
     return kept, Shortage(
         priorities=tuple(_priorities(inputs, jobs, delays, found)),

@@ -318,3 +318,12 @@ def test_the_check_notices_a_job_that_would_fit_free_gpus(read):
     spoiled = changed(full, shortage=changed(full.shortage, jobs=(told,)))
     with pytest.raises(CheckError, match="would fit GPUs that are free"):
         verify(inputs, spoiled)
+
+
+def test_who_plans_many_variants_is_told_who_gives_way_and_not_why(read):
+    inputs = read({"a": job(8), "b": job(8), "c": job(3, priority=90)})
+    told, short = (make_plan(inputs, price_choices=asked) for asked in (True, False))
+    assert short.proof == told.proof
+    assert [one.name for one in shortage_of(short).jobs] == ["a", "b"]
+    assert all(one.remedies for one in shortage_of(told).jobs)
+    assert not any(one.remedies for one in shortage_of(short).jobs)
