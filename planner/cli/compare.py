@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-_JSON, _MD = "compare.json", "compare.md"
+_JSON, _SVG = "compare.json", "waterfall.svg"
+_FILES = (_JSON, "compare.md", "compare.html", _SVG)
 _ON_SCREEN, _IN_FULL = 40, 1000
 
 
 @click.command(short_help="Show what differs between two plans, and why.")
 @click.argument("before")
 @click.argument("after")
-@out_option(_JSON, _MD)
+@out_option(*_FILES)
 @click.option(
     "--actuals",
     type=FILE,
@@ -72,11 +73,11 @@ def compare(
         sides = _Sides(asked, planner)
         first, second = sides.side(before), sides.side(after, beside=before)
         if out is not None:
-            require_none_overwritten(out, (_JSON, _MD), sides.read)
+            require_none_overwritten(out, _FILES, sides.read)
         came = read_actuals(actuals, (first.plan, second.plan)) if actuals else ()
         compared = compared_with(first, second, planner, came)
     if out is not None:
-        write_files(out, {_JSON: _json(compared), _MD: _markdown(compared)})
+        write_files(out, {_JSON: _json(compared), **_pages(compared)})
     print_as(
         format_,
         comparison_document(compared, _ON_SCREEN),
@@ -93,6 +94,16 @@ def _json(compared: Comparison) -> str:
 
 def _markdown(compared: Comparison) -> str:
     return draw(comparison_document(compared, _IN_FULL))
+
+
+def _pages(compared: Comparison) -> dict[str, str]:
+    from planner.report.pages import illustrated  # noqa: PLC0415 - only where files are asked for
+    from planner.report.waterfall import waterfall_chart  # noqa: PLC0415 - likewise
+
+    chart = waterfall_chart(compared)
+    title = f"{compared.before.label} → {compared.after.label}"
+    document = comparison_document(compared, _IN_FULL)
+    return illustrated("compare", document, {_SVG: chart} if chart else {}, title)
 
 
 class _Sides:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.inputs.base import Frozen
+from planner.plan.words import some
 
 __all__ = ["PriorityUse", "ShortJob", "Shortage"]
 
@@ -26,6 +27,12 @@ class ShortJob(Frozen):
     """Why it cannot be kept as asked, beside all that is kept."""
     remedies: tuple[str, ...]
     """Each by itself would keep it as asked; empty where none was found."""
+
+    @property
+    def how(self) -> str:
+        """`dropped` or `delayed by 2 quarters`."""
+        late = some(self.delay_quarters, "quarter")
+        return "dropped" if self.outcome == "dropped" else f"delayed by {late}"
 
 
 class PriorityUse(Frozen):

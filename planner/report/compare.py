@@ -42,6 +42,7 @@ def comparison_document(compared: Comparison, most: int) -> Document:
         ("Purchases and rents", _purchases(compared.purchases)),
         ("Cost", _costs(compared.costs)),
         ("Why the cost differs", _waterfall(compared)),
+        ("Jobs dropped or delayed", _given_way(compared, most)),
         ("Jobs that run elsewhere", _moves(compared, most)),
         ("GPUs in service", _amounts("GPU type", compared.gpus)),
         ("Utilization", _amounts("Share", compared.utilization)),
@@ -67,6 +68,8 @@ def _sentence(compared: Comparison) -> str:
     figures = f"{money(before.cost_cents)} → {money(after.cost_cents)}"
     unproved = [side.label for side in (before, after) if side.status != "proved"]
     proof = f"NOT proved: {listed(unproved)}" if unproved else "both proved"
+    if before.short or after.short:
+        proof += f"; jobs dropped or delayed: {before.short:,} → {after.short:,}"
     if not added:
         return f"The cost is the same, {money(after.cost_cents)} net present cost; {proof}."
     share = f" ({_signed_percent(added, before.cost_cents)})" if before.cost_cents else ""
@@ -197,6 +200,30 @@ def _waterfall(compared: Comparison) -> tuple[Block, ...]:
     )
     sums = ("after", _signed(added), dollars(compared.after.cost_cents), compared.after.status)
     return (Paragraph(explained, tone="faint"), Table(columns, tuple(rows), sums))
+
+
+def _given_way(compared: Comparison, most: int) -> tuple[Block, ...]:
+    """A plan that keeps fewer jobs is cheaper for that alone."""
+    if not compared.short:
+        return ()
+    columns = (
+        Column(""),
+        Column("Job", wraps=True),
+        Column("Before", wraps=True),
+        Column("After", wraps=True),
+        Column("Why it cannot be kept", wraps=True),
+    )
+    rows = tuple(
+        (
+            _mark(one.before, one.after),
+            one.job,
+            one.before or _NONE,
+            one.after or _NONE,
+            one.cause,
+        )
+        for one in compared.short[:most]
+    )
+    return (Table(columns, rows), *_rest(compared.short, most))
 
 
 def _moves(compared: Comparison, most: int) -> tuple[Block, ...]:

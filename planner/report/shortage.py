@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Heading, Paragraph, Table
-from planner.report.format import count_of, money, range_of
+from planner.report.format import money, range_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ def _unproved(plan: Plan, shortage: Shortage) -> Iterator[Block]:
 
 
 def _job(job: ShortJob) -> Iterator[Block]:
-    yield Heading(f"{job.name}: {_how(job)}", 3)
+    yield Heading(f"{job.name}: {job.how}", 3)
     also = f" {job.deployment}, derived from it, with it." if job.deployment else ""
     yield Paragraph(
         f"Priority {job.priority}, {range_of(job.asked)} units a quarter.{also} "
@@ -85,13 +85,7 @@ def _job(job: ShortJob) -> Iterator[Block]:
         yield Bullets(job.remedies)
 
 
-def _how(job: ShortJob) -> str:
-    if job.outcome == "dropped":
-        return "dropped"
-    return f"delayed by {count_of(job.delay_quarters, 'quarter')}"
-
-
 def outcome_of(job: ShortJob, name: str) -> str:
     """What became of a job, or of the deployment derived from it, in a sentence."""
     whose = "It is" if name == job.name else f"With {job.name}, from which it is derived, it is"
-    return f"{whose} {_how(job)}: not everything fits, and its priority is {job.priority}."
+    return f"{whose} {job.how}: not everything fits, and its priority is {job.priority}."

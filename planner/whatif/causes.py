@@ -15,17 +15,23 @@ __all__ = ["CAUSES", "cause_of", "differing", "mixed"]
 CAUSES = ("horizon", "fleet", "demand", "offers", "catalog", "prices", "rules", "policies")
 """In the order in which a waterfall takes them from one side to the other."""
 
+_TITLES = ("format", "name", "description")
 _SECTIONS = {
+    **dict.fromkeys(_TITLES, "policies"),
     "horizon": "horizon",
     "sites": "fleet",
     "fleet": "fleet",
     "running": "fleet",
     "jobs": "demand",
     "offers": "offers",
+    "policies": "policies",
+    "finance": "policies",
+    "budget": "policies",
+    "teams": "policies",
+    "use": "policies",
 }
-"""Cause of each section of a scenario; those that are not named here are policies."""
+"""Cause of each section of a scenario; a key of an offer that is in `_PRICES` is a price."""
 
-_TITLES = ("format", "name", "description")
 _PRICES = (
     "price_usd",
     "price_usd_per_gpu_hour",
@@ -41,7 +47,7 @@ def cause_of(section: str, key: str = "") -> str:
     """The cause that a value of a section of the scenario belongs to; `key` is its last key."""
     if section == "offers" and key in _PRICES:
         return "prices"
-    return _SECTIONS.get(section, "policies")
+    return _SECTIONS[section]
 
 
 def differing(before: Source, after: Source) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from planner.whatif.comparison import (
     InputChange,
     JobMove,
     PurchaseChange,
+    ShortChange,
     SideFigures,
 )
 from planner.whatif.waterfall import waterfall
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
     from planner.plan.servers import Occupant
+    from planner.plan.shortage import ShortJob
     from planner.whatif.actuals import Actual
     from planner.whatif.sides import Side
 
@@ -59,6 +61,7 @@ def compare(
         purchases=_purchases(one, other),
         costs=_costs(one, other),
         waterfall=waterfall(before, after, planner),
+        short=tuple(_short(one, other)),
         moves=tuple(_moves(one, other)),
         gpus=_changed("GPUs", _gpus(one, other), _gpus(other, one)),
         utilization=_changed("share", _utilization(one), _utilization(other)),
@@ -79,6 +82,7 @@ def _figures(side: Side) -> SideFigures:
         cost_cents=proof.cost_cents,
         bound_cents=proof.bound_cents,
         quarters=side.plan.quarters,
+        short=len(_giving_way(side.plan)),
     )
 
 
@@ -241,6 +245,21 @@ def _costs(before: Plan, after: Plan) -> tuple[Amount, ...]:
         after=after.proof.cost_cents,
     )
     return (*_changed("cents", lines(before), lines(after)), whole)
+
+
+def _giving_way(plan: Plan) -> dict[str, ShortJob]:
+    return {job.name: job for job in plan.shortage.jobs} if plan.shortage else {}
+
+
+def _short(before: Plan, after: Plan) -> Iterator[ShortChange]:
+    """Jobs that do not give way alike, the most important first."""
+    one, other = _giving_way(before), _giving_way(after)
+    every = {**one, **other}
+    for job in sorted(every.values(), key=lambda job: (-job.priority, job.name)):
+        old, new = one.get(job.name), other.get(job.name)
+        told = old.how if old else None, new.how if new else None
+        if told[0] != told[1]:
+            yield ShortChange(job=job.name, before=told[0], after=told[1], cause=job.cause)
 
 
 def _gpus(plan: Plan, beside: Plan) -> _Figures:

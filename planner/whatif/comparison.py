@@ -13,6 +13,7 @@ __all__ = [
     "InputChange",
     "JobMove",
     "PurchaseChange",
+    "ShortChange",
     "SideFigures",
 ]
 
@@ -29,6 +30,8 @@ class SideFigures(Frozen):
     cost_cents: int
     bound_cents: int
     quarters: tuple[str, ...]
+    short: int = 0
+    """Jobs that are dropped or delayed."""
 
 
 class InputChange(Frozen):
@@ -79,6 +82,17 @@ class JobMove(Frozen):
     after: str | None
 
 
+class ShortChange(Frozen):
+    """A job that gives way on one side, or otherwise than on the other."""
+
+    job: str
+    before: str | None
+    """`dropped` or `delayed by 2 quarters`; None where it is kept as asked, or is no job."""
+    after: str | None
+    cause: str
+    """Why it gives way on the side after, else before."""
+
+
 class Comparison(Frozen):
     """Two plans side by side; only what differs is listed, except for sums."""
 
@@ -92,6 +106,8 @@ class Comparison(Frozen):
     costs: tuple[Amount, ...]
     """Present value by kind of cost, cents; the last is the whole."""
     waterfall: Waterfall
+    short: tuple[ShortChange, ...] = ()
+    """Jobs dropped or delayed: what they add to the cost is missing on that side."""
     moves: tuple[JobMove, ...]
     gpus: tuple[Amount, ...]
     """In service, by GPU type and quarter."""
@@ -110,5 +126,5 @@ class Comparison(Frozen):
     def same(self) -> bool:
         """Whether the plans are the same in all that is compared here."""
         lists = (self.inputs, self.purchases, self.costs[:-1], self.moves, self.gpus, self.power)
-        figures = (self.utilization, self.warnings_gone, self.warnings_new)
+        figures = (self.short, self.utilization, self.warnings_gone, self.warnings_new)
         return not any((*lists, *figures)) and self.before.cost_cents == self.after.cost_cents

@@ -45,10 +45,12 @@ def test_all_formats_hold_the_same_comparison(varied, run):
     words = ("compare", varied, "two", "--out", "out")
     result = run(*words, "--format", "json")
     assert Path("out/compare.json").read_text(encoding="utf-8") == result.stdout
-    assert (
-        Path("out/compare.md").read_text(encoding="utf-8")
-        == run(*words, "--format", "markdown").stdout
-    )
+    markdown = Path("out/compare.md").read_text(encoding="utf-8")
+    assert markdown.startswith(run(*words, "--format", "markdown").stdout)
+    assert markdown.endswith("](waterfall.svg)\n")
+    assert ">demand<" not in Path("out/waterfall.svg").read_text(encoding="utf-8")
+    assert ">fleet<" in Path("out/waterfall.svg").read_text(encoding="utf-8")
+    assert ">fleet<" in Path("out/compare.html").read_text(encoding="utf-8")
     found = json.loads(result.stdout)
     assert found["inputs"] == [
         {"cause": "fleet", "path": "fleet.east.count", "before": "1", "after": "2"}

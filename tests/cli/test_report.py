@@ -76,7 +76,7 @@ def test_since_says_what_changed_and_which_cause_costs_how_much(run, scenario, p
     told = (scenario.parent / "report" / "quarterly.md").read_text(encoding="utf-8")
     assert "### Why the cost differs" in told
     assert "| demand |" in told
-    assert "Net present cost, from the plan before to this one" in told
+    assert "Net present cost, from the plan before to the one after" in told
     assert "| Forecast error of the demand | 25.0 % |" in told
     assert "D. What changed since the last plan" in (
         scenario.parent / "report" / "justification.html"

@@ -36,6 +36,8 @@ overrides:
   frugal: {finance.pue: 1.9}
   newer: {replace: {fleet.own: {node_type: xe9680-h100, count: 2}}}
   later: {horizon.quarters: 1, replace: {jobs.search.count: 6}, delete: [jobs.talk]}
+  tight: {policies.shortage: drop, jobs.search.required: true, offers.l40s.maximum: 0,
+          offers.h100.maximum: 0}
 scenarios:
   everything: [dear, busy, frugal, newer]
   growth: [crowd, room]

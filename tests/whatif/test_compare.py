@@ -6,12 +6,15 @@ import pytest
 
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.load import Question
+from planner.inputs.scenario import Scenario
 from planner.plan.make import make_plan
 from planner.plan.servers import GpuPart
 from planner.plan.store import dumps
-from planner.whatif.causes import CAUSES, differing, mixed
+from planner.report.compare import comparison_document
+from planner.report.markdown import draw
+from planner.whatif.causes import CAUSES, cause_of, differing, mixed
 from planner.whatif.compare import compare
-from planner.whatif.comparison import Comparison
+from planner.whatif.comparison import Comparison, ShortChange
 from planner.whatif.sides import planned_side, saved_side
 from planner.whatif.waterfall import waterfall
 
@@ -214,3 +217,30 @@ def test_a_side_without_a_plan_is_an_error_that_names_it(path):
 def test_a_comparison_survives_its_own_json(planned):
     found = compared(planned(), planned("busy"))
     assert Comparison.model_validate_json(found.model_dump_json()) == found
+
+
+def test_every_section_of_a_scenario_belongs_to_a_cause():
+    for section in Scenario.model_fields:
+        assert cause_of(section) in CAUSES
+    with pytest.raises(KeyError):
+        cause_of("weather")
+
+
+def test_jobs_that_give_way_are_told_with_their_reason(planned, saved):
+    found = compared(planned(), saved("tight"))
+    (one,) = found.short
+    assert (one.job, one.before, one.after) == ("talk", None, "dropped")
+    assert one.cause == planned("tight").plan.shortage.jobs[0].cause
+    assert (found.before.short, found.after.short) == (0, 1)
+    back = compared(planned("tight"), planned())
+    assert [(one.before, one.after) for one in back.short] == [("dropped", None)]
+    text = draw(comparison_document(found, 9))
+    assert "; jobs dropped or delayed: 0 → 1." in text
+    assert f"| + | talk | – | dropped | {one.cause} |" in text
+
+
+def test_a_comparison_is_the_same_only_where_the_same_jobs_give_way(planned):
+    found = compared(planned("tight"), planned("tight"))
+    assert found.same
+    change = ShortChange(job="talk", before=None, after="dropped", cause="")
+    assert not found.model_copy(update={"short": (change,)}).same

@@ -91,6 +91,7 @@ class _Drawing:
         self._legend()
 
     def _range(self) -> tuple[Fraction, Fraction]:
+        """Of a waterfall far above zero only the upper part, or its steps could not be seen."""
         reached = [Fraction(0)]
         running = Fraction(0)
         for place in range(len(self._chart.categories)):
@@ -102,6 +103,9 @@ class _Drawing:
                 reached.append(sum((value for value in values if value > 0), Fraction(0)))
                 reached.append(sum((value for value in values if value < 0), Fraction(0)))
             reached += [_value(series.values[place]) for series in self._lines]
+        if self._chart.waterfall and (least := min(reached[1:])) > (most := max(reached)) / 2:
+            room = (most - least) or least / _TICKS
+            return max(Fraction(0), least - room), most
         return min(reached), max(reached) or Fraction(1)
 
     def _is_total(self, place: int) -> bool:
@@ -126,7 +130,8 @@ class _Drawing:
             label = styled(value, self._style())
             put(self.svg, "text", label, x=_LEFT - 6, y=y + 4, text_anchor="end")
             value += tick
-        put(self.svg, "text", self._chart.unit, x=4, y=14)
+        cut = f", axis from {styled(self._low, self._style())}" if self._low > 0 else ""
+        put(self.svg, "text", f"{self._chart.unit}{cut}", x=4, y=14)
 
     def _marks(self) -> None:
         if self._chart.waterfall:
@@ -155,13 +160,16 @@ class _Drawing:
         running = Fraction(0)
         for place, category in enumerate(self._chart.categories):
             value = _value(series.values[place])
-            start = Fraction(0) if self._is_total(place) else running
-            running = start + value
+            start, running = running, value if self._is_total(place) else running + value
+            if self._is_total(place):
+                start = max(self._low, Fraction(0))
             colour = 0 if self._is_total(place) else 6 if value > 0 else 2
             self._bar(place, colour, start, running, series, category)
             x = self._x(place) + self._step / 2
             top = self._y(max(start, running)) - 4
-            put(self.svg, "text", series.values[place].text, x=x, y=top, text_anchor="middle")
+            sign = "+" if value > 0 and not self._is_total(place) else ""
+            words = f"{sign}{series.values[place].text}"
+            put(self.svg, "text", words, x=x, y=top, text_anchor="middle")
 
     def _bar(
         self,
