@@ -57,6 +57,7 @@ def alternatives(
     from planner.report.markdown import draw  # noqa: PLC0415
     from planner.whatif.alternatives import alternatives as found_by  # noqa: PLC0415
     from planner.whatif.desk import Variant  # noqa: PLC0415
+    from planner.whatif.kept import dumps  # noqa: PLC0415
 
     if out is not None:
         require_folder(out)
@@ -71,7 +72,7 @@ def alternatives(
             progress=progress,
         )
     document = alternatives_document(found)
-    json, markdown = found.model_dump_json(indent=1) + "\n", draw(document)
+    json, markdown = dumps(found), draw(document)
     if out is not None:
         write_files(out, {_JSON: json, _MD: markdown})
     print_as(format_, document, lambda: json, lambda: markdown)

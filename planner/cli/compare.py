@@ -77,18 +77,18 @@ def compare(
         came = read_actuals(actuals, (first.plan, second.plan)) if actuals else ()
         compared = compared_with(first, second, planner, came)
     if out is not None:
-        write_files(out, {_JSON: _json(compared), **_pages(compared)})
+        write_files(out, {_JSON: comparison_json(compared), **_pages(compared)})
     print_as(
         format_,
         comparison_document(compared, _ON_SCREEN),
-        lambda: _json(compared),
+        lambda: comparison_json(compared),
         lambda: _markdown(compared),
     )
     if exit_code and not compared.same:
         click.get_current_context().exit(ExitCode.DIFFERENT)
 
 
-def _json(compared: Comparison) -> str:
+def comparison_json(compared: Comparison) -> str:
     return compared.model_dump_json(indent=1) + "\n"
 
 

@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planner.cli.beside import ALTERNATIVES, SENSITIVITY, results_beside
+from planner.cli.compare import comparison_json
 from planner.cli.files import plan_text, require_folder, require_none_overwritten, write_files
-from planner.cli.options import FILE, effort_options
+from planner.cli.options import FILE
+from planner.cli.staff import staff_options
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planner.cli.beside import WhatIf
     from planner.cli.options import Effort
+    from planner.cli.staff import Staff
     from planner.plan.plan import Plan
     from planner.report.document import Document
     from planner.whatif.comparison import Comparison
@@ -45,38 +52,60 @@ __all__ = ["report"]
     help="With --since: what came of that plan, a CSV file (quarter, job or node_type, count).",
 )
 @click.option("--pdf", is_flag=True, help="Also print both to PDF; needs the extra `pdf`.")
-@effort_options
+@click.option(
+    "--what-if",
+    "wanted",
+    type=click.Choice(("none", "options", "all")),
+    default="options",
+    show_default=True,
+    help="What to plan where no results of `alternatives` and `sensitivity` lie beside PLAN.json.",
+)
+@staff_options
 def report(
     plan_json: Path,
+    *,
     out: Path,
     options: tuple[str, ...],
     since: Path | None,
     actuals: Path | None,
     pdf: bool,
-    effort: Effort,
+    wanted: WhatIf,
+    staff: Staff,
 ) -> None:
     """Write the procurement justification and the quarterly capacity plan of a saved plan.
 
     PLAN.json is what `planner plan SCENARIO --out DIR` has written. Every figure leads back to it;
-    what no input says is a marked field. With `--since`, the steps between the two plans are
-    planned, to tell which cause costs how much.
+    what no input says is a marked field. Do nothing, reclaim first and rent only are planned beside
+    it, once; `--what-if all` also plans every other alternative and the sensitivity. With
+    `--since`, the steps between the two plans are planned, to tell which cause costs how much.
     """
-    from planner.report.justification.document import (  # noqa: PLC0415 - slow to load
+    from planner.report.justification.beside import Beside  # noqa: PLC0415 - slow to load
+    from planner.report.justification.document import (  # noqa: PLC0415 - likewise
         justification_document,
     )
     from planner.report.quarterly import quarterly_document  # noqa: PLC0415 - likewise
+    from planner.whatif.kept import dumps  # noqa: PLC0415 - likewise
 
     require_folder(out)
     if actuals is not None and since is None:
         raise InputError(Finding("`--actuals` stands beside the plan that `--since` names"))
+    print_page = _printer() if pdf else None
     plan = _plan(plan_json)
     others = dict(map(_option, options))
-    compared = _compared(plan_json, since, actuals, effort) if since else None
+    compared = _compared(plan_json, since, actuals, staff.effort) if since else None
+    found, moved = results_beside(plan, plan_json, (plan_json.parent, out), wanted, staff)
+    beside = Beside(others, found, moved, compared)
     files: dict[str, str | bytes] = {}
-    files |= _drawn("justification", justification_document(plan, others, compared), plan.scenario)
-    files |= _drawn("quarterly", quarterly_document(plan, others, compared), plan.scenario)
-    if pdf:
-        files |= _printed(files)
+    files |= _drawn("justification", justification_document(plan, beside), plan.scenario)
+    files |= _drawn("quarterly", quarterly_document(plan, beside), plan.scenario)
+    if print_page:
+        files |= _printed(files, print_page)
+    if found:
+        files[ALTERNATIVES] = dumps(found)
+    if moved:
+        files[SENSITIVITY] = dumps(moved)
+    if compared:
+        files["compare.json"] = comparison_json(compared)
     read = [path for path in (plan_json, since, actuals) if path is not None]
     require_none_overwritten(out, files, read)
     write_files(out, files)
@@ -94,9 +123,13 @@ def _drawn(name: str, document: Document, title: str) -> dict[str, str | bytes]:
     }
 
 
-def _printed(files: dict[str, str | bytes]) -> dict[str, bytes]:
-    from planner.report.pdf import print_page  # noqa: PLC0415 - only with `--pdf`
+def _printer() -> Callable[[str], bytes]:
+    from planner.report.pdf import printer  # noqa: PLC0415 - only with `--pdf`
 
+    return printer()
+
+
+def _printed(files: dict[str, str | bytes], print_page: Callable[[str], bytes]) -> dict[str, bytes]:
     pages = {name: text for name, text in files.items() if isinstance(text, str)}
     return {
         f"{name.removesuffix('.html')}.pdf": print_page(text)

@@ -75,6 +75,7 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     from planner.report.pages import illustrated  # noqa: PLC0415
     from planner.report.sensitivity import sensitivity_document, tornado  # noqa: PLC0415
     from planner.whatif.desk import Variant  # noqa: PLC0415
+    from planner.whatif.kept import dumps  # noqa: PLC0415
     from planner.whatif.sensitivity import sensitivity as found_by  # noqa: PLC0415
 
     if not (swing and precision):
@@ -94,7 +95,7 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
             progress=progress,
         )
     document = sensitivity_document(found)
-    json = found.model_dump_json(indent=1) + "\n"
+    json = dumps(found)
     if out is not None:
         picture = tornado(found)
         pictures = {_SVG: picture} if picture else {}

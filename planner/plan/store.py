@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["dumps", "loads", "write_atomically"]
+__all__ = ["digest_of", "dumps", "loads", "write_atomically"]
 
 _DEPTH = {"placements": 3, "sizings": 4}
 """How many levels stand on lines of their own; two where nothing is said."""
@@ -32,9 +32,14 @@ def dumps(plan: Plan) -> str:
     `provenance.digest` seals it: the sha256 of all else, by which `loads` knows an edited file.
     """
     document = plan.model_dump(mode="json")
-    document["provenance"]["digest"] = _digest(_content(document))
+    document["provenance"]["digest"] = digest_of(document)
     parts = (f' "{key}": {_text(value, _DEPTH.get(key, 2), 1)}' for key, value in document.items())
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def digest_of(document: dict[str, Any]) -> str:
+    """The digest that seals a document: that of its content, whatever its spacing."""
+    return _digest(_content(document))
 
 
 def _digest(content: str) -> str:

@@ -35,7 +35,7 @@ def alternatives_document(found: Alternatives) -> Document:
         Heading(f"Alternatives for {found.scenario}", 1),
         Paragraph(
             f"The cheapest plan costs {money(cheapest.cost_cents or 0)}, {cheapest.result}; near "
-            f"it are plans that cost at most {percent(found.within)} more.",
+            f"it are plans that cost at most {percent(found.within or 0)} more.",
             tone="strong",
         ),
         Paragraph(

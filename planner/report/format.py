@@ -74,7 +74,18 @@ _ASCII = str.maketrans(
 
 
 Style = Literal[
-    "usd", "cents", "rate", "count", "share", "kw", "gb", "hours", "number", "gap", "day"
+    "usd",
+    "cents",
+    "rate",
+    "count",
+    "share",
+    "kw",
+    "gb",
+    "hours",
+    "weeks",
+    "number",
+    "gap",
+    "day",
 ]
 """How a figure of plan.json is written: whole dollars, dollars and cents, dollars per hour, …"""
 
@@ -272,6 +283,7 @@ _STYLED: dict[Style, Callable[[Fraction], str]] = {
     "kw": lambda watts: _trimmed_down(watts / 1000, 3),
     "gb": lambda megabytes: _trimmed_down(megabytes / 1000, 1),
     "hours": lambda hours: _rounded(hours, 0),
+    "weeks": lambda weeks: f"{_rounded(weeks, 0)} {'week' if abs(weeks) == 1 else 'weeks'}",
     "number": lambda number: _trimmed_down(number, 4),
     "gap": lambda gap: gap_percent(float(gap)),
 }

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from planner.errors import Finding, InputError
 
-__all__ = ["print_page"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["printer"]
 
 
-def print_page(html: str) -> bytes:
-    """The page as a PDF; raises InputError where WeasyPrint or its libraries are missing."""
+def printer() -> Callable[[str], bytes]:
+    """Prints a page as a PDF; raises InputError where WeasyPrint or its libraries are missing."""
     try:
         from weasyprint import HTML  # noqa: PLC0415 - an extra, and slow to load
     except (ImportError, OSError):
@@ -20,8 +23,12 @@ def print_page(html: str) -> bytes:
                 hint="pip install 'gpu-fit-planner[pdf]', or print the HTML file from a browser",
             )
         ) from None
-    printed: bytes = HTML(string=html, url_fetcher=_fetch).write_pdf()
-    return printed
+
+    def print_page(html: str) -> bytes:
+        printed: bytes = HTML(string=html, url_fetcher=_fetch).write_pdf()
+        return printed
+
+    return print_page
 
 
 def _fetch(url: str) -> NoReturn:

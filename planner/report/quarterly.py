@@ -20,6 +20,7 @@ from planner.report.document import (
 )
 from planner.report.format import count_of, listed, quarter_span
 from planner.report.justification.ask import capacity_chart
+from planner.report.justification.beside import Beside
 from planner.report.justification.bill import bill_section
 from planner.report.justification.desk import Desk, figure
 from planner.report.justification.facility import facility_section
@@ -31,7 +32,7 @@ from planner.report.shortage import shortage_section
 from planner.report.since import since_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from planner.plan.plan import Plan
     from planner.whatif.comparison import Comparison
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["quarterly_document"]
 
 _JOBS_SHOWN = 1000
+_ALONE = Beside()
 _EXCLUDED = (
     "Network, storage beyond tuned assets, staff, space, taxes and freight.",
     "Measured use: the plan knows what jobs hold, not how busy they keep it.",
@@ -46,21 +48,19 @@ _EXCLUDED = (
 )
 
 
-def quarterly_document(
-    plan: Plan, options: Mapping[str, Plan] | None = None, since: Comparison | None = None
-) -> Document:
-    """The whole plan for a quarter; `since` compares with the last one, and what came of it."""
+def quarterly_document(plan: Plan, beside: Beside = _ALONE) -> Document:
+    """The whole plan for a quarter; against the last one, where that is known."""
     desk = Desk(plan)
     sections: tuple[tuple[str, tuple[Block, ...]], ...] = (
         ("1. Summary and calls to action", _summary(desk)),
-        ("2. What changed since the last plan", _changes(since)),
+        ("2. What changed since the last plan", _changes(beside.since)),
         ("3. Scope", _scope(desk)),
         ("4. Capacity", _capacity(desk)),
         ("5. What drives demand", _drivers(desk)),
         ("6. Services", _services(desk)),
         ("7. Resources", (*_resources(desk), *placement_blocks(desk), *facility_section(desk))),
         ("8. Demand against capacity", _forecast(desk)),
-        ("9. Options, and doing nothing", _options(desk, options or {})),
+        ("9. Options, and doing nothing", _options(desk, beside)),
         ("10. Recommendations", _recommendations(desk)),
         ("11. Thresholds and alarms", _alarms(desk)),
         ("12. Assumptions and risks", (*assumptions_section(desk), *risks_section(desk))),
@@ -308,10 +308,10 @@ def _forecast(desk: Desk) -> tuple[Block, ...]:
     )
 
 
-def _options(desk: Desk, options: Mapping[str, Plan]) -> tuple[Block, ...]:
+def _options(desk: Desk, beside: Beside) -> tuple[Block, ...]:
     short = shortage_section(desk.plan)
     told = (Heading("What does not fit", 3), *short) if short else ()
-    return (*options_blocks(desk, options), *told)
+    return (*options_blocks(desk, beside), *told)
 
 
 def _recommendations(desk: Desk) -> tuple[Block, ...]:

@@ -8,6 +8,7 @@ cost more than the tolerance allows, or not to exist.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from math import floor
 from typing import TYPE_CHECKING
@@ -16,20 +17,17 @@ from planner.inputs.base import Frozen
 from planner.inputs.written import flow
 from planner.whatif.desk import Variant
 from planner.whatif.figures import Figures, require_plan
+from planner.whatif.kept import Kept, question_of
 from planner.whatif.levers import setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from fractions import Fraction
 
     from planner.inputs.settled import Inputs
     from planner.whatif.crew import Crew
     from planner.whatif.desk import Desk
 
-__all__ = ["Alternative", "Alternatives", "alternatives"]
-
-FORMAT = "1.0"
-"""Minor: additive. Major: readers refuse."""
+__all__ = ["Alternative", "Alternatives", "alternatives", "standard_alternatives"]
 
 _MOST_TRIES = 64
 """Plans that are made for one alternative."""
@@ -48,13 +46,12 @@ class Alternative(Frozen):
     """Why there is no such plan here."""
 
 
-class Alternatives(Frozen):
+class Alternatives(Kept):
     """A scenario's cheapest plan, and others."""
 
-    format: str = FORMAT
     scenario: str
-    within: float
-    """Share by which near-optimal plans may cost more than the cheapest."""
+    within: float | None
+    """Share by which near-optimal plans may cost more than the cheapest; None: not asked."""
     cheapest: Figures
     others: tuple[Alternative, ...]
 
@@ -64,7 +61,7 @@ def alternatives(
     crew: Crew,
     asked: Variant,
     *,
-    within: Fraction,
+    within: Fraction = Fraction(3, 100),
     progress: Callable[[str], None],
 ) -> Alternatives:
     """Plan a variant and what stands beside it; near-optimal ones cost at most `within` more.
@@ -84,7 +81,25 @@ def alternatives(
         near.no_moves(),
     )
     return Alternatives(
-        scenario=inputs.scenario.name, within=float(within), cheapest=cheapest, others=found
+        question=question_of(inputs),
+        scenario=inputs.scenario.name,
+        within=float(within),
+        cheapest=cheapest,
+        others=found,
+    )
+
+
+def standard_alternatives(
+    desk: Desk, crew: Crew, cheapest: Figures, progress: Callable[[str], None]
+) -> Alternatives:
+    """Beside a plan that there is already: what a board asks for in any case, and no more."""
+    inputs = desk.inputs(Variant())
+    return Alternatives(
+        question=question_of(inputs),
+        scenario=inputs.scenario.name,
+        within=None,
+        cheapest=cheapest,
+        others=tuple(_always(inputs, _Search(desk, crew, Variant(), progress))),
     )
 
 

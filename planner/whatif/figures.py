@@ -49,12 +49,20 @@ class Figures(Frozen):
     """No plan costs less."""
     capex_cents: int | None = None
     """Purchases within the horizon, not discounted."""
+    rent_cents: int | None = None
+    """Rents and reservations within the horizon, not discounted."""
+    order_by: str | None = None
+    """ISO date of the first order; None also where nothing is acquired."""
     acquired: tuple[Acquired, ...] = ()
     """By quarter of entry, then by offer."""
     nodes: int | None = None
     """In service in the quarter in which most are, owned ones included."""
     node_types: int | None = None
     """Different ones among the nodes in service."""
+    gpus: int | None = None
+    """In service in the last quarter."""
+    gpus_held: int | None = None
+    """Of these, those that jobs hold."""
     gpus_idle: float | None = None
     """Share of the GPU-hours in service that no job holds."""
     power_w: int | None = None
@@ -113,6 +121,8 @@ def figures_of(plan: Plan) -> Figures:
         cost_cents=plan.proof.cost_cents,
         bound_cents=plan.proof.bound_cents,
         capex_cents=sum(line.total_cents for line in plan.acquisitions if line.kind == "buy"),
+        rent_cents=sum(line.total_cents for line in plan.acquisitions if line.kind != "buy"),
+        order_by=min((line.order_by for line in plan.acquisitions), default=None),
         acquired=tuple(
             Acquired(
                 quarter=line.quarter,
@@ -126,6 +136,8 @@ def figures_of(plan: Plan) -> Figures:
         ),
         nodes=max(in_service.values(), default=0),
         node_types=len({node.node_type for node in plan.nodes}),
+        gpus=sum(pool.gpus[-1] for pool in plan.pools),
+        gpus_held=sum(pool.gpus_used[-1] for pool in plan.pools),
         gpus_idle=round(1 - held / hours, 6) if hours else 0.0,
         power_w=max(power.values(), default=0) if known else None,
         moves=sum(plan.moves),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from planner.inputs.base import Frozen
 from planner.whatif.desk import Variant
 from planner.whatif.figures import Figures
+from planner.whatif.kept import Kept, question_of
 from planner.whatif.levers import levers
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from planner.whatif.levers import Lever
 
 __all__ = ["Moved", "Sensitivity", "Swing", "Turn", "sensitivity"]
-
-FORMAT = "1.0"
-"""Minor: additive. Major: readers refuse."""
 
 
 class Moved(Frozen):
@@ -64,10 +62,9 @@ class Swing(Frozen):
         return None if None in ends else abs((ends[1] or 0) - (ends[0] or 0))
 
 
-class Sensitivity(Frozen):
+class Sensitivity(Kept):
     """One scenario, figure by figure; the widest swing first, ends without a plan before it."""
 
-    format: str = FORMAT
     scenario: str
     swing: float
     """Share by which values are moved either way."""
@@ -110,9 +107,9 @@ def sensitivity(
     crew: Crew,
     asked: Variant,
     *,
-    swing: Fraction,
-    weeks: int,
-    precision: Fraction,
+    swing: Fraction = Fraction(1, 5),
+    weeks: int = 4,
+    precision: Fraction = Fraction(1, 100),
     progress: Callable[[str], None],
 ) -> Sensitivity:
     """Move every lever of a variant either way, and close in on where what is acquired changes.
@@ -155,6 +152,7 @@ def sensitivity(
     ]
     swings.sort(key=lambda one: (one.spread_cents is not None, -(one.spread_cents or 0)))
     return Sensitivity(
+        question=question_of(inputs),
         scenario=inputs.scenario.name,
         swing=float(swing),
         weeks=weeks,

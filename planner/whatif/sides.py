@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
 
-__all__ = ["Side", "Source", "planned_side", "saved_side"]
+__all__ = ["Side", "Source", "planned_side", "saved_side", "side_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,13 @@ def saved_side(
 
     Raises InputError for what is no plan.
     """
-    plan = loads(text, label)
+    return side_of(label, loads(text, label), catalog=catalog, rules=rules)
+
+
+def side_of(
+    label: str, plan: Plan, *, catalog: Sequence[Path] = (), rules: Sequence[Path] = ()
+) -> Side:
+    """The same for a plan that was read."""
     if not plan.question:
         return Side(label, plan, None, None, f"{label} does not record its scenario")
     question = parse_document(plan.question, label)

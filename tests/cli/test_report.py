@@ -11,7 +11,12 @@ from planner.errors import ExitCode
 from tests.sealed import sealed
 
 FILES = [
-    f"{name}.{kind}" for name in ("justification", "quarterly") for kind in ("html", "md", "xlsx")
+    "alternatives.json",
+    *(
+        f"{name}.{kind}"
+        for name in ("justification", "quarterly")
+        for kind in ("html", "md", "xlsx")
+    ),
 ]
 
 
@@ -22,7 +27,7 @@ def plan_json(run, scenario):
 
 
 def test_a_report_is_written_beside_nothing_else(run, plan_json, tmp_path):
-    result = run("report", plan_json, "--out", tmp_path / "new" / "folder")
+    result = run("report", plan_json, "--out", tmp_path / "new" / "folder", "--jobs", "1")
     assert result.exit_code == 0
     assert result.stdout == ""
     assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == FILES
@@ -32,7 +37,8 @@ def test_reports_are_the_same_bytes_whatever_the_hash_seed_and_folder(process, p
     digests = set()
     for seed in ("1", "2"):
         out = tmp_path / f"seed-{seed}"
-        done = process("report", plan_json, "--out", out, PYTHONHASHSEED=seed)
+        asked = ("--out", out, "--jobs", "1")
+        done = process("report", plan_json, *asked, PYTHONHASHSEED=seed)
         assert done.returncode == 0, done.stderr
         digests.add(tuple(hashlib.sha256((out / name).read_bytes()).hexdigest() for name in FILES))
     assert len(digests) == 1
@@ -46,6 +52,62 @@ def test_a_plan_of_an_earlier_version_is_asked_to_be_made_again(run, plan_json):
     assert result.exit_code == ExitCode.INPUT
     assert "lacks the settings and node types" in result.stderr
     assert "make the plan again" in result.stderr
+
+
+def test_options_are_planned_once_and_then_found_beside_the_plan(run, plan_json):
+    folder = plan_json.parent
+    assert run("report", plan_json, "--out", "first", "--jobs", "1").exit_code == 0
+    first = folder.parent / "first"
+    told = (first / "justification.md").read_text(encoding="utf-8")
+    for name in ("do nothing", "reclaim first", "rent only"):
+        assert f"| {name} | " in told
+    (folder / "alternatives.json").write_bytes((first / "alternatives.json").read_bytes())
+    again = run("report", plan_json, "--out", "second", "--what-if", "none")
+    assert again.exit_code == 0
+    for name in FILES:
+        assert (folder.parent / "second" / name).read_bytes() == (first / name).read_bytes()
+
+
+def test_results_of_the_other_commands_are_found_beside_the_plan(run, scenario, plan_json):
+    asked = (scenario, "--out", plan_json.parent, "--jobs", "1")
+    assert run("alternatives", *asked).exit_code == 0
+    assert run("sensitivity", *asked, "--precision", "10%").exit_code == 0
+    done = run("report", plan_json, "--out", "out", "--what-if", "none")
+    assert done.exit_code == 0
+    assert "left out" not in done.stderr
+    told = (plan_json.parent / "justification.md").read_text(encoding="utf-8")
+    assert "| most headroom | " in told
+    assert "| price of energy | $" in told
+
+
+def test_results_that_are_not_of_this_plan_are_told_and_left_out(run, scenario, plan_json):
+    kept, report = plan_json.parent / "alternatives.json", plan_json.parent.parent / "report"
+    asked = ("--out", kept.parent, "--jobs", "1", "--set", "finance.pue=1.9")
+    assert run("alternatives", scenario, *asked).exit_code == 0
+    whole = kept.read_text(encoding="utf-8")
+    for text, told in (
+        (whole, "is of another scenario than the plan"),
+        (whole.replace("rent only", "rent", 1), "was changed after the planner had written it"),
+        (whole[1:], "is no alternatives as this planner writes it"),
+    ):
+        kept.write_text(text, encoding="utf-8")
+        done = run("report", plan_json, "--out", report, "--what-if", "none")
+        assert done.exit_code == 0
+        assert told in done.stderr
+    drawn = (report / "justification.md").read_text(encoding="utf-8")
+    assert "| Do nothing | \\[fill in: \\`planner alternatives SCENARIO" in drawn
+    assert not (report / "alternatives.json").exists()
+
+
+def test_a_plan_from_other_facts_is_reported_without_options(run, plan_json):
+    stored = json.loads(plan_json.read_text(encoding="utf-8"))
+    for file in stored["provenance"]["files"]:
+        file[2] = "0" * 64 if file[0] == "catalog" else file[2]
+    plan_json.write_text(sealed(json.dumps(stored)), encoding="utf-8")
+    done = run("report", plan_json, "--out", "report")
+    assert done.exit_code == 0
+    assert "options are not planned" in done.stderr
+    assert "was made from other catalog or rule files than are here now" in done.stderr
 
 
 def test_a_scenario_is_no_plan(run, scenario):
@@ -97,7 +159,7 @@ def test_what_does_not_go_together_is_refused_and_nothing_written(
     run, plan_json, given, told, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, "weasyprint", None)
-    result = run("report", plan_json, "--out", "report", *given)
+    result = run("report", plan_json, "--out", "report", "--what-if", "none", *given)
     assert result.exit_code == ExitCode.INPUT
     assert told in result.stderr
     assert not (plan_json.parent.parent / "report").exists()
@@ -114,7 +176,8 @@ def test_both_documents_are_printed_where_weasyprint_is_there(run, plan_json, mo
             return b"%PDF-1.7"
 
     monkeypatch.setitem(sys.modules, "weasyprint", SimpleNamespace(HTML=Printer))
-    assert run("report", plan_json, "--out", "report", "--pdf").exit_code == 0
+    asked = ("--out", "report", "--what-if", "none", "--pdf")
+    assert run("report", plan_json, *asked).exit_code == 0
     folder = plan_json.parent.parent / "report"
     assert {path.name for path in folder.glob("*.pdf")} == {"justification.pdf", "quarterly.pdf"}
     assert (folder / "quarterly.pdf").read_bytes() == b"%PDF-1.7"

@@ -5,6 +5,8 @@ Figures are consistent with each other but made up; no room but `report` is test
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from planner.plan.plan import (
@@ -24,7 +26,11 @@ from planner.plan.plan import (
     RuleUse,
     SettingUse,
 )
+from planner.report.justification.beside import Beside
 from planner.sizing.candidate import Candidate, Quantity, Rejection, Sizing, Step
+from planner.whatif import alternatives as options
+from planner.whatif.figures import Acquired, Figures
+from planner.whatif.sensitivity import Moved, Sensitivity, Swing, Turn
 
 H100, H200, L40S = "h100-80gb-sxm", "h200-141gb-sxm", "l40s-48gb"
 QUARTERS = ("2027Q1", "2027Q2", "2027Q3")
@@ -445,3 +451,88 @@ def plan() -> Plan:
             ),
         ),
     )
+
+
+def came(cost: int, **more: Any) -> Figures:
+    """Figures of a plan that acquires a node, in short."""
+    bought = Acquired(
+        quarter="2027Q2",
+        kind="buy",
+        offer="h200-buy",
+        node_type="xe9680-h200",
+        site="dc-east",
+        count=1,
+    )
+    given: dict[str, Any] = {
+        "acquired": (bought,),
+        "capex_cents": 357_000_00,
+        "rent_cents": 0,
+        "gpus": 32,
+        "gpus_held": 25,
+        "order_by": "2027-01-07",
+        "power_w": 40_800,
+    }
+    return Figures(result="proved", cost_cents=cost, bound_cents=cost, **{**given, **more})
+
+
+IDLE: dict[str, int | None] = {"capex_cents": 0, "gpus": 24, "gpus_held": 17, "power_w": None}
+
+
+@pytest.fixture
+def beside() -> Beside:
+    """Results of every kind: a plan, one that leaves a job short, none, and one left out."""
+    idle = came(9_000_00, acquired=(), short=("claims-tune",), order_by=None, **IDLE)
+    found = options.Alternatives(
+        question="",
+        scenario="Claims and support, 2027",
+        within=0.03,
+        cheapest=came(TOTAL),
+        others=(
+            options.Alternative(name="do nothing", objective="nothing is acquired", figures=idle),
+            options.Alternative(
+                name="reclaim first",
+                objective="partitions",
+                figures=Figures(result="infeasible", reason="what runs may not be dropped"),
+            ),
+            options.Alternative(name="rent only", objective="nothing bought", figures=came(8_00)),
+            options.Alternative(
+                name="single vendor",
+                objective="one vendor",
+                left_out="no vendor alone offers what is needed",
+            ),
+        ),
+    )
+
+    def moved(by, cost):
+        figures = came(cost) if cost else Figures(result="infeasible", reason="too late")
+        return Moved(by=by, settings=(), figures=figures)
+
+    def turn(before, after, cost):
+        return Turn(before=moved(before, TOTAL), after=moved(after, cost))
+
+    price = Swing(
+        name="price of h200-buy",
+        unit="share",
+        stated="$357,000 per node",
+        low=moved(-0.2, TOTAL - 30_000_00),
+        high=moved(0.2, TOTAL + 25_000_00),
+        turns=(turn(0.09, 0.095, TOTAL + 20_000_00),),
+    )
+    late = Swing(
+        name="lead times",
+        unit="weeks",
+        stated="",
+        low=moved(-4, TOTAL),
+        high=moved(4, None),
+        turns=(turn(-1, -2, TOTAL), turn(2, 3, None)),
+    )
+    moves = Sensitivity(
+        question="",
+        scenario="Claims and support, 2027",
+        swing=0.2,
+        weeks=4,
+        precision=0.01,
+        base=came(TOTAL),
+        swings=(late, price),
+    )
+    return Beside(alternatives=found, sensitivity=moves)

@@ -57,6 +57,12 @@ def found(plan, place):
     return values
 
 
+def again_in(files, formula):
+    """The same over whichever file the sum begins with; plan.json where it names none."""
+    name, colon, rest = formula.partition(": ")
+    return again(files[name], rest) if colon and name in files else again(files[""], formula)
+
+
 def again(plan, formula):
     """The value of a sum, or the day that stands at a place."""
     places = []

@@ -16,10 +16,11 @@ from planner.plan.store import dumps, loads
 from planner.report import markdown
 from planner.report.document import Blank, Fields, Figure, Fold, Heading, Table
 from planner.report.html.draw import draw
+from planner.report.justification.beside import Beside
 from planner.report.justification.document import justification_document
 from planner.report.quarterly import quarterly_document
 from tests.report.pages import Page
-from tests.report.sums import again
+from tests.report.sums import again, again_in
 from tests.sealed import sealed
 
 SECTIONS = [
@@ -218,18 +219,60 @@ def test_the_same_plan_gives_the_same_page(plan, make, text):
 
 def test_an_option_stands_beside_the_recommended_plan_and_says_whose_figures_are_whose(plan, make):
     rent = plan.model_copy(update={"acquisitions": plan.acquisitions[1:]})
-    page = Page(draw(make(plan, {"rent only": rent}), "Options"))
-    stored = {"": json.loads(dumps(plan)), "rent only: ": json.loads(dumps(rent))}
+    options = Beside({"rent only": rent})
+    page = Page(draw(make(plan, options), "Options"))
+    stored = {"": json.loads(dumps(plan)), "rent only": json.loads(dumps(rent))}
     told = [figure for figure in page.figures if figure.sum.startswith("rent only: ")]
     assert len(told) == 8
     for figure in told:
-        value = again(stored["rent only: "], figure.sum.removeprefix("rent only: "))
+        value = again_in(stored, figure.sum)
         assert figure.value == value or float(figure.value) == float(value)
     bought = [f.text for f in page.figures if f.sum.endswith("[kind=buy].total_cents)")]
     assert {"357,000", "0"} <= set(bought)
-    drawn = markdown.draw(make(plan, {"rent only": rent}))
+    drawn = markdown.draw(make(plan, options))
     assert "| Rent only | \\[fill in" not in drawn
     assert "| Do nothing | \\[fill in" in drawn
+
+
+def test_every_figure_of_results_beside_the_plan_is_found_in_their_files(plan, make, beside):
+    page = Page(draw(make(plan, beside), "All options"))
+    files = {
+        "": json.loads(dumps(plan)),
+        "alternatives.json": json.loads(beside.alternatives.model_dump_json()),
+        "sensitivity.json": json.loads(beside.sensitivity.model_dump_json()),
+    }
+    told = Counter(figure.sum.partition(": ")[0] for figure in page.figures)
+    assert told["alternatives.json"] > 15
+    assert told["sensitivity.json"] > 8 or make is quarterly_document
+    for figure in page.figures:
+        value = again_in(files, figure.sum)
+        if isinstance(value, str):
+            assert figure.text == value
+        else:
+            assert float(figure.value) == pytest.approx(float(value), rel=1e-12), figure
+    assert {figure.to for figure in page.figures} <= set(page.ids)
+
+
+def test_options_stand_beside_the_plan_with_what_each_leaves_short(plan, make, beside):
+    drawn = markdown.draw(make(plan, beside))
+    assert "| do nothing | proved | 9,000 | 0 | 0 | 24 | 17 | ? | 1 | – |" in drawn
+    assert "| reclaim first | infeasible | – | – |" in drawn
+    assert "Dropped or delayed: claims-tune." in drawn
+    assert "no vendor alone offers what is needed." in drawn
+    assert "[fill in: `planner alternatives" not in drawn.replace("\\", "")
+
+
+def test_switching_values_say_where_the_recommendation_turns(plan, beside):
+    drawn = markdown.draw(justification_document(plan, beside))
+    assert "| price of h200-buy | $357,000 per node | -30,000 | 25,000 | 9.5 % | – |" in drawn
+    assert "| lead times | – | 0 | no plan | -2 weeks | 3 weeks |" in drawn
+    assert "| lead times | 2 weeks | 3 weeks | too late |" in drawn
+    assert "At which price, growth or delay the recommendation turns" not in drawn
+
+
+def test_what_a_price_changes_is_told_without_planning_anew(plan):
+    drawn = markdown.draw(justification_document(plan))
+    assert "| Rents | 58,451 | -11,690 | 11,690 |" in drawn
 
 
 def test_what_is_owned_is_exhausted_when_more_is_held(plan):

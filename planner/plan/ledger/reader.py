@@ -1,4 +1,4 @@
-"""Reads figures of a plan by their place in plan.json."""
+"""Reads figures of a plan, or of another document, by their place in its JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.plan.ledger.traced import Traced
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.plan.plan import Plan
+    from planner.inputs.base import Frozen
 
 __all__ = ["Reader", "where"]
 
@@ -31,14 +31,14 @@ def where(**conditions: str) -> str:
 
 
 class Reader:
-    """Finds what a place of plan.json holds.
+    """Finds what a place of plan.json holds, or of another file of the planner.
 
     A place is a chain of keys; after a list, `[2]` is one entry, `[*]` all, and
     `[kind=buy, in_service=2027Q1]` those whose `kind` is, and whose list `in_service` holds, that.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, document: Frozen) -> None:
+        self._document = document
         self._flat: dict[str, list[Any]] = {}
         self._groups: dict[tuple[str, str], dict[str, frozenset[int]]] = {}
 
@@ -63,7 +63,7 @@ class Reader:
         return [Fraction(repr(value)) for value in self._found(place)]
 
     def _found(self, place: str) -> list[Any]:
-        found: list[Any] = [self._plan]
+        found: list[Any] = [self._document]
         walked = ""
         for key, bracket in _steps(place):
             if key:

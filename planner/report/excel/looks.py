@@ -35,6 +35,7 @@ _WRITTEN: dict[Style, _Written] = {
     "kw": _Written(1000, "#,##0.000"),
     "gb": _Written(1000, "#,##0.0"),
     "hours": _Written(1, "#,##0"),
+    "weeks": _Written(1, '0 "weeks"'),
     "number": _Written(1, "General"),
     "gap": _Written(1, "0.0000 %"),
     "day": _Written(1, "yyyy-mm-dd"),

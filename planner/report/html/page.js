@@ -49,7 +49,7 @@
   const trace = document.getElementById("trace");
   const tell = event => {
     const figure = event.target.closest && event.target.closest("a.n");
-    trace.textContent = figure ? "plan.json: " + figure.title : "";
+    trace.textContent = figure ? (/^\w+\.json: /.test(figure.title) ? "" : "plan.json: ") + figure.title : "";
   };
   for (const name of ["focusin", "mouseover"]) document.addEventListener(name, tell);
   const open = () => {

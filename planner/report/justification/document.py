@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.report.document import Blank, Block, Document, Fields, Heading, Paragraph
+from planner.report.document import Block, Document, Heading, Paragraph
 from planner.report.justification.ask import ask_section, existing_section, need_section
+from planner.report.justification.beside import Beside
 from planner.report.justification.bill import (
     bill_section,
     procurement_section,
@@ -24,35 +25,31 @@ from planner.report.justification.registers import (
     milestones_section,
     risks_section,
 )
+from planner.report.justification.sensitivity import sensitivity_section
 from planner.report.justification.sources import how_section, jobs_section, provenance_section
 from planner.report.proof import rules_section
 from planner.report.since import since_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from planner.plan.plan import Plan
-    from planner.whatif.comparison import Comparison
 
 __all__ = ["justification_document"]
 
 _RULES_LISTED = 500
+_ALONE = Beside()
 
 
-def justification_document(
-    plan: Plan,
-    options: Mapping[str, Plan] | None = None,
-    since: Comparison | None = None,
-) -> Document:
-    """The whole document; `options` are other plans by name, `since` compares with the last."""
+def justification_document(plan: Plan, beside: Beside = _ALONE) -> Document:
+    """The whole document, with what is known beside the plan."""
     desk = Desk(plan)
+    since = beside.since
     sections: tuple[tuple[str, tuple[Block, ...]], ...] = (
         ("1. The ask", ask_section(desk)),
         ("2. Need", need_section(desk)),
         ("3. What there is already", existing_section(desk)),
-        ("4. Options", (*options_blocks(desk, options or {}), *rejected_blocks(desk))),
+        ("4. Options", (*options_blocks(desk, beside), *rejected_blocks(desk))),
         ("5. Whole-life cost", cost_section(desk)),
-        ("6. Sensitivity", _sensitivity()),
+        ("6. Sensitivity", sensitivity_section(desk, beside.sensitivity)),
         ("7. Assumptions", assumptions_section(desk)),
         ("8. Risks", risks_section(desk)),
         ("9. From requirement to bill", trace_section(desk)),
@@ -84,14 +81,3 @@ def justification_document(
         for block in (Heading(title, 2, f"section-{number}"), *blocks)
     ]
     return (*opening, *body)
-
-
-def _sensitivity() -> tuple[Block, ...]:
-    return (
-        Fields(
-            (
-                ("What moves the cost most", Blank("plan with other prices and growth")),
-                ("At which price or growth the recommendation turns", Blank("likewise")),
-            )
-        ),
-    )

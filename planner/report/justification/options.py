@@ -5,57 +5,197 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.report.document import Blank, Block, Cell, Column, Fields, Figure, Paragraph, Table
+from planner.plan.ledger.reader import where
+from planner.plan.ledger.traced import total
+from planner.report.document import (
+    Blank,
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Fields,
+    Figure,
+    Paragraph,
+    Table,
+)
+from planner.report.justification.beside import Beside, Elsewhere
 from planner.report.justification.desk import Desk, figure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator
 
-    from planner.plan.plan import Plan
+    from planner.whatif.alternatives import Alternative
 
 __all__ = ["idle_table", "options_blocks"]
 
-_RECOMMENDED = "Recommended"
-_EXPECTED = {
-    "do nothing": "plan without offers, `policies.shortage: drop`",
-    "reclaim first": "plan with the GPUs that measured use sets free",
-    "rent only": "plan with offers to rent alone",
-    "one bigger": "plan with more growth",
-}
+_FILE, _TRACE = "alternatives.json", "how-options"
+_EXPECTED = ("do nothing", "reclaim first", "rent only")
+_ASK = "`planner alternatives SCENARIO --out DIR`, where plan.json is"
+_COLUMNS = (
+    Column("Option", wraps=True),
+    Column("Status"),
+    Column("Net present cost, USD", "right"),
+    Column("Bought, USD", "right"),
+    Column("Rented or reserved, USD", "right"),
+    Column("GPUs at the end", "right"),
+    Column("of these held", "right"),
+    Column("Power at most, kW", "right"),
+    Column("Jobs dropped or delayed", "right"),
+    Column("First order by"),
+)
 
 
-def options_blocks(desk: Desk, options: Mapping[str, Plan]) -> tuple[Block, ...]:
-    """One column for each plan, the same rows for all; options not handed over stay open."""
-    desks = {_RECOMMENDED: desk, **{name: Desk(plan) for name, plan in options.items()}}
-    rows = tuple(
-        (title, *(_told(name, of(one)) for name, one in desks.items())) for title, of in _ROWS
-    )
-    columns = (Column("", wraps=True), *(Column(name, "right") for name in desks))
-    missing = tuple(
-        (name.capitalize(), Blank(how)) for name, how in _EXPECTED.items() if name not in options
-    )
-    told: tuple[Block, ...] = (
-        Table(columns, rows, caption="Options, each planned and proved by itself"),
-    )
-    if missing:
-        told += (
-            Paragraph(
-                "Options that were not handed over with `--option NAME=PLAN.json`:", tone="faint"
-            ),
-            Fields(missing),
+class _Option:
+    """One row of each table."""
+
+    name: str
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Its status and figures."""
+        raise NotImplementedError
+
+    def nodes(self, offer: str) -> Figure:
+        """How many nodes of an offer enter service over all quarters."""
+        raise NotImplementedError
+
+    @property
+    def offers(self) -> set[str]:
+        """Offers of which it takes something."""
+        raise NotImplementedError
+
+
+class _Planned(_Option):
+    """A plan of which everything is known."""
+
+    def __init__(self, name: str, desk: Desk, *, recommended: bool) -> None:
+        self.name = name
+        self._desk = desk
+        self._prefix = "" if recommended else f"{name}: "
+
+    def cells(self) -> tuple[Cell, ...]:
+        desk = self._desk
+        last = len(desk.plan.quarters) - 1
+        rented = desk.accounts.acquired("rent") + desk.accounts.acquired("reserve")
+        cells = (
+            desk.plan.proof.status,
+            desk.at("proof.cost_cents", "usd", "how-proof"),
+            figure(desk.accounts.acquired("buy"), "usd", "how-bill"),
+            figure(rented, "usd", "how-bill"),
+            figure(desk.capacity.in_service(last), "count", "how-use"),
+            figure(desk.capacity.needed(last), "count", "how-use"),
+            _power(desk),
+            figure(desk.read.count("shortage.jobs[*]"), "count", "how-use")
+            if desk.plan.shortage
+            else "none",
+            _first_order(desk),
         )
+        return tuple(map(self._told, cells))
+
+    def nodes(self, offer: str) -> Figure:
+        counted = self._desk.read.sum(f"acquisitions{where(offer=offer)}.count")
+        return replace(figure(counted, "count", "how-bill"), sum=self._prefix + counted.sum)
+
+    @property
+    def offers(self) -> set[str]:
+        return {line.offer for line in self._desk.plan.acquisitions}
+
+    def _told(self, cell: Cell) -> Cell:
+        """A figure of another plan says of which."""
+        return replace(cell, sum=self._prefix + cell.sum) if isinstance(cell, Figure) else cell
+
+
+class _Found(_Option):
+    """A plan of which its figures alone are kept."""
+
+    def __init__(self, known: Elsewhere, place: int, one: Alternative) -> None:
+        self.name = one.name
+        self._known = known
+        self._one = one
+        self._stem = f"others[{place}].figures"
+
+    def cells(self) -> tuple[Cell, ...]:
+        figures = self._one.figures
+        if figures is None or figures.cost_cents is None:
+            return (figures.result if figures else "left out", *["–"] * (len(_COLUMNS) - 2))
+        at, stem = self._known.at, self._stem
+        short = self._known.figure(self._known.read.count(f"{stem}.short[*]"), "count")
+        return (
+            figures.result,
+            at(f"{stem}.cost_cents", "usd"),
+            at(f"{stem}.capex_cents", "usd"),
+            at(f"{stem}.rent_cents", "usd"),
+            at(f"{stem}.gpus", "count"),
+            at(f"{stem}.gpus_held", "count"),
+            "?" if figures.power_w is None else at(f"{stem}.power_w", "kw"),
+            short if figures.short else "none",
+            self._known.day(figures.order_by, f"{stem}.order_by") if figures.order_by else "–",
+        )
+
+    def nodes(self, offer: str) -> Figure:
+        counted = self._known.read.sum(f"{self._stem}.acquired{where(offer=offer)}.count")
+        return self._known.figure(counted, "count")
+
+    @property
+    def offers(self) -> set[str]:
+        return {one.offer for one in self._one.figures.acquired} if self._one.figures else set()
+
+
+def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
+    """A row for each plan, the same columns for all; an option that nobody planned stays open."""
+    options = tuple(_options(desk, beside))
+    table = Table(
+        _COLUMNS,
+        tuple((one.name, *one.cells()) for one in options),
+        caption="Options, each planned and proved by itself; power by nameplates",
+    )
+    told: list[Block] = [table, _taken(options)]
+    found = beside.alternatives
+    if found is not None:
+        others = [one for one in found.others if one.name not in beside.plans]
+        told += [Bullets(tuple(map(_said, others)))]
+        told += [
+            Paragraph(
+                "Figures of these plans stand in alternatives.json, each with the settings that "
+                "`planner plan` makes it with again.",
+                "faint",
+                _TRACE,
+            )
+        ]
+    missing = [name for name in _EXPECTED if name not in {one.name for one in options}]
+    if missing:
+        told += [Fields(tuple((name.capitalize(), Blank(_ASK)) for name in missing))]
     return (*told, idle_table(desk))
 
 
-def _told(name: str, cell: Cell) -> Cell:
-    """A figure of another plan says of which."""
-    if name == _RECOMMENDED or not isinstance(cell, Figure):
-        return cell
-    return replace(cell, sum=f"{name}: {cell.sum}")
+def _options(desk: Desk, beside: Beside) -> Iterator[_Option]:
+    yield _Planned("Recommended", desk, recommended=True)
+    for name, plan in beside.plans.items():
+        yield _Planned(name, Desk(plan), recommended=False)
+    if beside.alternatives is not None:
+        known = Elsewhere(beside.alternatives, _FILE, _TRACE)
+        for place, one in enumerate(beside.alternatives.others):
+            if one.name not in beside.plans:
+                yield _Found(known, place, one)
 
 
-def _acquired(kind: str) -> Callable[[Desk], Cell]:
-    return lambda desk: figure(desk.accounts.acquired(kind), "usd", "how-bill")
+def _taken(options: tuple[_Option, ...]) -> Table:
+    """What is acquired under each option; those without a plan have no column."""
+    planned = [one for one in options if any(isinstance(cell, Figure) for cell in one.cells())]
+    offers = sorted(set().union(*(one.offers for one in planned)))
+    return Table(
+        (Column("Offer", wraps=True), *(Column(one.name, "right") for one in planned)),
+        tuple((offer, *(one.nodes(offer) for one in planned)) for offer in offers),
+        caption="Nodes that each option buys, rents or reserves, over all quarters",
+    )
+
+
+def _said(one: Alternative) -> str:
+    if one.figures is None:
+        return f"{one.name}: {one.left_out}."
+    if one.figures.cost_cents is None:
+        return f"{one.name}: {one.objective}. {one.figures.reason}."
+    short = f". Dropped or delayed: {', '.join(one.figures.short)}" if one.figures.short else ""
+    return f"{one.name}: {one.objective}{short}."
 
 
 def _first_order(desk: Desk) -> Cell:
@@ -65,34 +205,16 @@ def _first_order(desk: Desk) -> Cell:
     return desk.day(line.order_by, f"acquisitions[{place}].order_by", "how-bill")
 
 
-def _short_jobs(desk: Desk) -> Cell:
-    if desk.plan.shortage is None:
-        return "none"
-    return figure(desk.read.count("shortage.jobs[*]"), "count", "how-use")
-
-
-def _last(desk: Desk) -> int:
-    return len(desk.plan.quarters) - 1
-
-
-_ROWS: tuple[tuple[str, Callable[[Desk], Cell]], ...] = (
-    ("Status", lambda desk: desk.plan.proof.status),
-    ("Net present cost, USD", lambda desk: desk.at("proof.cost_cents", "usd", "how-proof")),
-    ("Purchases, USD", _acquired("buy")),
-    ("Rents, USD", _acquired("rent")),
-    ("Reservations, USD", _acquired("reserve")),
-    ("Paid over the horizon, USD", lambda desk: figure(desk.accounts.paid(), "usd", "how-cost")),
-    (
-        "GPUs in service at the end",
-        lambda desk: figure(desk.capacity.in_service(_last(desk)), "count", "how-use"),
-    ),
-    (
-        "GPUs held at the end",
-        lambda desk: figure(desk.capacity.needed(_last(desk)), "count", "how-use"),
-    ),
-    ("Jobs dropped or delayed", _short_jobs),
-    ("First order by", _first_order),
-)
+def _power(desk: Desk) -> Cell:
+    """In the quarter with the most, at all sites."""
+    taken = [
+        [desk.facility.after(site, quarter, "power_w") for site in desk.facility.sites]
+        for quarter in range(len(desk.plan.quarters))
+    ]
+    sums = [total(filter(None, sites)) for sites in taken if None not in sites]
+    if len(sums) < len(taken):
+        return "?"
+    return figure(max(sums, key=lambda one: one.value), "kw", "how-site")
 
 
 def idle_table(desk: Desk) -> Table:

@@ -1,0 +1,157 @@
+"""Section 6: what the cost hangs on, and at which values another plan is the best."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from planner.plan.ledger.traced import Traced, total
+from planner.report.document import Blank, Block, Cell, Column, Fields, Heading, Paragraph, Table
+from planner.report.format import count_of, percent
+from planner.report.justification.beside import Elsewhere
+from planner.report.justification.desk import Desk, figure
+from planner.report.sensitivity import tornado
+from planner.report.variants import acquired_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.whatif.figures import Figures
+    from planner.whatif.sensitivity import Sensitivity, Swing
+
+__all__ = ["sensitivity_section"]
+
+_FILE, _TRACE = "sensitivity.json", "how-sensitivity"
+_DOWN, _UP = Traced(Fraction(-1, 5), "-0.2"), Traced(Fraction(1, 5), "0.2")
+_MOVED = (
+    (
+        "Servers bought: price, residual value and support",
+        ("purchase", "residual value", "support"),
+    ),
+    ("Rents", ("rent",)),
+    ("Reservations", ("reservation",)),
+    ("Energy", ("energy",)),
+    ("Licences", ("licence",)),
+    ("Colocation", ("colocation",)),
+)
+"""Costs that move together with one price."""
+
+
+def sensitivity_section(desk: Desk, found: Sensitivity | None) -> tuple[Block, ...]:
+    """Prices with this plan as it is; then every figure, planned anew, and where the plan turns."""
+    return (_as_it_is(desk), *(_anew(found) if found else _open()))
+
+
+def _as_it_is(desk: Desk) -> Table:
+    rows = tuple(_held(desk))
+    return Table(
+        (
+            Column("Price of", wraps=True),
+            Column("Now in the cost, USD", "right"),
+            Column("20 % lower, USD", "right"),
+            Column("20 % higher, USD", "right"),
+        ),
+        rows,
+        caption="What a price changes in the net present cost while this plan stays as it is; "
+        "planned anew, the cost would be at most that",
+    )
+
+
+def _held(desk: Desk) -> Iterator[tuple[Cell, ...]]:
+    names = [line.name for line in desk.plan.costs]
+    for title, moved in _MOVED:
+        places = [place for place, name in enumerate(names) if name in moved]
+        if not places:
+            continue
+        cost = total(desk.read.at(f"costs[{place}].present_cents") for place in places)
+        trace = f"how-cost-{places[0]}"
+        yield (
+            title,
+            figure(cost, "usd", trace),
+            figure(cost * _DOWN, "usd", trace),
+            figure(cost * _UP, "usd", trace),
+        )
+
+
+def _open() -> tuple[Block, ...]:
+    ask = Blank("`planner sensitivity SCENARIO --out DIR`, where plan.json is")
+    return (Fields((("At which price, growth or delay the recommendation turns", ask),)),)
+
+
+def _anew(found: Sensitivity) -> Iterator[Block]:
+    known = Elsewhere(found, _FILE, _TRACE)
+    yield Heading("One figure moved at a time, everything planned anew", 3)
+    picture = tornado(found)
+    if picture is not None:
+        yield picture
+    yield Table(
+        (
+            Column("Figure", wraps=True),
+            Column("As it is", wraps=True),
+            Column("Down, USD", "right"),
+            Column("Up, USD", "right"),
+            Column("Turns from", "right"),
+            Column("or from", "right"),
+        ),
+        tuple(_swing(known, place, one, found.base) for place, one in enumerate(found.swings)),
+        caption=f"What the net present cost changes by: each figure {percent(found.swing)} of its "
+        f"value down and up, lead times {count_of(found.weeks, 'week')}",
+    )
+    turns = tuple(
+        row for place, one in enumerate(found.swings) for row in _turns(known, place, one)
+    )
+    yield Heading("Where the recommendation turns", 3)
+    if turns:
+        yield Table(
+            (
+                Column("Figure", wraps=True),
+                Column("As before to", "right"),
+                Column("Turned from", "right"),
+                Column("Then acquired", wraps=True),
+            ),
+            turns,
+            caption="Switching values: shares of the value as it is, or weeks; below zero is down",
+        )
+    else:
+        yield Paragraph("Nowhere within these ranges: the same nodes are acquired at all ends.")
+    yield Paragraph(
+        "Figures of these plans stand in sensitivity.json, each with the settings that "
+        "`planner plan` makes it with again.",
+        "faint",
+        _TRACE,
+    )
+
+
+def _swing(known: Elsewhere, place: int, one: Swing, base: Figures) -> tuple[Cell, ...]:
+    turns = [_by(known, one, f"swings[{place}].turns[{number}].after") for number in _each(one)]
+    ends = (
+        _added(known, f"swings[{place}].low", one.low.figures, base),
+        _added(known, f"swings[{place}].high", one.high.figures, base),
+    )
+    return (one.name, one.stated or "–", *ends, *turns, *["–"] * (2 - len(turns)))
+
+
+def _added(known: Elsewhere, stem: str, figures: Figures, base: Figures) -> Cell:
+    if figures.cost_cents is None or base.cost_cents is None:
+        return "no plan"
+    read = known.read
+    return known.figure(read.at(f"{stem}.figures.cost_cents") - read.at("base.cost_cents"), "usd")
+
+
+def _turns(known: Elsewhere, place: int, one: Swing) -> Iterator[tuple[Cell, ...]]:
+    for number in _each(one):
+        stem, after = f"swings[{place}].turns[{number}]", one.turns[number].after.figures
+        yield (
+            one.name,
+            _by(known, one, f"{stem}.before"),
+            _by(known, one, f"{stem}.after"),
+            acquired_text(after.acquired) if after.cost_cents is not None else after.reason,
+        )
+
+
+def _each(one: Swing) -> range:
+    return range(len(one.turns))
+
+
+def _by(known: Elsewhere, one: Swing, stem: str) -> Cell:
+    return known.at(f"{stem}.by", "share" if one.unit == "share" else "weeks")
