@@ -1,13 +1,15 @@
 # `make demo` plans a real quarter, `make test` checks everything, `make accuracy` holds the
-# predictions against published measurements, `make fuzz` draws FUZZ questions for each property.
+# predictions against published measurements, `make fuzz` draws FUZZ questions for each property,
+# `make examples` makes docs/examples anew.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 FUZZ ?= 500
+EXAMPLE := docs/examples/quickstart
 
-.PHONY: demo test fuzz bench accuracy clean
+.PHONY: demo test fuzz bench accuracy examples clean
 
 demo: $(STAMP)
 	$(BIN)/planner plan scenarios/quarterly.yaml
@@ -28,6 +30,16 @@ bench: $(STAMP)
 
 accuracy: $(STAMP)
 	$(BIN)/python -m benchmarks.accuracy --publish docs
+
+examples: $(STAMP)
+	rm -rf $(EXAMPLE)
+	$(BIN)/planner plan scenarios/quickstart.yaml --out $(EXAMPLE)
+	$(BIN)/planner alternatives scenarios/quickstart.yaml --jobs 1 --out $(EXAMPLE)
+	$(BIN)/planner sensitivity scenarios/quickstart.yaml --jobs 1 --out $(EXAMPLE)
+	$(BIN)/planner report $(EXAMPLE)/plan.json --out $(EXAMPLE)
+	$(BIN)/planner export watsonx $(EXAMPLE)/plan.json --out $(EXAMPLE)/watsonx
+	$(BIN)/planner export kueue $(EXAMPLE)/plan.json --out $(EXAMPLE)
+	$(BIN)/planner export kubernetes $(EXAMPLE)/plan.json --out $(EXAMPLE)
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed")'

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LEFT_OUT = "[...]"
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "docs/decisions")
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "docs/decisions", "docs/examples")
 SECTIONS = {
     "Running": "`running`",
     "ScenarioFile": "Top level",
