@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["alternatives"]
 
-_JSON, _MD = "alternatives.json", "alternatives.md"
+_JSON = "alternatives.json"
+_PICTURES = ("headroom.svg", "power.svg")
+_FILES = (_JSON, "alternatives.md", "alternatives.html", *_PICTURES)
 
 
 @click.command(short_help="Show plans that differ where people care, beside the cheapest.")
@@ -32,7 +34,7 @@ _JSON, _MD = "alternatives.json", "alternatives.md"
     show_default=True,
     help="By which share a plan may cost more than the cheapest to be near it.",
 )
-@out_option(_JSON, _MD)
+@out_option(*_FILES)
 @asking
 @staff_options
 @format_option
@@ -50,18 +52,21 @@ def alternatives(
 
     Do nothing, reclaim first and rent only are always among them, with their shortfall. Of the
     plans that cost little more than the cheapest: fewest node types, a single vendor, most
-    headroom, no moves; each proved for its own objective, or left out with the reason.
+    headroom, no or fewest moves, lowest power, earliest; each proved for its own objective, or
+    left out with the reason.
     """
     from planner.cli.progress import Progress  # noqa: PLC0415
-    from planner.report.alternatives import alternatives_document  # noqa: PLC0415
+    from planner.report.alternatives import alternatives_document, near_ones  # noqa: PLC0415
     from planner.report.markdown import draw  # noqa: PLC0415
+    from planner.report.pages import illustrated  # noqa: PLC0415
+    from planner.report.variants import frontiers  # noqa: PLC0415
     from planner.whatif.alternatives import alternatives as found_by  # noqa: PLC0415
     from planner.whatif.desk import Variant  # noqa: PLC0415
     from planner.whatif.kept import dumps  # noqa: PLC0415
 
     if out is not None:
         require_folder(out)
-        require_none_overwritten(out, (_JSON, _MD), (scenario,))
+        require_none_overwritten(out, _FILES, (scenario,))
     desk = staff.desk(scenario, asked.catalog, asked.rules)
     with Progress() as progress, staff.crew(desk) as crew:
         found = found_by(
@@ -72,9 +77,11 @@ def alternatives(
             progress=progress,
         )
     document = alternatives_document(found)
-    json, markdown = dumps(found), draw(document)
+    json = dumps(found)
     if out is not None:
-        write_files(out, {_JSON: json, _MD: markdown})
-    print_as(format_, document, lambda: json, lambda: markdown)
+        title = f"Alternatives for {found.scenario}"
+        pictures = frontiers(title, near_ones(found))
+        write_files(out, {_JSON: json, **illustrated("alternatives", document, pictures, title)})
+    print_as(format_, document, lambda: json, lambda: draw(document))
     if found.cheapest.result != "proved":
         ctx.exit(ExitCode.LIMIT)

@@ -18,7 +18,7 @@ from planner.packing.dual import ORDERS, dual_feasible
 from planner.packing.limits import add_limits, add_reserves
 from planner.packing.parts import OPENED, fillings
 from planner.packing.problem import ALWAYS, WHOLE
-from planner.packing.procure import state_procurement
+from planner.packing.procure import state_procurement, state_spent_on_moves
 from planner.packing.program import Program
 from planner.packing.quotas import add_quotas
 from planner.packing.spares import add_spares
@@ -198,6 +198,7 @@ def build_counts(problem: Problem) -> Counts:
     add_spares(counts)
     add_reserves(counts)
     add_stays(counts)
+    state_spent_on_moves(counts)
     for key, usages in counts.usages.items():
         opened = counts.opened.get(key)
         _capacity(counts, key, [*usages, *([opened] if opened else [])])

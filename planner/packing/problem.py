@@ -256,6 +256,8 @@ class SpendLimit:
     """supply × quarter of entry: what one node spends; never negative."""
     fixed_cents: int = 0
     """What was taken off."""
+    moves: tuple[int, ...] = ()
+    """By demand: what one unit spends that leaves its pool; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planner.packing.counts import Counts
     from planner.packing.problem import Problem, SpendLimit
 
-__all__ = ["acquirable", "may_add", "offers_of", "state_procurement"]
+__all__ = ["acquirable", "may_add", "offers_of", "state_procurement", "state_spent_on_moves"]
 
 _LARGE = 1000
 """Coefficients above this are scaled down to it, so that a row is not the program's largest."""
@@ -41,7 +41,15 @@ def state_procurement(counts: Counts) -> None:
             for quarter in range(counts.problem.quarters):
                 _one_lot(counts, supplies, quarter)
     for number, limit in enumerate(counts.problem.budgets):
-        _budget(counts, number, limit)
+        if not any(limit.moves):
+            _budget(counts, number, limit)
+
+
+def state_spent_on_moves(counts: Counts) -> None:
+    """State the rows `budget` that count moves as well, after these have variables."""
+    for number, limit in enumerate(counts.problem.budgets):
+        if any(limit.moves):
+            _budget(counts, number, limit)
 
 
 def _maximum(counts: Counts, supplies: Sequence[int]) -> None:
@@ -115,6 +123,11 @@ def _budget(counts: Counts, number: int, limit: SpendLimit) -> None:
         for (supply, quarter), index in counts.acquire.items()
         if limit.cents[supply][quarter]
     }
+    amounts |= {
+        index: limit.moves[demand]
+        for demand, index in counts.moved.items()
+        if limit.moves and limit.moves[demand]
+    }
     divisor = gcd(*amounts.values()) or 1
     whole = {index: cents // divisor for index, cents in amounts.items()}
     right = limit.at_most_cents // divisor
@@ -130,6 +143,8 @@ def acquirable(counts: Counts, values: Sequence[float]) -> bool:
     taken = {key: round(values[index]) for key, index in counts.acquire.items()}
     for limit in problem.budgets:
         spent = sum(nodes * limit.cents[number][q] for (number, q), nodes in taken.items())
+        if limit.moves:
+            spent += sum(round(values[i]) * limit.moves[d] for d, i in counts.moved.items())
         if spent > limit.at_most_cents:
             return False
     return all(_in_lots(problem, supplies, taken) for supplies in offers_of(problem))

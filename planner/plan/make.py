@@ -10,13 +10,11 @@ from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
-from planner.packing.solver import solver_version
-from planner.plan.assemble import assemble
+from planner.plan.checked import checked_plan
 from planner.plan.eligible import require_eligible, stuck_jobs
 from planner.plan.saving import partition_saving
 from planner.plan.spares import spare_prices
 from planner.plan.triage import Unfit, give_way, roots
-from planner.plan.verify import verify
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
@@ -57,23 +55,17 @@ def make_plan(
     asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
     packed = _packed(inputs, jobs, asked, sizers, crosscheck=crosscheck, explain=price_choices)
     translation, solution = packed.translation, packed.solution
-    say("placing units on nodes")
-    plan = assemble(
+    plan = checked_plan(
         inputs,
         packed.jobs,
         translation,
         solution,
-        shortage=packed.shortage,
         asked_gap=asked_gap,
-        solver=solver_version(),
+        time_limit_s=time_limit_s,
+        crosscheck=crosscheck,
+        shortage=packed.shortage,
+        progress=say,
     )
-    say("checking the plan")
-    checks = verify(inputs, plan)
-    proof = plan.proof.model_copy(update={"checks": checks})
-    made_by = plan.provenance.model_copy(
-        update={"time_limit_s": time_limit_s, "crosscheck": crosscheck}
-    )
-    plan = plan.model_copy(update={"proof": proof, "provenance": made_by})
     if not price_choices:
         return plan
     say("pricing spare nodes")

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
-from planner.report.format import dollars, money, percent
+from planner.report.format import count_of, dollars, money, percent
 from planner.report.variants import acquired_short
 
 if TYPE_CHECKING:
-    from planner.whatif.alternatives import Alternatives
+    from planner.whatif.alternatives import Alternative, Alternatives, Best
     from planner.whatif.figures import Figures
 
-__all__ = ["alternatives_document"]
+__all__ = ["alternatives_document", "near_ones"]
 
+_CHEAPEST = "cheapest"
 _COLUMNS = (
     Column("Plan", wraps=True),
     Column("Cost", "right"),
@@ -29,7 +30,7 @@ _COLUMNS = (
 def alternatives_document(found: Alternatives) -> Document:
     """Side by side, then what each is best in, who is short, and what is left out and why."""
     cheapest = found.cheapest
-    rows = [_cells("cheapest", cheapest, cheapest)]
+    rows = [_cells(_CHEAPEST, cheapest, cheapest)]
     rows += [_cells(one.name, one.figures, cheapest) for one in found.others if one.figures]
     opening: tuple[Block, ...] = (
         Heading(f"Alternatives for {found.scenario}", 1),
@@ -46,9 +47,44 @@ def alternatives_document(found: Alternatives) -> Document:
         ),
         Table(_COLUMNS, tuple(rows)),
         Heading("What each is"),
-        Bullets(tuple(f"{one.name}: {one.objective}" for one in found.others if one.figures)),
+        Bullets(tuple(map(_told, (one for one in found.others if one.figures)))),
     )
     return (*opening, *_short(found), *_left_out(found))
+
+
+def near_ones(found: Alternatives) -> list[tuple[str, Figures]]:
+    """Plans by name that keep the same jobs as the cheapest: only these compare with it."""
+    every = [(_CHEAPEST, found.cheapest)]
+    every += [(one.name, one.figures) for one in found.others if one.figures]
+    return [(name, one) for name, one in every if one.short == found.cheapest.short]
+
+
+def _told(one: Alternative) -> str:
+    """What it is best in, how good it is, and what is proved of the others."""
+    told = f"{one.name}: {one.objective}"
+    best = one.best
+    if best is None:
+        return told
+    more = "more" if best.unit == "% free" else "less" if best.unit == "W" else "fewer"
+    value, bound = _valued(best.value, best), _valued(best.bound, best)
+    if value == bound:
+        return f"{told}: {value}, and no plan within the tolerance has {more}"
+    return f"{told}: {value}, and no plan within the tolerance has {more} than {bound}"
+
+
+def _valued(value: float, best: Best) -> str:
+    if best.unit == "W":
+        return f"{value / 1000:,.2f} kW"
+    if best.unit == "% free":
+        return f"{value:g} %"
+    return count_of(round(value), *_COUNTED[best.unit])
+
+
+_COUNTED = {
+    "node types": ("node type", "node types"),
+    "quarters waited": ("quarter", "quarters"),
+    "moves": ("unit", "units"),
+}
 
 
 def _cells(name: str, figures: Figures, cheapest: Figures) -> tuple[str, ...]:
@@ -58,12 +94,16 @@ def _cells(name: str, figures: Figures, cheapest: Figures) -> tuple[str, ...]:
         name,
         dollars(figures.cost_cents),
         _more(figures.cost_cents, cheapest.cost_cents or 0),
-        acquired_short(figures.acquired),
+        "as the cheapest" if _alike(name, figures, cheapest) else acquired_short(figures.acquired),
         f"{figures.nodes or 0:,}",
         percent(figures.gpus_idle or 0.0),
         f"{len(figures.short):,}",
         figures.result,
     )
+
+
+def _alike(name: str, figures: Figures, cheapest: Figures) -> bool:
+    return name != _CHEAPEST and figures.acquired == cheapest.acquired
 
 
 def _more(cost: int, cheapest: int) -> str:

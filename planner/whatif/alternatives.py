@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import floor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from planner.errors import CheckError, LimitError
 from planner.inputs.base import Frozen
 from planner.inputs.written import flow
+from planner.packing.found import Infeasible
 from planner.whatif.desk import Variant
-from planner.whatif.figures import Figures, require_plan
+from planner.whatif.figures import Figures, figures_of, require_plan
 from planner.whatif.kept import Kept, question_of
 from planner.whatif.levers import setting
 
@@ -24,13 +26,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from planner.inputs.settled import Inputs
+    from planner.plan.near import Goal, NearPlan
     from planner.whatif.crew import Crew
     from planner.whatif.desk import Desk
 
-__all__ = ["Alternative", "Alternatives", "alternatives", "standard_alternatives"]
+__all__ = ["Alternative", "Alternatives", "Best", "alternatives", "standard_alternatives"]
 
 _MOST_TRIES = 64
 """Plans that are made for one alternative."""
+
+
+class Best(Frozen):
+    """What was reached, and what is proved of all plans within the tolerance."""
+
+    value: float
+    bound: float
+    """None of them has less; of headroom: none has more."""
+    unit: Literal["node types", "% free", "W", "quarters waited", "moves"]
 
 
 class Alternative(Frozen):
@@ -40,8 +52,11 @@ class Alternative(Frozen):
     objective: str
     """What it is best in, or what it asks."""
     settings: tuple[str, ...] = ()
-    """`path=value`, with which `planner plan` makes this plan."""
+    """`path=value`, with which `planner plan` makes this plan; empty for goals that are no
+    setting."""
     figures: Figures | None = None
+    best: Best | None = None
+    """How good it is in that, where that is a number, and how good any could be."""
     left_out: str | None = None
     """Why there is no such plan here."""
 
@@ -72,13 +87,16 @@ def alternatives(
     search = _Search(desk, crew, asked, progress)
     cheapest = search.one(())
     require_plan(cheapest, "no plan to stand beside")
-    near = _Near(inputs, search, floor((cheapest.cost_cents or 0) * (1 + within)))
+    near = _Near(desk, inputs, search, cheapest, floor((cheapest.cost_cents or 0) * (1 + within)))
     found = (
         *_always(inputs, search),
         near.fewest_node_types(),
         near.single_vendor(),
         near.most_headroom(),
         near.no_moves(),
+        near.fewest_moves(),
+        near.lowest_power(),
+        near.earliest(),
     )
     return Alternatives(
         question=question_of(inputs),
@@ -119,6 +137,11 @@ class _Search:
         """One plan."""
         (figures,) = self.all([settings])
         return figures
+
+    def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
+        """One plan that costs little more than the cheapest, for a goal that is no money."""
+        self._progress(f"planning for the fewest {goal}" if goal != "power" else "saving power")
+        return self._desk.near(inputs, goal, most_cents)
 
     def all(self, wanted: Iterable[tuple[str, ...]]) -> list[Figures]:
         """Several plans, in this order."""
@@ -179,8 +202,10 @@ def _always(inputs: Inputs, search: _Search) -> Iterator[Alternative]:
 class _Near:
     """Plans that cost little more than the cheapest."""
 
+    desk: Desk
     inputs: Inputs
     search: _Search
+    cheapest: Figures
     most_cents: int
 
     def _affordable(self, figures: Figures) -> bool:
@@ -209,8 +234,13 @@ class _Near:
             fitting = [place for place, one in enumerate(plans) if self._affordable(one)]
             if fitting:
                 best = min(fitting, key=lambda place: (plans[place].cost_cents or 0, place))
+                least = plans[best].node_types or 0
                 return Alternative(
-                    name=name, objective=objective, settings=settings[best], figures=plans[best]
+                    name=name,
+                    objective=objective,
+                    settings=settings[best],
+                    figures=plans[best],
+                    best=Best(value=least, bound=least, unit="node types"),
                 )
             if not all(map(self._ruled_out, plans)):
                 return Alternative(name=name, objective=objective, left_out=_OPEN)
@@ -260,9 +290,12 @@ class _Near:
         figures = self.search.one(_reserve(types, fits))
         if fails < 100 and not self._ruled_out(self.search.one(_reserve(types, fails))):
             return Alternative(name=name, objective=objective, left_out=_OPEN)
-        words = f"{objective}: {fits} %"
         return Alternative(
-            name=name, objective=words, settings=_reserve(types, fits), figures=figures
+            name=name,
+            objective=objective,
+            settings=_reserve(types, fits),
+            figures=figures,
+            best=Best(value=fits, bound=fits, unit="% free"),
         )
 
     def no_moves(self) -> Alternative:
@@ -270,13 +303,51 @@ class _Near:
         name, objective = "no moves", "whatever runs today stays where it is"
         running = sorted({entry.job for entry in self.inputs.scenario.running})
         if not running:
-            words = "the scenario does not say what runs where today (`running`)"
-            return Alternative(name=name, objective=objective, left_out=words)
+            return Alternative(name=name, objective=objective, left_out=_NOTHING_RUNS)
         settings = tuple(setting("jobs", job, "pinned", value=True) for job in running)
         figures = self.search.one(settings)
         return Alternative(name=name, objective=objective, settings=settings, figures=figures)
 
+    def fewest_moves(self) -> Alternative:
+        """The plan that takes the fewest units out of the pool in which they run today."""
+        name = "fewest moves"
+        objective = "as few units that run today leave their servers' pool as the tolerance allows"
+        if not self.inputs.scenario.running:
+            return Alternative(name=name, objective=objective, left_out=_NOTHING_RUNS)
+        return self._aimed(name, objective, "moves")
 
+    def lowest_power(self) -> Alternative:
+        """The plan whose nodes in service draw the least power, on average over the quarters."""
+        objective = "the least power that the servers in service draw, mean over the quarters"
+        return self._aimed("lowest power", objective, "power")
+
+    def earliest(self) -> Alternative:
+        """The plan whose nodes enter service the earliest."""
+        objective = (
+            "the fewest quarters until each server that is acquired enters service, "
+            "in all; one that is rented counts anew in each quarter"
+        )
+        return self._aimed("earliest", objective, "quarters waited")
+
+    def _aimed(self, name: str, objective: str, goal: Goal) -> Alternative:
+        def without(why: str) -> Alternative:
+            return Alternative(name=name, objective=objective, left_out=why)
+
+        if self.cheapest.short:
+            return without("not all jobs are kept, and who is kept is decided before all else")
+        try:
+            near = self.search.near(self.inputs, goal, self.most_cents)
+        except (CheckError, LimitError, ValueError) as error:
+            return without(str(error))
+        except Infeasible:
+            return without("the solver found no plan that costs so little: a solver is wrong")
+        share = len(near.plan.quarters) if goal == "power" else 1
+        unit: Literal["W", "quarters waited", "moves"] = "W" if goal == "power" else goal
+        best = Best(value=near.value / share, bound=near.bound / share, unit=unit)
+        return Alternative(name=name, objective=objective, figures=figures_of(near.plan), best=best)
+
+
+_NOTHING_RUNS = "the scenario does not say what runs where today (`running`)"
 _OPEN = "within the time, it was not proved which plans the tolerance leaves"
 
 

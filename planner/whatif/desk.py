@@ -14,6 +14,7 @@ from planner.errors import LimitError
 from planner.inputs.load import Question
 from planner.inputs.written import flow
 from planner.plan.make import make_plan
+from planner.plan.near import near_plan
 from planner.sizing.sizers import Sizers
 from planner.whatif.figures import tried
 from planner.whatif.held import short_quarters
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.inputs.settled import Inputs
+    from planner.plan.near import Goal, NearPlan
     from planner.plan.plan import Plan
     from planner.whatif.figures import Figures
     from planner.whatif.held import Commitment
@@ -102,6 +104,18 @@ class Desk:
             time_limit_s=self.station.time_limit_s,
             sizers=self._sizers,
             price_choices=False,
+        )
+
+    def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
+        """Plan for a goal that is no money, as the station asks; raises as `near_plan`."""
+        station = self.station
+        return near_plan(
+            inputs,
+            goal,
+            most_cents,
+            asked_gap=station.gap,
+            time_limit_s=station.time_limit_s,
+            sizers=self._sizers,
         )
 
     def figures(self, variant: Variant) -> Figures:

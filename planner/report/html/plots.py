@@ -17,6 +17,8 @@ __all__ = ["bands", "frontier", "tornado"]
 _WIDTH, _LABELS, _VALUES, _TOP, _ROW = 860, 210, 110, 16, 28
 _LEFT, _RIGHT, _BOTTOM = 60, _WIDTH - 50, 250
 _LONGEST = 32
+_NAMED, _WORDS = 12, 60
+"""At so many places dots are named, in so many characters."""
 _WORD = 6.6
 """Width of a character, for what must not overlap."""
 
@@ -84,7 +86,7 @@ def bands(picture: Bands) -> Element:
 def frontier(picture: Frontier) -> Element:
     """Dots with their words, those joined that nothing of no more cost has better."""
     svg = canvas(_WIDTH, _BOTTOM + 50)
-    top = 30
+    top = 44
     costs = [cost for cost, _, _ in picture.points]
     gains = [gain for _, gain, _ in picture.points]
     x = _scale([cost for cost, _ in costs], _LEFT + 20, _RIGHT)
@@ -92,7 +94,7 @@ def frontier(picture: Frontier) -> Element:
     put(svg, "line", class_="axis", x1=_LEFT, x2=_RIGHT, y1=_BOTTOM + 10, y2=_BOTTOM + 10)
     put(svg, "line", class_="axis", x1=_LEFT, x2=_LEFT, y1=top, y2=_BOTTOM + 10)
     put(svg, "text", picture.axes[0], x=_RIGHT, y=_BOTTOM + 44, text_anchor="end")
-    put(svg, "text", picture.axes[1], x=8, y=top - 16)
+    put(svg, "text", picture.axes[1], x=8, y=14)
     for gain, words in {min(gains), max(gains)}:
         put(svg, "text", words, x=_LEFT - 6, y=y(gain) + 4, text_anchor="end")
     for cost, words in {min(costs), max(costs)}:
@@ -103,7 +105,37 @@ def frontier(picture: Frontier) -> Element:
     for (cost, cost_words), (gain, gain_words), name in picture.points:
         dot = put(svg, "circle", class_=colour_class(1), cx=x(cost), cy=y(gain), r=5)
         put(dot, "title", f"{name}: {cost_words}, {gain_words}")
+    _name_dots(svg, picture, x, y)
     return svg
+
+
+def _name_dots(
+    svg: Element, picture: Frontier, x: Callable[[float], float], y: Callable[[float], float]
+) -> None:
+    """Where they are few: plans at one place share their words, and words never overlap."""
+    names: dict[tuple[float, float], list[str]] = {}
+    for (cost, _), (gain, _), name in picture.points:
+        names.setdefault((x(cost), y(gain)), []).append(name)
+    if len(names) > _NAMED:
+        return
+    taken: list[tuple[float, float, float]] = []
+    for (across, up), alike in sorted(names.items()):
+        words = ", ".join(alike)
+        words = words if len(words) <= _WORDS else f"{words[: _WORDS - 1]}…"
+        right = across > _WIDTH / 2
+        near, far = (
+            (across - 9, across - 9 - len(words) * _WORD)
+            if right
+            else (
+                across + 9,
+                across + 9 + len(words) * _WORD,
+            )
+        )
+        low, high = sorted((near, far))
+        if any(low < end and start < high and abs(up - at) < 14 for start, end, at in taken):
+            continue
+        taken.append((low, high, up))
+        put(svg, "text", words, x=near, y=up - 6, text_anchor="end" if right else "start")
 
 
 def _undominated(picture: Frontier) -> list[tuple[float, float]]:

@@ -1,0 +1,104 @@
+"""Plans that cost little more than the cheapest and are the best in something else, with a bound.
+
+First what is aimed at is minimized, with the cost held at a ceiling; then the cost, with what was
+reached held. Both are the program of the cheapest plan with one row more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+from planner.errors import LimitError
+from planner.packing.answer import answer
+from planner.packing.problem import SpendLimit
+from planner.packing.search import search
+
+if TYPE_CHECKING:
+    from planner.packing.found import Found
+    from planner.packing.problem import Problem
+    from planner.packing.solution import Solution
+
+__all__ = ["Aim", "Reached", "reach"]
+
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Something to have little of, in whole numbers of a unit of its own."""
+
+    name: str
+    nodes: tuple[tuple[int, ...], ...]
+    """supply × quarter of entry: what one node adds; never negative."""
+    moves: tuple[int, ...]
+    """By demand: what one unit adds that leaves the pool in which it runs today."""
+    cents: int
+    """What one of the unit counts in the objective, which is in thousands of dollars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The cheapest of the plans that were found to have the least."""
+
+    value: int
+    bound: int
+    """No plan that costs as little has less."""
+    solution: Solution
+
+
+def reach(
+    problem: Problem, aim: Aim, most_cents: int, *, asked_gap: float, time_limit_s: float
+) -> Reached:
+    """The least of what is aimed at, at a net present cost of at most so many cents.
+
+    Each of the two searches has the time in seconds. Raises Infeasible where no plan costs so
+    little, LimitError where time ends before one is found.
+    """
+    costs = tuple(tuple(cents or 0 for cents in one.unit_cost_cents) for one in problem.supplies)
+    moves = tuple(demand.move_cents for demand in problem.demands)
+    fixed = problem.fixed_cost_cents
+    ceiling = SpendLimit("net present cost", most_cents - fixed, costs, fixed, moves)
+    found = search(_aimed(problem, aim, ceiling), asked_gap=asked_gap, time_limit_s=time_limit_s)
+    value = _value(aim, found)
+    # Whole units are counted: the bound may be rounded up.
+    bound = ceil(found.bound_cents / aim.cents - _TOLERANCE)
+    held = SpendLimit(aim.name, value, aim.nodes, moves=aim.moves)
+    kept = replace(problem, budgets=(*problem.budgets, held))
+    cheapest = search(kept, asked_gap=asked_gap, time_limit_s=time_limit_s)
+    solution = answer(kept, cheapest, asked_gap)
+    if solution.cost_cents > most_cents:
+        raise LimitError("the time limit was hit before a plan was found that costs little more")
+    return Reached(value, min(bound, value), solution)
+
+
+def _aimed(problem: Problem, aim: Aim, ceiling: SpendLimit) -> Problem:
+    """The problem of having little of it, whatever that costs below the ceiling."""
+    supplies = tuple(
+        replace(
+            supply,
+            unit_cost_cents=tuple(
+                None if cents is None else units * aim.cents
+                for cents, units in zip(supply.unit_cost_cents, added, strict=True)
+            ),
+        )
+        for supply, added in zip(problem.supplies, aim.nodes, strict=True)
+    )
+    demands = tuple(
+        replace(demand, move_cents=units * aim.cents)
+        for demand, units in zip(problem.demands, aim.moves, strict=True)
+    )
+    budgets = (*problem.budgets, ceiling)
+    return replace(problem, supplies=supplies, demands=demands, fixed_cost_cents=0, budgets=budgets)
+
+
+def _value(aim: Aim, found: Found) -> int:
+    counts, values = found.counts, found.values
+    nodes = sum(
+        round(values[index]) * aim.nodes[supply][quarter]
+        for (supply, quarter), index in counts.acquire.items()
+    )
+    return nodes + sum(
+        round(values[index]) * aim.moves[demand] for demand, index in counts.moved.items()
+    )
