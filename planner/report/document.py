@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bands",
+    "Bar",
     "Blank",
     "Block",
     "Bullets",
@@ -31,8 +32,10 @@ __all__ = [
     "Figure",
     "Fold",
     "Frontier",
+    "Gantt",
     "Heading",
     "Link",
+    "Meters",
     "NodeMap",
     "Paragraph",
     "Picture",
@@ -250,7 +253,43 @@ class Frontier:
     """Whether little of the gain is good, as of power."""
 
 
-Picture = Chart | NodeMap | Tornado | Bands | Frontier
+@dataclass(frozen=True, slots=True)
+class Meters:
+    """Shares as filled bars: a row for each thing, a column for each quarter."""
+
+    title: str
+    says: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Figure | None, ...]], ...]
+    """None where there is nothing to fill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What is held from one cell to another, both counted from 1."""
+
+    label: str
+    first: int
+    last: int
+    name: str
+    number: int
+    """By which it is coloured, as on the node map."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gantt:
+    """Bars over time, in groups that have a head."""
+
+    title: str
+    says: str
+    cells: int
+    """Cells that time is divided into."""
+    groups: tuple[tuple[str, tuple[Bar, ...]], ...]
+    lines: tuple[str, ...]
+    """The same drawn with characters, for a page that holds text alone."""
+
+
+Picture = Chart | NodeMap | Tornado | Bands | Frontier | Meters | Gantt
 Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Picture
 Document = tuple[Block, ...]
 
@@ -273,6 +312,8 @@ def in_words(document: Document) -> Document:
 def _in_words(block: Block) -> Document:
     if isinstance(block, Fold):
         return (Heading(block.title, 3, block.anchor), *in_words(block.blocks))
+    if isinstance(block, Gantt):
+        return (Paragraph(f"{block.title}:", "faint"), Verbatim(block.lines))
     if isinstance(block, Picture):
         return (Paragraph(f"{block.title}. {block.says}", "faint"),)
     if isinstance(block, Fields):

@@ -19,7 +19,7 @@ from planner.report.document import (
     Table,
 )
 from planner.report.format import count_of, listed, quarter_span
-from planner.report.justification.ask import capacity_chart
+from planner.report.justification.ask import capacity_chart, hours_held, use_picture
 from planner.report.justification.beside import Beside
 from planner.report.justification.bill import bill_section
 from planner.report.justification.desk import Desk, figure
@@ -254,7 +254,7 @@ def _resources(desk: Desk) -> tuple[Block, ...]:
         Column("Stranded", "right"),
     )
     caption = "Pools by quarter: peak is the fullest week, stranded are free GPUs nobody can take"
-    return (Table(columns, rows, caption=caption),)
+    return (use_picture(desk), Table(columns, rows, caption=caption))
 
 
 def _pool_rows(desk: Desk, pool: int) -> Iterator[tuple[Cell, ...]]:
@@ -262,8 +262,6 @@ def _pool_rows(desk: Desk, pool: int) -> Iterator[tuple[Cell, ...]]:
     for quarter, label in enumerate(desk.plan.quarters):
         if not use.nodes[quarter]:
             continue
-        hours = desk.read.at(f"pools[{pool}].gpu_hours[{quarter}]")
-        held = desk.read.at(f"pools[{pool}].gpu_hours_used[{quarter}]")
         yield (
             f"{use.node_type} @ {use.site}",
             label,
@@ -272,7 +270,7 @@ def _pool_rows(desk: Desk, pool: int) -> Iterator[tuple[Cell, ...]]:
                 for name in ("nodes", "nodes_used", "nodes_spare", "gpus", "gpus_used")
             ),
             desk.at(f"pools[{pool}].gpus_peak[{quarter}]", "number", "how-use"),
-            figure(held / hours, "share", "how-use"),
+            hours_held(desk, pool, quarter) or "–",
             desk.at(f"pools[{pool}].gpus_stranded[{quarter}]", "count", "how-use"),
         )
 

@@ -48,7 +48,9 @@ def found(plan, place):
                 for value in values
                 for item in value
                 if all(
-                    text in item[name] if isinstance(item[name], list) else str(item[name]) == text
+                    text in map(str, item[name])
+                    if isinstance(item[name], list)
+                    else str(item[name]) == text
                     for name, text in wanted
                 )
             ]

@@ -298,14 +298,20 @@ def test_runs_of_some_weeks_and_changes_of_the_scenario_are_shown(plan, make):
     run = use.occupants[0].model_copy(update={"weeks": (2, 6)})
     weekly = use.model_copy(update={"occupants": (run, *use.occupants[1:])})
     change = ChangeNote(path="finance.pue", before="1.3", after="1.4", by="--set")
-    drawn = markdown.draw(
-        make(
-            plan.model_copy(update={"placements": ((weekly, *rest), *others), "changes": (change,)})
-        )
-    )
+    placed = {"placements": ((weekly, *rest), *others), "changes": (change,)}
+    weekly_plan = plan.model_copy(update=placed)
+    drawn = markdown.draw(make(weekly_plan))
     assert "### Schedule of runs" in drawn
+    page = draw(make(weekly_plan), "Weeks")
+    assert ": weeks 2 to 6</title>" in page
     assert "·#####·······" in drawn
     assert "| finance.pue | 1.3 | 1.4 | --set |" in drawn
+
+
+def test_how_full_each_pool_is_is_drawn(text):
+    assert "r760xa-l40s @ cloud, 2027Q1: 75.0 %" in text
+    assert "xe9680-h200 @ dc-east, 2027Q2: 100.0 %" in text
+    assert "xe9680-h200 @ dc-east, 2027Q1" not in text
 
 
 def test_what_stands_between_backticks_is_code(text):

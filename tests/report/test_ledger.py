@@ -99,6 +99,23 @@ def test_gpus_kept_as_spare_are_not_usable(plan, read):
     assert capacity.exhausted() is None
 
 
+def test_power_of_a_rack_is_that_of_the_nodes_that_stand_in_it(plan):
+    racks = {"xe9680-h100/dc-east/01": 1, "xe9680-h100/dc-east/02": 1, "xe9680-h200/dc-east/01": 2}
+    nodes = tuple(
+        node.model_copy(update={"racks": (racks.get(node.id, 2),) * len(node.in_service)})
+        for node in plan.nodes
+    )
+    stood = plan.model_copy(update={"nodes": nodes})
+    found = Facility(stood, Reader(stood)).racks("dc-east", 2)
+    assert found is not None
+    assert {rack: traced.value for rack, traced in found.items()} == {1: 20_400, 2: 20_400}
+    stored = json.loads(dumps(stood))
+    assert all(again(stored, traced.sum) == traced.value for traced in found.values())
+    moved = (nodes[0].model_copy(update={"racks": (1, 1, 2)}), *nodes[1:])
+    restless = stood.model_copy(update={"nodes": moved})
+    assert Facility(restless, Reader(restless)).racks("dc-east", 2) is None
+
+
 def test_power_is_open_where_the_catalog_does_not_say(plan, read):
     facility = Facility(plan, read)
     assert facility.after("cloud", 0, "power_w") is None

@@ -1,4 +1,4 @@
-"""Power and rack units of each site, before and after what a plan adds."""
+"""Power and rack units of each site and rack, before and after what a plan adds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Facility", "Need"]
 
-Need = Literal["power_w", "rack_units"]
+Need = Literal["power_w", "mean_power_w", "rack_units"]
 
 
 class Facility:
@@ -62,6 +62,30 @@ class Facility:
             for _, pool in self._pools(site)
             if self.each(pool.node_type, need) is None
         )
+
+    def racks(self, site: str, quarter: int) -> dict[int, Traced] | None:
+        """What the nodes in each rack take by their nameplates, W, by the rack's number.
+
+        None where a node changes its rack, or the catalog lacks one of them; empty without racks.
+        """
+        label = self._plan.quarters[quarter]
+        nodes = [one for one in self._plan.nodes if one.site == site and label in one.in_service]
+        stood: dict[int, set[str]] = {}
+        for node in nodes:
+            if len(set(node.racks)) > 1 or self.each(node.node_type, "power_w") is None:
+                return None
+            for rack in set(node.racks):
+                stood.setdefault(rack, set()).add(node.node_type)
+        return {
+            rack: total(
+                self._read.count(
+                    "nodes" + where(site=site, node_type=name, racks=str(rack), in_service=label)
+                )
+                * self._read.at(f"node_types{where(node_type=name)}.power_w")
+                for name in sorted(stood[rack])
+            )
+            for rack in sorted(stood)
+        }
 
     def _pools(self, site: str) -> Iterator[tuple[int, PoolUse]]:
         return ((place, pool) for place, pool in enumerate(self._plan.pools) if pool.site == site)

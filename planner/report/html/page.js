@@ -36,6 +36,7 @@
       button.type = "button";
       button.setAttribute("aria-label", "Sort by " + head.textContent);
       button.addEventListener("click", () => sort(table, head, place));
+      head.classList.add("s");
       head.append(button);
     });
     if (rows < FILTERED_FROM) continue;

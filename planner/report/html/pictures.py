@@ -9,8 +9,9 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, indent, tostring
 
-from planner.report.document import Bands, Chart, Frontier, NodeMap, Tornado
+from planner.report.document import Bands, Chart, Frontier, Gantt, Meters, NodeMap, Tornado
 from planner.report.html.chart import chart_svg, put
+from planner.report.html.grids import gantt, meters
 from planner.report.html.nodemap import node_map_svg
 from planner.report.html.plots import bands, frontier, tornado
 
@@ -30,6 +31,8 @@ def _tree(picture: Picture) -> Element:
 _tree.register(Bands)(bands)
 _tree.register(Chart)(chart_svg)
 _tree.register(Frontier)(frontier)
+_tree.register(Gantt)(gantt)
+_tree.register(Meters)(meters)
 _tree.register(NodeMap)(node_map_svg)
 _tree.register(Tornado)(tornado)
 

@@ -11,8 +11,10 @@ from planner.report.document import (
     Chart,
     Column,
     Fields,
+    Figure,
     Heading,
     Link,
+    Meters,
     Paragraph,
     Series,
     Table,
@@ -24,7 +26,14 @@ from planner.report.shortage import shortage_section
 if TYPE_CHECKING:
     from planner.report.document import Cell
 
-__all__ = ["ask_section", "capacity_chart", "existing_section", "need_section"]
+__all__ = [
+    "ask_section",
+    "capacity_chart",
+    "existing_section",
+    "hours_held",
+    "need_section",
+    "use_picture",
+]
 
 _JOBS_SHOWN = 1000
 
@@ -243,6 +252,7 @@ def existing_section(desk: Desk) -> tuple[Block, ...]:
     told: list[Block] = [table] if rows else [Paragraph("Nothing is owned yet.")]
     return (
         *told,
+        use_picture(desk),
         Fields(
             (
                 ("Measured use of the GPUs owned: allocated, active, useful", Blank("monitoring")),
@@ -253,9 +263,33 @@ def existing_section(desk: Desk) -> tuple[Block, ...]:
     )
 
 
+def use_picture(desk: Desk) -> Meters:
+    """How full each pool is, quarter by quarter."""
+    quarters = desk.columns
+    rows = tuple(
+        (
+            f"{pool.node_type} @ {pool.site}",
+            tuple(hours_held(desk, place, quarter) for quarter in quarters),
+        )
+        for place, pool in enumerate(desk.plan.pools)
+    )
+    return Meters(
+        title="GPU-hours held in each pool",
+        says="The share of the GPU-hours of the nodes in service that jobs hold under this plan; "
+        "no bar where no node is in service. What jobs hold they need not keep busy.",
+        columns=tuple(desk.plan.quarters[quarter] for quarter in quarters),
+        rows=rows,
+    )
+
+
 def _share(desk: Desk, pool: int, quarter: int) -> Cell:
+    return hours_held(desk, pool, quarter) or "–"
+
+
+def hours_held(desk: Desk, pool: int, quarter: int) -> Figure | None:
+    """The share of a pool's GPU-hours that jobs hold; None where no node is in service."""
     hours = desk.read.at(f"pools[{pool}].gpu_hours[{quarter}]")
     if not hours.value:
-        return "–"
+        return None
     held = desk.read.at(f"pools[{pool}].gpu_hours_used[{quarter}]")
     return figure(held / hours, "share", "how-use")

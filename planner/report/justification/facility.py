@@ -119,33 +119,61 @@ def _unstated(desk: Desk) -> tuple[Block, ...]:
 
 
 def _power_charts(desk: Desk) -> Iterator[Block]:
-    limits = {use.site: place for place, use in enumerate(desk.plan.sites)}
-    places = range(len(desk.plan.quarters))
+    """By nameplates; where the catalog lacks one, by the mean draw under load."""
     for site in desk.facility.sites:
-        before = [desk.facility.before(site, place, "power_w") for place in places]
-        after = [desk.facility.after(site, place, "power_w") for place in places]
-        known_before = [traced for traced in before if traced is not None]
-        known_after = [traced for traced in after if traced is not None]
-        if len(known_before) < len(before) or len(known_after) < len(after):
-            continue
-        owned = tuple(figure(traced, "kw", "how-site") for traced in known_before)
-        added = tuple(
-            figure(later - sooner, "kw", "how-site")
-            for sooner, later in zip(known_before, known_after, strict=True)
+        chart = _power_chart(desk, site, "power_w") or _power_chart(desk, site, "mean_power_w")
+        if chart is not None:
+            yield chart
+    for place, use in enumerate(desk.plan.sites):
+        racks = _rack_chart(desk, use.site, place) if use.racks else None
+        if racks is not None:
+            yield racks
+
+
+def _power_chart(desk: Desk, site: str, need: Need) -> Chart | None:
+    places = range(len(desk.plan.quarters))
+    before = [desk.facility.before(site, place, need) for place in places]
+    after = [desk.facility.after(site, place, need) for place in places]
+    known_before = [traced for traced in before if traced is not None]
+    known_after = [traced for traced in after if traced is not None]
+    if len(known_before) < len(before) or len(known_after) < len(after):
+        return None
+    owned = tuple(figure(traced, "kw", "how-site") for traced in known_before)
+    added = tuple(
+        figure(later - sooner, "kw", "how-site")
+        for sooner, later in zip(known_before, known_after, strict=True)
+    )
+    series = [Series("Owned before", owned), Series("Added", added)]
+    limits = {use.site: place for place, use in enumerate(desk.plan.sites)}
+    use = limits.get(site)
+    if need == "power_w" and use is not None and None not in desk.plan.sites[use].power_limit_w:
+        allowed = (
+            desk.at(f"sites[{use}].power_limit_w[{place}]", "kw", "how-site") for place in places
         )
-        series = [Series("Owned before", owned), Series("Added", added)]
-        use = limits.get(site)
-        if use is not None and None not in desk.plan.sites[use].power_limit_w:
-            allowed = (
-                desk.at(f"sites[{use}].power_limit_w[{place}]", "kw", "how-site")
-                for place in places
-            )
-            series.append(Series("Allowed", tuple(allowed), "line"))
-        says = "; ".join(
-            f"{label}: {figure(traced, 'kw', '').text} kW"
-            for label, traced in zip(desk.plan.quarters, known_after, strict=True)
-        )
-        yield Chart(f"Power at {site}", f"{says}.", desk.plan.quarters, tuple(series), "kW")
+        series.append(Series("Allowed", tuple(allowed), "line"))
+    says = "; ".join(
+        f"{label}: {figure(traced, 'kw', '').text} kW"
+        for label, traced in zip(desk.plan.quarters, known_after, strict=True)
+    )
+    title = f"Power at {site}" if need == "power_w" else f"Mean power at {site}, under load"
+    return Chart(title, f"{says}.", desk.plan.quarters, tuple(series), "kW")
+
+
+def _rack_chart(desk: Desk, site: str, place: int) -> Chart | None:
+    """The last quarter, in which most has been bought."""
+    last = len(desk.plan.quarters) - 1
+    racks = desk.facility.racks(site, last)
+    if not racks:
+        return None
+    taken = tuple(figure(traced, "kw", "how-site") for traced in racks.values())
+    series = [Series("Nodes in it", taken)]
+    if desk.plan.sites[place].power_per_rack_w is not None:
+        limit = desk.at(f"sites[{place}].power_per_rack_w", "kw", "how-site")
+        series.append(Series("Allowed", (limit,) * len(racks), "line"))
+    names = tuple(f"rack {rack}" for rack in racks)
+    says = "; ".join(f"{name}: {one.text} kW" for name, one in zip(names, taken, strict=True))
+    title = f"Power of each rack at {site} in {desk.plan.quarters[last]}"
+    return Chart(title, f"{says}.", names, tuple(series), "kW")
 
 
 def _node_types(desk: Desk) -> Table:

@@ -17,7 +17,7 @@ from planner.report.document import (
 from planner.report.format import count_of
 from planner.report.moves import moves_section
 from planner.report.nodenames import range_of_ids
-from planner.report.schedule import schedule_section
+from planner.report.schedule import schedule_pictures
 from planner.report.shared import shared_section
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def placement_blocks(desk: Desk) -> Iterator[Block]:
     """The map, then what it cannot show."""
     yield from _map(desk)
     parts = (
-        ("Schedule of runs", schedule_section(desk.plan, _LINES)),
+        ("Schedule of runs", schedule_pictures(desk.plan, _numbers(desk), _LINES)),
         ("Shared GPUs", shared_section(desk.plan, _LINES)),
         ("Moves", moves_section(desk.plan, _LINES)),
     )
@@ -55,7 +55,7 @@ def _map(desk: Desk) -> Iterator[Block]:
     alike = _rows(plan, desk.columns)
     if not alike:
         return
-    numbers = {job.name: place for place, job in enumerate(plan.jobs, 1)}
+    numbers = _numbers(desk)
     shown = list(alike.items())[:_ROWS]
     yield NodeMap(
         title="Who holds which GPU",
@@ -82,6 +82,11 @@ def _map(desk: Desk) -> Iterator[Block]:
         ),
         caption="Numbers of the node map",
     )
+
+
+def _numbers(desk: Desk) -> dict[str, int]:
+    """The number that stands for each job in pictures."""
+    return {job.name: place for place, job in enumerate(desk.plan.jobs, 1)}
 
 
 def _rows(plan: Plan, columns: tuple[int, ...]) -> dict[tuple[str, str, _Row], list[str]]:

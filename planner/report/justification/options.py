@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.whatif.alternatives import Alternative
+    from planner.whatif.figures import Figures
 
 __all__ = ["idle_table", "options_blocks"]
 
 _FILE, _TRACE = "alternatives.json", "how-options"
 _EXPECTED = ("do nothing", "reclaim first", "rent only")
 _ASK = "`planner alternatives SCENARIO --out DIR`, where plan.json is"
+_POWER = Column("Nameplates at most, kW", "right")
+"""Left out where the catalog lacks those of some node in every option."""
 _COLUMNS = (
     Column("Option", wraps=True),
     Column("Status"),
@@ -39,7 +42,7 @@ _COLUMNS = (
     Column("Rented or reserved, USD", "right"),
     Column("GPUs at the end", "right"),
     Column("of these held", "right"),
-    Column("Power at most, kW", "right"),
+    _POWER,
     Column("Jobs dropped or delayed", "right"),
     Column("First order by"),
 )
@@ -116,7 +119,7 @@ class _Found(_Option):
     def cells(self) -> tuple[Cell, ...]:
         figures = self._one.figures
         if figures is None or figures.cost_cents is None:
-            return (figures.result if figures else "left out", *["–"] * (len(_COLUMNS) - 2))
+            return (figures.result if figures else "–", *["–"] * (len(_COLUMNS) - 2))
         at, stem = self._known.at, self._stem
         short = self._known.figure(self._known.read.count(f"{stem}.short[*]"), "count")
         return (
@@ -143,16 +146,22 @@ class _Found(_Option):
 def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
     """A row for each plan, the same columns for all; an option that nobody planned stays open."""
     options = tuple(_options(desk, beside))
+    rows = tuple((one.name, *one.cells()) for one in options)
+    shown = [
+        place
+        for place, column in enumerate(_COLUMNS)
+        if column is not _POWER or any(isinstance(row[place], Figure) for row in rows)
+    ]
     table = Table(
-        _COLUMNS,
-        tuple((one.name, *one.cells()) for one in options),
-        caption="Options, each planned and proved by itself; power by nameplates",
+        tuple(_COLUMNS[place] for place in shown),
+        tuple(tuple(row[place] for place in shown) for row in rows),
+        caption="Options, each planned and proved by itself",
     )
     told: list[Block] = [table, _taken(options)]
     found = beside.alternatives
     if found is not None:
         others = [one for one in found.others if one.name not in beside.plans]
-        told += [Bullets(tuple(map(_said, others)))]
+        told += [Bullets(tuple(_said(one, found.cheapest) for one in others))]
         told += [
             Paragraph(
                 "Figures of these plans stand in alternatives.json, each with the settings that "
@@ -173,8 +182,9 @@ def _options(desk: Desk, beside: Beside) -> Iterator[_Option]:
         yield _Planned(name, Desk(plan), recommended=False)
     if beside.alternatives is not None:
         known = Elsewhere(beside.alternatives, _FILE, _TRACE)
+        cheapest = beside.alternatives.cheapest
         for place, one in enumerate(beside.alternatives.others):
-            if one.name not in beside.plans:
+            if one.name not in beside.plans and not _is_left_out(one, cheapest):
                 yield _Found(known, place, one)
 
 
@@ -189,9 +199,20 @@ def _taken(options: tuple[_Option, ...]) -> Table:
     )
 
 
-def _said(one: Alternative) -> str:
+def _is_left_out(one: Alternative, cheapest: Figures) -> bool:
+    """Whether words are enough: there is no such plan, or it is the recommended one."""
+    return one.figures is None or (one.name not in _EXPECTED and _same(one.figures, cheapest))
+
+
+def _same(one: Figures, other: Figures) -> bool:
+    return (one.cost_cents, one.acquired) == (other.cost_cents, other.acquired)
+
+
+def _said(one: Alternative, cheapest: Figures) -> str:
     if one.figures is None:
-        return f"{one.name}: {one.left_out}."
+        return f"{one.name}: left out, {one.left_out}."
+    if _same(one.figures, cheapest):
+        return f"{one.name}: {one.objective}. The recommended plan is that already."
     if one.figures.cost_cents is None:
         return f"{one.name}: {one.objective}. {one.figures.reason}."
     short = f". Dropped or delayed: {', '.join(one.figures.short)}" if one.figures.short else ""

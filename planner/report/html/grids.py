@@ -1,0 +1,84 @@
+"""Pictures in rows and columns as SVG: how full things are, and what holds them when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.report.html.chart import canvas, colour_class, put
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from xml.etree.ElementTree import Element
+
+    from planner.report.document import Bar, Gantt, Meters
+
+__all__ = ["gantt", "meters"]
+
+_ROW, _TOP, _CHARACTER = 24, 24, 7.2
+_METER, _WORDS, _GAP = 90, 52, 18
+_WEEK = 34
+
+
+def meters(picture: Meters) -> Element:
+    """Rows of bars in frames that are full at 100 per cent."""
+    names = _width(name for name, _ in picture.rows)
+    column = _METER + _WORDS + _GAP
+    width = names + column * len(picture.columns)
+    svg = canvas(width, _TOP + _ROW * len(picture.rows), **{"class": "map", "width": str(width)})
+    for place, label in enumerate(picture.columns):
+        put(svg, "text", label, x=names + column * place, y=14)
+    for line, (name, shares) in enumerate(picture.rows):
+        y = _TOP + _ROW * line
+        put(svg, "text", name, x=0, y=y + 13)
+        for place, share in enumerate(shares):
+            if share is None:
+                continue
+            x = names + column * place
+            filled = float(share.value) * _METER  # type: ignore[arg-type]
+            put(svg, "rect", class_="free", x=x + 0.5, y=y + 0.5, width=_METER - 1, height=17)
+            bar = put(svg, "rect", class_=colour_class(0), x=x, y=y, width=filled, height=18)
+            put(bar, "title", f"{name}, {picture.columns[place]}: {share.text}")
+            put(svg, "text", share.text, x=x + _METER + 5, y=y + 13)
+    return svg
+
+
+def gantt(picture: Gantt) -> Element:
+    """A bar for each thing under the head of its group, its name beside it or inside."""
+    rows = sum(1 + len(bars) for _, bars in picture.groups)
+    labels = _width(bar.label for _, bars in picture.groups for bar in bars) + 12
+    right = labels + _WEEK * picture.cells
+    names = _width(bar.name for _, bars in picture.groups for bar in bars)
+    heads = _width(head for head, _ in picture.groups)
+    width = max(right + 8 + names, heads)
+    foot = _TOP + _ROW * rows
+    svg = canvas(width, foot, **{"class": "map", "width": str(width)})
+    for cell in range(picture.cells + 1):
+        x = labels + _WEEK * cell
+        put(svg, "line", class_="axis", x1=x, x2=x, y1=_TOP - 4, y2=foot)
+        if cell < picture.cells:
+            middle = x + _WEEK / 2
+            put(svg, "text", str(cell + 1), x=middle, y=14, text_anchor="middle")
+    y = _TOP
+    for head, bars in picture.groups:
+        put(svg, "text", head, x=0, y=y + 14, font_weight=600)
+        y += _ROW
+        for bar in bars:
+            _bar(svg, bar, labels, y)
+            put(svg, "text", bar.name, x=right + 8, y=y + 13)
+            y += _ROW
+    return svg
+
+
+def _bar(svg: Element, bar: Bar, labels: int, y: int) -> None:
+    put(svg, "text", bar.label, x=12, y=y + 13)
+    left, width = labels + _WEEK * (bar.first - 1), _WEEK * (bar.last - bar.first + 1)
+    drawn = put(
+        svg, "rect", class_=colour_class(bar.number), x=left + 1, y=y, width=width - 2, height=18
+    )
+    put(drawn, "title", f"{bar.name}: weeks {bar.first} to {bar.last}")
+    middle = left + width / 2
+    put(svg, "text", str(bar.number), class_="on", x=middle, y=y + 13, text_anchor="middle")
+
+
+def _width(names: Iterable[str]) -> int:
+    return round(max(map(len, names), default=0) * _CHARACTER) + 12
