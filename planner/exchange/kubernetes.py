@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from planner.exchange.names import LABELS, NODE_TYPE_LABEL, SITE_LABEL, require_cluster_names
+from planner.exchange.names import (
+    LABELS,
+    NODE_TYPE_LABEL,
+    SITE_LABEL,
+    as_stated,
+    cluster_names,
+    renamed,
+)
 from planner.exchange.needs import pods_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from planner.exchange.needs import Pods
     from planner.plan.plan import Plan
@@ -22,16 +29,20 @@ __all__ = ["documents", "kubernetes_files"]
 def kubernetes_files(plan: Plan, quarter: str) -> dict[str, str]:
     """A PodTemplate (v1) for each job, several where its pods differ.
 
-    Raises what `pods_of` raises, and InputError for names that no cluster takes.
+    A name that no cluster takes is written otherwise, which the first lines tell. Raises what
+    `pods_of` raises.
     """
     pods = pods_of(plan, quarter)
-    names = [("the job", one.job) for one in pods]
-    require_cluster_names(dict.fromkeys([*names, *(("the site", one.pool[1]) for one in pods)]))
+    jobs = cluster_names(dict.fromkeys(one.job for one in pods))
+    types, sites = (cluster_names(sorted({one.pool[part] for one in pods})) for part in (0, 1))
+    other = [*renamed("job", jobs), *renamed("node type", types), *renamed("site", sites)]
     said = (
         f"# {' '.join(plan.scenario.split())}, {quarter}: what the pods of each job ask for.\n"
         f"# Label the nodes with {NODE_TYPE_LABEL} and {SITE_LABEL}; the images are yours.\n"
+        + "".join(f"# {line}\n" for line in other)
     )
-    return {"pods.yaml": said + documents(_templates(pods, quarter))}
+    templates = _templates(pods, quarter, jobs, types, sites)
+    return {"pods.yaml": said + documents(templates)}
 
 
 def documents(items: Iterable[dict[str, Any]]) -> str:
@@ -39,28 +50,43 @@ def documents(items: Iterable[dict[str, Any]]) -> str:
     return "".join(f"---\n{yaml.safe_dump(item, sort_keys=False)}" for item in items)
 
 
-def _templates(pods: Sequence[Pods], quarter: str) -> Iterable[dict[str, Any]]:
+def _templates(
+    pods: Sequence[Pods],
+    quarter: str,
+    jobs: Mapping[str, str],
+    types: Mapping[str, str],
+    sites: Mapping[str, str],
+) -> Iterable[dict[str, Any]]:
     of_job = Counter(one.job for one in pods)
     seen: Counter[str] = Counter()
     for one in pods:
         seen[one.job] += 1
-        name = one.job if of_job[one.job] == 1 else f"{one.job}.{seen[one.job]}"
-        yield _template(one, name, quarter)
+        job, (node_type, site) = jobs[one.job], one.pool
+        name = job if of_job[one.job] == 1 else f"{job}.{seen[one.job]}"
+        nodes = {NODE_TYPE_LABEL: types[node_type], SITE_LABEL: sites[site]}
+        yield _template(one, name, quarter, job, nodes, as_stated(one.job, jobs))
 
 
-def _template(pods: Pods, name: str, quarter: str) -> dict[str, Any]:
+def _template(
+    pods: Pods,
+    name: str,
+    quarter: str,
+    job: str,
+    nodes: dict[str, str],
+    stated: dict[str, str],
+) -> dict[str, Any]:
     need = pods.need
     host = {"cpu": str(need.cpus), "memory": f"{need.memory_mb}M"}
     gpus = {need.resource: str(need.amount)}
     asked = {key: amount for key, amount in host.items() if amount.rstrip("M") != "0"} | gpus
-    node_type, site = pods.pool
     return {
         "apiVersion": "v1",
         "kind": "PodTemplate",
         "metadata": {
             "name": name,
-            "labels": {f"{LABELS}/job": pods.job},
+            "labels": {f"{LABELS}/job": job},
             "annotations": {
+                **stated,
                 f"{LABELS}/quarter": quarter,
                 f"{LABELS}/pods": str(pods.count),
                 f"{LABELS}/weeks": f"{pods.weeks[0]}-{pods.weeks[-1]}",
@@ -68,7 +94,7 @@ def _template(pods: Pods, name: str, quarter: str) -> dict[str, Any]:
         },
         "template": {
             "spec": {
-                "nodeSelector": {NODE_TYPE_LABEL: node_type, SITE_LABEL: site},
+                "nodeSelector": nodes,
                 "containers": [{"name": "main", "resources": {"requests": asked, "limits": gpus}}],
             }
         },

@@ -15,7 +15,9 @@ from planner.exchange.names import (
     NODE_TYPE_LABEL,
     RACK_LABEL,
     SITE_LABEL,
-    require_cluster_names,
+    as_stated,
+    cluster_names,
+    renamed,
 )
 from planner.exchange.needs import held_at_once, pods_of
 
@@ -42,17 +44,20 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
     """A flavor for each pool in service, a queue for each team, and the topology of the nodes.
 
     Each queue names every flavor with every resource, 0 where the plan gives the team none: only
-    what is named can be borrowed. Raises what `pods_of` raises, and InputError for names that no
-    cluster takes and for more pools than a queue may name.
+    what is named can be borrowed. A name that no cluster takes is written otherwise, and the first
+    lines tell which. Raises what `pods_of` raises, and InputError for more pools than a queue may
+    name.
     """
     pods = pods_of(plan, quarter)
     nodes: defaultdict[Pool, int] = defaultdict(int)
     for node in plan.nodes:
         nodes[node.node_type, node.site] += quarter in node.in_service
     pools = sorted(pool for pool, count in nodes.items() if count)
-    teams = sorted({job.team or WITHOUT_TEAM for job in plan.jobs})
-    flavors = {pool: "-".join(pool) for pool in pools}
-    _require_usable(flavors, teams)
+    teams = cluster_names(sorted({job.team or WITHOUT_TEAM for job in plan.jobs}))
+    types, sites = (
+        cluster_names(sorted(set(part))) for part in (*zip(*pools, strict=True),) or ((), ())
+    )
+    flavors = _flavors(pools)
     resources = (
         *_HOST,
         *sorted({*_in_service(plan, quarter), *(one.need.resource for one in pods)}),
@@ -60,18 +65,29 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
     quotas = _quotas(pods, flavors)
     objects = [
         _topology(plan),
-        *(_flavor(pool, name) for pool, name in flavors.items()),
-        *(_queue(team, list(flavors.values()), resources, quotas) for team in teams),
+        *(
+            _flavor(types[node_type], sites[site], name)
+            for (node_type, site), name in flavors.items()
+        ),
+        *(
+            _object(
+                "ClusterQueue",
+                name,
+                _queue(team, list(flavors.values()), resources, quotas),
+                as_stated(team, teams),
+            )
+            for team, name in teams.items()
+        ),
     ]
-    return {"kueue.yaml": _sums(plan, quarter, flavors, quotas) + documents(objects)}
+    other = [*renamed("team", teams), *renamed("node type", types), *renamed("site", sites)]
+    return {"kueue.yaml": _sums(plan, quarter, flavors, quotas, other) + documents(objects)}
 
 
-def _require_usable(flavors: Mapping[Pool, str], teams: Sequence[str]) -> None:
-    parts = [("the team", team) for team in teams]
-    for node_type, site in flavors:
-        parts += [("the node type", node_type), ("the site", site)]
-    require_cluster_names(dict.fromkeys(parts))
-    require_cluster_names(("node type and site together,", name) for name in flavors.values())
+def _flavors(pools: Sequence[Pool]) -> dict[Pool, str]:
+    """What each pool is called, node type before site."""
+    joined = {pool: "-".join(pool) for pool in pools}
+    names = cluster_names(joined.values())
+    flavors = {pool: names[name] for pool, name in joined.items()}
     if len(set(flavors.values())) < len(flavors):
         alike = Counter(flavors.values()).most_common(1)[0][0]
         raise InputError(
@@ -87,6 +103,7 @@ def _require_usable(flavors: Mapping[Pool, str], teams: Sequence[str]) -> None:
                 f"{_MOST_FLAVORS} flavors"
             )
         )
+    return flavors
 
 
 def _in_service(plan: Plan, quarter: str) -> Iterator[str]:
@@ -121,8 +138,7 @@ def _topology(plan: Plan) -> dict[str, Any]:
     return _object("Topology", LABELS, {"levels": levels})
 
 
-def _flavor(pool: Pool, name: str) -> dict[str, Any]:
-    node_type, site = pool
+def _flavor(node_type: str, site: str, name: str) -> dict[str, Any]:
     labels = {NODE_TYPE_LABEL: node_type, SITE_LABEL: site}
     return _object("ResourceFlavor", name, {"nodeLabels": labels, "topologyName": LABELS})
 
@@ -141,18 +157,23 @@ def _queue(
         for flavor in flavors
     ]
     group = {"coveredResources": list(resources), "flavors": named}
-    return _object(
-        "ClusterQueue",
-        team,
-        {"cohortName": LABELS, "namespaceSelector": {}, "resourceGroups": [group]},
-    )
+    return {"cohortName": LABELS, "namespaceSelector": {}, "resourceGroups": [group]}
 
 
-def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    return {"apiVersion": _API, "kind": kind, "metadata": {"name": name}, "spec": spec}
+def _object(
+    kind: str, name: str, spec: dict[str, Any], annotations: dict[str, str] | None = None
+) -> dict[str, Any]:
+    told = {"annotations": annotations} if annotations else {}
+    return {"apiVersion": _API, "kind": kind, "metadata": {"name": name, **told}, "spec": spec}
 
 
-def _sums(plan: Plan, quarter: str, flavors: Mapping[Pool, str], quotas: _Quotas) -> str:
+def _sums(
+    plan: Plan,
+    quarter: str,
+    flavors: Mapping[Pool, str],
+    quotas: _Quotas,
+    renamed: Sequence[str],
+) -> str:
     """Per flavor, what is in service beside the quotas that the queues give out of it."""
     in_service: defaultdict[tuple[str, str], int] = defaultdict(int)
     facts = {one.node_type: one.kubernetes_resource for one in plan.node_types}
@@ -165,6 +186,7 @@ def _sums(plan: Plan, quarter: str, flavors: Mapping[Pool, str], quotas: _Quotas
     lines = [
         f"{plan.scenario}, {quarter}. Quotas are sums over all nodes of a flavor: what the team",
         "holds in the week in which it holds most. What no quota gives out stays free.",
+        *renamed,
     ]
     given: defaultdict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
     for (team, flavor, resource), amount in sorted(quotas.items()):

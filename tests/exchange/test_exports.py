@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +18,7 @@ from kubernetes.client import ApiClient
 from planner.errors import InputError
 from planner.exchange.kubernetes import kubernetes_files
 from planner.exchange.kueue import WITHOUT_TEAM, kueue_files
+from planner.exchange.names import cluster_names
 from planner.exchange.needs import pods_of, quarter_of
 from planner.exchange.watsonx import USED_BY, watsonx_files
 
@@ -229,17 +231,34 @@ def test_the_levels_of_the_topology_end_with_the_host(plan):
 # What cannot be exported
 
 
-def test_names_that_no_cluster_takes_are_refused_all_at_once_with_better_ones(planned):
+def test_names_that_no_cluster_takes_are_written_otherwise_and_told(planned):
     text = ALIKE.replace("count: 1", "count: 1, site: Main Hall").replace("two:", "Two_b:")
-    with pytest.raises(InputError) as caught:
-        kubernetes_files(planned(text), Q1)
-    assert [one.hint for one in caught.value.findings] == [
-        "call it 'one' in the scenario",
-        "call it 'two-b' in the scenario",
-        "call it 'main-hall' in the scenario",
-    ]
-    with pytest.raises(InputError, match="the site 'Main Hall' is no name in a cluster"):
-        kueue_files(planned(text), Q1)
+    text = text.replace("10}}", "10}, team: Customer care}")
+    plan = planned(text)
+    pods = kubernetes_files(plan, Q1)["pods.yaml"]
+    for line in ("The job 'Two_b' is two-b here.", "The site 'Main Hall' is main-hall here."):
+        assert f"# {line}\n" in pods
+    templates = {one["metadata"]["name"]: one for one in yaml.safe_load_all(pods)}
+    assert templates["two-b"]["metadata"]["annotations"]["gpu-fit-planner/name"] == "Two_b"
+    selector = templates["two-b"]["template"]["spec"]["nodeSelector"]
+    assert selector["gpu-fit-planner/site"] == "main-hall"
+    files = kueue_files(plan, Q1)
+    assert "# The team 'Customer care' is customer-care here.\n" in files["kueue.yaml"]
+    (queue,) = [one for one in objects(files) if one["metadata"]["name"] == "customer-care"]
+    assert queue["metadata"]["annotations"] == {"gpu-fit-planner/name": "Customer care"}
+    (flavor,) = of_kind(files, "ResourceFlavor")
+    assert flavor.endswith("-main-hall")
+
+
+def test_names_in_a_cluster_are_valid_and_no_two_alike():
+    long, other = "x" * 63 + " a", "x" * 63 + " b"
+    names = cluster_names(("ml", "ML", "m l", "M.L", "漢字", long, other))
+    assert names["ml"] == "ml"
+    assert len(set(names.values())) == len(names)
+    for name in names.values():
+        assert len(name) <= 63
+        assert re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", name)
+    assert cluster_names(["Customer care"]) == {"Customer care": "customer-care"}
 
 
 def test_two_pools_of_one_name_are_no_flavors(plan):

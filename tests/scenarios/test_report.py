@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from planner.exchange.kueue import kueue_files
 from planner.plan.store import dumps
 from planner.report.html.draw import draw
 from planner.report.justification.document import justification_document
@@ -32,3 +33,10 @@ def test_every_figure_of_it_comes_out_again_from_plan_json(planned, text):
             assert figure.text == value
         else:
             assert float(figure.value) == pytest.approx(float(value), rel=1e-12), figure
+
+
+def test_the_teams_of_it_get_their_queues(planned):
+    text = kueue_files(planned("quarterly"), "2027Q1")["kueue.yaml"]
+    for team in ("customer care", "data platform"):
+        assert f"# The team '{team}' is {team.replace(' ', '-')} here.\n" in text
+    assert "  name: customer-care\n" in text
