@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from planner.packing.dual import ORDERS, dual_feasible
+from planner.packing.dual import ORDERS, PARTS, dual_feasible
 from planner.packing.limits import add_limits, add_reserves
 from planner.packing.parts import OPENED, fillings
-from planner.packing.problem import ALWAYS, WHOLE
+from planner.packing.problem import ALWAYS, WEEKS, WHOLE
 from planner.packing.procure import state_procurement, state_spent_on_moves
 from planner.packing.program import Program
 from planner.packing.quotas import add_quotas
@@ -103,6 +102,22 @@ class Counts:
         """Variables that count units; relaxing them leaves the node counts integer."""
         opened = (index for usage in self.opened.values() for index, _ in usage.terms)
         return frozenset(self.choice.values()) | self.splits | frozenset(opened)
+
+    @cached_property
+    def shared_unit_variables(self) -> frozenset[int]:
+        """Those of them whose units take at most one node.
+
+        A fraction of a unit that takes several whole nodes would save whole nodes: what is relaxed
+        with it bounds little.
+        """
+        spanning = {
+            index
+            for usages in self.usages.values()
+            for usage in usages
+            for index, _ in usage.terms
+            if usage.span > 1
+        }
+        return self.unit_variables - spanning
 
     def on_nodes(self, pool: int, quarter: int) -> list[Usage]:
         """What is laid out on the nodes of a pool: its pieces, and opened GPUs for their parts."""
@@ -336,28 +351,27 @@ def _capacity(counts: Counts, key: tuple[int, int], usages: list[Usage]) -> None
     node = counts.problem.pools[key[0]].node
     in_weeks = any(usage.shape.run != ALWAYS for usage in usages)
     for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
-        shares = [
-            Fraction(usage.span or Fraction(_size(usage.shape, resource), max(offered, 1)))
-            for usage in usages
-        ]
-        seen: list[tuple[Fraction, ...]] = []
+        sizes = [_size(usage.shape, resource) for usage in usages]
+        parts = max(offered, 1)
+        one = parts * PARTS * WEEKS
+        seen: list[tuple[int, ...]] = []
         for order in ORDERS:
             weights = tuple(
-                share if usage.span else dual_feasible(share, order) * usage.shape.run.share
-                for usage, share in zip(usages, shares, strict=True)
+                usage.span * one or dual_feasible(size, parts, order) * usage.shape.run.weeks
+                for usage, size in zip(usages, sizes, strict=True)
             )
             if _adds_nothing(weights, seen):
                 continue
             seen.append(weights)
             load: Terms = defaultdict(float)
-            _add(load, zip(usages, map(float, weights), strict=True))
+            _add(load, zip(usages, (weight / one for weight in weights), strict=True))
             name = resource if order == 0 else f"dual-{resource}-{order}"
             row = counts.capacity_row(name, *key, load)
             if order == 0 and (in_weeks or resource != "gpus"):
                 counts.room_rows[row] = key
 
 
-def _adds_nothing(weights: tuple[Fraction, ...], seen: list[tuple[Fraction, ...]]) -> bool:
+def _adds_nothing(weights: tuple[int, ...], seen: list[tuple[int, ...]]) -> bool:
     """A row is implied where an earlier one weighs every shape at least as much."""
     return any(
         all(ours <= theirs for ours, theirs in zip(weights, earlier, strict=True))

@@ -1,6 +1,6 @@
 """The search: count nodes, lay them out, cut what cannot be laid out, until bound and cost meet.
 
-1. Bound: node counts integer, units fractional, with every cut known so far.
+1. Bound: node counts integer, units fractional but those that span nodes, with every cut known.
 2. Units: whole units on those node counts; if there are none, both at once.
 3. Layouts: a cutting stock per pool and quarter; where units do not fit, a cut returns to step 1.
 """
@@ -137,7 +137,10 @@ class _Search:
     def _round(self) -> bool:
         """One pass of bound, units and layouts; False where another would gain nothing."""
         cuts = self._found.cuts
-        bounded = self._bound(self._counts.unit_variables)
+        counts = self._counts
+        bounded = self._bound(
+            counts.unit_variables if self._unlike else counts.shared_unit_variables
+        )
         if self._unlike and self._by_levelling(bounded):
             return False
         if bounded is None or self._closed():
@@ -198,6 +201,8 @@ class _Search:
                 chosen.append(answer.values)
                 if self._lay_out(answer.values):
                     return True
+            elif answer.outcome is Outcome.INFEASIBLE:
+                break  # room or not, these nodes do not hold whole units
         if self._stuck and not (self._many or self._counts.opened) and self._by_patterns(held):
             return True
         return self._found.cuts == before and any(
