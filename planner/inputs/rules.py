@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.inputs.base import Frozen
 from planner.inputs.rule import Rule, by_result, needs
-from planner.inputs.rulecheck import mistakes, unplaced
+from planner.inputs.rulecheck import PLACEHOLDER, mistakes, unplaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
@@ -73,6 +74,12 @@ class RuleBook(Frozen):
     def using(self, name: str) -> tuple[Rule, ...]:
         """Rules that ask for this name and give a result."""
         return self._users.get(name, ())
+
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """Names that any rule asks for, or tells in its message."""
+        told = (PLACEHOLDER.findall(rule.message or "") for rule in self.rules.values())
+        return frozenset(chain(*map(needs, self.rules.values()), *told))
 
     @cached_property
     def _users(self) -> dict[str, tuple[Rule, ...]]:

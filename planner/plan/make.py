@@ -37,13 +37,15 @@ def make_plan(
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
     sizers: Sizers | None = None,
+    checkers: Sizers | None = None,
     price_choices: bool = True,
 ) -> Plan:
     """Make a checked plan of least net present cost.
 
     `asked_gap` is the relative gap that counts as proved; with `crosscheck` other solvers are asked
-    for the bound again. Whoever plans many variants hands over `sizers` to share, and saves time
-    without `price_choices`: what spare nodes cost, what parts of GPUs save, and why jobs give way.
+    for the bound again. Whoever plans many variants hands over `sizers` to share, and others for
+    the independent check, `checkers`; time is saved without `price_choices`: what spare nodes cost,
+    what parts of GPUs save, and why jobs give way.
 
     Raises InfeasibleError where no plan exists, LimitError where the time ends before one is found,
     CheckError where the independent check disagrees, DisagreementError where another solver does.
@@ -65,6 +67,7 @@ def make_plan(
         crosscheck=crosscheck,
         shortage=packed.shortage,
         progress=say,
+        checkers=checkers,
     )
     if not price_choices:
         return plan

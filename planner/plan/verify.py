@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.plan.checks.suite import check
-from planner.sizing import Sizer
+from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
@@ -18,17 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["verify"]
 
 
-def verify(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
+def verify(inputs: Inputs, plan: Plan, sizers: Sizers | None = None) -> tuple[str, ...]:
     """Check a plan against its inputs; a sentence for each thing confirmed.
+
+    Whoever has many plans checked hands over `sizers` that the plans were not made with.
 
     Raises CheckError with the violations found.
     """
-    scenario = inputs.scenario
-    sizer = Sizer(
-        inputs.catalog,
-        inputs.rules,
-        inputs.settings,
-        scenario.policies,
-        inputs.gpu_types_in_play,
-    )
-    return check(inputs, sizer.portfolio(scenario), plan)
+    sizer = (sizers or Sizers()).sizer(inputs, inputs.gpu_types_in_play)
+    return check(inputs, sizer.portfolio(inputs.scenario), plan)
