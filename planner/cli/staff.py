@@ -26,9 +26,10 @@ __all__ = ["Staff", "staff_options", "time_left", "usable_cores"]
 
 @dataclass(frozen=True, slots=True)
 class Staff:
-    """How many plans are made at the same time, and with which effort each."""
+    """Where plans are made, how many at the same time, and with which effort each."""
 
     jobs: int
+    cluster: str | None
     effort: Effort
 
     def desk(self, scenario: Path, catalog: tuple[Path, ...], rules: tuple[Path, ...]) -> Desk:
@@ -39,7 +40,11 @@ class Staff:
         return Desk(Station(scenario, catalog, rules, effort.gap, effort.time_limit_s))
 
     def crew(self, desk: Desk) -> AbstractContextManager[Crew]:
-        """Those who plan its variants."""
+        """Those who plan its variants; raises InputError where there is no such cluster."""
+        if self.cluster is not None:
+            from planner.whatif.cluster import Cluster  # noqa: PLC0415 - few have one
+
+            return Cluster(desk, self.cluster)
         from planner.whatif.crew import Processes  # noqa: PLC0415
 
         return Processes(desk, self.jobs)
@@ -50,23 +55,43 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _address(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
+    """An address, which must not be empty: Dask would start a cluster of its own."""
+    if given is not None and not given.strip():
+        raise click.BadParameter("an address is needed: tcp://HOST:8786", ctx, param)
+    return given
+
+
 def staff_options(command: Callable[..., None]) -> Callable[..., None]:
-    """`--jobs`, `--gap` and `--time-limit`, handed over together as `staff`."""
+    """`--jobs`, `--cluster`, `--gap` and `--time-limit`, handed over together as `staff`."""
 
     @wraps(command)
-    def with_staff(*, jobs: int, effort: Effort, **given: Any) -> None:  # noqa: ANN401
-        command(staff=Staff(jobs, effort), **given)
+    def with_staff(
+        *,
+        jobs: int | None,
+        cluster: str | None,
+        effort: Effort,
+        **given: Any,  # noqa: ANN401 - click's values
+    ) -> None:
+        if jobs is not None and cluster is not None:
+            raise click.UsageError("--jobs is for this machine, --cluster for others: give one")
+        command(staff=Staff(jobs or usable_cores(), cluster, effort), **given)
 
-    return _jobs_option(effort_options(with_staff))
+    return _jobs_option(_cluster_option(effort_options(with_staff)))
 
 
 _jobs_option = click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    default=usable_cores,
     show_default="the cores at hand",
     metavar="N",
     help="Plans to make at the same time, each in a process of its own.",
+)
+_cluster_option = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    callback=_address,
+    help="Plan on the workers of the Dask scheduler at this address instead.",
 )
 
 

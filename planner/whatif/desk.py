@@ -64,7 +64,7 @@ class Desk:
         """Read the files; raises InputError."""
         self.station = station
         self.question = Question(station.scenario, catalog=station.catalog, rules=station.rules)
-        self._sizers = Sizers()
+        self._sizers, self._checkers = Sizers(), Sizers()
         self._keys: dict[Variant, str] = {}
 
     @property
@@ -86,11 +86,9 @@ class Desk:
     def _key(self, variant: Variant) -> str:
         inputs = self.inputs(variant)
         data = self.question.layers.composed(variant.apply, variant.settings).document.data
-        files = sorted(
-            (file.role, file.path, file.sha256)
-            for file in inputs.files
-            if file.role in ("catalog", "rules")
-        )
+        files = [
+            (file.role, file.sha256) for file in inputs.files if file.role in ("catalog", "rules")
+        ]
         station = self.station
         effort = (station.gap, station.time_limit_s, station.committed)
         asked = repr((__version__, effort, files, flow(data)))
@@ -103,6 +101,7 @@ class Desk:
             asked_gap=self.station.gap,
             time_limit_s=self.station.time_limit_s,
             sizers=self._sizers,
+            checkers=self._checkers,
             price_choices=False,
         )
 
@@ -116,6 +115,7 @@ class Desk:
             asked_gap=station.gap,
             time_limit_s=station.time_limit_s,
             sizers=self._sizers,
+            checkers=self._checkers,
         )
 
     def figures(self, variant: Variant) -> Figures:

@@ -29,6 +29,17 @@ rows:
   - {apply: [crowd]}
   - {set: {offers.l40s.maximum: 3}}
 """
+DEAR_ENERGY = """\
+id: house/dear-energy
+title: Nothing runs on dear energy
+kind: exclusion
+inputs: {energy_usd_per_kwh: USD/kWh}
+formula: energy_usd_per_kwh > 0.5
+message: energy is too dear at {energy_usd_per_kwh}
+sources: [{title: House policy, locator: page 1, read: 2026-11-01}]
+examples:
+  - {name: Dear energy, given: {energy_usd_per_kwh: 1}, expect: true}
+"""
 
 
 @pytest.fixture
@@ -163,7 +174,22 @@ def test_what_is_sized_alike_is_sized_once(path):
         return sizers.sizer(question.inputs((), settings), ("h100-80gb-sxm",))
 
     assert sizer() is sizer("offers.l40s.price_usd=1", "jobs.search.count.2027Q1=2")
+    assert sizer() is sizer("finance.energy_usd_per_kwh=0.5")
     assert sizer() is not sizer("policies.headroom=50%")
+
+
+def test_a_setting_sizes_anew_where_a_rule_asks_for_it(path, tmp_path):
+    rule = tmp_path / "dear-energy.yaml"
+    rule.write_text(DEAR_ENERGY, encoding="utf-8")
+    question, sizers = Question(path, rules=(rule,)), Sizers()
+
+    def sized(price):
+        inputs = question.inputs((), (f"finance.energy_usd_per_kwh={price}",))
+        (search, _) = sizers.sizer(inputs, ("h100-80gb-sxm",)).portfolio(inputs.scenario)
+        return search.sizing
+
+    assert sized("0.1").candidates
+    assert not sized("0.9").candidates
 
 
 @pytest.mark.parametrize(
