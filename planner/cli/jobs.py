@@ -73,6 +73,8 @@ _OPTIONS = (
     _Option(
         "adapter_precision", "adapter_precision", "", "bf16|fp32", "Tuning: its number format."
     ),
+    _Option("adapter_dropout", "adapter_dropout", "", "true|false", "Tuning: inputs dropped out."),
+    _Option("adapter_units", "adapter_units", "", "own|shared", "Tuning: its units under FSDP."),
     _Option("dataset_tokens", "dataset_tokens", "", "NUMBER", "Tuning: tokens in one epoch."),
     _Option("epochs", "epochs", "", "NUMBER", "Tuning: passes over the dataset."),
     _Option("deadline_hours", "deadline_hours", "", "HOURS", "Tuning: hours that a run may take."),

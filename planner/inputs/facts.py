@@ -80,6 +80,8 @@ _FACTS = (
     Fact("adapter_rank", "job", "rank", "rank of the LoRA matrices"),
     _text("adapter_targets", "job", "matrices with adapters", ("qv", "attention", "all-linear")),
     _text("adapter_precision", "job", "data type of the adapter", ("bf16", "fp32")),
+    Fact("adapter_dropout", "job", "true/false", "whether adapters drop inputs out", "truth"),
+    _text("adapter_units", "job", "FSDP units of adapters and base", ("own", "shared")),
     Fact(
         "double_quantization",
         "job",

@@ -139,6 +139,11 @@ class Tune(Frozen):
     """Matrices that get an adapter."""
     adapter_precision: Literal["bf16", "fp32"] = "fp32"
     """Data type of the adapter's weights."""
+    adapter_dropout: bool = True
+    """Whether adapters drop out part of their input, of which each then keeps a copy."""
+    adapter_units: Literal["own", "shared"] = "own"
+    """FSDP units: `own` keeps adapters apart from the frozen base, as the wrapping policy of PEFT
+    does; `shared` puts both into one, which then has gradients of both (LitGPT)."""
     gpu_partition: str | None = None
     """MIG profile to run on; there is a rule about that."""
     deploy: Deploy | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     from planner.inputs.job import Job, Serve, Tune
 
 __all__ = ["Contradiction", "contradictions"]
+
+_OF_ADAPTERS: Final = (
+    "adapter_rank",
+    "adapter_targets",
+    "adapter_precision",
+    "adapter_dropout",
+    "adapter_units",
+)
+"""What only LoRA and QLoRA have."""
 
 
 class Contradiction(NamedTuple):
@@ -35,7 +44,7 @@ def _tune(tune: Tune, model: Model | None) -> Iterator[Contradiction]:
     if model is not None and tune.sequence is not None and tune.sequence > model.max_context:
         yield _too_long("sequence", tune.sequence, tune.model, model)
     if tune.method not in ("lora", "qlora"):
-        for key in ("adapter_rank", "adapter_targets", "adapter_precision"):
+        for key in _OF_ADAPTERS:
             if key in tune.model_fields_set and getattr(tune, key) is not None:
                 message = f"the method {tune.method} has no {key.replace('_', ' ')}"
                 yield Contradiction((key,), message, "leave it out")

@@ -160,6 +160,8 @@ def _tune(tune: Tune) -> Mapping[str, Plain]:
         "offload": tune.offload,
         "adapter_targets": tune.adapter_targets,
         "adapter_precision": tune.adapter_precision,
+        "adapter_dropout": tune.adapter_dropout,
+        "adapter_units": tune.adapter_units,
         "double_quantization": tune.double_quantization,
         "dataset_tokens": tune.dataset_tokens,
         "epochs": tune.epochs,
