@@ -109,7 +109,8 @@ class Tune(Frozen):
     sequence: PositiveCount | None = None
     """Maximum sequence length, tokens."""
     gradient_accumulation: PositiveCount = Field(default=1, validate_default=True)
-    """Passes whose gradients one optimizer step sums up; more of them need less memory."""
+    """Passes whose gradients one optimizer step sums up: fewer activations, but gradients stay,
+    under FSDP whole ones."""
     micro_batch: PositiveCount | None = None
     """Sequences per GPU and pass; what batch, GPUs and accumulation leave if left out."""
     gradient_checkpointing: Literal["on", "off", "selective"] = "on"

@@ -59,6 +59,12 @@ KEPT = {
     "adapter_precision": "bf16",
 }
 FUSED = {"loss_kernel": "fused"}
+SHARED = FUSED | {
+    "adapter_units": "shared",
+    "adapter_targets": "qv",
+    "adapter_rank": 8,
+    "adapter_precision": "bf16",
+}
 LINEAR = {"loss_kernel": "fused-linear"}
 FMS = "fms-acceleration 876e2ed6fc scripts/benchmarks/refs/"
 LITGPT = "litgpt 26857050fe "
@@ -115,7 +121,29 @@ RUNS = [
         1304,
         KEPT,
         29.07e9,
-        0.08,
+        0.06,
+    ),
+    Run(
+        LITGPT + "tutorials/resource-tables.md L115",
+        "llama-2-7b",
+        "lora",
+        2,
+        128,
+        1304,
+        SHARED | {"micro_batch": 1, "gradient_accumulation": 64},
+        22.18e9,
+        0.01,
+    ),
+    Run(
+        LITGPT + "tutorials/resource-tables.md L123",
+        "llama-2-13b",
+        "lora",
+        4,
+        128,
+        1304,
+        SHARED | {"micro_batch": 1, "gradient_accumulation": 32},
+        35.57e9,
+        0.02,
     ),
     Run(
         LITGPT + "tutorials/resource-tables.md L51",
@@ -126,7 +154,7 @@ RUNS = [
         1034,
         KEPT,
         16.92e9,
-        0.04,
+        0.01,
     ),
     Run(
         LITGPT + "config_hub/finetune/README.md L76",
@@ -308,6 +336,8 @@ MORE = [
     ({"double_quantization": False}, BASE | {"method": "qlora"}, 1),
     ({"base_bits": 8}, BASE | {"method": "qlora"}, 1),
     ({"loss_kernel": "plain-fp32-logits"}, BASE, 1),
+    ({"adapter_units": "shared"}, BASE | {"gradient_accumulation": 2}, 4),
+    ({"batch": 8, "gradient_accumulation": 2}, FULL, 4),
 ]
 LESS = [
     ({"loss_kernel": "fused"}, BASE, 1),
@@ -328,6 +358,7 @@ LESS = [
     ({"sharding": "zero-3"}, FULL | {"sharding": "zero-2"}, 4),
     ({"adapter_targets": "qv", "adapter_rank": 256}, BASE | {"adapter_rank": 256}, 1),
     ({"adapter_precision": "bf16"}, BASE | {"adapter_rank": 256}, 1),
+    ({"adapter_dropout": False}, BASE | {"gradient_checkpointing": "off"}, 1),
     ({"micro_batch": 2, "gradient_accumulation": 4}, BASE, 1),
 ]
 
