@@ -59,7 +59,7 @@ KEPT = {
     "adapter_precision": "bf16",
 }
 FUSED = {"loss_kernel": "fused"}
-SHARED = FUSED | {
+SHARED = {
     "adapter_units": "shared",
     "adapter_targets": "qv",
     "adapter_rank": 8,
