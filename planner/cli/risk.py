@@ -36,6 +36,15 @@ __all__ = ["risk"]
     required=True,
     help="Folder for the results, made if needed; what was stopped carries on from there.",
 )
+@click.option(
+    "--plans",
+    type=click.IntRange(min=0, max=9),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Purchase plans to hold against each other in these futures, to find the one that is best "
+    "in the bad cases; 0: none.",
+)
 @catalog_option
 @rules_option
 @staff_options
@@ -44,6 +53,7 @@ def risk(
     ctx: click.Context,
     futures: Path,
     samples: int,
+    plans: int,
     out: Path,
     catalog: tuple[Path, ...],
     rules: tuple[Path, ...],
@@ -53,6 +63,8 @@ def risk(
 
     FUTURES is a file that names the scenario and what is uncertain about it, each as a least, most
     likely and greatest value. The same file and number give the same futures, on any machine.
+    Several purchase plans are held against each other in them, with rents and placements adapted to
+    each future.
     """
     from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.report.pages import illustrated  # noqa: PLC0415
@@ -66,7 +78,12 @@ def risk(
     asked.drawn(desk, 0)
     make_folder(out)
     with Progress() as progress:
-        found = found_by(desk, asked, samples, out, hire=staff.crew, progress=time_left(progress))
+        found = found_by(
+            *(desk, asked, samples, out),
+            plans=plans,
+            hire=staff.crew,
+            progress=time_left(progress),
+        )
     document = risk_document(found)
     texts = {"risk.json": found.model_dump_json(indent=1) + "\n"}
     pictures = {"risk.svg": cost_bands(found)}

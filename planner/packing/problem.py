@@ -253,7 +253,8 @@ class SpendLimit:
     at_most_cents: int
     """What decisions may spend: the running cost of owned nodes is taken off before."""
     cents: tuple[tuple[int, ...], ...]
-    """supply × quarter of entry: what one node spends; never negative."""
+    """supply × quarter of entry: what one node spends; negative, and so the most, where so much is
+    to be acquired at the least."""
     fixed_cents: int = 0
     """What was taken off."""
     moves: tuple[int, ...] = ()

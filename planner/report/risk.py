@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 from planner.report.document import Bands, Block, Column, Document, Heading, Paragraph, Table
 from planner.report.format import count_of, dollars, money, money_short, percent
 from planner.report.variants import acquired_text
+from planner.whatif.choices import WORST_PER_CENT
+from planner.whatif.risk import at_percentile
 
 if TYPE_CHECKING:
+    from planner.whatif.choices import Choice, Choices
     from planner.whatif.risk import Chance, Risk
 
 __all__ = ["cost_bands", "risk_document"]
@@ -34,6 +37,8 @@ def risk_document(found: Risk) -> Document:
         ),
         Table(_CHANCE_COLUMNS, tuple(_chance(one) for one in found.chances)),
     )
+    if found.choices:
+        blocks += _choices(found, found.choices)
     if not found.acquisitions:
         return blocks
     columns = (
@@ -53,6 +58,63 @@ def risk_document(found: Risk) -> Document:
     )
     words = "Nodes of each offer, over all quarters: at most so many in that share of the futures."
     return (*blocks, Heading("What the futures acquire"), Paragraph(words), Table(columns, rows))
+
+
+def _choices(found: Risk, choices: Choices) -> tuple[Block, ...]:
+    """Purchase plans side by side, and which of them is best in the bad cases."""
+    best, first = choices.plans[choices.best], choices.plans[0]
+    number = count_of(len(choices.plans), "purchase plan")
+    words = (
+        f"{number} held against each other: what is bought and reserved is chosen once, what is "
+        "rented and what runs where adapts to each future. The best falls short in the fewest "
+        f"futures; of several such, it has the least mean cost of the worst {WORST_PER_CENT} % of "
+        "futures. It is the best of those compared; "
+        f"{_bounded(found, choices)}"
+    )
+    if best is first:
+        told = "What the scenario's own plan buys is the best of these in the bad cases."
+    else:
+        told = f"Best of these in the bad cases: {acquired_text(best.purchased)}."
+        if None not in (best.worst_cents, first.worst_cents) and best.short == first.short:
+            saved = (first.worst_cents or 0) - (best.worst_cents or 0)
+            told += f" Its bad cases cost {money_short(saved)} less, on average."
+    columns = (
+        Column("Bought, and reserved", wraps=True),
+        Column("Found", wraps=True),
+        Column("Falls short", "right"),
+        Column("50 %", "right"),
+        Column("95 %", "right"),
+        Column(f"Worst {WORST_PER_CENT} %", "right"),
+    )
+    return (
+        Heading("What to buy for the bad cases"),
+        Paragraph(told, tone="strong"),
+        Paragraph(words),
+        Table(columns, tuple(_choice(one, best, found.futures) for one in choices.plans)),
+    )
+
+
+def _bounded(found: Risk, choices: Choices) -> str:
+    least = f"${dollars(choices.bound_cents)}"
+    if found.without_plan:
+        return f"where each future is known beforehand, that mean is {least}."
+    return f"no purchases that hold all futures can have a mean of less than {least}."
+
+
+def _choice(one: Choice, best: Choice, futures: int) -> tuple[str, ...]:
+    name = f"{one.name} (best)" if one is best else one.name
+    half, most, worst = "–", "–", "–"
+    if one.costs_cents:
+        half, most = (dollars(at_percentile(one.costs_cents, share)) for share in (50, 95))
+        worst = dollars(one.worst_cents or 0)
+    return (
+        acquired_text(one.purchased),
+        name,
+        percent(one.short / futures),
+        half,
+        most,
+        worst,
+    )
 
 
 _COST_COLUMNS = (Column("Futures at or below"), Column("Cost", "right"), Column("More", "right"))
@@ -104,6 +166,9 @@ def _caveats(found: Risk) -> tuple[Block, ...]:
     if found.without_plan:
         number = count_of(found.without_plan, "future")
         lines.append(f"Without a plan, and so in no figure of cost: {number}.")
+    if found.choices and (unsure := sum(one.not_proved for one in found.choices.plans)):
+        told = count_of(unsure, "future")
+        lines.append(f"NOT proved within the limits, with purchases that are given: {told}.")
     unknown = found.futures - max((one.of for one in found.chances), default=0)
     if unknown:
         lines.append(f"Of {count_of(unknown, 'future')} it is not known who falls short.")
@@ -115,9 +180,21 @@ def cost_bands(found: Risk) -> Bands:
     return Bands(
         title=f"Cost of {found.scenario} over {count_of(found.futures, 'future')}",
         says="Share of futures that cost at most so much, net present cost. " + _summary(found),
-        curves=(("each future known", tuple(cost / 100 for cost in found.costs_cents)),),
+        curves=tuple(
+            (name, tuple(cents / 100 for cents in costs)) for name, costs in _curves(found) if costs
+        ),
         marks=tuple(
             (cost / 100, share / 100, f"{share} %: {money_short(cost)}")
             for share, cost in zip(found.percentiles, found.cost_cents, strict=True)
         ),
     )
+
+
+def _curves(found: Risk) -> list[tuple[str, tuple[int, ...]]]:
+    curves = [("each future known", found.costs_cents)]
+    if found.choices:
+        own, best = found.choices.plans[0], found.choices.plans[found.choices.best]
+        curves.append(("bought as it stands", own.costs_cents))
+        if best is not own:
+            curves.append(("bought for the bad cases", best.costs_cents))
+    return curves

@@ -13,6 +13,7 @@ from planner import __version__
 from planner.errors import LimitError
 from planner.inputs.load import Question
 from planner.inputs.written import flow
+from planner.plan.committed import committed_plan
 from planner.plan.make import make_plan
 from planner.plan.near import near_plan
 from planner.sizing.sizers import Sizers
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.inputs.settled import Inputs
+    from planner.plan.committed import Purchase
     from planner.plan.near import Goal, NearPlan
     from planner.plan.plan import Plan
     from planner.whatif.figures import Figures
@@ -55,6 +57,8 @@ class Station:
     time_limit_s: float
     committed: tuple[Commitment, ...] | None = None
     """Nodes of a plan: do they hold the jobs of each variant? None: nobody asks."""
+    purchases: tuple[Purchase, ...] | None = None
+    """What is bought in each variant, whatever it asks for; None: what is best in it."""
 
 
 class Desk:
@@ -90,12 +94,22 @@ class Desk:
             (file.role, file.sha256) for file in inputs.files if file.role in ("catalog", "rules")
         ]
         station = self.station
-        effort = (station.gap, station.time_limit_s, station.committed)
+        given = station.committed if station.purchases is None else station.purchases
+        effort = (station.gap, station.time_limit_s, given)
         asked = repr((__version__, effort, files, flow(data)))
         return hashlib.sha256(asked.encode()).hexdigest()[:24]
 
     def plan(self, inputs: Inputs) -> Plan:
         """Plan as the station asks; raises what planning raises."""
+        if self.station.purchases is not None:
+            return committed_plan(
+                inputs,
+                self.station.purchases,
+                asked_gap=self.station.gap,
+                time_limit_s=self.station.time_limit_s,
+                sizers=self._sizers,
+                checkers=self._checkers,
+            )
         return make_plan(
             inputs,
             asked_gap=self.station.gap,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError
 from planner.inputs.base import Frozen
+from planner.whatif.choices import Choices, compared_choices
 from planner.whatif.desk import Desk
 from planner.whatif.figures import Figures, figures_of
 from planner.whatif.held import commitments
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from planner.whatif.crew import Crew
     from planner.whatif.futures import Futures
 
-__all__ = ["Acquisition", "Chance", "Risk", "risk"]
+__all__ = ["Acquisition", "Chance", "Risk", "at_percentile", "risk"]
 
 FORMAT = "1.0"
 """Minor: additive. Major: readers refuse."""
@@ -81,6 +82,8 @@ class Risk(Frozen):
     """All of them, the cheapest first."""
     chances: tuple[Chance, ...]
     acquisitions: tuple[Acquisition, ...]
+    choices: Choices | None = None
+    """Purchase plans side by side in these futures; None where nobody asks."""
 
 
 def risk(
@@ -89,13 +92,15 @@ def risk(
     samples: int,
     out: Path,
     *,
+    plans: int = 0,
     hire: Callable[[Desk], AbstractContextManager[Crew]],
     progress: Callable[[int, int, int], None],
 ) -> Risk:
     """Plan each of so many futures, and ask of each whether the nodes of the plan now would do.
 
-    Results are kept in the folder like those of a sweep. Raises InfeasibleError where the scenario
-    as it stands has no plan, and what a sweep raises.
+    Of at most so many purchase plans, the best in the bad cases is looked for. Results are kept in
+    the folder like those of a sweep. Raises InfeasibleError where the scenario as it stands has no
+    plan, and what a sweep raises.
     """
     inputs = desk.inputs(futures.base(desk))
     plan = desk.plan(inputs)
@@ -111,23 +116,35 @@ def risk(
     if not planned:
         raise InfeasibleError("no future has a plan", tuple(sorted({one.reason for one in every})))
     costs = sorted(one.cost_cents or 0 for one in planned)
+    base = figures_of(plan)
+    choices = None
+    if plans:
+        choices = compared_choices(
+            desk.station, drawn, every, base, plans, out, hire=hire, progress=progress
+        )
     return Risk(
         scenario=inputs.scenario.name,
         seed=futures.file.seed,
         futures=samples,
-        base=figures_of(plan),
+        base=base,
         without_plan=len(every) - len(planned),
         not_proved=sum(one.result == "not proved" for one in every),
         cost_cents=_at_percentiles(costs),
         costs_cents=tuple(costs),
         chances=_chances(plan.quarters, every),
-        acquisitions=_acquisitions(figures_of(plan), planned),
+        acquisitions=_acquisitions(base, planned),
+        choices=choices,
     )
 
 
 def _at_percentiles(values: Sequence[int]) -> tuple[int, ...]:
     """By nearest rank, of sorted values: each is one that occurs."""
-    return tuple(values[ceil(len(values) * share / 100) - 1] for share in _PERCENTILES)
+    return tuple(at_percentile(values, share) for share in _PERCENTILES)
+
+
+def at_percentile(values: Sequence[int], share: int) -> int:
+    """Of sorted values, the one at so many per cent, by nearest rank."""
+    return values[ceil(len(values) * share / 100) - 1]
 
 
 def _chances(quarters: Sequence[str], every: Sequence[Figures]) -> tuple[Chance, ...]:

@@ -1,5 +1,6 @@
 """Many futures: how they are drawn, what they cost, and whether what is bought now would do."""
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -9,9 +10,11 @@ from xml.etree import ElementTree
 import pytest
 
 from planner.errors import InputError
+from planner.plan.committed import Purchase
 from planner.report.html.pictures import picture_file
 from planner.report.markdown import draw
 from planner.report.risk import cost_bands, risk_document
+from planner.whatif.choices import mean_of_worst
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.futures import read_futures
@@ -131,7 +134,8 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
 
     def asked(jobs):
         hire = partial(Processes, jobs=jobs)
-        return risk(desk, futures, 6, tmp_path / "out", hire=hire, progress=lambda *_: None)
+        out = tmp_path / "out"
+        return risk(desk, futures, 6, out, plans=2, hire=hire, progress=lambda *_: None)
 
     found = asked(jobs=1)
     drawn = futures.drawn(desk, 6)
@@ -143,10 +147,34 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
         assert chance.short == sum(chance.quarter in one for one in short)
         assert chance.of == 6
     assert sum(chance.short for chance in found.chances) > 0
+    assert found.choices is not None
+    assert len(found.choices.plans) == 2
+    for plan in found.choices.plans[1:]:
+        bought = tuple(Purchase(one.offer, one.quarter, one.count) for one in plan.purchased)
+        holder = Desk(replace(desk.station, purchases=bought))
+        alone = [holder.figures(variant) for variant in drawn]
+        costs = [one.cost_cents for one in alone if one.cost_cents is not None]
+        assert plan.costs_cents == tuple(sorted(costs))
+        assert plan.short == len(alone) - len(costs)
+        assert plan.worst_cents == max(costs)  # of 6 futures, the worst 5 % are one
+        for known, one in zip(each, alone, strict=True):
+            assert one.cost_cents is None or one.cost_cents >= known.cost_cents
+            assert sum(line.count for line in one.acquired) in (0, sum(b.nodes for b in bought))
+    ranks = [(plan.short, plan.worst_cents) for plan in found.choices.plans]
+    assert ranks[found.choices.best] == min(ranks)
+    assert found.choices.best > 0, "or the scenario is a poor example"
+    assert found.choices.bound_cents <= found.choices.plans[found.choices.best].worst_cents
     golden("risk.md", draw(risk_document(found)))
     svg = ElementTree.fromstring(picture_file(cost_bands(found)))
     assert "Cost of Futures over 6 futures" in {element.text for element in svg.iter()}
     assert asked(jobs=2) == found
+
+
+def test_the_bad_cases_are_the_worst_twentieth():
+    assert mean_of_worst([1]) == 1
+    assert mean_of_worst(list(range(20))) == 19
+    assert mean_of_worst(list(range(21))) == 19  # of 19 and 20, rounded down
+    assert mean_of_worst(list(range(100))) == 97
 
 
 def test_confidence_narrows_with_more_futures():

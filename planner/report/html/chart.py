@@ -32,7 +32,7 @@ _LOOKS = {
     **{f"k{number}": {"fill": colour} for number, colour in enumerate(_COLOURS)},
     **{
         f"curve{number}": {"fill": "none", "stroke": colour, "stroke-width": "2.5"}
-        for number, colour in enumerate(_COLOURS[:2])
+        for number, colour in enumerate(_COLOURS[:3])
     },
 }
 """How each class looks where no style sheet reaches into a picture; where one does, it decides."""

@@ -68,7 +68,7 @@ def bands(picture: Bands) -> Element:
         curve = put(svg, "polyline", class_=f"curve{number}", points=drawn)
         put(curve, "title", name)
         if len(picture.curves) > 1:
-            across = _LEFT + 370 * number
+            across = _LEFT + 240 * number
             put(svg, "rect", class_=colour_class(number), x=across, y=4, width=12, height=12)
             put(svg, "text", name, x=across + 18, y=14)
     ends = [-1.0, -1.0]

@@ -1,0 +1,85 @@
+"""Purchases that are given: bought to the node, in their quarter or as early as can be."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from planner.packing.hold import Order, holding
+from planner.packing.problem import Lot
+from tests.packing.test_brute_force import draw
+
+CHEAP, DEAR = 10_000_000, 11_000_000
+
+
+@pytest.fixture
+def two_offers(build):
+    """A unit of 8 GPUs in both quarters, a cheap server for it, a dear one, and rent."""
+    pools = [build.pool("a"), build.pool("b")]
+    offers = [
+        replace(build.buy(CHEAP, CHEAP // 2), name="cheap"),
+        replace(build.buy(DEAR, DEAR // 2, pool=1), name="dear"),
+        replace(build.rent(CHEAP, CHEAP), name="hire"),
+    ]
+    demand = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0), quarters=(0, 1))
+    return build.problem(pools, offers, [demand], quarters=2)
+
+
+def test_what_is_ordered_is_bought_though_something_else_were_cheaper(two_offers, plan):
+    solution = plan(holding(two_offers, [Order("dear", 0, 1)]))
+    assert (solution.bought[0], solution.bought[1]) == ((0, 0), (1, 0))
+    assert solution.cost_cents == DEAR + two_offers.fixed_cost_cents
+
+
+def test_what_is_not_needed_is_paid_all_the_same(two_offers, solve, faults):
+    problem = holding(two_offers, [Order("cheap", 0, 1), Order("dear", 1, 2)])
+    solution = solve(problem)
+    assert solution.bought[:2] == ((1, 0), (0, 2))
+    assert solution.cost_cents == CHEAP + DEAR
+    assert not faults(problem, solution)
+
+
+def test_what_is_missing_is_rented(two_offers, plan):
+    solution = plan(holding(two_offers, [Order("cheap", 1, 1)]))
+    assert (solution.bought[0], solution.rented[2]) == ((0, 1), (1, 0))
+
+
+def test_what_comes_late_enters_as_early_as_it_can_or_never(two_offers, plan):
+    late = replace(two_offers.supplies[0], unit_cost_cents=(None, CHEAP // 2))
+    problem = replace(two_offers, supplies=(late, *two_offers.supplies[1:]))
+    assert plan(holding(problem, [Order("cheap", 0, 1)])).bought[0] == (0, 1)
+    never = replace(late, unit_cost_cents=(None, None))
+    problem = replace(two_offers, supplies=(never, *two_offers.supplies[1:]))
+    solution = plan(holding(problem, [Order("cheap", 0, 1)]))
+    assert solution.rented[2] == (1, 1)
+
+
+def test_an_order_has_the_price_of_its_size(build, solve):
+    pools = [build.pool("a")]
+    small = replace(build.buy(CHEAP), name="one", lot=Lot(0, 1, 1))
+    large = replace(build.buy(CHEAP // 2), name="one", lot=Lot(0, 2, None))
+    problem = build.problem(pools, [small, large], [build.units(1, ("a", 8, 0, 0))])
+    for nodes, cost in ((1, CHEAP), (3, 3 * CHEAP // 2)):
+        found = solve(holding(problem, [Order("one", 0, nodes)]))
+        assert found.cost_cents == cost + problem.fixed_cost_cents
+
+
+def test_the_best_purchases_held_cost_what_the_best_plan_does(solve):
+    seen = 0
+    for seed in range(30):
+        problem = draw(random.Random(f"hold {seed}"))
+        best = solve(problem)
+        if best is None:
+            continue
+        orders = [
+            Order(supply.name, quarter, nodes)
+            for number, supply in enumerate(problem.supplies)
+            for quarter, nodes in enumerate(best.bought[number])
+            if nodes
+        ]
+        held = solve(holding(problem, orders))
+        assert held is not None, seed
+        assert held.cost_cents == best.cost_cents, seed
+        assert held.bought == best.bought, seed
+        seen += bool(orders)
+    assert seen > 10
