@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
+from planner.plan.ledger.traced import NOTHING
+from planner.report.document import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Document,
+    Heading,
+    Paragraph,
+    Table,
+)
+from planner.report.elsewhere import Elsewhere
 from planner.report.format import (
     count_of,
-    dollars,
-    figure,
     listed,
     money,
     money_short,
@@ -19,6 +28,8 @@ from planner.report.format import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planner.plan.ledger.traced import Traced
+    from planner.report.format import Style
     from planner.whatif.actuals import Outcome
     from planner.whatif.comparison import (
         Amount,
@@ -28,33 +39,49 @@ if TYPE_CHECKING:
         PurchaseChange,
     )
 
-__all__ = ["comparison_document"]
+__all__ = ["TRACE", "comparison_document", "figures_of"]
+
+TRACE = "how-since"
+"""Where it is said in which file the figures stand."""
 
 _NONE = "–"
 _LONGEST = 48
-_LEGEND = "+ only after, - only before, ~ changed. Amounts in USD, not discounted unless said."
+_LEGEND = (
+    "+ only after, - only before, ~ changed. Amounts in USD, not discounted unless said; figures "
+    "stand in compare.json."
+)
+
+
+def figures_of(compared: Comparison) -> Elsewhere:
+    """Figures of a comparison, by their places in compare.json."""
+    return Elsewhere(compared, "compare.json", TRACE)
 
 
 def comparison_document(compared: Comparison, most: int) -> Document:
     """The whole comparison; of inputs, jobs and warnings at most so many rows each."""
+    known = figures_of(compared)
+    delivered, demand = compared.deliveries, compared.demand
     sections: tuple[tuple[str, tuple[Block, ...]], ...] = (
         ("Inputs that differ", _inputs(compared, most)),
-        ("Purchases and rents", _purchases(compared.purchases)),
-        ("Cost", _costs(compared.costs)),
-        ("Why the cost differs", _waterfall(compared)),
+        ("Purchases and rents", _purchases(known, compared.purchases)),
+        ("Cost", _costs(known, compared.costs)),
+        ("Why the cost differs", _waterfall(known, compared)),
         ("Jobs dropped or delayed", _given_way(compared, most)),
         ("Jobs that run elsewhere", _moves(compared, most)),
-        ("GPUs in service", _amounts("GPU type", compared.gpus)),
-        ("Utilization", _amounts("Share", compared.utilization)),
-        ("Power", _amounts("Site", compared.power)),
+        ("GPUs in service", _amounts(known, "GPU type", "gpus", compared.gpus)),
+        ("Utilization", _amounts(known, "Share", "utilization", compared.utilization)),
+        ("Power", _amounts(known, "Site, kW", "power", compared.power)),
         ("Warnings", _warnings(compared, most)),
-        ("Planned and delivered", _outcomes("Node type", "Nodes", compared.deliveries)),
-        ("Forecast and actual demand", _outcomes("Job", "Units", compared.demand)),
+        (
+            "Planned and delivered",
+            _outcomes(known, "Node type", "Nodes", "deliveries", delivered),
+        ),
+        ("Forecast and actual demand", _outcomes(known, "Job", "Units", "demand", demand)),
     )
     opening = (
         Heading(f"{compared.before.label} → {compared.after.label}", 1),
         Paragraph(_sentence(compared), tone="strong"),
-        Paragraph(_LEGEND, tone="faint"),
+        Paragraph(_LEGEND, "faint", TRACE),
     )
     body = [block for title, blocks in sections if blocks for block in (Heading(title), *blocks)]
     return (*opening, *body) if body else opening[:2]
@@ -79,10 +106,6 @@ def _sentence(compared: Comparison) -> str:
 
 def _signed_percent(added: int, of: int) -> str:
     return f"{'+' if added > 0 else '-'}{percent(abs(added) / of)}"
-
-
-def _signed(cents: int) -> str:
-    return f"+{dollars(cents)}" if cents > 0 else dollars(cents)
 
 
 def _mark(before: object, after: object) -> str:
@@ -124,7 +147,7 @@ def _input_row(change: InputChange) -> tuple[str, ...]:
     return mark, change.path, _short(change.before), _short(change.after), change.cause
 
 
-def _purchases(changes: Sequence[PurchaseChange]) -> tuple[Block, ...]:
+def _purchases(known: Elsewhere, changes: Sequence[PurchaseChange]) -> tuple[Block, ...]:
     if not changes:
         return ()
     rows = tuple(
@@ -133,26 +156,39 @@ def _purchases(changes: Sequence[PurchaseChange]) -> tuple[Block, ...]:
             one.quarter,
             one.kind,
             f"{one.node_type} @ {one.site}",
-            f"{one.before:,} → {one.after:,}",
-            f"{dollars(one.before_cents)} → {dollars(one.after_cents)}",
-            _signed(one.after_cents - one.before_cents),
+            *_sides(known, f"purchases[{place}]", "before", "after", "count"),
+            *_sides(known, f"purchases[{place}]", "before_cents", "after_cents", "usd"),
+            _more(known, f"purchases[{place}]", "before_cents", "after_cents", "more_usd"),
         )
-        for one in changes
+        for place, one in enumerate(changes)
     )
     columns = (
         Column(""),
         Column("Quarter"),
         Column("Action"),
         Column("Node type", wraps=True),
-        Column("Nodes", "right"),
-        Column("Total", "right", wraps=True),
+        Column("Before", "right"),
+        Column("After", "right"),
+        Column("Total before", "right"),
+        Column("Total after", "right"),
         Column("Adds", "right"),
     )
-    added = sum(one.after_cents - one.before_cents for one in changes)
-    return (Table(columns, rows, ("", "Sum", "", "", "", "", _signed(added))),)
+    read = known.read
+    added = read.sum("purchases[*].after_cents") - read.sum("purchases[*].before_cents")
+    whole = known.figure(added, "more_usd")
+    return (Table(columns, rows, ("", "Sum", *[""] * 6, whole)),)
 
 
-def _costs(amounts: Sequence[Amount]) -> tuple[Block, ...]:
+def _sides(known: Elsewhere, stem: str, before: str, after: str, style: Style) -> tuple[Cell, Cell]:
+    return known.at(f"{stem}.{before}", style), known.at(f"{stem}.{after}", style)
+
+
+def _more(known: Elsewhere, stem: str, before: str, after: str, style: Style) -> Cell:
+    read = known.read
+    return known.figure(read.at(f"{stem}.{after}") - read.at(f"{stem}.{before}"), style)
+
+
+def _costs(known: Elsewhere, amounts: Sequence[Amount]) -> tuple[Block, ...]:
     columns = (
         Column("Present value of"),
         Column("Before", "right"),
@@ -160,17 +196,28 @@ def _costs(amounts: Sequence[Amount]) -> tuple[Block, ...]:
         Column("Adds", "right"),
     )
     *rows, whole = (
-        (
-            one.name,
-            *(_NONE if cents is None else dollars(int(cents)) for cents in (one.before, one.after)),
-            _signed(int(one.after or 0) - int(one.before or 0)),
-        )
-        for one in amounts
+        (one.name, *_both(known, f"costs[{place}]", one, "usd", "more_usd"))
+        for place, one in enumerate(amounts)
     )
     return (Table(columns, tuple(rows), whole),) if rows else ()
 
 
-def _waterfall(compared: Comparison) -> tuple[Block, ...]:
+def _both(
+    known: Elsewhere, stem: str, one: Amount, style: Style, more: Style
+) -> tuple[Cell, Cell, Cell]:
+    """Before, after, and what is added; a side that does not have it counts as nothing."""
+    before, after = (
+        known.read.at(f"{stem}.{side}") if value is not None else NOTHING
+        for side, value in (("before", one.before), ("after", one.after))
+    )
+
+    def shown(traced: Traced) -> Cell:
+        return _NONE if traced is NOTHING else known.figure(traced, style)
+
+    return shown(before), shown(after), known.figure(after - before, more)
+
+
+def _waterfall(known: Elsewhere, compared: Comparison) -> tuple[Block, ...]:
     missing = compared.waterfall.missing
     if missing is not None:
         return (Paragraph(f"Not told apart by cause: {missing}.", tone="warning"),)
@@ -181,24 +228,30 @@ def _waterfall(compared: Comparison) -> tuple[Block, ...]:
         "One cause after the other is exchanged, in this order, and each step is planned by "
         "itself. A cause's share depends on the order; the sum does not."
     )
-    rows = [("before", "", dollars(compared.before.cost_cents), compared.before.status)]
+    rows: list[tuple[Cell, ...]] = [
+        ("before", "", known.at("before.cost_cents", "usd"), compared.before.status)
+    ]
     rows += [
         (
             " and ".join(step.causes),
-            _signed(step.added_cents),
-            dollars(step.cost_cents),
+            known.at(f"waterfall.steps[{place}].added_cents", "more_usd"),
+            known.at(f"waterfall.steps[{place}].cost_cents", "usd"),
             step.status,
         )
-        for step in steps
+        for place, step in enumerate(steps)
     ]
-    added = sum(step.added_cents for step in steps)
     columns = (
         Column("Cause", wraps=True),
         Column("Adds", "right"),
         Column("Net present cost", "right"),
         Column("Status"),
     )
-    sums = ("after", _signed(added), dollars(compared.after.cost_cents), compared.after.status)
+    sums = (
+        "after",
+        known.figure(known.read.sum("waterfall.steps[*].added_cents"), "more_usd"),
+        known.at("after.cost_cents", "usd"),
+        compared.after.status,
+    )
     return (Paragraph(explained, tone="faint"), Table(columns, tuple(rows), sums))
 
 
@@ -251,16 +304,27 @@ def _moves(compared: Comparison, most: int) -> tuple[Block, ...]:
     return (Table(columns, tuple(map(row, moves[:most]))), *_rest(moves, most))
 
 
-def _amounts(title: str, amounts: Sequence[Amount]) -> tuple[Block, ...]:
+_STYLES: dict[str, tuple[Style, Style]] = {
+    "GPUs": ("count", "more_count"),
+    "share": ("share", "points"),
+    "W": ("kw", "more_kw"),
+}
+"""How each unit is written, and how a difference is."""
+
+
+def _amounts(
+    known: Elsewhere, title: str, key: str, amounts: Sequence[Amount]
+) -> tuple[Block, ...]:
     if not amounts:
         return ()
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     name = ""
-    for one in amounts:
+    for place, one in enumerate(amounts):
         shown = "" if one.name == name else one.name
         name = one.name
-        before, after = (_amount(value, one.unit) for value in (one.before, one.after))
-        rows.append((shown, one.quarter or "", before, after, _delta(one)))
+        before, after, added = _both(known, f"{key}[{place}]", one, *_STYLES[one.unit])
+        whole = None not in (one.before, one.after)
+        rows.append((shown, one.quarter or "", before, after, added if whole else ""))
     columns = (
         Column(title, wraps=True),
         Column("Quarter"),
@@ -271,25 +335,9 @@ def _amounts(title: str, amounts: Sequence[Amount]) -> tuple[Block, ...]:
     return (Table(columns, tuple(rows)),)
 
 
-def _amount(value: float | None, unit: str) -> str:
-    if value is None:
-        return _NONE
-    if unit == "share":
-        return percent(value)
-    return f"{figure(value / 1000)} kW" if unit == "W" else figure(value)
-
-
-def _delta(one: Amount) -> str:
-    if one.before is None or one.after is None:
-        return ""
-    added = one.after - one.before
-    if one.unit == "share":
-        return f"{'+' if added > 0 else '-'}{abs(added) * 100:.1f} points"
-    shown = _amount(abs(added), one.unit)
-    return f"{'+' if added > 0 else '-'}{shown}"
-
-
-def _outcomes(title: str, unit: str, outcomes: Sequence[Outcome]) -> tuple[Block, ...]:
+def _outcomes(
+    known: Elsewhere, title: str, unit: str, key: str, outcomes: Sequence[Outcome]
+) -> tuple[Block, ...]:
     """The plan before beside what came of it, quarter by quarter."""
     if not outcomes:
         return ()
@@ -297,11 +345,13 @@ def _outcomes(title: str, unit: str, outcomes: Sequence[Outcome]) -> tuple[Block
         (
             one.quarter,
             one.name,
-            _NONE if one.planned is None else f"{one.planned:,}",
-            "not told" if one.actual is None else f"{one.actual:,}",
-            "" if None in (one.planned, one.actual) else _count(one),
+            _NONE if one.planned is None else known.at(f"{key}[{place}].planned", "count"),
+            "not told" if one.actual is None else known.at(f"{key}[{place}].actual", "count"),
+            ""
+            if None in (one.planned, one.actual)
+            else _more(known, f"{key}[{place}]", "planned", "actual", "more_count"),
         )
-        for one in outcomes
+        for place, one in enumerate(outcomes)
     )
     columns = (
         Column("Quarter"),
@@ -311,11 +361,6 @@ def _outcomes(title: str, unit: str, outcomes: Sequence[Outcome]) -> tuple[Block
         Column("More", "right"),
     )
     return (Table(columns, rows),)
-
-
-def _count(one: Outcome) -> str:
-    added = (one.actual or 0) - (one.planned or 0)
-    return f"{added:+,}" if added else "0"
 
 
 def _warnings(compared: Comparison, most: int) -> tuple[Block, ...]:

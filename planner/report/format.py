@@ -83,6 +83,10 @@ Style = Literal[
     "gb",
     "hours",
     "weeks",
+    "more_usd",
+    "more_count",
+    "more_kw",
+    "points",
     "number",
     "gap",
     "day",
@@ -274,6 +278,10 @@ def _trimmed_down(value: Fraction, digits: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def _signed(text: str) -> str:
+    return text if text.startswith("-") or not text.strip("0.") else f"+{text}"
+
+
 _STYLED: dict[Style, Callable[[Fraction], str]] = {
     "usd": lambda cents: _rounded(cents / 100, 0),
     "cents": lambda cents: _rounded(cents / 100, 2),
@@ -284,6 +292,10 @@ _STYLED: dict[Style, Callable[[Fraction], str]] = {
     "gb": lambda megabytes: _trimmed_down(megabytes / 1000, 1),
     "hours": lambda hours: _rounded(hours, 0),
     "weeks": lambda weeks: f"{_rounded(weeks, 0)} {'week' if abs(weeks) == 1 else 'weeks'}",
+    "more_usd": lambda cents: _signed(_rounded(cents / 100, 0)),
+    "more_count": lambda number: _signed(_rounded(number, 0)),
+    "more_kw": lambda watts: _signed(_trimmed_down(watts / 1000, 3)),
+    "points": lambda share: f"{_signed(_rounded(share * 100, 1))} points",
     "number": lambda number: _trimmed_down(number, 4),
     "gap": lambda gap: gap_percent(float(gap)),
 }

@@ -28,8 +28,7 @@ def waterfall_chart(compared: Comparison, trace: str = "") -> Chart | None:
     ]
     bars.append(("after", compared.after.cost_cents, "after.cost_cents"))
     figures = tuple(
-        Figure(Fraction(cents), "usd", f"{place} of compare.json", trace)
-        for _, cents, place in bars
+        Figure(Fraction(cents), "usd", f"compare.json: {place}", trace) for _, cents, place in bars
     )
     says = "; ".join(
         f"{name}: {one.text} USD" for (name, _, _), one in zip(bars, figures, strict=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from planner.errors import Finding
     from planner.plan.plan import Plan
 
-__all__ = ["Actual", "Outcome", "forecast_error", "outcomes", "read_actuals"]
+__all__ = ["Actual", "Outcome", "outcomes", "read_actuals"]
 
 _COLUMNS = ("quarter", "job", "node_type", "count")
 _REQUIRED = ("quarter", "count")
@@ -151,14 +150,3 @@ def _joined(
         )
         for quarter, name in keys
     )
-
-
-def forecast_error(outcomes: Iterable[Outcome]) -> Fraction | None:
-    """How far the forecast was off: the sum of all differences over the sum of what came.
-
-    A share; None where nothing came of which the plan had a forecast.
-    """
-    known = [(one.planned, one.actual) for one in outcomes]
-    pairs = [(p, a) for p, a in known if p is not None and a is not None]
-    came = sum(actual for _, actual in pairs)
-    return Fraction(sum(abs(p - a) for p, a in pairs), came) if came else None

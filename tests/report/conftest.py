@@ -29,8 +29,13 @@ from planner.plan.plan import (
 from planner.report.justification.beside import Beside
 from planner.sizing.candidate import Candidate, Quantity, Rejection, Sizing, Step
 from planner.whatif import alternatives as options
+from planner.whatif import waterfall
+from planner.whatif.actuals import Outcome
+from planner.whatif.compare import compare
+from planner.whatif.comparison import Amount, InputChange, JobMove
 from planner.whatif.figures import Acquired, Figures
 from planner.whatif.sensitivity import Moved, Sensitivity, Swing, Turn
+from planner.whatif.sides import Side
 
 H100, H200, L40S = "h100-80gb-sxm", "h200-141gb-sxm", "l40s-48gb"
 QUARTERS = ("2027Q1", "2027Q2", "2027Q3")
@@ -536,3 +541,57 @@ def beside() -> Beside:
         swings=(late, price),
     )
     return Beside(alternatives=found, sensitivity=moves)
+
+
+def never(_):
+    raise AssertionError("nothing is planned for a picture")
+
+
+@pytest.fixture
+def compared(plan):
+    """A plan beside one that lacks its last purchase and a warning, with made-up causes."""
+    *kept, _ = plan.acquisitions
+    cost = plan.proof.cost_cents
+    proof = plan.proof.model_copy(update={"cost_cents": cost - 4_000_000})
+    changes = {"acquisitions": tuple(kept), "warnings": plan.warnings[1:], "proof": proof}
+    other = plan.model_copy(update=changes)
+    found = compare(
+        Side("last.json", plan, None, None, "old"),
+        Side("now.yaml:busy", other, None, None, "old"),
+        never,
+    )
+    steps = (
+        waterfall.Step(causes=("demand",), added_cents=9, cost_cents=cost + 9, status="proved"),
+        waterfall.Step(
+            causes=("offers", "prices"),
+            added_cents=-4_000_009,
+            cost_cents=cost - 4_000_000,
+            status="not proved",
+        ),
+    )
+    quarter = plan.quarters[1]
+    return found.model_copy(
+        update={
+            "waterfall": waterfall.Waterfall(steps=steps),
+            "unread": (),
+            "inputs": (
+                InputChange(cause="demand", path="jobs.chat.count", before="2", after="3"),
+                InputChange(cause="offers", path="offers.old", before="{kind: buy}", after=None),
+                InputChange(cause="prices", path="finance.pue", before=None, after="1.5"),
+            ),
+            "moves": (
+                JobMove(job="chat", quarters=plan.quarters, before=None, after="2 on a @ b"),
+            ),
+            "gpus": (
+                Amount(name="h100-80gb-sxm", quarter=quarter, unit="GPUs", before=8, after=16),
+            ),
+            "utilization": (
+                Amount(
+                    name="GPU-hours in use", quarter=quarter, unit="share", before=0.9, after=0.456
+                ),
+            ),
+            "power": (Amount(name="east", quarter=quarter, unit="W", before=61200, after=51000),),
+            "demand": (Outcome(quarter=quarter, name="chat", planned=2, actual=None),),
+            "deliveries": (Outcome(quarter=quarter, name="xe9680-h200", planned=3, actual=1),),
+        }
+    )

@@ -4,10 +4,28 @@ from __future__ import annotations
 
 import html
 import re
+from fractions import Fraction
 from html.parser import HTMLParser
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_IN_CELL = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_POINTER = re.compile(r"(?:section|sections|line) \d+|^[AR]\d+$|\[\d+\]")
+
+
+def _gather(value: Any, known: set[Fraction]) -> None:
+    """Every number of a document, those within its texts too."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            _gather(key, known)
+            _gather(one, known)
+    elif isinstance(value, list):
+        for one in value:
+            _gather(one, known)
+    elif isinstance(value, str):
+        known.update(Fraction(one) for one in re.findall(r"\d+(?:\.\d+)?", value.replace(",", "")))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        known.add(abs(Fraction(repr(value))))
 
 
 class Shown(NamedTuple):
@@ -30,6 +48,9 @@ class Page(HTMLParser):
         self.figures: list[Shown] = []
         self.tags: list[str] = []
         self.words: list[str] = []
+        self.cells: list[str] = []
+        """Words of table cells and fields, without the figures in them."""
+        self._cell: str | None = None
         self._figure: list[str] | None = None
         self._silent = ""
         self.feed(text)
@@ -43,12 +64,17 @@ class Page(HTMLParser):
         self.loads += [value for key, value in given.items() if key.startswith("on")]
         if tag in ("style", "script", "svg"):
             self._silent = self._silent or tag
+        if tag in ("td", "dd"):
+            self._cell = ""
         if given.get("class") == "n":
             self._figure = [given["href"].removeprefix("#"), given["title"], given["data-v"], ""]
 
     def handle_endtag(self, tag):
         if tag == self._silent:
             self._silent = ""
+        if tag in ("td", "dd") and self._cell is not None:
+            self.cells.append(self._cell)
+            self._cell = None
         if tag == "a" and self._figure:
             self.figures.append(Shown(*self._figure))
             self._figure = None
@@ -58,6 +84,27 @@ class Page(HTMLParser):
             self._figure[3] += data
         elif not self._silent:
             self.words.append(data)
+            if self._cell is not None:
+                self._cell += data
+
+    def loose(self, *files):
+        """Numbers in cells that stand nowhere in these files, as values or in their texts.
+
+        They may be rounded, per cent, or in USD, kW or GB. What points to another place of the
+        document, such as `section 10`, counts nothing.
+        """
+        known: set[Fraction] = set()
+        for file in files:
+            _gather(file, known)
+        for per in (100, 1000, Fraction(1, 100)):
+            known |= {value / per for value in known}
+        rounded = {digits: {round(value, digits) for value in known} for digits in range(10)}
+        for cell in self.cells:
+            for number in _IN_CELL.findall(_POINTER.sub("", cell)):
+                digits = len(number.partition(".")[2])
+                value = Fraction(number.replace(",", ""))
+                if value not in known and value not in rounded.get(digits, ()):
+                    yield number, cell
 
     @property
     def numbers(self):

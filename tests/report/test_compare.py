@@ -1,71 +1,19 @@
 """A comparison as people read it."""
 
 import re
+from fractions import Fraction
 
 import pytest
 
 from planner.report import markdown
 from planner.report.compare import comparison_document
+from planner.report.document import Fields, Figure
+from planner.report.since import since_blocks
 from planner.report.terminal import Look, draw
 from planner.whatif.actuals import Outcome
 from planner.whatif.compare import compare
-from planner.whatif.comparison import Amount, InputChange, JobMove
 from planner.whatif.sides import Side
-from planner.whatif.waterfall import Step, Waterfall
-
-
-def never(_):
-    raise AssertionError("nothing is planned for a picture")
-
-
-@pytest.fixture
-def compared(plan):
-    """A plan beside one that lacks its last purchase and a warning, with made-up causes."""
-    *kept, _ = plan.acquisitions
-    cost = plan.proof.cost_cents
-    proof = plan.proof.model_copy(update={"cost_cents": cost - 4_000_000})
-    changes = {"acquisitions": tuple(kept), "warnings": plan.warnings[1:], "proof": proof}
-    other = plan.model_copy(update=changes)
-    found = compare(
-        Side("last.json", plan, None, None, "old"),
-        Side("now.yaml:busy", other, None, None, "old"),
-        never,
-    )
-    steps = (
-        Step(causes=("demand",), added_cents=9, cost_cents=cost + 9, status="proved"),
-        Step(
-            causes=("offers", "prices"),
-            added_cents=-4_000_009,
-            cost_cents=cost - 4_000_000,
-            status="not proved",
-        ),
-    )
-    quarter = plan.quarters[1]
-    return found.model_copy(
-        update={
-            "waterfall": Waterfall(steps=steps),
-            "unread": (),
-            "inputs": (
-                InputChange(cause="demand", path="jobs.chat.count", before="2", after="3"),
-                InputChange(cause="offers", path="offers.old", before="{kind: buy}", after=None),
-                InputChange(cause="prices", path="finance.pue", before=None, after="1.5"),
-            ),
-            "moves": (
-                JobMove(job="chat", quarters=plan.quarters, before=None, after="2 on a @ b"),
-            ),
-            "gpus": (
-                Amount(name="h100-80gb-sxm", quarter=quarter, unit="GPUs", before=8, after=16),
-            ),
-            "utilization": (
-                Amount(
-                    name="GPU-hours in use", quarter=quarter, unit="share", before=0.9, after=0.456
-                ),
-            ),
-            "power": (Amount(name="east", quarter=quarter, unit="W", before=61200, after=51000),),
-            "demand": (Outcome(quarter=quarter, name="chat", planned=2, actual=None),),
-            "deliveries": (Outcome(quarter=quarter, name="xe9680-h200", planned=3, actual=1),),
-        }
-    )
+from tests.report.conftest import never
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -101,3 +49,18 @@ def test_why_causes_are_not_told_apart_is_said(plan):
     text = markdown.draw(comparison_document(compare(side, other, never), 40))
     assert "Not told apart by cause: last.json is old." in text
     assert "does not record its scenario, so its inputs are not compared" in text
+
+
+def test_the_forecast_error_weighs_differences_by_what_came(compared):
+    def error(*pairs):
+        demand = tuple(
+            Outcome(quarter="2027Q1", name="chat", planned=planned, actual=actual)
+            for planned, actual in pairs
+        )
+        told = since_blocks(compared.model_copy(update={"demand": demand}))
+        found = [row for block in told if isinstance(block, Fields) for row in block.rows]
+        return [cell.value for _, cell in found if isinstance(cell, Figure)]
+
+    assert error((6, 8), (4, 2)) == [Fraction(4, 10)]
+    assert error((5, 5), (7, None), (None, 3)) == [0]
+    assert error((5, 0)) == error() == []

@@ -6,7 +6,9 @@ import re
 import shutil
 import subprocess
 import zipfile
+from dataclasses import replace
 from datetime import datetime
+from fractions import Fraction
 
 import openpyxl
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from planner.plan.store import dumps, loads
 from planner.report.excel.draw import draw
 from planner.report.justification.document import justification_document
-from tests.report.sums import again
+from tests.report.sums import again, again_in
 from tests.sealed import sealed
 
 OFFICE = shutil.which("soffice") or shutil.which("libreoffice")
@@ -77,6 +79,26 @@ def test_every_figure_is_a_real_number_that_comes_out_again(plan, content):
         assert matching, (sheet, cell, shown, formula)
         scales.update(matching)
     assert scales == {1, 100, 1000}
+
+
+def test_figures_of_results_beside_the_plan_come_out_again_from_their_files(plan, beside, compared):
+    everything = replace(beside, since=compared)
+    book = opened(draw(justification_document(plan, everything), "All of it"))
+    files = {
+        "": json.loads(dumps(plan)),
+        "alternatives.json": json.loads(beside.alternatives.model_dump_json()),
+        "sensitivity.json": json.loads(beside.sensitivity.model_dump_json()),
+        "compare.json": json.loads(compared.model_dump_json()),
+    }
+    elsewhere = [one for one in traced(book) if one[2].partition(": ")[0] in files]
+    assert len(elsewhere) > 50
+    for sheet, cell, formula in elsewhere:
+        shown, value = book[sheet][cell].value, again_in(files, formula)
+        if isinstance(value, str):
+            assert shown.date().isoformat() == value
+            continue
+        scales = (Fraction(1, 100), 1, 100, 1000)
+        assert any(shown == pytest.approx(float(value / scale)) for scale in scales), formula
 
 
 def test_no_figure_is_left_out_of_the_list(content):

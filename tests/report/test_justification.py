@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from itertools import pairwise
@@ -234,15 +235,19 @@ def test_an_option_stands_beside_the_recommended_plan_and_says_whose_figures_are
     assert "| Do nothing | \\[fill in" in drawn
 
 
-def test_every_figure_of_results_beside_the_plan_is_found_in_their_files(plan, make, beside):
-    page = Page(draw(make(plan, beside), "All options"))
+def test_every_figure_of_results_beside_the_plan_is_found_in_their_files(
+    plan, make, beside, compared
+):
+    page = Page(draw(make(plan, replace(beside, since=compared)), "All of it"))
     files = {
         "": json.loads(dumps(plan)),
         "alternatives.json": json.loads(beside.alternatives.model_dump_json()),
         "sensitivity.json": json.loads(beside.sensitivity.model_dump_json()),
+        "compare.json": json.loads(compared.model_dump_json()),
     }
     told = Counter(figure.sum.partition(": ")[0] for figure in page.figures)
     assert told["alternatives.json"] > 15
+    assert told["compare.json"] > 20
     assert told["sensitivity.json"] > 8 or make is quarterly_document
     for figure in page.figures:
         value = again_in(files, figure.sum)
@@ -251,6 +256,7 @@ def test_every_figure_of_results_beside_the_plan_is_found_in_their_files(plan, m
         else:
             assert float(figure.value) == pytest.approx(float(value), rel=1e-12), figure
     assert {figure.to for figure in page.figures} <= set(page.ids)
+    assert list(page.loose(*files.values())) == []
 
 
 def test_options_stand_beside_the_plan_with_what_each_leaves_short(plan, make, beside):

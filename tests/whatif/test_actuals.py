@@ -1,11 +1,9 @@
 """What came of a plan, from a table."""
 
-from fractions import Fraction
-
 import pytest
 
 from planner.errors import InputError
-from planner.whatif.actuals import Outcome, forecast_error, outcomes, read_actuals
+from planner.whatif.actuals import outcomes, read_actuals
 
 HEADER = "quarter,job,node_type,count\n"
 
@@ -70,13 +68,3 @@ def test_an_unknown_column_is_answered_with_the_nearest(read):
     with pytest.raises(InputError) as refusal:
         read("2027Q2,search,1\n", header="quarter,jobs,count\n")
     assert refusal.value.findings[0].hint == "did you mean 'job'?"
-
-
-def test_the_forecast_error_weighs_differences_by_what_came():
-    def outcome(planned, actual):
-        return Outcome(quarter="2027Q1", name="chat", planned=planned, actual=actual)
-
-    assert forecast_error([outcome(6, 8), outcome(4, 2)]) == Fraction(4, 10)
-    assert forecast_error([outcome(5, 5), outcome(7, None), outcome(None, 3)]) == 0
-    assert forecast_error([outcome(5, 0)]) is None
-    assert forecast_error([]) is None

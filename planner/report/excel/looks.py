@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +23,7 @@ _A4 = 9
 class _Written(NamedTuple):
     """How a style is written: what of plan.json makes one, and Excel's format."""
 
-    per: int
+    per: int | Fraction
     format: str
 
 
@@ -36,6 +37,10 @@ _WRITTEN: dict[Style, _Written] = {
     "gb": _Written(1000, "#,##0.0"),
     "hours": _Written(1, "#,##0"),
     "weeks": _Written(1, '0 "weeks"'),
+    "more_usd": _Written(100, "+#,##0;-#,##0;0"),
+    "more_count": _Written(1, "+#,##0;-#,##0;0"),
+    "more_kw": _Written(1000, "+#,##0.000;-#,##0.000;0"),
+    "points": _Written(Fraction(1, 100), '+0.0 "points";-0.0 "points";0 "points"'),
     "number": _Written(1, "General"),
     "gap": _Written(1, "0.0000 %"),
     "day": _Written(1, "yyyy-mm-dd"),

@@ -18,12 +18,13 @@ from planner.report.document import (
     Paragraph,
     Table,
 )
-from planner.report.justification.beside import Beside, Elsewhere
+from planner.report.elsewhere import Elsewhere
 from planner.report.justification.desk import Desk, figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from planner.report.justification.beside import Beside
     from planner.whatif.alternatives import Alternative
     from planner.whatif.figures import Figures
 

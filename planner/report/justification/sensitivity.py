@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from planner.plan.ledger.traced import Traced, total
 from planner.report.document import Blank, Block, Cell, Column, Fields, Heading, Paragraph, Table
+from planner.report.elsewhere import Elsewhere
 from planner.report.format import count_of, percent
-from planner.report.justification.beside import Elsewhere
 from planner.report.justification.desk import Desk, figure
 from planner.report.sensitivity import tornado
 from planner.report.variants import acquired_text
