@@ -82,6 +82,8 @@ class Counts:
     supply_rows: dict[int, list[int]]
     purchase_rows: list[int] = field(default_factory=list)
     """Rows of price levels and budgets: they bind what is acquired, and nothing else."""
+    budget_rows: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """By name of a budget: its row, and what a cent counts there."""
     limit_rows: dict[str, list[int]] = field(default_factory=dict)
     """By name of a limit on nodes in service: its rows."""
     standing_rows: list[int] = field(default_factory=list)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
+from planner.packing.conflict import without_costs
 from planner.packing.found import Infeasible
-from planner.packing.remedy import without_costs
 from planner.packing.search import search
 
 if TYPE_CHECKING:

@@ -87,9 +87,7 @@ def spend_limits(inputs: Inputs, supplies: Sequence[Supply]) -> tuple[SpendLimit
     paid = [
         [
             node_costs(inputs, offers[supply.name], entry, supply.lot.fewest if supply.lot else 1)
-            if cents is not None
-            else ()
-            for entry, cents in enumerate(supply.unit_cost_cents)
+            for entry in range(inputs.scenario.horizon.quarters)
         ]
         for supply in supplies
     ]

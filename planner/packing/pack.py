@@ -10,17 +10,12 @@ from planner.errors import LimitError
 from planner.packing.answer import answer
 from planner.packing.crosscheck import Claim, require_agreement, second_opinions
 from planner.packing.found import Infeasible
-from planner.packing.overpinned import explain_pinned
-from planner.packing.overquota import explain_overquota
-from planner.packing.overspend import explain_overspent, without_budgets
 from planner.packing.search import search
 from planner.packing.shortage import explain_infeasible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.errors import InfeasibleError
-    from planner.packing.counts import Counts
     from planner.packing.solution import Solution
     from planner.packing.translate import Translation
 
@@ -56,7 +51,7 @@ def solve(
         if crosscheck:
             ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
             require_agreement(ask, Claim(proved.counts.program, proved.relaxed, None))
-        raise _why(translation, proved.counts) from None
+        raise explain_infeasible(translation, proved.counts) from None
 
 
 def attempt(
@@ -87,20 +82,3 @@ def attempt(
         found.values,
     )
     return replace(solution, opinions=require_agreement(ask, claim))
-
-
-def _why(translation: Translation, counts: Counts) -> InfeasibleError:
-    """Pins, quotas or budgets, if there would be a plan without them; else what is short."""
-    over_pinned = explain_pinned(translation)
-    if over_pinned is not None:
-        return over_pinned
-    over_quota = explain_overquota(translation)
-    if over_quota is not None:
-        return over_quota
-    problem = translation.problem
-    if not problem.budgets:
-        return explain_infeasible(translation, counts)
-    also_without = without_budgets(problem)
-    if also_without is None:
-        return explain_overspent(problem)
-    return explain_infeasible(translation, also_without)

@@ -133,8 +133,9 @@ def _budget(counts: Counts, number: int, limit: SpendLimit) -> None:
     right = limit.at_most_cents // divisor
     scale = max(1.0, max(whole.values(), default=0) / _LARGE)
     terms = {index: amount / scale for index, amount in whole.items()}
-    name = f"budget[{number}]"
-    counts.purchase_rows.append(counts.program.row(name, terms, "<=", right / scale, exact=True))
+    row = counts.program.row(f"budget[{number}]", terms, "<=", right / scale, exact=True)
+    counts.purchase_rows.append(row)
+    counts.budget_rows[limit.name] = row, 1 / divisor / scale
 
 
 def acquirable(counts: Counts, values: Sequence[float]) -> bool:

@@ -8,17 +8,19 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
+from planner.packing.conflict import conflict_of
 from planner.packing.found import Infeasible
 from planner.packing.later import later_remedies
 from planner.packing.problem import Supply
 from planner.packing.program import Program
-from planner.packing.remedy import limit_reasons, limit_remedies, owned_break
 from planner.packing.search import search
 from planner.packing.solver import solve_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from planner.packing.conditions import Condition
+    from planner.packing.conflict import Conflict
     from planner.packing.counts import Counts
     from planner.packing.problem import Demand, Problem
     from planner.packing.translate import Translation
@@ -26,22 +28,48 @@ if TYPE_CHECKING:
 __all__ = ["explain_infeasible"]
 
 _TIME_S = 10.0
+_UNTOLD = "what is asked for cannot all be kept; time did not suffice to tell what is in the way"
 
 
 def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleError:
-    """The fewest GPUs that must go without, by job and quarter, and the limits that bind.
+    """What is asked for and cannot all be kept, who lacks room then, and what would mend it.
 
-    `counts` is the program that was proved to have no solution, with its cuts; it may be without
-    the budgets, which what would mend it keeps all the same.
+    `counts` is the program that was proved to have no solution, with its cuts.
     """
+    conflict = conflict_of(translation)
     short = _short(counts, counts.unit_variables) or _short(counts, frozenset())
-    reasons = _reasons(translation, short)
-    remedies = (
-        *limit_remedies(translation, counts),
-        *_remedies(translation, short),
-        *later_remedies(translation, short),
-    )
-    return InfeasibleError(_headline(translation, counts, short), reasons, remedies)
+    members = conflict.members if conflict else ()
+    stated = [one for one in members if not one.procures]
+    lacking = [*_lacking(translation, short)]
+    pools = [*_supply(translation, short)]
+    remedies = tuple(map(_mended, conflict.remedies)) if conflict else ()
+    later = tuple(later_remedies(translation, short))
+    if conflict is None:
+        return InfeasibleError(f"no plan exists: {_UNTOLD}", (*lacking, *pools), later)
+    if stated:
+        reasons = [reason for one in members if (reason := one.reason())] + lacking
+        if len(stated) < len(members):
+            reasons += pools
+        return InfeasibleError(_broken(conflict), tuple(reasons), (*remedies, *later))
+    headline = _headline(translation, short)
+    more = _remedies(translation, short)
+    return InfeasibleError(headline, (*lacking, *pools), (*more, *remedies, *later))
+
+
+def _broken(conflict: Conflict) -> str:
+    """The conditions that cannot be kept, with what is needed where it is one figure."""
+    first = conflict.members[0]
+    needed = first.needed(conflict.needed) if conflict.needed else ""
+    if len(conflict.members) == 1 and needed:
+        return f"no plan exists: {first.name} is {first.figure}, at least {needed} are needed"
+    *others, last = (one.said for one in conflict.members)
+    told = f"{', '.join(others)} and {last} together" if others else last
+    return f"no plan exists: no plan for all jobs keeps {told}"
+
+
+def _mended(raises: tuple[tuple[Condition, int], ...]) -> str:
+    words = [condition.mended(more) for condition, more in raises]
+    return words[0] if len(words) == 1 else f"together: {', '.join(words)}"
 
 
 def _short(counts: Counts, relaxed: frozenset[int]) -> dict[int, float]:
@@ -67,14 +95,12 @@ def _gpus(demand: Demand) -> int:
     return min((choice.shape.gpus * choice.copies for choice in demand.choices), default=1)
 
 
-def _headline(translation: Translation, counts: Counts, short: dict[int, float]) -> str:
+def _headline(translation: Translation, short: dict[int, float]) -> str:
     by_quarter: dict[int, float] = defaultdict(float)
     for number, units in short.items():
         demand = translation.problem.demands[number]
         for quarter in demand.quarters:
             by_quarter[quarter] += units * _gpus(demand)
-    if not by_quarter and (broken := owned_break(translation, counts)):
-        return f"no plan exists: {broken}"
     if not by_quarter:
         return "no plan exists: the units do not fit whole nodes within the offers"
     quarter, gpus = max(by_quarter.items(), key=lambda item: (item[1], -item[0]))
@@ -87,21 +113,22 @@ def _count(amount: float) -> str:
     return f"{ceil(round(amount, 6)):,}"
 
 
-def _reasons(translation: Translation, short: dict[int, float]) -> tuple[str, ...]:
-    lines: list[str] = []
-    pools: set[int] = set()
+def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]:
+    """The jobs that go without, so that the fewest GPUs do."""
     for number, units in sorted(short.items()):
         demand = translation.problem.demands[number]
         names = sorted({job for job, _ in translation.members[number]})
         when = _span([translation.quarters[quarter] for quarter in demand.quarters])
-        lines.append(
-            f"{_names(names)}: {_count(units)} of {demand.count} units without room ({when})"
-        )
-        pools |= set(_pools(translation.problem, demand))
-    first = min((min(translation.problem.demands[number].quarters) for number in short), default=0)
-    lines += [_limits(translation, pool, first) for pool in sorted(pools)]
-    lines += limit_reasons(translation, pools or range(len(translation.problem.pools)))
-    return tuple(lines)
+        yield f"{_names(names)}: {_count(units)} of {demand.count} units without room ({when})"
+
+
+def _supply(translation: Translation, short: dict[int, float]) -> Iterator[str]:
+    """What can be in service of each pool where they could run."""
+    problem = translation.problem
+    first = min((min(problem.demands[number].quarters) for number in short), default=0)
+    pools = {pool for number in short for pool in _pools(problem, problem.demands[number])}
+    for pool in sorted(pools):
+        yield _limits(translation, pool, first)
 
 
 def _names(names: list[str]) -> str:

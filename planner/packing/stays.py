@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ __all__ = [
     "move_costs",
     "moved_units",
     "moves_held",
+    "pinned_home",
     "pinned_to",
+    "released",
     "stay_rewards",
     "unpinned",
     "with_stays",
@@ -197,6 +200,31 @@ def kept_by_pool(
 def unpinned(demand: Demand) -> Demand:
     """The demand with units that may leave their pool and their nodes."""
     return pinned_to(demand, "")
+
+
+def pinned_home(demand: Demand) -> str:
+    """What the units of a demand may not leave; empty where they are free to move."""
+    return next((choice.shape.stays for choice in demand.choices), "")
+
+
+def released(problem: Problem, number: int) -> Problem:
+    """The problem in which the units of a demand may leave where they run.
+
+    Nodes on which nobody is held any more are among the others of their pool.
+    """
+    demands = list(problem.demands)
+    demands[number] = unpinned(demands[number])
+    pools, mains = list(problem.pools), main_pools(problem)
+    still = {pinned_home(demand) for demand in demands}
+    for index, pool in enumerate(problem.pools):
+        if pool.held and pool.held not in still:
+            main = pools[mains[pool.home]]
+            gone = zip_longest(main.retired, pool.retired, fillvalue=0)
+            pools[mains[pool.home]] = replace(
+                main, owned=main.owned + pool.owned, retired=tuple(map(sum, gone))
+            )
+            pools[index] = replace(pool, owned=0, retired=())
+    return replace(problem, demands=tuple(demands), pools=tuple(pools))
 
 
 def pinned_to(demand: Demand, home: str) -> Demand:

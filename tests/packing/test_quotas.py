@@ -151,10 +151,9 @@ def told():
 def test_a_quota_that_no_plan_keeps_is_named_with_the_raise_that_would_do(few_or_many, told):
     error = told(few_or_many(quota(6)))
     assert error.headline == (
-        "no plan exists within the quotas: quota of red is 6 GPUs in 2027Q1, "
-        "its jobs need 12 or more"
+        "no plan exists: the quota of red is 6 GPUs, at least 12 GPUs are needed"
     )
-    assert error.remedies == ("raise the quota of red by 6 GPUs, to 12",)
+    assert error.remedies == ("raise the quota of red by 6 GPUs, to 12 GPUs",)
 
 
 def test_the_raise_is_the_least_that_whole_units_need(build, told):
@@ -162,7 +161,7 @@ def test_the_raise_is_the_least_that_whole_units_need(build, told):
     units = replace(build.units(4, ("h100", 3, 0, 0)), owner="red")
     problem = build.problem([build.pool()], [build.buy(BUY)], [units])
     error = told(replace(problem, quotas=(quota(8),)))
-    assert error.remedies == ("raise the quota of red by 4 GPUs, to 12",)
+    assert error.remedies == ("raise the quota of red by 4 GPUs, to 12 GPUs",)
 
 
 def test_two_quotas_too_low_are_raised_together(build, told):
@@ -170,29 +169,35 @@ def test_two_quotas_too_low_are_raised_together(build, told):
     blue = replace(red, owner="blue")
     problem = build.problem([build.pool()], [build.buy(BUY)], [red, blue])
     error = told(replace(problem, quotas=(quota(8), quota(10, owner="blue"))))
-    assert error.headline.endswith("quota of red is 8 GPUs in 2027Q1, its jobs need 16 or more")
-    assert error.reasons == ("quota of blue is 10 GPUs in 2027Q1, its jobs need 16 or more",)
+    assert error.headline.endswith("the quota of red is 8 GPUs, at least 16 GPUs are needed")
     assert error.remedies == (
-        "together: raise the quota of red by 8 GPUs, to 16, "
-        "raise the quota of blue by 6 GPUs, to 16",
+        "together: raise the quota of red by 8 GPUs, to 16 GPUs, "
+        "raise the quota of blue by 6 GPUs, to 16 GPUs",
     )
 
 
 def test_quotas_that_hold_singly_and_not_together_say_so(few_or_many, told):
     """18 in all allow three units on type a; 4 of type b allow two units there."""
     error = told(few_or_many(quota(18), quota(4, gpu_type="b")))
-    assert "cannot all be kept together" in error.headline
+    assert error.headline == (
+        "no plan exists: no plan for all jobs keeps the quota of red (18 GPUs) and "
+        "the quota of red on b (4 GPUs) together"
+    )
     assert error.remedies == (
-        "raise the quota of red by 2 GPUs, to 20 and keep the other quotas",
-        "raise the quota of red on b by 2 GPUs, to 6 and keep the other quotas",
+        "raise the quota of red by 2 GPUs, to 20 GPUs",
+        "raise the quota of red on b by 2 GPUs, to 6 GPUs",
     )
 
 
-def test_the_hard_quarter_is_named(build, told):
+def test_figures_by_quarter_are_told_and_the_hard_quarter_is_named(build, told):
     units = replace(build.units(2, ("h100", 8, 0, 0), quarters=(1,)), owner="red")
     problem = build.problem([build.pool()], [build.buy(BUY, BUY)], [units], 2)
     error = told(replace(problem, quotas=(quota(4, 8),)), "2027Q1", "2027Q2")
-    assert "quota of red is 8 GPUs in 2027Q2, its jobs need 16 or more" in error.headline
+    assert error.headline == (
+        "no plan exists: the quota of red is 4 GPUs from 2027Q1 on, 8 GPUs from 2027Q2 on, "
+        "at least 8 GPUs more are needed"
+    )
+    assert "job-0: 1 of 2 units without room (2027Q2)" in error.reasons
     assert error.remedies == ("raise the quota of red by 8 GPUs in every quarter",)
 
 
@@ -200,7 +205,8 @@ def test_where_nodes_are_short_too_the_quota_is_not_blamed(build, told):
     units = replace(build.units(2, ("h100", 8, 0, 0)), owner="red")
     problem = build.problem([build.pool(owned=1)], [], [units])
     error = told(replace(problem, quotas=(quota(8),)))
-    assert "within the quotas" not in error.headline
+    assert "at least 8 GPUs more are needed than can be in service" in error.headline
+    assert not any("quota" in line for line in (*error.reasons, *error.remedies))
 
 
 def draw(rng: random.Random) -> Problem:

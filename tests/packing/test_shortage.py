@@ -62,6 +62,7 @@ def test_an_offer_that_ends_at_its_maximum_is_named_with_it(build, told):
     assert "big: 3 of 5 units without room (2027Q1)" in error.reasons
     assert any("offer buy-0 ends at 2 nodes" in reason for reason in error.reasons)
     assert error.remedies[0].startswith("3 nodes more of node-h100@main")
+    assert error.remedies[1] == "raise the maximum of offer buy-0 by 3, to 5 nodes"
 
 
 def test_an_offer_that_arrives_too_late_is_named_with_its_first_quarter(build, told):
@@ -71,6 +72,7 @@ def test_an_offer_that_arrives_too_late_is_named_with_its_first_quarter(build, t
     assert "in 2027Q2 at least 1 GPU more" in error.headline
     assert "early: 1 of 1 units without room (2027Q2 to 2027Q3)" in error.reasons
     assert any("buy-0 is in service from 2027Q3 at the earliest" in r for r in error.reasons)
+    assert error.remedies[1] == "have offer buy-0 enter service from 2027Q2 on"
 
 
 def test_an_offer_that_arrives_after_the_horizon_is_said_to(build, told):
@@ -83,7 +85,10 @@ def test_nodes_kept_spare_are_named_as_a_limit(build, told):
     pool = build.pool(owned=2, spare=1)
     error = told([pool], [], [("pair", build.units(2, ("h100", 8, 0, 0)))])
     assert any("2 owned, 1 kept spare" in reason for reason in error.reasons)
-    assert error.remedies == ("1 node more of node-h100@main, in service from 2027Q1, would do",)
+    assert error.remedies == (
+        "1 node more of node-h100@main, in service from 2027Q1, would do",
+        "keep no spare nodes, not 1",
+    )
 
 
 def test_a_job_that_has_room_is_not_blamed(build, told):

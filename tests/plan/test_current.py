@@ -154,10 +154,9 @@ def test_pins_that_leave_no_plan_are_named_with_whose_move_would_do(load):
     with pytest.raises(InfeasibleError) as refusal:
         make_plan(load(("here/2, gpus: 4}", "here/2, gpus: 4, pinned: true}")))
 
-    told = str(refusal.value), *refusal.value.reasons, *refusal.value.remedies
-    assert "with the pins" in told[0]
-    assert "xe9680-h100/here/2: unit 2 of small" in told
-    assert "let unit 2 of small move" in told
+    pin = "the pin of unit 2 of small to xe9680-h100/here/2"
+    assert refusal.value.headline.startswith(f"no plan exists: no plan for all jobs keeps {pin} (4")
+    assert refusal.value.remedies == ("let unit 2 of small move",)
 
 
 def test_units_that_need_more_of_their_node_than_it_has_are_named_with_the_figures(load):
@@ -171,7 +170,8 @@ def test_units_that_need_more_of_their_node_than_it_has_are_named_with_the_figur
             )
         )
 
-    assert "need 120 cores, it has 112: units 1, 2 of small" in str(refusal.value)
+    pin = "the pin of units 1, 2 of small to xe9680-h100/here/1"
+    assert f"{pin} (8 of 8 GPUs, 120 of 112 cores, " in refusal.value.headline
 
 
 def test_a_pin_on_gpus_that_the_job_may_not_use_says_so(load):
@@ -184,7 +184,8 @@ def test_a_pin_on_gpus_that_the_job_may_not_use_says_so(load):
             )
         )
 
-    assert "cannot run on xe9680-h100/here/1, to which it is pinned" in str(refusal.value)
+    pin = "the pin of unit 1 of small to xe9680-h100/here/1"
+    assert f"{pin} (it can run on h200-141gb-sxm alone)" in str(refusal.value)
 
 
 def test_the_report_has_a_section_on_moves(moved):

@@ -126,7 +126,7 @@ def test_power_drops_what_it_does_not_feed_and_names_the_rise(read):
     jobs = {"a": job(8, priority=90), "b": job(8, priority=10, quarters="2027Q2..2027Q3")}
     plan = make_plan(read(jobs, offers={"buy": BUY}, sites={"main": {"power_kw": 15}}))
     (remedy,) = (one for one in short(plan, "b").remedies if "power" in one)
-    assert remedy == "5.4 kW more of power at main, 20.4 kW in all would do"
+    assert remedy == "raise power at main by 5.4 kW, to 20.4 kW"
 
 
 def test_a_tuning_job_and_its_deployment_give_way_together(read):

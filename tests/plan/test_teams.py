@@ -156,8 +156,8 @@ def test_a_quota_by_quarter_holds_until_the_next(inputs):
     assert (quota.limit_gpus, quota.gpus) == ((0, 6), (0, 6))
     with pytest.raises(InfeasibleError) as caught:
         make_plan(inputs("teams: {blue: {quota_gpus: {2027Q1: 5}}, red: {}}\n"))
-    assert "quota of blue is 5 GPUs in 2027Q2, its jobs need 6 or more" in caught.value.headline
-    assert caught.value.remedies == ("raise the quota of blue by 1 GPU, to 6",)
+    assert "the quota of blue is 5 GPUs, at least 6 GPUs are needed" in caught.value.headline
+    assert caught.value.remedies == ("raise the quota of blue by 1 GPU, to 6 GPUs",)
 
 
 def test_a_gpu_type_of_which_no_unit_fits_the_quota_says_so(inputs):

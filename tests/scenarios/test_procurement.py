@@ -182,7 +182,7 @@ def test_a_budget_that_is_too_small_is_named_with_the_raise_that_will_do(planned
     with pytest.raises(InfeasibleError) as caught:
         planned({"rent": RENT}, budget={"opex_usd": {"2027Q2": 70_000}})
     assert caught.value.headline == (
-        "no plan exists within the budget: opex of 2027Q2 is $70,000, at least $70,080 are needed"
+        "no plan exists: opex of 2027Q2 is $70,000, at least $70,080 are needed"
     )
     assert caught.value.remedies == ("raise opex of 2027Q2 by $80, to $70,080",)
 

@@ -1,0 +1,138 @@
+"""What stands in each other's way: the smallest set, and raises that are enough and no more."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from planner.packing import Translation
+from planner.packing.conditions import conditions_of
+from planner.packing.conflict import conflict_of
+from planner.packing.problem import Limit, SpendLimit
+from tests.packing import test_quotas
+from tests.packing.test_stays import today
+
+BUY = 100_000
+
+
+def translated(problem):
+    members = tuple(
+        tuple((f"job-{number}", unit) for unit in range(1, demand.count + 1))
+        for number, demand in enumerate(problem.demands)
+    )
+    offers = tuple(supply.name for supply in problem.supplies)
+    return Translation(problem, members, offers, ("2027Q1", "2027Q2")[: problem.quarters])
+
+
+@pytest.fixture
+def told():
+    """The names of a conflict, and what would mend it."""
+
+    def of(problem):
+        conflict = conflict_of(translated(problem))
+        assert conflict is not None
+        remedies = [[one.mended(more) for one, more in raises] for raises in conflict.remedies]
+        return [one.said for one in conflict.members], remedies
+
+    return of
+
+
+def test_power_at_one_site_and_money_for_the_other_stand_in_each_others_way(build, told):
+    """Nodes are owned here, where power ends, and for sale there, where money does."""
+    pools = [build.pool(owned=1, site="here"), build.pool(site="there")]
+    supplies = [build.rent(0, maximum=1), build.buy(BUY, pool=1), build.rent(7 * BUY, pool=1)]
+    units = build.units(2, ("h100", 8, 0, 0))
+    problem = replace(
+        build.problem(pools, supplies, [units]),
+        limits=(
+            Limit("power at here", ((0, 10_000),), (15_000,), "W"),
+            Limit("power at there", ((1, 10_000),), (90_000,), "W"),
+        ),
+        budgets=(
+            SpendLimit("capex in total", BUY // 2, ((0,), (BUY,), (0,))),
+            SpendLimit("opex in total", 3 * BUY, ((0,), (0,), (7 * BUY,))),
+        ),
+    )
+    named, remedies = told(problem)
+    assert named == ["power at here (15 kW)", "capex in total ($500)", "opex in total ($3,000)"]
+    assert remedies == [
+        ["raise power at here by 5 kW, to 20 kW"],
+        ["raise capex in total by $500, to $1,000"],
+        ["raise opex in total by $4,000, to $7,000"],
+    ]
+
+
+def test_a_date_and_a_budget_stand_in_each_others_way(build, told):
+    """What is bought comes a quarter too late; the rent until then is not paid for."""
+    supplies = [build.buy(None, BUY), build.rent(BUY, BUY)]
+    units = build.units(1, ("h100", 8, 0, 0), quarters=(0, 1))
+    problem = build.problem([build.pool()], supplies, [units], 2)
+    opex = SpendLimit("opex in total", 0, ((0, 0), (BUY, BUY)))
+    named, remedies = told(replace(problem, budgets=(opex,)))
+    assert named == ["the dates of offer buy-0 (from 2027Q2 on)", "opex in total ($0)"]
+    assert remedies == [
+        ["have offer buy-0 enter service from 2027Q1 on"],
+        ["raise opex in total by $1,000, to $1,000"],
+    ]
+
+
+def test_no_condition_is_blamed_where_nothing_that_is_asked_for_is_in_the_way(build, told):
+    problem = build.problem([build.pool(owned=1)], [], [build.units(2, ("h100", 8, 0, 0))])
+    power = Limit("power at main", ((0, 10_000),), (15_000,), "W")
+    assert told(replace(problem, limits=(power,))) == ([], [])
+
+
+def drawn(rng):
+    """Quotas, power, money, spare nodes, few offers that may come late, pins: what comes."""
+    problem = test_quotas.draw(rng)
+    for kind in (test_quotas.with_power, test_quotas.with_budget):
+        problem = kind(problem, rng) if rng.random() < 0.6 else problem
+    pools = (replace(pool, spare=rng.choice((0, 0, 1)), owned=1) for pool in problem.pools)
+    supplies = (
+        replace(supply, unit_cost_cents=(None, *supply.unit_cost_cents[1:]))
+        if rng.random() < 0.4
+        else supply
+        for supply in problem.supplies
+    )
+    quotas = tuple({quota.name: quota for quota in problem.quotas}.values())
+    problem = replace(problem, pools=tuple(pools), supplies=tuple(supplies), quotas=quotas)
+    return today(problem, rng) if rng.random() < 0.4 else problem
+
+
+def test_conflicts_agree_with_trying_everything(least_cost):
+    seen: Counter[int | str] = Counter()
+    for number in range(11, 30):
+        problem = drawn(random.Random(f"conflict {number}"))
+        if least_cost(problem) is not None:
+            continue
+        translation = translated(problem)
+        every = conditions_of(translation)
+
+        def kept(asked, problem=problem, every=every):
+            """Whether there is a plan where nothing but this is asked for."""
+            for one in every:
+                problem = problem if one in asked else one.raised(problem, None)
+            return least_cost(problem) is not None
+
+        conflict = conflict_of(translation)
+        assert conflict is not None
+        assert not kept(conflict.members), number
+        if conflict.members:
+            fewer = combinations(every, len(conflict.members) - 1)
+            assert all(kept(some) for some in fewer), f"{number}: a smaller set is a conflict"
+        for raises in conflict.remedies:
+            mended, short = problem, problem
+            for one, more in raises:
+                cent = one.name.startswith("spending")  # which the solver may be off by
+                short = one.raised(mended, more - 1 - cent)
+                mended = one.raised(mended, more)
+            assert least_cost(mended) is not None, f"{number}: {raises} is not enough"
+            assert least_cost(short) is None, f"{number}: {raises} is more than enough"
+            seen["alone" if len(raises) == 1 else "together"] += 1
+        seen[len(conflict.members)] += 1
+    assert all(seen[size] for size in (0, 1, 2, 3)), f"too little variety: {seen}"
+    assert min(seen["alone"], seen["together"]) > 2, f"too few remedies: {seen}"
