@@ -44,16 +44,17 @@ def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleEr
     pools = [*_supply(translation, short)]
     remedies = tuple(map(_mended, conflict.remedies)) if conflict else ()
     later = tuple(later_remedies(translation, short))
+    jobs = tuple(sorted({job for number in short for job, _ in translation.members[number]}))
     if conflict is None:
-        return InfeasibleError(f"no plan exists: {_UNTOLD}", (*lacking, *pools), later)
+        return InfeasibleError(f"no plan exists: {_UNTOLD}", (*lacking, *pools), later, jobs)
     if stated:
         reasons = [reason for one in members if (reason := one.reason())] + lacking
         if len(stated) < len(members):
             reasons += pools
-        return InfeasibleError(_broken(conflict), tuple(reasons), (*remedies, *later))
+        return InfeasibleError(_broken(conflict), tuple(reasons), (*remedies, *later), jobs)
     headline = _headline(translation, short)
     more = _remedies(translation, short)
-    return InfeasibleError(headline, (*lacking, *pools), (*more, *remedies, *later))
+    return InfeasibleError(headline, (*lacking, *pools), (*more, *remedies, *later), jobs)
 
 
 def _broken(conflict: Conflict) -> str:

@@ -12,6 +12,7 @@ from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.plan.checked import checked_plan
 from planner.plan.eligible import require_eligible, stuck_jobs
+from planner.plan.othertypes import other_types
 from planner.plan.saving import partition_saving
 from planner.plan.spares import spare_prices
 from planner.plan.triage import Unfit, give_way, roots
@@ -109,7 +110,12 @@ def _packed(
     translation = translate(inputs, jobs)
     unfit = _unfit(inputs, jobs, translation, sizers)
     if inputs.scenario.policies.shortage == "refuse":
-        return _Packed(jobs, translation, solve(translation, crosscheck=crosscheck, **asked))
+        try:
+            return _Packed(jobs, translation, solve(translation, crosscheck=crosscheck, **asked))
+        except InfeasibleError as why:
+            asked["progress"]("asking whether other GPU types would do")
+            remedies = (*why.remedies, *other_types(inputs, why.lacking, sizers))
+            raise InfeasibleError(why.headline, why.reasons, remedies, why.lacking) from None
     if unfit is None:
         with suppress(Infeasible, LimitError):
             return _Packed(jobs, translation, attempt(translation, crosscheck=crosscheck, **asked))
