@@ -17,7 +17,7 @@ def written(scenario, process, tmp_path, monkeypatch):
         (tmp_path / folder).mkdir()
         monkeypatch.chdir(tmp_path / folder)
         Path("scenario.yaml").write_text(text, encoding="utf-8")
-        for command in (("plan", "scenario.yaml"), ("report", "out/plan.json")):
+        for command in (("plan", "scenario.yaml"), ("report", "out/plan.json", "--jobs", "1")):
             result = process(*command, "--out", "out", **env)
             assert result.returncode == 0, result.stderr
         return {path.name: path.read_bytes() for path in Path("out").iterdir()}

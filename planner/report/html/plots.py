@@ -95,9 +95,9 @@ def frontier(picture: Frontier) -> Element:
     put(svg, "line", class_="axis", x1=_LEFT, x2=_LEFT, y1=top, y2=_BOTTOM + 10)
     put(svg, "text", picture.axes[0], x=_RIGHT, y=_BOTTOM + 44, text_anchor="end")
     put(svg, "text", picture.axes[1], x=8, y=14)
-    for gain, words in {min(gains), max(gains)}:
+    for gain, words in sorted({min(gains), max(gains)}):
         put(svg, "text", words, x=_LEFT - 6, y=y(gain) + 4, text_anchor="end")
-    for cost, words in {min(costs), max(costs)}:
+    for cost, words in sorted({min(costs), max(costs)}):
         put(svg, "text", words, x=x(cost), y=_BOTTOM + 26, text_anchor="middle")
     best = _undominated(picture)
     path = " ".join(f"{x(cost):g},{y(gain):g}" for cost, gain in best)
