@@ -47,6 +47,14 @@ _FILES = (_JSON, "sensitivity.md", "sensitivity.html", _SVG)
     show_default=True,
     help="To which share of the value a turn of the recommendation is closed in.",
 )
+@click.option(
+    "--pairs",
+    type=click.IntRange(min=0, max=50),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Pairs of the figures that move the cost most, to move both together.",
+)
 @out_option(*_FILES)
 @asking
 @staff_options
@@ -59,6 +67,7 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     swing: float,
     weeks: int,
     precision: float,
+    pairs: int,
     out: Path | None,
     asked: Asked,
     staff: Staff,
@@ -68,7 +77,7 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
 
     Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
     a time. Where another purchase results, the value at which that happens is closed in on, between
-    two plans.
+    two plans. The figures that move the cost most are moved two at a time as well.
     """
     from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.report.markdown import draw  # noqa: PLC0415
@@ -92,6 +101,7 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
             swing=Fraction(str(swing)),
             weeks=weeks,
             precision=Fraction(str(precision)),
+            pairs=pairs,
             progress=progress,
         )
     document = sensitivity_document(found)

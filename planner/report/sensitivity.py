@@ -14,7 +14,8 @@ from planner.report.document import (
     Tornado,
 )
 from planner.report.format import count_of, dollars, money, money_short, percent
-from planner.report.variants import acquired_text
+from planner.report.pairs import pairs_section
+from planner.report.variants import NO_PLAN, acquired_text, added_text, moved_text
 
 if TYPE_CHECKING:
     from planner.report.document import End
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from planner.whatif.sensitivity import Moved, Sensitivity, Swing
 
 __all__ = ["sensitivity_document", "tornado"]
-
-_NO_PLAN = "no plan"
 
 
 def sensitivity_document(found: Sensitivity) -> Document:
@@ -43,12 +42,13 @@ def sensitivity_document(found: Sensitivity) -> Document:
     turns = tuple(row for one in found.swings for row in _turns(one))
     if not turns:
         none = "Nowhere within these ranges: the same nodes are acquired at both ends of each."
-        return (*blocks, Paragraph(none), *_unproved(found))
+        return (*blocks, Paragraph(none), *pairs_section(found), *_unproved(found))
     words = (
         f"Acquired as the scenario stands: {acquired_text(found.base.acquired)}. Each turn lies "
         f"between two plans, at most {percent(found.precision)} of the value or a week apart."
     )
-    return (*blocks, Paragraph(words), Table(_TURN_COLUMNS, turns), *_unproved(found))
+    turning = (Paragraph(words), Table(_TURN_COLUMNS, turns))
+    return (*blocks, *turning, *pairs_section(found), *_unproved(found))
 
 
 _COLUMNS = (
@@ -79,15 +79,8 @@ def _summary(found: Sensitivity) -> str:
 def _cells(one: Swing, base: Figures) -> tuple[str, ...]:
     turns = ", ".join(_by(one, turn.after) for turn in one.turns)
     spread = "" if one.spread_cents is None else dollars(one.spread_cents)
-    ends = (_added(one.low.figures, base), _added(one.high.figures, base))
+    ends = (added_text(one.low.figures, base), added_text(one.high.figures, base))
     return (one.name, one.stated, *ends, spread, turns or "–")
-
-
-def _added(figures: Figures, base: Figures) -> str:
-    if figures.cost_cents is None or base.cost_cents is None:
-        return _NO_PLAN if figures.cost_cents is None else dollars(figures.cost_cents)
-    added = figures.cost_cents - base.cost_cents
-    return f"+{dollars(added)}" if added > 0 else dollars(added)
 
 
 def _turns(one: Swing) -> tuple[tuple[str, ...], ...]:
@@ -95,7 +88,7 @@ def _turns(one: Swing) -> tuple[tuple[str, ...], ...]:
         (
             one.name,
             f"{_by(one, turn.before)} and {_by(one, turn.after)}",
-            f"{_NO_PLAN}: {turn.after.figures.reason}"
+            f"{NO_PLAN}: {turn.after.figures.reason}"
             if turn.after.figures.cost_cents is None
             else acquired_text(turn.after.figures.acquired),
         )
@@ -104,19 +97,16 @@ def _turns(one: Swing) -> tuple[tuple[str, ...], ...]:
 
 
 def _by(one: Swing, moved: Moved) -> str:
-    if not moved.by:
-        return "as it is"
-    if one.unit == "weeks":
-        weeks = count_of(abs(round(moved.by)), "week")
-        return f"{weeks} {'later' if moved.by > 0 else 'earlier'}"
-    sign = "+" if moved.by > 0 else "-"
-    stated = f" ({moved.settings[0].partition('=')[2]})" if len(moved.settings) == 1 else ""
-    return f"{sign}{percent(abs(moved.by))}{stated}"
+    stated = ""
+    if one.unit == "share" and len(moved.settings) == 1:
+        stated = f" ({moved.settings[0].partition('=')[2]})"
+    return f"{moved_text(one.unit, moved.by)}{stated}"
 
 
 def _unproved(found: Sensitivity) -> tuple[Block, ...]:
     plans = [found.base, *(end.figures for one in found.swings for end in (one.low, one.high))]
     plans += [end.figures for one in found.swings for turn in one.turns for end in (turn.after,)]
+    plans += [corner.figures for pair in found.pairs for corner in pair.corners]
     number = sum(one.result in ("not proved", "no plan in time") for one in plans)
     if not number:
         return ()
@@ -144,7 +134,7 @@ def tornado(found: Sensitivity) -> Tornado | None:
 def _end(moved: Moved, base: int) -> End:
     side = "up" if moved.by > 0 else "down"
     if moved.figures.cost_cents is None:
-        return 0.0, f"{_NO_PLAN}, {side}"
+        return 0.0, f"{NO_PLAN}, {side}"
     added = moved.figures.cost_cents - base
     words = f"{'+' if added > 0 else ''}{money_short(added)}" if added else "0"
     return added / 100, f"{words}, {side}"

@@ -23,9 +23,19 @@ if TYPE_CHECKING:
     from planner.whatif.figures import Acquired, Figures
     from planner.whatif.sweep import Row
 
-__all__ = ["acquired_short", "acquired_text", "frontiers", "sweep_csv", "sweep_document"]
+__all__ = [
+    "NO_PLAN",
+    "acquired_short",
+    "acquired_text",
+    "added_text",
+    "frontiers",
+    "moved_text",
+    "sweep_csv",
+    "sweep_document",
+]
 
 _NONE = "–"
+NO_PLAN = "no plan"
 
 
 def acquired_text(acquired: Iterable[Acquired]) -> str:
@@ -43,6 +53,23 @@ def acquired_short(acquired: Iterable[Acquired]) -> str:
     for one in acquired:
         nodes[one.offer] += one.count
     return ", ".join(f"{count} {offer}" for offer, count in sorted(nodes.items())) or "nothing"
+
+
+def added_text(figures: Figures, base: Figures) -> str:
+    """What a plan costs beyond another, whole dollars; its cost where that is none."""
+    if figures.cost_cents is None or base.cost_cents is None:
+        return NO_PLAN if figures.cost_cents is None else dollars(figures.cost_cents)
+    added = figures.cost_cents - base.cost_cents
+    return f"+{dollars(added)}" if added > 0 else dollars(added)
+
+
+def moved_text(unit: str, by: float) -> str:
+    """`+20.0 %`, `4 weeks later`, or `as it is`."""
+    if not by:
+        return "as it is"
+    if unit == "weeks":
+        return f"{count_of(abs(round(by)), 'week')} {'later' if by > 0 else 'earlier'}"
+    return f"{'+' if by > 0 else '-'}{percent(abs(by))}"
 
 
 def sweep_document(title: str, rows: Sequence[Row]) -> Document:

@@ -11,29 +11,20 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from planner.inputs.base import Frozen
-from planner.whatif.desk import Variant
 from planner.whatif.figures import Figures
 from planner.whatif.kept import Kept, question_of
 from planner.whatif.levers import levers
+from planner.whatif.moves import Moved, Moves
+from planner.whatif.pairs import Pair, pairs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from planner.whatif.crew import Crew
-    from planner.whatif.desk import Desk
+    from planner.whatif.desk import Desk, Variant
     from planner.whatif.levers import Lever
 
 __all__ = ["Moved", "Sensitivity", "Swing", "Turn", "sensitivity"]
-
-
-class Moved(Frozen):
-    """A plan with one figure moved."""
-
-    by: float
-    """Share of the value, or weeks; negative: down."""
-    settings: tuple[str, ...]
-    """`path=value`, with which `planner plan` makes this plan."""
-    figures: Figures
 
 
 class Turn(Frozen):
@@ -74,6 +65,8 @@ class Sensitivity(Kept):
     """Turns are closed in to this share of the value."""
     base: Figures
     swings: tuple[Swing, ...]
+    pairs: tuple[Pair, ...] = ()
+    """Of the figures that move the cost most; those first."""
 
 
 @dataclass(slots=True)
@@ -110,19 +103,21 @@ def sensitivity(
     swing: Fraction = Fraction(1, 5),
     weeks: int = 4,
     precision: Fraction = Fraction(1, 100),
+    pairs: int = 0,
     progress: Callable[[str], None],
 ) -> Sensitivity:
     """Move every lever of a variant either way, and close in on where what is acquired changes.
 
+    At most so many `pairs` of those that move the cost most are then moved together.
     Raises InputError where a moved value is one that no scenario may have, LimitError where
     workers die.
     """
     inputs = desk.inputs(asked)
-    moved = _Moves(desk, crew, asked, progress)
+    moved = Moves(desk, crew, asked, progress)
     found = list(levers(inputs))
     reach = {lever.name: Fraction(weeks) if lever.unit == "weeks" else swing for lever in found}
     nothing = Fraction(0)
-    moved.plan([(lever, by) for lever in found for by in (-reach[lever.name], reach[lever.name])])
+    moved.plan(((lever, by),) for lever in found for by in (-reach[lever.name], reach[lever.name]))
     base = moved.base()
     searches = [
         _Search(lever, nothing, end, Fraction(1) if lever.unit == "weeks" else precision)
@@ -131,7 +126,7 @@ def sensitivity(
         if _differs(base, moved.at(lever, end).figures)
     ]
     while waiting := [search for search in searches if not search.closed]:
-        moved.plan([(search.lever, search.middle) for search in waiting])
+        moved.plan([((search.lever, search.middle),) for search in waiting])
         for search in waiting:
             figures = moved.at(search.lever, search.middle).figures
             search.narrow(turned=_differs(base, figures))
@@ -151,6 +146,9 @@ def sensitivity(
         for lever in found
     ]
     swings.sort(key=lambda one: (one.spread_cents is not None, -(one.spread_cents or 0)))
+    places = {lever.name: lever for lever in found}
+    moving = [places[one.name] for one in swings if one.spread_cents]
+    moving += [places[one.name] for one in swings if one.spread_cents is None]
     return Sensitivity(
         question=question_of(inputs),
         scenario=inputs.scenario.name,
@@ -159,52 +157,10 @@ def sensitivity(
         precision=float(precision),
         base=base,
         swings=tuple(swings),
+        pairs=pairs_of(moved, moving, reach, pairs),
     )
 
 
 def _differs(one: Figures, other: Figures) -> bool:
     """Whether a plan recommends something else, or nothing at all."""
     return (one.cost_cents is None, one.acquired) != (other.cost_cents is None, other.acquired)
-
-
-class _Moves:
-    """Plans with moved levers, each made once."""
-
-    def __init__(
-        self, desk: Desk, crew: Crew, asked: Variant, progress: Callable[[str], None]
-    ) -> None:
-        self._desk = desk
-        self._crew = crew
-        self._asked = asked
-        self._progress = progress
-        self._figures: dict[str, Figures] = {}
-
-    def base(self) -> Figures:
-        """The plan of the scenario as it is asked for."""
-        return self._figures[self._desk.key(self._asked)]
-
-    def at(self, lever: Lever, by: Fraction) -> Moved:
-        """A plan that was made."""
-        settings = lever.settings(by) if by else ()
-        return Moved(by=float(by), settings=settings, figures=self._figures[self._key(lever, by)])
-
-    def plan(self, moves: Iterable[tuple[Lever, Fraction]]) -> None:
-        """Make the plans that there are not yet, and that of the scenario."""
-        variants = {self._desk.key(one): one for one in map(self._variant, moves)}
-        variants.setdefault(self._desk.key(self._asked), self._asked)
-        fresh = {key: one for key, one in variants.items() if key not in self._figures}
-        every = len(self._figures) + len(fresh)
-
-        def done(key: str, figures: Figures) -> None:
-            self._figures[key] = figures
-            self._progress(f"planning, {len(self._figures):,} of {every:,} or a few more")
-
-        self._crew.plan(fresh, done)
-
-    def _variant(self, move: tuple[Lever, Fraction]) -> Variant:
-        lever, by = move
-        settings = lever.settings(by) if by else ()
-        return Variant(self._asked.apply, (*self._asked.settings, *settings))
-
-    def _key(self, lever: Lever, by: Fraction) -> str:
-        return self._desk.key(self._variant((lever, by)))

@@ -48,6 +48,7 @@ def found(desk):
             swing=Fraction(1, 5),
             weeks=4,
             precision=Fraction(1, 100),
+            pairs=2,
             progress=lambda _: None,
         )
 
@@ -85,6 +86,33 @@ def test_the_widest_swing_stands_first(found):
     closed = [spread for spread in spreads if spread is not None]
     assert closed == sorted(closed, reverse=True)
     assert spreads[: len(spreads) - len(closed)] == [None] * (len(spreads) - len(closed))
+
+
+def test_two_figures_moved_together_are_planned_together(desk, found):
+    first, second = found.pairs
+    assert (first.first, first.second) == (found.swings[0].name, found.swings[1].name)
+    assert (second.first, second.second) == (found.swings[0].name, found.swings[2].name)
+    for pair in found.pairs:
+        assert len({(one.first_by, one.second_by) for one in pair.corners}) == 4
+        for corner in pair.corners:
+            assert desk.figures(Variant((), corner.settings)) == corner.figures
+
+
+def test_interplay_is_what_both_together_add_beyond_what_each_adds_alone(found):
+    seen = set()
+    for pair in found.pairs:
+        for corner in pair.corners:
+            alone = [
+                end.figures.cost_cents
+                for name, by in ((pair.first, corner.first_by), (pair.second, corner.second_by))
+                for end in (swing(found, name).low, swing(found, name).high)
+                if end.by == by
+            ]
+            added = [cost - found.base.cost_cents for cost in alone]
+            together = corner.figures.cost_cents - found.base.cost_cents
+            assert corner.interplay_cents == together - sum(added)
+            seen.add(corner.interplay_cents)
+    assert len(seen) > 1, "figures that never act together show nothing"
 
 
 def test_a_price_that_nobody_pays_moves_nothing_upwards(found):

@@ -1,0 +1,90 @@
+"""Two figures at a time: what both together do that neither does alone."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import TYPE_CHECKING
+
+from planner.inputs.base import Frozen
+from planner.whatif.figures import Figures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from fractions import Fraction
+
+    from planner.whatif.levers import Lever
+    from planner.whatif.moves import Moves
+
+__all__ = ["Corner", "Pair", "pairs_of"]
+
+
+class Corner(Frozen):
+    """A plan with two figures moved as far as each is moved alone."""
+
+    first_by: float
+    """Share of the value, or weeks; negative: down."""
+    second_by: float
+    settings: tuple[str, ...]
+    """`path=value`, with which `planner plan` makes this plan."""
+    figures: Figures
+    interplay_cents: int | None
+    """What both together add to the cost beyond what each adds alone; None where one of the four
+    plans that this takes does not exist."""
+
+
+class Pair(Frozen):
+    """Two figures, moved together."""
+
+    first: str
+    second: str
+    corners: tuple[Corner, ...]
+    """Both down, the second up, the first up, both up."""
+
+
+def pairs_of(
+    moves: Moves, ranked: Sequence[Lever], reach: Mapping[str, Fraction], most: int
+) -> tuple[Pair, ...]:
+    """At most so many pairs of levers, those first that move the cost most; plans are made."""
+    ranks = sorted(combinations(range(len(ranked)), 2), key=lambda pair: (sum(pair), pair))
+    chosen = [(ranked[one], ranked[other]) for one, other in ranks[:most]]
+    ends = {lever.name: (-reach[lever.name], reach[lever.name]) for lever in ranked}
+    moves.plan(
+        ((first, one), (second, other))
+        for first, second in chosen
+        for one, other in product(ends[first.name], ends[second.name])
+    )
+    return tuple(
+        Pair(
+            first=first.name,
+            second=second.name,
+            corners=tuple(_corners(moves, (first, second), (ends[first.name], ends[second.name]))),
+        )
+        for first, second in chosen
+    )
+
+
+def _corners(
+    moves: Moves,
+    levers: tuple[Lever, Lever],
+    ends: tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]],
+) -> Iterator[Corner]:
+    first, second = levers
+    for one, other in product(*ends):
+        settings, figures = moves.together((first, one), (second, other))
+        alone = (moves.at(first, one).figures, moves.at(second, other).figures)
+        yield Corner(
+            first_by=float(one),
+            second_by=float(other),
+            settings=settings,
+            figures=figures,
+            interplay_cents=_interplay(moves.base(), alone, figures),
+        )
+
+
+def _interplay(base: Figures, alone: tuple[Figures, Figures], both: Figures) -> int | None:
+    """(both - base) - (first - base) - (second - base), cents."""
+    costs = [one.cost_cents for one in (both, base, *alone)]
+    if None in costs:
+        return None
+    together, stated, first, second = (cents or 0 for cents in costs)
+    return together + stated - first - second
