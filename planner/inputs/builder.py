@@ -186,7 +186,14 @@ class Builder:
             self._refuse(event.start_mark, "a key is empty")
             parent.key = _REFUSED
         elif key == "<<" and event.implicit[0]:
-            self._refuse(event.start_mark, "merge keys (`<<`) are not read", "write the values out")
+            self._refuse(
+                event.start_mark,
+                "merge keys (`<<`) are not read",
+                "write the values out, or change a base file in `overrides`",
+            )
+            parent.key = _REFUSED
+        elif event.implicit[0] and not _reads_as_text(key):
+            self._refuse(event.start_mark, f"the key {key} is not text", f"write '{key}'")
             parent.key = _REFUSED
         elif key in parent.branch:
             first = parent.branch[key].key.line + 1
@@ -241,3 +248,10 @@ class Builder:
                 parent.data[parent.key] = value
                 parent.branch[parent.key] = Entry(parent.key_mark, mark, branch)
             parent.key = None
+
+
+def _reads_as_text(word: str) -> bool:
+    try:
+        return isinstance(plain_value(word), str)
+    except ScalarError:
+        return False

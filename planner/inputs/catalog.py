@@ -182,6 +182,8 @@ class Model(Frozen):
     dense_layers: Count = 0
     """Layers of a mixture that have no experts."""
     max_context: PositiveCount
+    scaled_context: PositiveCount | None = None
+    """Tokens to which a declared rope scaling stretches `max_context`; used with a warning."""
     attention: Literal["gqa", "mla", "hybrid"] = "gqa"
     """How the past is kept: `gqa` keys and values per head (one to all heads), `mla` one latent
     vector per token, `hybrid` only some layers keep keys and values and the others a state."""
@@ -207,6 +209,11 @@ class Model(Frozen):
         if faults:
             raise ValueError(faults)
         return self
+
+    @property
+    def longest_context(self) -> int:
+        """Tokens that the model takes, stretched where that is declared."""
+        return self.scaled_context or self.max_context
 
     @property
     def whole_context_layers(self) -> int:

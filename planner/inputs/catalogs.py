@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +16,7 @@ from planner.inputs.words import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.inputs.catalog import PriceBookHeader
+    from planner.inputs.catalog import GpuType, NodeType, PriceBookHeader
     from planner.inputs.document import Document, Path
     from planner.inputs.settled import InputFile
 
@@ -113,7 +114,7 @@ def _merged(parts: Sequence[_Part]) -> tuple[Catalog, _Origin]:
 
 
 def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:
-    """Nodes of unknown GPUs and prices of unknown nodes."""
+    """Nodes of unknown GPUs or of more than they can feed, and prices of unknown nodes."""
     for key, node in catalog.nodes.items():
         if node.gpu_type not in catalog.gpus:
             yield origin["nodes", key].finding(
@@ -121,6 +122,9 @@ def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:
                 f"unknown GPU type {node.gpu_type!r}",
                 did_you_mean(node.gpu_type, catalog.gpus, 3),
             )
+        elif fault := _overdrawn(node, catalog.gpus[node.gpu_type]):
+            path = ("nodes", key, "max_power_kw")
+            yield origin["nodes", key].finding(path, fault, "state the nameplate of the whole node")
     for section, prices in (("purchase", catalog.prices.purchase), ("rent", catalog.prices.rent)):
         for key in prices:
             if key not in catalog.nodes:
@@ -130,6 +134,19 @@ def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:
                     did_you_mean(key, catalog.nodes, 3),
                     at_key=True,
                 )
+
+
+def _overdrawn(node: NodeType, gpu: GpuType) -> str | None:
+    """The GPUs of a node at their limit, where that is more than its nameplate."""
+    if node.max_power_kw is None or gpu.tdp_w is None:
+        return None
+    drawn = node.gpus.value * gpu.tdp_w.value / Decimal(1000)
+    if drawn <= node.max_power_kw.value:
+        return None
+    return (
+        f"{node.max_power_kw.value} kW are less than its {node.gpus.value} GPUs draw at their "
+        f"limit, {drawn.normalize():f} kW"
+    )
 
 
 def _unknown_sources(catalog: Catalog, documents: Sequence[Document]) -> Iterator[Finding]:

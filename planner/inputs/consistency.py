@@ -180,7 +180,9 @@ def _activity(name: str, job: Job, horizon: Horizon) -> Iterator[_Fault]:
     counts = job.counts(horizon)
     if not any(counts):
         yield _Fault(("jobs", name), "is active in no quarter", "delete it, or give it a count")
-    if max(counts) > LARGEST_COUNT_PER_QUARTER:
-        quarter = horizon.first_quarter + counts.index(max(counts))
-        message = f"grows to {max(counts):,} in {quarter}, at most {LARGEST_COUNT_PER_QUARTER:,}"
-        yield _Fault(("jobs", name, "growth_per_quarter"), message)
+    for step, count in enumerate(counts):
+        if count > LARGEST_COUNT_PER_QUARTER:
+            quarter = horizon.first_quarter + step
+            message = f"grows to {count:,} in {quarter}, at most {LARGEST_COUNT_PER_QUARTER:,}"
+            yield _Fault(("jobs", name, "growth_per_quarter"), message)
+            break

@@ -38,18 +38,30 @@ class Attempts:
 def validate(document: Document, model: type[M], *, known_as: type[BaseModel] | None = None) -> M:
     """Build the model; raises InputError with all mistakes of the file, each at its place.
 
+    Numbers where text belongs become text in the document: `2027` and `12e4` as they are written.
     Hints for unknown keys go by `known_as`, where the file may hold more than the model.
     """
-    built: M | None = None
-    findings: tuple[Finding, ...] = ()
-    try:
-        built = model.model_validate(document.data)
-    except ValidationError as error:
-        findings = _findings(document, known_as or model, error)
+    built, error = _attempted(document, model)
+    if error is not None and _kept_as_written(document, error):
+        built, error = _attempted(document, model)
+    findings = _findings(document, known_as or model, error) if error else ()
     empty = document.empty_values()
     if built is None or empty:
         raise InputError(*_with_empty(document, model, findings, empty))
     return built
+
+
+def _attempted(document: Document, model: type[M]) -> tuple[M | None, ValidationError | None]:
+    try:
+        return model.model_validate(document.data), None
+    except ValidationError as error:
+        return None, error
+
+
+def _kept_as_written(document: Document, error: ValidationError) -> bool:
+    from planner.inputs.mistakes import kept_as_written  # noqa: PLC0415 - seldom needed
+
+    return kept_as_written(document, error)
 
 
 def _with_empty(

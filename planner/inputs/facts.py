@@ -207,6 +207,10 @@ _FACTS = (
     Fact("hours_per_quarter", "setting", "h", "hours in a quarter"),
     Fact("deployed_bits", "setting", "bit", "weight width of a deployed full fine-tune"),
     Fact("deployment_delay_quarters", "setting", "quarters", "quarters from tuning to serving"),
+    Fact("far_off_price_factor", "setting", "times", "how far from the price book is remarked on"),
+    Fact("steep_discount_rate", "setting", "share", "yearly discount rate above which is asked"),
+    Fact("steep_growth_per_quarter", "setting", "share", "growth above which a plan asks"),
+    Fact("stale_price_days", "setting", "days", "age above which a price is called old"),
 )
 
 FACTS: Final[dict[str, Fact]] = {fact.name: fact for fact in _FACTS}

@@ -21,6 +21,7 @@ from planner.inputs.base import (
 from planner.inputs.quarter import Quarter
 from planner.inputs.run import Run
 from planner.inputs.spelling import (
+    LARGEST_COUNT_PER_QUARTER,
     PRIORITIES,
     Bits,
     CountByQuarter,
@@ -278,7 +279,7 @@ class Job(Frozen):
     """When it is active: `all`, `2027Q1`, `2027Q1..2027Q3`, or a list of these."""
     count: CountByQuarter = 1
     """How many alike: one figure, or by quarter (a quarter left out has none)."""
-    growth_per_quarter: Annotated[Share, Field(gt=-1, le=10)] | None = None
+    growth_per_quarter: Annotated[Share, Field(gt=-1, le=LARGEST_COUNT_PER_QUARTER)] | None = None
     """Growth of `count` from quarter to quarter, rounded up."""
     run: Run | None = None
     """When in its quarters it runs, where `policies.time` is `weeks`; all quarter if left out,

@@ -41,7 +41,7 @@ def contradictions(job: Job, catalog: Catalog) -> Iterator[Contradiction]:
 
 
 def _tune(tune: Tune, model: Model | None) -> Iterator[Contradiction]:
-    if model is not None and tune.sequence is not None and tune.sequence > model.max_context:
+    if model is not None and tune.sequence is not None and tune.sequence > model.longest_context:
         yield _too_long("sequence", tune.sequence, tune.model, model)
     if tune.method not in ("lora", "qlora"):
         for key in _OF_ADAPTERS:
@@ -80,7 +80,7 @@ def _deploy(tune: Tune) -> Iterator[Contradiction]:
 def _serve(serve: Serve, model: Model | None) -> Iterator[Contradiction]:
     if model is None:
         return
-    if serve.context is not None and serve.context > model.max_context:
+    if serve.context is not None and serve.context > model.longest_context:
         yield _too_long("context", serve.context, serve.model, model)
     published = model.native_bits
     if published is not None and "bits" in serve.model_fields_set and serve.bits > published:
@@ -94,5 +94,5 @@ def _serve(serve: Serve, model: Model | None) -> Iterator[Contradiction]:
 
 def _too_long(key: str, tokens: int, name: str | None, model: Model) -> Contradiction:
     return Contradiction(
-        (key,), f"{tokens:,} tokens are more than {name} takes ({model.max_context:,})"
+        (key,), f"{tokens:,} tokens are more than {name} takes ({model.longest_context:,})"
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planner.errors import Finding
     from planner.inputs.document import Document, Path
 
-__all__ = ["findings"]
+__all__ = ["findings", "kept_as_written"]
 
 _MISSING = "missing"
 _UNKNOWN = "extra_forbidden"
@@ -91,6 +91,29 @@ def findings(
     return tuple(sorted(found, key=lambda finding: (finding.line or 0, finding.column or 0)))
 
 
+def kept_as_written(document: Document, error: ValidationError) -> bool:
+    """Put each number that stands where text belongs back as it is written; whether any did."""
+    found = False
+    for detail in error.errors(include_url=False):
+        mistake = _mistake(document.data, detail)
+        number = isinstance(mistake.value, int | Decimal) and not isinstance(mistake.value, bool)
+        if mistake.kind == "string_type" and number:
+            written = document.written(mistake.path)
+            if written is not None:
+                _replace(document, mistake.path, written)
+                found = True
+    return found
+
+
+def _replace(document: Document, path: Path, value: object) -> None:
+    *outer, last = path
+    around = document.value(tuple(outer))
+    if isinstance(last, str):
+        around[last] = value
+    else:
+        _replace(document, tuple(outer), (*around[:last], value, *around[last + 1 :]))
+
+
 def _mistake(data: object, detail: ErrorDetails) -> _Mistake:
     """Follow the location through the data, past the parts that only name pydantic's branches."""
     path: list[str | int] = []
@@ -126,12 +149,6 @@ def _clearest(mistakes: list[_Mistake]) -> _Mistake:
 
 
 def _finding(document: Document, shape: Shape, mistake: _Mistake) -> Finding:
-    if mistake.kind == "string_type" and isinstance(mistake.value, int | Decimal):
-        # As it stands in the file: `12e4` is text of four characters and not 120000.
-        written = document.written(mistake.path) or described(mistake.value)
-        return document.finding(
-            mistake.path, f"{written} is not text", f"put it in quotes: '{written}'"
-        )
     message, hint = _words(shape, mistake)
     return document.finding(mistake.path, message, hint, at_key=mistake.at_key)
 
@@ -172,6 +189,10 @@ def _wrong_type(wanted: str, value: object) -> tuple[str, str | None]:
     message = f"{described(value)} is not {wanted}"
     if "number" in wanted and isinstance(value, str):
         return message, _figure_hint(value)
+    if wanted == "text" and isinstance(value, bool):
+        return message, f"put it in quotes: '{described(value)}'"
+    if wanted == "text" and isinstance(value, tuple) and value:
+        return message, f"one stands here, such as {described(value[0])}"
     if wanted == "a list" and isinstance(value, str | int | Decimal):
         return message, f"write [{value}]"
     return message, None
@@ -220,7 +241,7 @@ def _rest(mistake: _Mistake) -> str:
         return "is empty, at least one entry is needed"
     if mistake.kind == "string_too_short":
         return "must not be blank"
-    if mistake.kind == "string_too_long":
+    if mistake.kind in ("string_too_long", "too_long"):
         return f"{shown} is too long, at most {mistake.context['max_length']} characters"
     if mistake.kind == "string_pattern_mismatch":
         return f"{shown} does not have the form {mistake.context['pattern']}"

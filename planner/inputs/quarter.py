@@ -35,6 +35,11 @@ class Quarter:
     def parse(cls, text: str) -> Quarter:
         """Read `2027Q1` or `2027-Q1`; raises ValueError in the user's words."""
         match = _WRITTEN.fullmatch(text.strip())
+        if not match and text.strip().upper().startswith("FY"):
+            raise ValueError(
+                f"{text!r} is a quarter of a fiscal year, whose first month nothing here states; "
+                "write the calendar quarter, as 2027Q1"
+            )
         if not match:
             raise ValueError(f"{text!r} is not a calendar quarter, write it as 2027Q1 (Q1 to Q4)")
         if not _FIRST_YEAR <= int(match["year"]) <= _LAST_YEAR:

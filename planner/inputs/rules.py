@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from planner.errors import InputError
 from planner.inputs.base import Frozen
@@ -13,6 +13,7 @@ from planner.inputs.rulecheck import PLACEHOLDER, mistakes, unplaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
+    from decimal import Decimal
 
     from planner.errors import Finding
 
@@ -70,6 +71,10 @@ class RuleBook(Frozen):
             if rule.kind == "policy":
                 return rule
         raise KeyError(name)
+
+    def figure(self, name: str) -> Decimal:
+        """What the policy rule of a setting says, in its unit; KeyError if there is none."""
+        return cast("Decimal", self.setting(name).value)  # no policy is without one
 
     def using(self, name: str) -> tuple[Rule, ...]:
         """Rules that ask for this name and give a result."""

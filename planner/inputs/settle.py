@@ -50,10 +50,8 @@ def _setting(rules: RuleBook, name: str, stated: Decimal | None) -> Setting:
     unit = SETTINGS[name].unit
     if stated is not None:
         return Setting(value=stated, unit=unit, origin="scenario", assumed=False)
-    rule = rules.setting(name)
-    if rule.value is None:
-        raise KeyError(name)
-    return Setting(value=rule.value, unit=unit, origin=f"rule {rule.id}", assumed=True)
+    origin = f"rule {rules.setting(name).id}"
+    return Setting(value=rules.figure(name), unit=unit, origin=origin, assumed=True)
 
 
 def settled_offers(

@@ -92,6 +92,8 @@ def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
         message, hint = _bad_character(lines[index], column)
     elif lines[index].lstrip().startswith(":"):
         message, hint = "a key is empty", "write `key: value`"
+    elif hint is None and at_problem and at_problem.line >= len(lines) - 1:
+        hint = f"the file ends on line {len(lines)}: was it cut off?"
     return Finding(
         message,
         file=shown_as,

@@ -38,7 +38,7 @@ def flow(value: object) -> str:
 
 
 def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+    return key if _reads_as_text(key) else json.dumps(key, ensure_ascii=False)
 
 
 def _reads_as_text(text: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import date
 from typing import TYPE_CHECKING
 
 from planner.inputs.sitecheck import cooled_by
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["assumption_notes", "warning_notes"]
 
-STALE_DAYS = 180
-"""A price older than this on the day of the plan is called stale; it changes no figure."""
-
 _JOBS_NAMED = 3
 
 
@@ -47,7 +43,6 @@ def warning_notes(
         *_retiring(inputs),
         *_committed(bought),
         *_illustrative(inputs),
-        *_stale(inputs),
         *unlikely_figures(inputs),
         *_silent_rules(inputs, jobs),
         *running_warnings(inputs, jobs),
@@ -125,21 +120,6 @@ def _from_book(inputs: Inputs, offer: SettledOffer) -> bool:
 
 def _prices(offers: Iterable[SettledOffer]) -> str:
     return ", ".join(f"{offer.name} ({offer.price_text})" for offer in offers)
-
-
-def _stale(inputs: Inputs) -> Iterator[Note]:
-    horizon = inputs.scenario.horizon
-    as_of = horizon.as_of or horizon.first_quarter.start
-    for offer in inputs.offers:
-        if offer.price_date is None:
-            continue
-        days = (as_of - date.fromisoformat(offer.price_date)).days
-        if days > STALE_DAYS:
-            yield Note(
-                text=f"the price of {offer.name} is of {offer.price_date}, {some(days, 'day')} "
-                f"before the plan's first order on {as_of}",
-                origin=f"offers.{offer.name}",
-            )
 
 
 def _silent_rules(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[Note]:

@@ -1,34 +1,33 @@
 """Figures that are allowed and seldom meant: a plan that rests on one says so at its head.
 
-None of the limits here changes a figure; they decide only what is worth a second look.
+The limits are policy rules. They change no figure, they decide only what is worth a second look.
 """
 
 from __future__ import annotations
 
-from decimal import Decimal
+from datetime import date
 from typing import TYPE_CHECKING
 
 from planner.plan.plan import Note
-from planner.plan.words import amount
+from planner.plan.words import amount, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from decimal import Decimal
 
+    from planner.inputs.catalog import Catalog
+    from planner.inputs.job import Job
     from planner.inputs.settled import Inputs
 
 __all__ = ["unlikely_figures"]
 
-_PRICE_FACTOR = 3
-"""A price of one GPU for one of its node is off by the GPUs of a node, four or more."""
-_STEEP_RATE = Decimal("0.5")
-_STEEP_GROWTH = Decimal(2)
-
 
 def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
-    """Prices far from the book's, steep rates and growth, and memory without headroom."""
-    yield from _prices(inputs)
+    """Old prices, prices far from the book's, steep rates and growth, memory without headroom."""
+    yield from _stale(inputs)
+    yield from _far_off(inputs)
     rate = inputs.scenario.finance.discount_rate_per_year
-    if rate is not None and rate > _STEEP_RATE:
+    if rate is not None and rate > inputs.rules.figure("steep_discount_rate"):
         yield Note(
             text=f"a discount rate of {amount(rate, 'share')} a year makes later money almost free",
             origin="finance.discount_rate_per_year",
@@ -39,17 +38,51 @@ def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
             origin="policies.headroom",
         )
     for name, job in sorted(inputs.scenario.jobs.items()):
+        yield from _stretched(name, job, inputs.catalog)
         growth = job.growth_per_quarter
-        if growth is not None and growth > _STEEP_GROWTH:
+        if growth is not None and growth > inputs.rules.figure("steep_growth_per_quarter"):
             yield Note(
                 text=f"{name} grows by {amount(growth, 'share')} in each quarter",
                 origin=f"jobs.{name}.growth_per_quarter",
             )
 
 
-def _prices(inputs: Inputs) -> Iterator[Note]:
+def _stretched(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:
+    """A job of more tokens than its model was built for, where rope scaling is declared."""
+    asked = job.tune or job.serve
+    model = catalog.models.get(asked.model or "") if asked else None
+    key, tokens = (
+        ("sequence", job.tune.sequence)
+        if job.tune
+        else ("context", job.serve.context if job.serve else None)
+    )
+    if model is not None and tokens is not None and tokens > model.max_context:
+        yield Note(
+            text=f"{name} holds {tokens:,} tokens, its model is built for {model.max_context:,}: "
+            "its rope scaling is declared, what the answers are worth is not",
+            origin=f"jobs.{name}.{job.kind}.{key}",
+        )
+
+
+def _stale(inputs: Inputs) -> Iterator[Note]:
+    horizon = inputs.scenario.horizon
+    as_of = horizon.as_of or horizon.first_quarter.start
+    for offer in inputs.offers:
+        if offer.price_date is None:
+            continue
+        days = (as_of - date.fromisoformat(offer.price_date)).days
+        if days > inputs.rules.figure("stale_price_days"):
+            yield Note(
+                text=f"the price of {offer.name} is of {offer.price_date}, {some(days, 'day')} "
+                f"before the plan's first order on {as_of}",
+                origin=f"offers.{offer.name}",
+            )
+
+
+def _far_off(inputs: Inputs) -> Iterator[Note]:
     """Prices stated here that differ from the price book's by a factor."""
     book = inputs.catalog.prices
+    factor = inputs.rules.figure("far_off_price_factor")
     for name, offer in sorted(inputs.scenario.offers.items()):
         if offer.kind == "buy":
             own, listed = offer.price_usd, book.purchase.get(offer.node_type)
@@ -59,7 +92,7 @@ def _prices(inputs: Inputs) -> Iterator[Note]:
             own, rented = offer.price_usd_per_gpu_hour, book.rent.get(offer.node_type)
             usual = rented.usd_per_gpu_hour if rented else None
             key, what = "price_usd_per_gpu_hour", "a GPU, not of a node"
-        if own is None or usual is None or usual <= own * _PRICE_FACTOR <= usual * _PRICE_FACTOR**2:
+        if own is None or usual is None or usual <= own * factor <= usual * factor**2:
             continue
         yield Note(
             text=f"the price of {name}, {_usd(own)}, is far from the {_usd(usual)} of the price "

@@ -134,8 +134,8 @@ def setting_facts(settings: Settings, rules: RuleBook) -> dict[str, Known]:
         if setting is not None:
             facts[name] = Known(exact(setting.value), fact.unit, setting.origin)
         elif name in rules.by_result:
-            rule = rules.setting(name)
-            facts[name] = Known(exact(rule.value or 0), fact.unit, f"rule {rule.id}")
+            origin = f"rule {rules.setting(name).id}"
+            facts[name] = Known(exact(rules.figure(name)), fact.unit, origin)
     return facts
 
 
@@ -242,7 +242,7 @@ def _cache(model: Model) -> dict[str, Plain]:
     no_state = None if model.attention == "hybrid" else 0
     state = model.state_mb_per_sequence
     return {
-        "max_context": model.max_context,
+        "max_context": model.longest_context,
         "attention": model.attention,
         "sliding_window": model.sliding_window,
         "sliding_layers": model.sliding_layers,

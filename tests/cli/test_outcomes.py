@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 HEAD = "format: 1\nname: Outcome\nhorizon: {first_quarter: 2027Q1, quarters: 2}\n"
 OWNED = "fleet:\n  east: {node_type: xe9680-h100, count: 1}\n"
 OFFER = "offers:\n  h200: {node_type: xe9680-h200, kind: buy}\n"
@@ -95,8 +96,16 @@ WORTH_A_LOOK = {
         "no GPU memory is kept free beyond the margins",
     ),
     "steep growth": (
-        job("fixed: {gpus: 1}\n    growth_per_quarter: 300%"),
-        "t grows by 300 % in each quarter",
+        job("fixed: {gpus: 1}\n    growth_per_quarter: 3000%"),
+        "t grows by 3000 % in each quarter",
+    ),
+    "a need that leaves hardly any memory": (
+        job("fixed: {gpu_memory_gb: 79.8}"),
+        "on h100-80gb-sxm: the 79.8 GB that the job states leave less free than",
+    ),
+    "an old price": (
+        offer("kind: buy, price_usd: 300000, price_date: 2026-06-30"),
+        "the price of h200 is of 2026-06-30, 185 days before",
     ),
 }
 
@@ -110,10 +119,55 @@ def test_a_figure_that_is_seldom_meant_is_planned_with_a_warning(scenario, run, 
     assert any(words in note["text"] for note in json.loads(result.stdout)["warnings"])
 
 
+CONFIG = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "max_position_embeddings": 8192,
+    "tie_word_embeddings": False,
+}
+
+
+@pytest.mark.parametrize("method", ["tune", "serve"])
+@pytest.mark.parametrize(("factor", "exit_code"), [(8, 0), (2, 2), (None, 2)])
+def test_more_tokens_than_a_model_takes_need_a_declared_scaling_and_are_told(
+    scenario, run, method, factor, exit_code
+):
+    config = CONFIG | ({"rope_scaling": {"type": "yarn", "factor": factor}} if factor else {})
+    Path("config.json").write_text(json.dumps(config), encoding="utf-8")
+    Path("own.yaml").write_text("models: {own: {config: config.json}}", encoding="utf-8")
+    needs = {
+        "tune": "tune: {model: own, method: lora, sequence: 65536, batch: 8}",
+        "serve": "serve: {model: own, context: 65536, concurrency: 2}",
+    }
+    scenario.write_text(job(needs[method]), encoding="utf-8")
+    result = run("plan", scenario, "--catalog", "own.yaml", "--format", "json")
+    assert result.exit_code == exit_code, result.stderr
+    if exit_code:
+        assert "65,536 tokens are more than own takes" in result.stderr
+    else:
+        assert "65,536 tokens, its model is built for 8,192: its rope scaling" in result.stdout
+
+
+def test_what_is_worth_a_look_is_a_policy_that_a_house_may_change(scenario, run):
+    shipped = ROOT / "rules" / "policies" / "steep-growth.yaml"
+    own = shipped.read_text(encoding="utf-8").replace("value: 2\n", "value: 40\n")
+    Path("own.yaml").write_text(own.replace("expect: 2\n", "expect: 40\n"), encoding="utf-8")
+    text, words = WORTH_A_LOOK["steep growth"]
+    scenario.write_text(text, encoding="utf-8")
+    result = run("plan", scenario, "--rules", "own.yaml", "--format", "json")
+    assert words not in result.stdout
+
+
 def test_usual_figures_are_not_remarked_on(scenario, run):
-    scenario.write_text(offer("kind: buy, price_usd: 300000"), encoding="utf-8")
+    roomy = "jobs:\n  t:\n    fixed: {gpu_memory_gb: 74}\n"
+    scenario.write_text(offer("kind: buy, price_usd: 300000", roomy), encoding="utf-8")
     warnings = json.loads(run("plan", scenario, "--format", "json").stdout)["warnings"]
-    assert not any("far from" in note["text"] for note in warnings)
+    assert not any("far from" in note["text"] or "less free" in note["text"] for note in warnings)
 
 
 def test_names_like_paths_and_devices_are_data(scenario, run):

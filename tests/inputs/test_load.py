@@ -370,6 +370,21 @@ def test_a_node_that_draws_more_than_its_nameplate_is_refused(write):
         load_catalog([mine])
 
 
+def test_a_node_whose_gpus_draw_more_than_its_nameplate_is_refused(write):
+    mine = write(
+        "gpus:\n  mine:\n    vendor: nvidia\n    family: x\n    form_factor: F\n"
+        "    memory_gb: {value: 80, source: maker}\n    kubernetes_resource: r\n"
+        "    tdp_w: {value: 700, source: maker}\n"
+        "nodes:\n  mine:\n    vendor: V\n    product: P\n    gpu_type: mine\n"
+        "    gpus: {value: 8, source: maker}\n    cpu_cores: {value: 4, source: maker}\n"
+        "    host_memory_gb: {value: 4, source: maker}\n"
+        "    max_power_kw: {value: 2, source: maker}\n",
+        "mine.yaml",
+    )
+    with pytest.raises(InputError, match="2 kW are less than its 8 GPUs draw .*, 5.6 kW"):
+        load_catalog([mine])
+
+
 def test_memory_in_mib_and_power_in_watts_are_out_of_bounds(write):
     mine = write(
         "gpus:\n  mine:\n    vendor: nvidia\n    family: x\n    form_factor: F\n"

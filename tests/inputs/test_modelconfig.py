@@ -414,11 +414,29 @@ def test_a_model_is_called_by_its_folder_and_names_the_file_it_was_read_from(
         assert str(tmp_path) not in model.model_dump_json()
 
 
+@pytest.mark.parametrize(
+    ("scaling", "tokens"),
+    [
+        ({"type": "yarn", "factor": 4.0}, 524288),
+        ({"factor": 8.0, "original_max_position_embeddings": 8192}, None),
+        ({"factor": 8.0, "original_max_position_embeddings": 32768}, 262144),
+        ({"factor": 1e12}, 10**9),
+        ({"factor": "8"}, None),
+        ("yarn", None),
+        (None, None),
+    ],
+)
+def test_a_declared_rope_scaling_stretches_the_context(scaling: Any, tokens: int | None) -> None:
+    config = CONFIGS["Llama-3.1-8B"][0]
+    model = read(config | {"rope_scaling": scaling})
+    assert (model.max_context, model.scaled_context) == (131072, tokens)
+
+
 def test_figures_that_nobody_reads_and_remote_code_change_nothing() -> None:
     config = CONFIGS["Llama-3.1-8B"][0]
     extra = {
         "auto_map": {"AutoConfig": "evil.Config"},
-        "rope_scaling": {"factor": 8.0, "limit": float("inf")},
+        "rope_scaling": {"rope_type": "default", "limit": float("inf")},
         "id2label": {str(n): f"LABEL_{n}" for n in range(1000)},
     }
     plain, loaded = read(config), read(config | extra)

@@ -59,8 +59,8 @@ def test_a_plain_word_means_what_it_looks_like(written, value):
     assert type(found) is type(value)
 
 
-def test_a_key_stays_text_even_if_it_is_a_number_or_true():
-    assert read("8: a\ntrue: b\n2027Q1: c\n") == {"8": "a", "true": "b", "2027Q1": "c"}
+def test_a_key_in_quotes_is_text_whatever_it_looks_like():
+    assert read("'8': a\n\"true\": b\n2027Q1: c\n") == {"8": "a", "true": "b", "2027Q1": "c"}
 
 
 def test_lists_become_tuples_and_mappings_dicts():

@@ -47,6 +47,15 @@ def test_what_is_no_count_is_refused_at_its_place(value):
     assert finding.line == 5
 
 
+@pytest.mark.parametrize("text", ["2027", "1234e5", "12e4567", "010", "0123456", "NO", "on", "y"])
+def test_text_stays_as_it_is_written(text):
+    document = parse_document(job(f"{{fixed: {{gpus: 1}}, team: {text}, sites: [b, {text}]}}"), "x")
+    built = validate(document, Scenario)
+
+    assert (built.jobs["one"].team, built.jobs["one"].sites) == (text, ("b", text))
+    assert document.value(("jobs", "one", "sites")) == ("b", text)
+
+
 @pytest.mark.parametrize(
     ("written", "share"), [("15%", "0.15"), ("0.15", "0.15"), ("2.5 %", "0.025")]
 )

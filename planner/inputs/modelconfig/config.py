@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
+from planner.inputs.base import LARGEST_COUNT
 from planner.inputs.catalog import Model
 from planner.inputs.diagnostics import validate_values
 from planner.inputs.modelconfig.quantization import native_bits
@@ -81,6 +82,7 @@ def parse_model_config(content: bytes, named: str, shown_as: str) -> tuple[str, 
         "source": f"its config.json (sha256 {digest})",
         "basis": "derived",
         "note": _left_out(section, whole),
+        "scaled_context": _scaled_context(section, shape.context),
     }
     figures |= _widths(shape) | _experts(shape) | _cache(shape)
     return model_id, validate_values(figures, Model, lambda path: f"{shown_as}: {path}")
@@ -94,6 +96,18 @@ def _left_out(section: Section, whole: Section) -> str | None:
     if section.says("num_nextn_predict_layers") or section.says("mtp_num_hidden_layers"):
         parts.append("the layers that predict further tokens")
     return f"decoder alone, without {' and '.join(parts)}" if parts else None
+
+
+def _scaled_context(section: Section, context: int) -> int | None:
+    """Tokens that a declared rope scaling stretches the context to, as vLLM counts them."""
+    scaling = section.data.get("rope_scaling")
+    if not isinstance(scaling, dict):
+        return None
+    factor, native = scaling.get("factor"), scaling.get("original_max_position_embeddings", context)
+    if not all(type(figure) in (int, Decimal) for figure in (factor, native)):
+        return None
+    stretched = int(min(factor * native, LARGEST_COUNT))
+    return stretched if stretched > context else None
 
 
 def _in_order(section: Section) -> list[Finding]:
