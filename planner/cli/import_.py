@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["import_"]
 
 _EXCEL = (".xlsx", ".xlsm", ".xls")
+_ZIPPED = b"PK\x03\x04"
+"""The first bytes of a workbook."""
 
 
 @click.command(name="import", short_help="Read jobs from a table, or actuals from Slurm.")
@@ -55,13 +57,17 @@ def import_(
     if file is None or out is None:
         raise click.UsageError("name a file to read, and `--out FILE` to write; or `--template`")
     require_none_overwritten(out.parent, [out.name], [path for path in (file, mapping) if path])
-    if file.suffix.lower() in _EXCEL:
-        text = None
-    else:
-        from planner.inputs.reader import read_text  # noqa: PLC0415 - likewise
-
-        text = read_text(file, str(file))
+    text = _text(file)
     write_files(out.parent, {out.name: _imported(file, text, mapping, sheet)})
+
+
+def _text(file: Path) -> str | None:
+    """What a table says; None for a workbook, whatever its name is."""
+    from planner.inputs.reader import read_bytes, read_text  # noqa: PLC0415 - likewise
+
+    if file.suffix.lower() in _EXCEL or read_bytes(file, str(file)).startswith(_ZIPPED):
+        return None
+    return read_text(file, str(file))
 
 
 def _imported(file: Path, text: str | None, mapping: Path | None, sheet: str | None) -> str:

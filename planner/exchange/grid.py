@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Cell", "Grid", "csv_grid"]
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_NAMED_DELIMITER = re.compile(r"sep=([,;\t])\n", re.IGNORECASE)
+"""The line with which a spreadsheet program says what parts the cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class Cell:
     address: str | None = None
     """`Sheet1!B7`, in a workbook."""
     source_line: str | None = None
+    is_number: bool = False
+    """Whether a spreadsheet holds a number there, whatever was typed."""
 
     def finding(self, message: str, path: str | None = None, hint: str | None = None) -> Finding:
         """One mistake in this cell; `path` names its column in the planner's words."""
@@ -58,11 +63,15 @@ class Grid:
 def csv_grid(text: str, shown_as: str) -> Grid:
     """Read a CSV file from its text, whose cells are parted by commas, semicolons or tabs.
 
-    Whichever of them is most in the header. Raises InputError for a file that is no table, rows of
-    other lengths than the header, and a quote that is never closed, each in its line.
+    Whichever of them a first line `sep=;` names, or is most in the header. Raises InputError for a
+    file that is no table, rows of other lengths than the header, and a quote that is never closed,
+    each in its line.
     """
+    named = _NAMED_DELIMITER.match(text)
+    if named:
+        text = f"\n{text[named.end() :]}"
     first = next((line for line in text.split("\n") if line.strip()), "")
-    delimiter = max(DELIMITERS, key=first.count)
+    delimiter = named[1] if named else max(DELIMITERS, key=first.count)
     rows = list(_rows(text, shown_as, delimiter))
     if not rows:
         raise InputError(Finding("is empty, a header and a row are needed", file=shown_as))

@@ -6,6 +6,7 @@ would say there.
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from planner.inputs.diagnostics import Attempts, validate, validate_values
 from planner.inputs.document import parts_of
 from planner.inputs.job import Job
 from planner.inputs.reader import parse_document, read_document
-from planner.inputs.scalars import ScalarError, plain_value
+from planner.inputs.scalars import PLACEHOLDER, ScalarError, plain_value
 from planner.inputs.shape import Shape
 from planner.inputs.words import did_you_mean
 from planner.inputs.written import flow
@@ -44,6 +45,10 @@ NAME = "job"
 
 _SHAPE = Shape(Job)
 _FLOW = ("[", "{", '"')
+_ERROR = re.compile(
+    r"#(CALC|DIV/0|FIELD|NULL|NUM|REF|SPILL|VALUE)!|#N/A|#NAME\?|#GETTING_DATA", re.IGNORECASE
+)
+"""What a spreadsheet shows where a formula failed."""
 
 Jobs = dict[str, dict[str, Any]]
 _Path = tuple[str, ...]
@@ -125,6 +130,10 @@ def jobs_from(grid: Grid, columns: Columns) -> Jobs:
             )
         elif not name.text:
             attempts.findings.append(name.finding("the job has no name", NAME))
+        elif not name.text.isprintable():
+            attempts.findings.append(name.finding("the name holds a line break or a tab", NAME))
+        elif fault := _fault_of_text(name):
+            attempts.findings.append(name.finding(fault, NAME))
         first.setdefault(name.text, name)
         job = attempts.take(partial(_job, cells, name, columns))
         jobs[name.text] = job or {}
@@ -206,9 +215,21 @@ def _put(data: dict[str, Any], column: str, value: object) -> None:
         data[last] = value
 
 
+def _fault_of_text(cell: Cell) -> str | None:
+    """Why a cell cannot be taken as text: what it shows is not what was meant."""
+    if cell.is_number:
+        return f"{cell.text} is a number to the spreadsheet: type it into a cell of type text"
+    if _ERROR.fullmatch(cell.text):
+        return f"is an error of the spreadsheet: {cell.text}"
+    found = PLACEHOLDER.search(cell.text)
+    return f"unresolved placeholder {found[0]!r}" if found else None
+
+
 def _value(cell: Cell, column: str) -> object:
     path = parts_of(column)
     if _SHAPE.is_text(path):
+        if fault := _fault_of_text(cell):
+            raise InputError(Finding(fault))
         return cell.text
     if _SHAPE.model(path) and cell.text != "{}":
         message = "holds a section, which is written key by key in columns of their own"

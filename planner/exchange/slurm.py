@@ -17,7 +17,6 @@ from planner.inputs.diagnostics import validate
 from planner.inputs.document import shown_line
 from planner.inputs.quarter import Quarter
 from planner.inputs.reader import read_document
-from planner.inputs.words import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ __all__ = ["Usage", "actuals_csv", "is_sacct", "read_names", "usage_of"]
 _COLUMNS = ("JobID", "JobName", "State", "Start", "ElapsedRaw", "AllocTRES")
 _GPUS = re.compile(r"(?:^|,)gres/gpu=(\d+)")
 _TYPED_GPUS = re.compile(r"(?:^|,)gres/gpu:[^=,]+=(\d+)")
-_NO_TIME = ("", "Unknown", "None", "N/A")
+_NO_TIME = ("", "unknown", "none", "n/a")
 
 
 @dataclass(slots=True)
@@ -41,6 +40,13 @@ class Usage:
     gpu_seconds: Counter[tuple[str, str]] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     """Why, and how many jobs."""
+    seconds_left_out: Counter[str] = field(default_factory=Counter)
+    """Why, and GPU-seconds."""
+
+    def leave_out(self, why: str, gpus: int, seconds: str) -> None:
+        """Count a job that does not count, with what it held."""
+        self.left_out[why] += 1
+        self.seconds_left_out[why] += gpus * int(seconds)
 
 
 def is_sacct(text: str) -> bool:
@@ -69,7 +75,7 @@ def usage_of(text: str, shown_as: str, names: Mapping[str, str]) -> Usage:
     header = lines[0].split("|")
     missing = [name for name in _COLUMNS if name not in header]
     if missing:
-        hint = did_you_mean(missing[0], header) or f"--format {','.join(_COLUMNS)}"
+        hint = f"ask sacct for them: --format {','.join(_COLUMNS)}"
         raise InputError(
             Finding(f"lacks the columns {', '.join(missing)}", file=shown_as, line=1, hint=hint)
         )
@@ -108,11 +114,11 @@ def _count(usage: Usage, row: Mapping[str, str], names: Mapping[str, str]) -> No
         raise ValueError(f"ElapsedRaw {seconds!r} is not a number of seconds")
     name = names.get(row["JobName"], "" if names else row["JobName"])
     if begins is None or seconds == "0":
-        usage.left_out["never started"] += 1
+        usage.leave_out("never started" if seconds == "0" else "have no start", gpus, seconds)
     elif not gpus:
-        usage.left_out["held no GPU"] += 1
+        usage.leave_out("held no GPU", gpus, seconds)
     elif not name:
-        usage.left_out["are not in the mapping"] += 1
+        usage.leave_out("are not in the mapping", gpus, seconds)
     else:
         for quarter, held in _by_quarter(begins, int(seconds)):
             usage.runs[quarter, name].add(job.partition("+")[0])
@@ -126,7 +132,7 @@ def _gpus(tres: str) -> int:
 
 
 def _time(text: str) -> datetime | None:
-    if text in _NO_TIME:
+    if text.lower() in _NO_TIME:
         return None
     try:
         return datetime.fromisoformat(text).replace(tzinfo=None)
@@ -147,7 +153,8 @@ def _by_quarter(begins: datetime, seconds: int) -> Iterator[tuple[str, int]]:
 def actuals_csv(usage: Usage) -> str:
     """Runs of each job by quarter as `planner compare --actuals` reads them, notes above them."""
     notes = [
-        f"# {count:,} job{'' if count == 1 else 's'} left out: {why}\n"
+        f"# {count:,} job{'' if count == 1 else 's'} left out: {why}"
+        f"{_gpu_hours(usage.seconds_left_out[why])}\n"
         for why, count in sorted(usage.left_out.items())
     ]
     notes += [
@@ -155,6 +162,10 @@ def actuals_csv(usage: Usage) -> str:
         for (quarter, name), seconds in sorted(usage.gpu_seconds.items())
     ]
     return "".join(notes) + csv_text(_rows(usage))
+
+
+def _gpu_hours(seconds: int) -> str:
+    return f" ({seconds / 3600:,.1f} GPU-hours)" if seconds else ""
 
 
 def _on_one_line(text: str) -> str:

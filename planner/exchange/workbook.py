@@ -130,7 +130,8 @@ class _Reading:
         if fault is not None:
             self.findings.append(cell.finding(*fault))
             return cell
-        return Cell(_text(shown.value), self._shown_as, address=address)
+        is_number = shown.data_type == "n" and shown.value is not None
+        return Cell(_text(shown.value), self._shown_as, address=address, is_number=is_number)
 
     def _fault(
         self, shown: SheetCell | MergedCell, written: SheetCell | MergedCell

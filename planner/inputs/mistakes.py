@@ -24,6 +24,9 @@ _MISSING = "missing"
 _UNKNOWN = "extra_forbidden"
 _FIGURE_WITH_MORE = re.compile(r"[$€]?\s*([-+]?[0-9][0-9,_ ]*(\.[0-9]+)?)\s*([A-Za-z%/$€]*)")
 
+_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}([,_ ][0-9]{3})+(\.[0-9]+)?")
+_DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
+
 _LONGEST_FIGURE = 12
 _BINARY_GB = {"MiB": Decimal(2**20) / 10**9, "GiB": Decimal(2**30) / 10**9}
 
@@ -203,7 +206,10 @@ def _figure_hint(value: str) -> str | None:
     match = _FIGURE_WITH_MORE.fullmatch(value.strip())
     if not match:
         return None
-    figure = re.sub(r"[,_ ]", "", match[1])
+    written = match[1].strip()
+    if _DECIMAL_COMMA.fullmatch(written) and not _THOUSANDS.fullmatch(written):
+        return f"write {written.replace(',', '.')}, with a decimal point"
+    figure = re.sub(r"[,_ ]", "", written)
     if match[3] == "%":
         return "a share of 1 % is written 0.01"
     if figure == value.strip():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from openpyxl import Workbook
 
 from planner.errors import ExitCode
 
@@ -44,6 +45,16 @@ def test_the_template_is_a_table_to_start_from(run):
     assert run("import", "mine.csv", "--out", "part.yaml").exit_code == 0
     Path("mine.csv").unlink()
     Path("part.yaml").unlink()
+
+
+def test_a_workbook_is_known_by_its_content(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    book = Workbook()
+    for row in (["job", "fixed.gpus"], ["a", 2]):
+        book.worksheets[0].append(row)
+    book.save("jobs.csv")
+    assert run("import", "jobs.csv", "--out", "part.yaml").exit_code == 0
+    assert "a: {fixed: {gpus: 2}}" in Path("part.yaml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from planner.inputs.cells import csv_text, plain_cell
 from planner.inputs.layers import read_layers
 from planner.inputs.load import load_inputs
 from planner.inputs.reader import parse_document
+from planner.inputs.scalars import PLACEHOLDER
 from planner.inputs.shipped import shipped
 
 SHIPPED = sorted(shipped("scenarios").glob("*.yaml"))
@@ -73,7 +74,7 @@ def test_a_scenario_that_extends_the_part_is_the_scenario_with_the_jobs(tmp_path
 
 NAMES = st.text(
     st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=30
-).filter(lambda name: name == name.strip() and name.isprintable())
+).filter(lambda name: name == name.strip() and name.isprintable() and not PLACEHOLDER.search(name))
 
 
 @settings(max_examples=40)
@@ -149,6 +150,12 @@ def test_a_mistake_is_told_with_its_cell(text, message):
 
 def test_all_mistakes_of_a_table_are_told_at_once():
     assert len(told("job,fixed.gpus\na,x\nb,0\n,1\n")) == 3
+
+
+def test_a_first_line_that_names_the_delimiter_is_followed():
+    grid = csv_grid("sep=;\njob;fixed.gpus;note\na;2;x,y,z,u\n", "p.csv")
+    assert jobs_from(grid, Columns()) == {"a": {"fixed": {"gpus": 2}, "note": "x,y,z,u"}}
+    assert grid.rows[0][0].line == 3
 
 
 # Mapping

@@ -71,6 +71,12 @@ def test_names_of_slurm_become_those_of_the_scenario_by_a_mapping(tmp_path):
     found = usage(names=read_names(path))
     assert counts(found) == {("2027Q1", "assistant"): 3, ("2027Q2", "assistant"): 1}
     assert found.left_out["are not in the mapping"] == 4
+    assert "# 4 jobs left out: are not in the mapping (32.0 GPU-hours)\n" in actuals_csv(found)
+
+
+def test_a_job_without_a_start_is_left_out_with_its_gpu_hours():
+    found = usage(HEADER + "9|a|COMPLETED|UNKNOWN|UNKNOWN|7200|gres/gpu=8\n")
+    assert "# 1 job left out: have no start (16.0 GPU-hours)\n" in actuals_csv(found)
 
 
 def test_the_table_is_the_one_that_compare_reads():

@@ -381,7 +381,7 @@ def test_a_node_whose_gpus_draw_more_than_its_nameplate_is_refused(write):
         "    max_power_kw: {value: 2, source: maker}\n",
         "mine.yaml",
     )
-    with pytest.raises(InputError, match="2 kW are less than its 8 GPUs draw .*, 5.6 kW"):
+    with pytest.raises(InputError, match=r"2 kW are less than its 8 GPUs draw .*, 5\.6 kW"):
         load_catalog([mine])
 
 
