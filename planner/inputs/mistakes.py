@@ -166,6 +166,8 @@ def _words(shape: Shape, mistake: _Mistake) -> tuple[str, str | None]:
     if kind in ("literal_error", "enum"):
         return _not_a_choice(shape.choices(mistake.path), mistake)
     if kind in _WANTED:
+        if "value" in shape.keys(mistake.path) and isinstance(value, int | Decimal | str):
+            return f"{described(value)} stands bare", f"write {{value: {value}, source: …}}"
         return _wrong_type(_WANTED[kind], value)
     if kind in _BOUNDS:
         return _out_of_bounds(mistake)

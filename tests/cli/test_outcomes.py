@@ -213,6 +213,26 @@ def test_a_rule_of_the_users_that_matches_nothing_is_warned_of(scenario, run):
     ]
 
 
+def test_a_formula_that_divides_by_zero_is_told_with_its_rule(scenario, run):
+    rule = RULE.format(name="zero", family="h100").replace(
+        "message:", "inputs: {gpu_memory_gb: GB}\nformula: gpu_memory_gb / 0 > 1\nmessage:"
+    )
+    Path("zero.yaml").write_text(rule, encoding="utf-8")
+    scenario.write_text(job("fixed: {gpus: 1}"), encoding="utf-8")
+    result = run("plan", scenario, "--rules", "zero.yaml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "house/zero: the formula divides by zero with gpu_memory_gb = 80" in result.stderr
+
+
+def test_a_discount_rate_of_nothing_is_taken_as_it_is(scenario, run):
+    text = f"{job('fixed: {gpus: 1}')}finance: {{discount_rate_per_year: 0}}\n"
+    scenario.write_text(text, encoding="utf-8")
+    plan = json.loads(run("plan", scenario, "--format", "json").stdout)
+    rate = next(one for one in plan["settings"] if one["name"] == "discount_rate_per_year")
+    assert (rate["value"], rate["origin"]) == (0, "scenario")
+    assert not any("discount" in note["text"] for note in plan["warnings"])
+
+
 def test_two_rules_that_leave_no_gpu_type_are_both_named(scenario, run):
     for name, family in (("one", "h100"), ("two", "h200")):
         text = RULE.format(name=name, family=family)

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.load import load_inputs
+from planner.inputs.load import load_catalog, load_inputs, load_rules
 
 BROKEN = Path(__file__).parents[1] / "broken"
 HINT = "    hint: "
 
 
-def _told():
+def _told(folder):
     """Headline and hint by file name."""
-    lines = (BROKEN / "told.txt").read_text(encoding="utf-8").splitlines()
+    lines = (folder / "told.txt").read_text(encoding="utf-8").splitlines()
     table = {}
     for line, below in zip(lines, [*lines[1:], ""], strict=True):
         if not line.startswith(HINT):
@@ -22,7 +22,7 @@ def _told():
     return table
 
 
-TOLD = _told()
+TOLD = _told(BROKEN)
 
 
 def _finding(name):
@@ -57,8 +57,31 @@ def test_every_broken_file_has_its_words():
     assert {path.name for path in BROKEN.glob("*.yaml")} == set(TOLD)
 
 
+LOADERS = {"catalog": load_catalog, "rules": load_rules}
+OF_THE_HOUSE = [(kind, name) for kind in LOADERS for name in _told(BROKEN / kind)]
+"""Catalog and rule files of one's own."""
+
+
+@pytest.mark.usefixtures("small_world")
+@pytest.mark.parametrize(("kind", "name"), OF_THE_HOUSE)
+def test_a_broken_catalog_or_rule_is_refused_with_place_words_and_hint(kind, name):
+    with pytest.raises(InputError) as refusal:
+        LOADERS[kind]([BROKEN / kind / name])
+    (finding,) = refusal.value.findings
+
+    headline, hint = _told(BROKEN / kind)[name]
+    assert finding.headline().replace(f"{BROKEN / kind}/", "") == headline
+    assert finding.hint == hint
+
+
+@pytest.mark.parametrize("kind", LOADERS)
+def test_every_broken_catalog_and_rule_has_its_words(kind):
+    assert {path.name for path in (BROKEN / kind).glob("*.yaml")} == set(_told(BROKEN / kind))
+
+
 @pytest.mark.parametrize(
     "word", ["pydantic", "Decimal", "None", "tuple", "dict", "Input should", "Value error"]
 )
 def test_no_message_speaks_python(word):
-    assert word not in (BROKEN / "told.txt").read_text(encoding="utf-8")
+    for told in BROKEN.rglob("told.txt"):
+        assert word not in told.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""docs/trust.md names only tests that there are."""
+"""docs/trust.md and docs/bad-inputs.md name only tests and files that there are."""
 
 from __future__ import annotations
 
@@ -22,3 +22,131 @@ def test_every_promise_names_tests_that_exist(root):
             code = "".join((root / path).read_text(encoding="utf-8") for path in files)
             assert all(f"def {name}(" in code for name in TEST.findall(line)), line
             assert TEST.findall(line) or "drawn at random" in line, line
+
+
+KNOWN = [
+    1,
+    2,
+    4,
+    5,
+    7,
+    8,
+    10,
+    11,
+    13,
+    14,
+    16,
+    17,
+    19,
+    20,
+    22,
+    23,
+    25,
+    26,
+    28,
+    29,
+    31,
+    32,
+    34,
+    35,
+    37,
+    38,
+    40,
+    41,
+    43,
+    44,
+    46,
+    47,
+    49,
+    50,
+    52,
+    53,
+    55,
+    56,
+    58,
+    59,
+    61,
+    62,
+    64,
+    65,
+    67,
+    68,
+    70,
+    71,
+    73,
+    74,
+    76,
+    77,
+    79,
+    80,
+    82,
+    83,
+    85,
+    86,
+    88,
+    89,
+    91,
+    92,
+    94,
+    95,
+    97,
+    98,
+    100,
+    101,
+    103,
+    104,
+    106,
+    107,
+    109,
+    110,
+    112,
+    113,
+    115,
+    116,
+    118,
+    119,
+    121,
+    122,
+    124,
+    125,
+    127,
+    128,
+    130,
+    131,
+    133,
+    134,
+    136,
+    137,
+    139,
+    140,
+    142,
+    143,
+    145,
+    146,
+    148,
+    149,
+    151,
+    152,
+    154,
+    155,
+    157,
+    158,
+    160,
+    161,
+    163,
+]
+"""The numbers of docs/bad-inputs.md: no way to get an input wrong is ever taken from the list."""
+
+
+def test_every_known_bad_input_has_its_outcome_and_what_holds_it(root):
+    page = (root / "docs" / "bad-inputs.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    numbers = [row[0] for row in rows if row[0].isdigit()]
+    assert [int(number) for number in numbers] == KNOWN
+    for number, _, follows, held_by in (row for row in rows if row[0].isdigit()):
+        assert follows, number
+        linked = re.findall(r"\]\(\.\./(tests/[^)]+)\)", held_by)
+        assert linked, number
+        assert all((root / path).is_file() for path in linked), number
+        for name, path in re.findall(r"`(test_\w+)` in \[\w+\]\(\.\./([^)]+)\)", held_by):
+            assert f"def {name}(" in (root / path).read_text(encoding="utf-8"), name
