@@ -25,7 +25,7 @@ from planner.inputs.catalog import (
 )
 from planner.inputs.job import Fixed, Job
 from planner.inputs.quarter import Quarter
-from planner.inputs.rules import RuleBook
+from planner.inputs.rules import Rule, RuleBook
 from planner.inputs.scenario import FleetEntry, Horizon, Offer, Scenario
 from planner.inputs.settled import InputFile, Inputs, Setting, Settings, SettledOffer
 from planner.packing.solution import Layout, PriceTag, Solution, Status
@@ -103,6 +103,20 @@ SETTINGS = Settings(
 )
 
 
+def policy(name: str, unit: str, value: int) -> Rule:
+    rule_id = f"policies/{name.replace('_', '-')}"
+    return Rule(id=rule_id, title=name, kind="policy", sets=name, unit=unit, value=Decimal(value))
+
+
+LIMITS = (
+    ("far_off_price_factor", "times", 3),
+    ("steep_discount_rate", "share", 1),
+    ("steep_growth_per_quarter", "share", 2),
+    ("stale_price_days", "days", 180),
+)
+"""Beyond which a figure is remarked on."""
+
+
 def offer(name: str, node: str, kind: Any, price: str, **changes: Any) -> SettledOffer:
     figures: dict[str, Any] = {
         "name": name,
@@ -144,7 +158,7 @@ SCENARIO = Scenario(
 INPUTS = Inputs(
     scenario=SCENARIO,
     catalog=CATALOG,
-    rules=RuleBook(rules={}),
+    rules=RuleBook.of(policy(*limit) for limit in LIMITS),
     settings=SETTINGS,
     offers=OFFERS,
     files=(InputFile(role="scenario", path="four.yaml", sha256="0" * 64),),
