@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
@@ -48,6 +49,16 @@ def with_pool(plan, index, **changes):
     pools = list(plan.pools)
     pools[index] = changed(pools[index], **changes)
     return changed(plan, pools=tuple(pools))
+
+
+def with_setting(plan, name, **changes):
+    settings = tuple(changed(use, **changes) if use.name == name else use for use in plan.settings)
+    return changed(plan, settings=settings)
+
+
+def with_facts(plan, **changes):
+    first, *others = plan.node_types
+    return changed(plan, node_types=(changed(first, **changes), *others))
 
 
 def with_uses(plan, quarter, edit):
@@ -370,6 +381,46 @@ BROKEN = [
         lambda p: with_pool(p, 0, gpus_stranded=(3, 0, 0)),
         "3 GPUs stranded of 2 free ones",
     ),
+    (
+        "a parameter is another",
+        lambda p: with_setting(p, "pue", value=1.1),
+        "the setting pue is 1.1",
+    ),
+    (
+        "a parameter is said to be somebody else's",
+        lambda p: with_setting(p, "pue", origin="rule policies/pue-of-a-dream"),
+        "of rule policies/pue-of-a-dream, the inputs give",
+    ),
+    (
+        "an assumption is told as a fact",
+        lambda p: with_setting(p, "pue", assumed=not p.settings[0].assumed),
+        "the setting pue",
+    ),
+    (
+        "a parameter is left out",
+        lambda p: changed(p, settings=p.settings[1:]),
+        "the list of settings",
+    ),
+    (
+        "a node draws less power than the catalog says",
+        lambda p: with_facts(p, power_w=1),
+        "power_w is 1, the inputs give",
+    ),
+    (
+        "a node is of another make",
+        lambda p: with_facts(p, product="Another"),
+        "product is Another, the inputs give",
+    ),
+    (
+        "a figure has another source",
+        lambda p: with_facts(p, sources=("a friend",)),
+        "sources is ('a friend',), the inputs give",
+    ),
+    (
+        "a node type is left out",
+        lambda p: changed(p, node_types=p.node_types[1:]),
+        "the list of node types",
+    ),
     ("a pool is left out", lambda p: changed(p, pools=p.pools[:1]), "the list of pools"),
 ]
 
@@ -381,6 +432,14 @@ def test_the_check_notices_when(case, plan, broken, expected):
     with pytest.raises(CheckError) as caught:
         check(case.inputs, case.jobs, broken(plan))
     assert any(expected in violation for violation in caught.value.violations)
+
+
+def test_a_parameter_that_is_not_what_the_scenario_states_is_noticed(case, plan):
+    scenario = case.inputs.scenario
+    finance = changed(scenario.finance, pue=Decimal("1.7"))
+    inputs = changed(case.inputs, scenario=changed(scenario, finance=finance))
+    with pytest.raises(CheckError, match=r"pue is .*, the scenario states 1\.7"):
+        check(inputs, case.jobs, plan)
 
 
 def test_a_right_plan_is_confirmed_in_sentences(case, plan):
