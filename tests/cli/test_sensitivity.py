@@ -7,7 +7,18 @@ import pytest
 
 
 def test_table_picture_and_data_say_the_same(scenario, run):
-    words = ("sensitivity", scenario, "--jobs", "1", "--precision", "10%", "--pairs", "1", "--out", "out")
+    words = (
+        "sensitivity",
+        scenario,
+        "--jobs",
+        "1",
+        "--precision",
+        "10%",
+        "--pairs",
+        "1",
+        "--out",
+        "out",
+    )
     result = run(*words, "--set", "jobs.claims.count=2", "--format", "json")
     assert result.exit_code == 0, result.stderr
     assert Path("out/sensitivity.json").read_text(encoding="utf-8") == result.stdout
