@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from planner.whatif.alternatives import Alternative, Alternatives, Best
     from planner.whatif.figures import Figures
 
-__all__ = ["alternatives_document", "near_ones"]
+__all__ = ["aim_text", "alternatives_document", "near_ones"]
 
 _CHEAPEST = "cheapest"
 _COLUMNS = (
@@ -47,7 +47,7 @@ def alternatives_document(found: Alternatives) -> Document:
         ),
         Table(_COLUMNS, tuple(rows)),
         Heading("What each is"),
-        Bullets(tuple(map(_told, (one for one in found.others if one.figures)))),
+        Bullets(tuple(f"{one.name}: {aim_text(one)}" for one in found.others if one.figures)),
     )
     return (*opening, *_short(found), *_left_out(found))
 
@@ -59,10 +59,9 @@ def near_ones(found: Alternatives) -> list[tuple[str, Figures]]:
     return [(name, one) for name, one in every if one.short == found.cheapest.short]
 
 
-def _told(one: Alternative) -> str:
+def aim_text(one: Alternative) -> str:
     """What it is best in, how good it is, and what is proved of the others."""
-    told = f"{one.name}: {one.objective}"
-    best = one.best
+    told, best = one.objective, one.best
     if best is None:
         return told
     more = "more" if best.unit == "% free" else "less" if best.unit == "W" else "fewer"

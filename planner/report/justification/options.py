@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.plan.ledger.reader import where
 from planner.plan.ledger.traced import total
+from planner.report.alternatives import aim_text
 from planner.report.document import (
     Blank,
     Block,
@@ -165,8 +166,8 @@ def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
         told += [Bullets(tuple(_said(one, found.cheapest) for one in others))]
         told += [
             Paragraph(
-                "Figures of these plans stand in alternatives.json, each with the settings that "
-                "`planner plan` makes it with again.",
+                "Figures of these plans stand in alternatives.json, with the settings, where there "
+                "are any, that `planner plan` makes them with again.",
                 "faint",
                 _TRACE,
             )
@@ -213,11 +214,11 @@ def _said(one: Alternative, cheapest: Figures) -> str:
     if one.figures is None:
         return f"{one.name}: left out, {one.left_out}."
     if _same(one.figures, cheapest):
-        return f"{one.name}: {one.objective}. The recommended plan is that already."
+        return f"{one.name}: {aim_text(one)}. The recommended plan is that already."
     if one.figures.cost_cents is None:
         return f"{one.name}: {one.objective}. {one.figures.reason}."
     short = f". Dropped or delayed: {', '.join(one.figures.short)}" if one.figures.short else ""
-    return f"{one.name}: {one.objective}{short}."
+    return f"{one.name}: {aim_text(one)}{short}."
 
 
 def _first_order(desk: Desk) -> Cell:
