@@ -23,9 +23,9 @@ from planner.exchange.needs import pods_of, quarter_of
 from planner.exchange.watsonx import USED_BY, watsonx_files
 
 Q1, Q2 = "2027Q1", "2027Q2"
-KUEUE = json.loads(
-    (Path(__file__).parent / "schemas" / "kueue-v1beta2.json").read_text(encoding="utf-8")
-)
+SCHEMAS = Path(__file__).parent / "schemas"
+KUEUE = json.loads((SCHEMAS / "kueue-v1beta2.json").read_text(encoding="utf-8"))
+WATSONX = json.loads((SCHEMAS / "watsonx-metanames-1.8.1.json").read_text(encoding="utf-8"))
 
 
 def objects(files):
@@ -82,6 +82,26 @@ def test_a_specification_has_the_form_of_the_source(plan):
         assert mem == {"size": f"{int(mem['size'][:-2])}Gi"}
         assert isinstance(gpu["num_gpu"], int)
         assert list(gpu) == ["num_gpu"]
+
+
+def test_a_specification_has_the_names_and_types_that_the_client_takes(plan):
+    """As its `HwSpecMetaNames` declare them; the client itself would bring pandas and more."""
+    names, example = WATSONX["names"], WATSONX["example"]
+    files = {name: text for name, text in watsonx_files(plan, Q1).items() if name != USED_BY}
+    assert files
+    for text in files.values():
+        body = json.loads(text)
+        assert set(body) <= set(names)
+        assert {name for name, one in names.items() if one["required"]} <= set(body)
+        assert all(type(value).__name__ == names[name]["type"] for name, value in body.items())
+        assert shape(body) == shape(example)
+
+
+def shape(value):
+    """Names and types, whatever the values are."""
+    if isinstance(value, dict):
+        return {key: shape(one) for key, one in value.items()}
+    return type(value)
 
 
 def test_each_tuning_and_serving_job_uses_the_smallest_whole_gib_that_hold_its_need(plan):

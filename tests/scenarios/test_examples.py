@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import zipfile
+from contextlib import chdir
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,7 @@ from planner.cli.app import planner
 from planner.packing.solver import solver_version
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 FOLDER = "$(EXAMPLE)"
@@ -24,12 +26,15 @@ SOLVED = ("plan", "alternatives", "sensitivity")
 DATA = ("plan.json", "alternatives.json", "sensitivity.json")
 
 
-@pytest.fixture
-def examples(root, monkeypatch) -> Path:
+@pytest.fixture(scope="module")
+def examples(root, request) -> Iterator[Path]:
     """Paths of scenarios are recorded as they were named: from the root."""
-    monkeypatch.chdir(root)
     folder: Path = root / "docs" / "examples" / "quickstart"
-    return folder
+    with chdir(root):
+        if request.config.getoption("--update-golden"):
+            shutil.rmtree(folder, ignore_errors=True)
+            run(recipe(root), folder)
+        yield folder
 
 
 def recipe(root: Path) -> list[list[str]]:
