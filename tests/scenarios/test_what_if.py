@@ -33,6 +33,7 @@ def test_a_what_if_is_short_and_changes_the_quarterly_scenario(inputs, name):
     assert len(lines) < 40
     assert "extends: ../quarterly.yaml" in lines
     assert inputs(f"what-if/{name}").changes
+    assert str(inputs(f"what-if/{name}").scenario.description).startswith("What if ")
 
 
 @pytest.mark.parametrize("name", NAMES)
