@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from planner.cli.staff import Staff
     from planner.plan.plan import Plan
-    from planner.whatif.alternatives import Alternatives
+    from planner.whatif.found import Alternatives, Sensitivity
     from planner.whatif.kept import Kept
-    from planner.whatif.sensitivity import Sensitivity
 
 __all__ = ["ALTERNATIVES", "SENSITIVITY", "WhatIf", "results_beside"]
 
@@ -35,8 +34,7 @@ def results_beside(
 
     What is made now is planned from the scenario that the plan records.
     """
-    from planner.whatif.alternatives import Alternatives  # noqa: PLC0415 - slow to load
-    from planner.whatif.sensitivity import Sensitivity  # noqa: PLC0415 - likewise
+    from planner.whatif.found import Alternatives, Sensitivity  # noqa: PLC0415 - slow to load
 
     places = tuple(dict.fromkeys(folders))
     options = _kept(Alternatives, plan, [folder / ALTERNATIVES for folder in places])

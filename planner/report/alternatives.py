@@ -9,8 +9,8 @@ from planner.report.format import count_of, dollars, money, percent
 from planner.report.variants import acquired_short
 
 if TYPE_CHECKING:
-    from planner.whatif.alternatives import Alternative, Alternatives, Best
     from planner.whatif.figures import Figures
+    from planner.whatif.found import Alternative, Alternatives, Best
 
 __all__ = ["aim_text", "alternatives_document", "near_ones"]
 

@@ -20,7 +20,7 @@ from planner.report.variants import NO_PLAN, acquired_text, added_text, moved_te
 if TYPE_CHECKING:
     from planner.report.document import End
     from planner.whatif.figures import Figures
-    from planner.whatif.sensitivity import Moved, Sensitivity, Swing
+    from planner.whatif.found import Moved, Sensitivity, Swing
 
 __all__ = ["sensitivity_document", "tornado"]
 

@@ -14,12 +14,12 @@ from math import floor
 from typing import TYPE_CHECKING, Literal
 
 from planner.errors import CheckError, LimitError
-from planner.inputs.base import Frozen
 from planner.inputs.written import flow
 from planner.packing.found import Infeasible
 from planner.whatif.desk import Variant
-from planner.whatif.figures import Figures, figures_of, require_plan
-from planner.whatif.kept import Kept, question_of
+from planner.whatif.figures import figures_of, require_plan
+from planner.whatif.found import Alternative, Alternatives, Best
+from planner.whatif.kept import question_of
 from planner.whatif.levers import setting
 
 if TYPE_CHECKING:
@@ -29,46 +29,12 @@ if TYPE_CHECKING:
     from planner.plan.near import Goal, NearPlan
     from planner.whatif.crew import Crew
     from planner.whatif.desk import Desk
+    from planner.whatif.figures import Figures
 
-__all__ = ["Alternative", "Alternatives", "Best", "alternatives", "standard_alternatives"]
+__all__ = ["alternatives", "standard_alternatives"]
 
 _MOST_TRIES = 64
 """Plans that are made for one alternative."""
-
-
-class Best(Frozen):
-    """What was reached, and what is proved of all plans within the tolerance."""
-
-    value: float
-    bound: float
-    """None of them has less; of headroom: none has more."""
-    unit: Literal["node types", "% free", "W", "quarters waited", "moves"]
-
-
-class Alternative(Frozen):
-    """One plan beside the cheapest."""
-
-    name: str
-    objective: str
-    """What it is best in, or what it asks."""
-    settings: tuple[str, ...] = ()
-    """`path=value`, with which `planner plan` makes this plan; empty for goals that are no
-    setting."""
-    figures: Figures | None = None
-    best: Best | None = None
-    """How good it is in that, where that is a number, and how good any could be."""
-    left_out: str | None = None
-    """Why there is no such plan here."""
-
-
-class Alternatives(Kept):
-    """A scenario's cheapest plan, and others."""
-
-    scenario: str
-    within: float | None
-    """Share by which near-optimal plans may cost more than the cheapest; None: not asked."""
-    cheapest: Figures
-    others: tuple[Alternative, ...]
 
 
 def alternatives(

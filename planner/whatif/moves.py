@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.inputs.base import Frozen
 from planner.whatif.desk import Variant
-from planner.whatif.figures import Figures
+from planner.whatif.found import Moved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -14,19 +13,10 @@ if TYPE_CHECKING:
 
     from planner.whatif.crew import Crew
     from planner.whatif.desk import Desk
+    from planner.whatif.figures import Figures
     from planner.whatif.levers import Lever
 
-__all__ = ["Moved", "Moves"]
-
-
-class Moved(Frozen):
-    """A plan with one figure moved."""
-
-    by: float
-    """Share of the value, or weeks; negative: down."""
-    settings: tuple[str, ...]
-    """`path=value`, with which `planner plan` makes this plan."""
-    figures: Figures
+__all__ = ["Moves"]
 
 
 class Moves:

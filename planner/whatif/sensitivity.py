@@ -8,65 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from planner.inputs.base import Frozen
-from planner.whatif.figures import Figures
-from planner.whatif.kept import Kept, question_of
+from planner.whatif.found import Sensitivity, Swing, Turn
+from planner.whatif.kept import question_of
 from planner.whatif.levers import levers
-from planner.whatif.moves import Moved, Moves
-from planner.whatif.pairs import Pair, pairs_of
+from planner.whatif.moves import Moves
+from planner.whatif.pairs import pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planner.whatif.crew import Crew
     from planner.whatif.desk import Desk, Variant
+    from planner.whatif.figures import Figures
     from planner.whatif.levers import Lever
 
-__all__ = ["Moved", "Sensitivity", "Swing", "Turn", "sensitivity"]
-
-
-class Turn(Frozen):
-    """Between these two the recommendation changes."""
-
-    before: Moved
-    """Nearer to the scenario; acquires what its plan does."""
-    after: Moved
-
-
-class Swing(Frozen):
-    """One figure, moved down and up."""
-
-    name: str
-    unit: Literal["share", "weeks"]
-    stated: str
-    low: Moved
-    high: Moved
-    turns: tuple[Turn, ...]
-    """At most one each way: the nearest that was found."""
-
-    @property
-    def spread_cents(self) -> int | None:
-        """How far apart the costs are; None where an end has no plan."""
-        ends = (self.low.figures.cost_cents, self.high.figures.cost_cents)
-        return None if None in ends else abs((ends[1] or 0) - (ends[0] or 0))
-
-
-class Sensitivity(Kept):
-    """One scenario, figure by figure; the widest swing first, ends without a plan before it."""
-
-    scenario: str
-    swing: float
-    """Share by which values are moved either way."""
-    weeks: int
-    """Weeks by which lead times are."""
-    precision: float
-    """Turns are closed in to this share of the value."""
-    base: Figures
-    swings: tuple[Swing, ...]
-    pairs: tuple[Pair, ...] = ()
-    """Of the figures that move the cost most; those first."""
+__all__ = ["sensitivity"]
 
 
 @dataclass(slots=True)

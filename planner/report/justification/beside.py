@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planner.plan.plan import Plan
-    from planner.whatif.alternatives import Alternatives
     from planner.whatif.comparison import Comparison
-    from planner.whatif.sensitivity import Sensitivity
+    from planner.whatif.found import Alternatives, Sensitivity
 
 __all__ = ["Beside"]
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.report.justification.beside import Beside
-    from planner.whatif.alternatives import Alternative
     from planner.whatif.figures import Figures
+    from planner.whatif.found import Alternative
 
 __all__ = ["idle_table", "options_blocks"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.whatif.figures import Figures
-    from planner.whatif.sensitivity import Sensitivity, Swing
+    from planner.whatif.found import Sensitivity, Swing
 
 __all__ = ["sensitivity_section"]
 

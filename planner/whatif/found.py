@@ -1,0 +1,99 @@
+"""What alternatives and sensitivity come to, as data: a report reads it and plans nothing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from planner.inputs.base import Frozen
+from planner.whatif.figures import Figures
+from planner.whatif.kept import Kept
+from planner.whatif.pairs import Pair
+
+__all__ = ["Alternative", "Alternatives", "Best", "Moved", "Sensitivity", "Swing", "Turn"]
+
+
+class Best(Frozen):
+    """What was reached, and what is proved of all plans within the tolerance."""
+
+    value: float
+    bound: float
+    """None of them has less; of headroom: none has more."""
+    unit: Literal["node types", "% free", "W", "quarters waited", "moves"]
+
+
+class Alternative(Frozen):
+    """One plan beside the cheapest."""
+
+    name: str
+    objective: str
+    """What it is best in, or what it asks."""
+    settings: tuple[str, ...] = ()
+    """`path=value`, with which `planner plan` makes this plan; empty for goals that are no
+    setting."""
+    figures: Figures | None = None
+    best: Best | None = None
+    """How good it is in that, where that is a number, and how good any could be."""
+    left_out: str | None = None
+    """Why there is no such plan here."""
+
+
+class Alternatives(Kept):
+    """A scenario's cheapest plan, and others."""
+
+    scenario: str
+    within: float | None
+    """Share by which near-optimal plans may cost more than the cheapest; None: not asked."""
+    cheapest: Figures
+    others: tuple[Alternative, ...]
+
+
+class Moved(Frozen):
+    """A plan with one figure moved."""
+
+    by: float
+    """Share of the value, or weeks; negative: down."""
+    settings: tuple[str, ...]
+    """`path=value`, with which `planner plan` makes this plan."""
+    figures: Figures
+
+
+class Turn(Frozen):
+    """Between these two the recommendation changes."""
+
+    before: Moved
+    """Nearer to the scenario; acquires what its plan does."""
+    after: Moved
+
+
+class Swing(Frozen):
+    """One figure, moved down and up."""
+
+    name: str
+    unit: Literal["share", "weeks"]
+    stated: str
+    low: Moved
+    high: Moved
+    turns: tuple[Turn, ...]
+    """At most one each way: the nearest that was found."""
+
+    @property
+    def spread_cents(self) -> int | None:
+        """How far apart the costs are; None where an end has no plan."""
+        ends = (self.low.figures.cost_cents, self.high.figures.cost_cents)
+        return None if None in ends else abs((ends[1] or 0) - (ends[0] or 0))
+
+
+class Sensitivity(Kept):
+    """One scenario, figure by figure; the widest swing first, ends without a plan before it."""
+
+    scenario: str
+    swing: float
+    """Share by which values are moved either way."""
+    weeks: int
+    """Weeks by which lead times are."""
+    precision: float
+    """Turns are closed in to this share of the value."""
+    base: Figures
+    swings: tuple[Swing, ...]
+    pairs: tuple[Pair, ...] = ()
+    """Of the figures that move the cost most; those first."""
