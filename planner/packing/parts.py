@@ -28,9 +28,9 @@ OPENED = Shape(1, 0, 0)
 """An opened GPU, as it is laid out on a node; the host's cores and memory are its pieces' own."""
 
 _MOST_FILLS = 100
-_CELLS = 12
-"""Where shares of memory are so unlike that fuller lists arise, they count in cells of a GPU,
-rounded down: no more than 77 fillings, which hold whatever fits."""
+_MOST_SIZES = 40
+"""Of shares of memory that are told apart; where they are more unlike, or have more fillings, those
+of similar size count as the least of them, so that the fillings still hold whatever fits."""
 _TIME_S = 5.0
 
 Fill = tuple[tuple[Part, int], ...]
@@ -54,16 +54,25 @@ def fillings(pool: Pool, parts: Sequence[Part]) -> Fillings:
     kinds: dict[Part, set[Part]] = defaultdict(set, {part: {part} for part in profiles})
     holds = list(_divided(pool, profiles))
     if shares:
-        size_of = {part: part.memory_mb for part in shares}
-        shared = _shared(pool.shared_mb, set(size_of.values()))
-        if len(shared) > _MOST_FILLS:
-            size_of = {part: part.memory_mb * _CELLS // pool.shared_mb for part in shares}
-            shared = _shared(_CELLS, set(size_of.values()) - {0})
+        shared, least = _told_apart(pool.shared_mb, [part.memory_mb for part in shares])
         holds += shared
-        for part, size in size_of.items():
-            if size:
-                kinds[Part("", size)].add(part)
+        for part in shares:
+            kinds[Part("", least[part.memory_mb])].add(part)
     return Fillings(tuple(holds), {alike: frozenset(kinds[alike]) for alike in sorted(kinds)})
+
+
+def _told_apart(room_mb: int, sizes_mb: Sequence[int]) -> tuple[list[Fill], dict[int, int]]:
+    """Fullest fillings of one GPU, and for each size the least of those that count as alike."""
+    sizes = sorted(set(sizes_mb))
+    for classes in range(min(len(sizes), _MOST_SIZES), 1, -1):
+        least = {
+            size: sizes[-(-(number * classes // len(sizes)) * len(sizes) // classes)]
+            for number, size in enumerate(sizes)
+        }
+        fills = _shared(room_mb, set(least.values()))
+        if len(fills) <= _MOST_FILLS:
+            return fills, least
+    return _shared(room_mb, {sizes[0]}), dict.fromkeys(sizes, sizes[0])
 
 
 def _divided(pool: Pool, profiles: Sequence[Part]) -> Iterator[Fill]:

@@ -59,6 +59,8 @@ _LEVEL_RESERVE = 0.006
 """Share of cores and memory left free where very many demands do not fit on the bound's nodes."""
 _RESERVE_GAP = 1e-3
 """How exactly those nodes are counted."""
+_DIVE_SHARE, _WHOLE = 0.25, 1e-6
+"""Of the time left, what counting anew around whole units may take; how near to whole those are."""
 _EASING_SHARE = 0.6
 """Of the time left, what plans with eased pools may take before the bound is sought."""
 _LAST_CHANCE_S = 1.0
@@ -152,10 +154,24 @@ class _Search:
             return True
         if self._rounded:
             return False
+        if self._found.cost_cents is None:
+            self._dive(bounded)
         whole = self._bound(frozenset())
         if whole is None or self._lay_out(whole.values) or self._on_bound(whole):
             return False
         return self._found.cuts > cuts
+
+    def _dive(self, bounded: Answer) -> None:
+        """A plan, dear maybe: hold what units the bound has whole, count others and nodes anew."""
+        near = {index: round(bounded.values[index]) for index in self._counts.choice.values()}
+        held = {i: float(n) for i, n in near.items() if abs(bounded.values[i] - n) < _WHOLE}
+        answer = solve_integer(
+            self._counts.program.fixed(held),
+            time_limit_s=max(self._left_s() * _DIVE_SHARE, 0.1),
+            relative_gap=_TIE_GAP,
+        )
+        if answer.values:
+            self._lay_out(answer.values)
 
     def _bound(self, relaxed: frozenset[int]) -> Answer | None:
         """Solve the counting program and keep its bound; None where time ended without values."""

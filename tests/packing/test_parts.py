@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
+from planner.packing.parts import fillings
 from planner.packing.problem import (
     ALWAYS,
     WEEKS,
@@ -270,6 +272,39 @@ def test_shares_of_a_hundred_sizes_are_told_apart_when_they_are_laid_out(nodes_f
     pieces = [(Part("", 20_000 + 37 * number), 0, 1) for number in range(50)]
     pieces += [(Part("", 20_000 - 37 * number), 0, 1) for number in range(50)]
     assert nodes_for(*pieces, node=(8, 80, 800)) == 4
+
+
+def test_whatever_shares_a_gpu_is_within_a_filling_though_sizes_count_as_the_least_of_some():
+    rng = random.Random(7)
+    sizes = [rng.randrange(2_000, 60_000) for _ in range(200)]
+    pool = Pool("n", "main", "a", Shape(1, 1, 1), 0, 0, fabric=False, shared_mb=72_000)
+    found = fillings(pool, [Part("", size) for size in sizes])
+    least = {part: alike for alike, members in found.kinds.items() for part in members}
+    assert len(found.holds) <= 100
+    assert len(found.kinds) > 5
+    for _ in range(300):
+        held: list[Part] = []
+        for size in rng.sample(sizes, 40):
+            if sum(part.memory_mb for part in held) + size <= 72_000:
+                held.append(Part("", size))
+        wanted = Counter(least[part] for part in held)
+        assert any(wanted <= Counter(dict(fill)) for fill in found.holds)
+
+
+def test_unlike_shares_over_quarters_have_a_plan_at_once(build, solve, faults):
+    rng = random.Random(5)
+    pool = replace(build.pool(), shared_mb=72_000)
+    demands = [
+        Demand(
+            (Choice("h100", Shape(1, 0, 0, part=Part("", rng.randrange(20_000, 40_000)))),),
+            tuple(range(rng.randrange(3), 3)),
+            1,
+        )
+        for _ in range(150)
+    ]
+    problem = build.problem([pool], [build.buy(900_000, 800_000, 700_000)], demands, 3)
+    solution = solve(problem, asked_gap=0.5)
+    assert not faults(problem, solution)
 
 
 def test_a_unit_takes_a_partition_where_that_saves_a_node(build, solve, faults):
