@@ -73,9 +73,10 @@ def make_plan(
     if not price_choices:
         return plan
     say("pricing spare nodes")
-    prices = spare_prices(inputs, translation, solution, asked_gap=asked_gap)
+    limits = {"asked_gap": asked_gap, "time_limit_s": time_limit_s}
+    prices = spare_prices(inputs, translation, solution, **limits)
     say("pricing whole GPUs instead of parts")
-    saving = partition_saving(inputs, packed.jobs, translation, solution, asked_gap=asked_gap)
+    saving = partition_saving(inputs, packed.jobs, translation, solution, **limits)
     return plan.model_copy(update={"spare_prices": prices, "partition_saving": saving})
 
 

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["partition_saving"]
 
-_TIME_S = 10.0
-"""The saving is told as open where that is not enough."""
-
 
 def partition_saving(
     inputs: Inputs,
@@ -30,20 +27,26 @@ def partition_saving(
     solution: Solution,
     *,
     asked_gap: float,
+    time_limit_s: float,
 ) -> PartitionSaving | None:
-    """The plan against the best one on whole GPUs; None where no unit takes a part of one."""
+    """The plan against the best one on whole GPUs; None where no unit takes a part of one.
+
+    It is open where either is not proved, within the time for the second.
+    """
     if not _takes_parts(translation, solution):
         return None
     whole = tuple(map(_on_whole_gpus, jobs))
     if any(any(job.units) and not job.sizing.candidates for job in whole):
         return PartitionSaving(outcome="no other plan", cents=None)
+    if solution.status is not Status.PROVED:
+        return PartitionSaving(outcome="not proved", cents=None)
     try:
-        found = attempt(translate(inputs, whole), asked_gap=asked_gap, time_limit_s=_TIME_S)
+        found = attempt(translate(inputs, whole), asked_gap=asked_gap, time_limit_s=time_limit_s)
     except Infeasible:
         return PartitionSaving(outcome="no other plan", cents=None)
     except LimitError:
         return PartitionSaving(outcome="not proved", cents=None)
-    if not found.status is solution.status is Status.PROVED:
+    if found.status is not Status.PROVED:
         return PartitionSaving(outcome="not proved", cents=None)
     cents = max(0, found.cost_cents - solution.cost_cents)
     return PartitionSaving(outcome="proved", cents=cents)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,17 +20,25 @@ if TYPE_CHECKING:
 __all__ = ["spare_prices"]
 
 _MOST_PLACES = 8
-_TIME_S = 5.0
-"""For one place: a price is told as open where that is not enough."""
 
 
 def spare_prices(
-    inputs: Inputs, translation: Translation, solution: Solution, *, asked_gap: float
+    inputs: Inputs,
+    translation: Translation,
+    solution: Solution,
+    *,
+    asked_gap: float,
+    time_limit_s: float,
 ) -> tuple[SparePrice, ...]:
-    """For each site or pool that keeps spare nodes: what one of them costs, the others kept."""
+    """For each site or pool that keeps spare nodes: what one of them costs, the others kept.
+
+    A price is open where plan or variant is not proved; all variants together have the time.
+    """
     places = list(_places(inputs, translation))[:_MOST_PLACES]
+    deadline = time.monotonic() + time_limit_s
     return tuple(
-        _price(translation, solution, what, pools, asked_gap=asked_gap) for what, pools in places
+        _price(translation, solution, what, pools, asked_gap=asked_gap, deadline=deadline)
+        for what, pools in places
     )
 
 
@@ -54,18 +63,22 @@ def _price(
     pools: tuple[int, ...],
     *,
     asked_gap: float,
+    deadline: float,
 ) -> SparePrice:
     problem = translation.problem
     kept = problem.pools[pools[0]].spare
+    left_s = deadline - time.monotonic()
+    if solution.status is not Status.PROVED or left_s <= 0:
+        return SparePrice(place=what, kept=kept, cents=None)
     fewer = tuple(
         replace(pool, spare=pool.spare - 1) if index in pools else pool
         for index, pool in enumerate(problem.pools)
     )
     without = replace(translation, problem=replace(problem, pools=fewer))
     try:
-        found = solve(without, asked_gap=asked_gap, time_limit_s=_TIME_S)
+        found = solve(without, asked_gap=asked_gap, time_limit_s=left_s)
     except LimitError:
         return SparePrice(place=what, kept=kept, cents=None)
-    proved = found.status is Status.PROVED and solution.status is Status.PROVED
+    proved = found.status is Status.PROVED
     cents = max(0, solution.cost_cents - found.cost_cents) if proved else None
     return SparePrice(place=what, kept=kept, cents=cents)

@@ -350,7 +350,9 @@ def test_what_parts_save_is_the_node_that_whole_gpus_would_need(portfolio):
     inputs, job = portfolio
     translation = translate(inputs, (job,))
     solution = solve(translation)
-    saving = partition_saving(inputs, (job,), translation, solution, asked_gap=1e-4)
+    saving = partition_saving(
+        inputs, (job,), translation, solution, asked_gap=1e-4, time_limit_s=20
+    )
     costs = [
         cents
         for supply in translation.problem.supplies
@@ -368,13 +370,13 @@ def test_where_only_parts_will_do_there_is_no_other_plan(portfolio):
     only = (job.model_copy(update={"sizing": parts}),)
     translation = translate(inputs, only)
     solution = solve(translation)
-    saving = partition_saving(inputs, only, translation, solution, asked_gap=1e-4)
+    saving = partition_saving(inputs, only, translation, solution, asked_gap=1e-4, time_limit_s=20)
     assert saving == PartitionSaving(outcome="no other plan", cents=None)
 
 
 def test_whole_gpus_alone_save_nothing_worth_telling(case):
     saving = partition_saving(
-        case.inputs, case.jobs, case.translation, case.solution, asked_gap=1e-4
+        case.inputs, case.jobs, case.translation, case.solution, asked_gap=1e-4, time_limit_s=20
     )
     assert saving is None
 
