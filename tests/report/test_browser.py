@@ -117,3 +117,15 @@ def test_the_page_prints_on_several_sheets(opened, paper):
     printed = opened().pdf(format=paper)
     assert printed.startswith(b"%PDF")
     assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") >= 4
+
+
+@pytest.mark.parametrize("width", [703, 725], ids=["A4", "Letter"])
+def test_no_table_is_wider_than_the_paper_without_its_margins(opened, width):
+    page = opened(width)
+    page.emulate_media(media="print")
+    wide = page.evaluate(
+        """() => [...document.querySelectorAll("table")]
+          .filter(table => table.scrollWidth > table.parentNode.clientWidth + 1)
+          .map(table => table.caption.textContent)"""
+    )
+    assert wide == []

@@ -193,7 +193,7 @@ def test_power_that_the_catalog_does_not_know_is_asked_for_and_not_counted(text)
 
 
 def test_every_table_has_a_caption_and_every_picture_its_words(text):
-    assert text.count("<table>") == text.count("<caption")
+    assert text.count("<table") == text.count("<caption")
     assert "<caption></caption>" not in text
     assert text.count("<svg") == text.count("<figcaption>") >= 3
     assert text.count("<svg") == text.count('aria-hidden="true"')
@@ -272,7 +272,7 @@ def test_switching_values_say_where_the_recommendation_turns(plan, beside):
     drawn = markdown.draw(justification_document(plan, beside))
     assert "| price of h200-buy | $357,000 per node | -30,000 | 25,000 | 9.5 % | – |" in drawn
     assert "| lead times | – | 0 | no plan | -2 weeks | 3 weeks |" in drawn
-    assert "| lead times | 2 weeks | 3 weeks | too late |" in drawn
+    assert "| lead times | 2 weeks | 3 weeks | no plan: too late |" in drawn
     assert "At which price, growth or delay the recommendation turns" not in drawn
 
 

@@ -34,19 +34,19 @@ __all__ = ["idle_table", "options_blocks"]
 _FILE, _TRACE = "alternatives.json", "how-options"
 _EXPECTED = ("do nothing", "reclaim first", "rent only")
 _ASK = "`planner alternatives SCENARIO --out DIR`, where plan.json is"
-_POWER = Column("Nameplates at most, kW", "right")
+_POWER = Column("Power, kW", "right")
 """Left out where the catalog lacks those of some node in every option."""
 _COLUMNS = (
     Column("Option", wraps=True),
     Column("Status"),
     Column("Net present cost, USD", "right"),
     Column("Bought, USD", "right"),
-    Column("Rented or reserved, USD", "right"),
-    Column("GPUs at the end", "right"),
-    Column("of these held", "right"),
+    Column("Rented, USD", "right"),
+    Column("GPUs", "right"),
+    Column("Held", "right"),
     _POWER,
-    Column("Jobs dropped or delayed", "right"),
-    Column("First order by"),
+    Column("Jobs short", "right"),
+    Column("Order by"),
 )
 
 
@@ -157,7 +157,8 @@ def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
     table = Table(
         tuple(_COLUMNS[place] for place in shown),
         tuple(tuple(row[place] for place in shown) for row in rows),
-        caption="Options, each planned and proved by itself",
+        caption="Options, each planned and proved by itself. Rented: with what is reserved. GPUs: "
+        "at the end. Power: nameplates, in the quarter with the most. Short: dropped or delayed",
     )
     told: list[Block] = [table, _taken(options)]
     found = beside.alternatives

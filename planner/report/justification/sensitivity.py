@@ -145,7 +145,9 @@ def _turns(known: Elsewhere, place: int, one: Swing) -> Iterator[tuple[Cell, ...
             one.name,
             _by(known, one, f"{stem}.before"),
             _by(known, one, f"{stem}.after"),
-            acquired_text(after.acquired) if after.cost_cents is not None else after.reason,
+            acquired_text(after.acquired)
+            if after.cost_cents is not None
+            else f"no plan: {after.reason}",
         )
 
 
