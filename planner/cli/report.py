@@ -12,7 +12,7 @@ from planner.cli.beside import ALTERNATIVES, SENSITIVITY, results_beside
 from planner.cli.compare import comparison_json
 from planner.cli.files import plan_text, require_folder, require_none_overwritten, write_files
 from planner.cli.options import FILE
-from planner.cli.staff import staff_options
+from planner.cli.staff import jobs_options
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ __all__ = ["report"]
     show_default=True,
     help="What to plan where no results of `alternatives` and `sensitivity` lie beside PLAN.json.",
 )
-@staff_options
+@jobs_options
 def report(
     plan_json: Path,
     *,

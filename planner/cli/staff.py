@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planner.whatif.crew import Crew
     from planner.whatif.desk import Desk
 
-__all__ = ["Staff", "staff_options", "time_left", "usable_cores"]
+__all__ = ["Staff", "jobs_options", "staff_options", "time_left", "usable_cores"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,16 @@ def staff_options(command: Callable[..., None]) -> Callable[..., None]:
         command(staff=Staff(jobs or usable_cores(), cluster, effort), **given)
 
     return _jobs_option(_cluster_option(effort_options(with_staff)))
+
+
+def jobs_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The same without `--cluster`: for plans of what lies on this machine alone."""
+
+    @wraps(command)
+    def with_staff(*, jobs: int | None, effort: Effort, **given: Any) -> None:  # noqa: ANN401
+        command(staff=Staff(jobs or usable_cores(), None, effort), **given)
+
+    return _jobs_option(effort_options(with_staff))
 
 
 _jobs_option = click.option(
