@@ -22,6 +22,7 @@ _COLUMNS = (
     Column("Acquired", wraps=True),
     Column("Nodes", "right"),
     Column("Idle", "right"),
+    Column("kW", "right"),
     Column("Short", "right"),
     Column("Status", wraps=True),
 )
@@ -41,8 +42,8 @@ def alternatives_document(found: Alternatives) -> Document:
         ),
         Paragraph(
             "Cost is net present cost in USD. Acquired: nodes that enter service, over all "
-            "quarters. Idle: GPU-hours in service that no job holds. Short: jobs dropped or "
-            "delayed.",
+            "quarters. Idle: GPU-hours in service that no job holds. kW: drawn by the servers in "
+            "service, mean over the quarters. Short: jobs dropped or delayed.",
             tone="faint",
         ),
         Table(_COLUMNS, tuple(rows)),
@@ -88,7 +89,7 @@ _COUNTED = {
 
 def _cells(name: str, figures: Figures, cheapest: Figures) -> tuple[str, ...]:
     if figures.cost_cents is None:
-        return (name, *["–"] * 6, f"{figures.result}: {figures.reason}")
+        return (name, *["–"] * 7, f"{figures.result}: {figures.reason}")
     return (
         name,
         dollars(figures.cost_cents),
@@ -96,6 +97,7 @@ def _cells(name: str, figures: Figures, cheapest: Figures) -> tuple[str, ...]:
         "as the cheapest" if _alike(name, figures, cheapest) else acquired_short(figures.acquired),
         f"{figures.nodes or 0:,}",
         percent(figures.gpus_idle or 0.0),
+        "–" if figures.drawn_w is None else f"{figures.drawn_w / 1000:,.1f}",
         f"{len(figures.short):,}",
         figures.result,
     )

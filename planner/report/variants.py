@@ -133,8 +133,8 @@ def _figure(value: int | None) -> str:
 def frontiers(title: str, plans: Sequence[tuple[str, Figures]]) -> dict[str, Frontier]:
     """Cost against headroom and against power, by file name; a point for each plan.
 
-    One where there is no plan, or no two differ, is left out; so is power where the catalog lacks
-    a nameplate.
+    One where there is no plan, or no two differ, is left out; so is power where the catalog
+    does not say what a node type draws.
     """
     found = {}
     planned = [(name, one) for name, one in plans if one.cost_cents is not None]
@@ -154,24 +154,23 @@ def frontiers(title: str, plans: Sequence[tuple[str, Figures]]) -> dict[str, Fro
 
 _AXES = (
     ("headroom.svg", "headroom", "GPU-hours in service that no job holds", False),
-    ("power.svg", "power", "nameplates, in the quarter with the most", True),
+    ("power.svg", "power", "drawn by the servers in service, mean over the quarters", True),
 )
 
 
 def _gain(figures: Figures, what: str) -> End | None:
+    idle, watts = figures.gpus_idle, figures.drawn_w
     if what == "headroom":
-        return (
-            None if figures.gpus_idle is None else (figures.gpus_idle, percent(figures.gpus_idle))
-        )
-    watts = figures.power_w
-    return None if watts is None else (float(watts), f"{figure(watts / 1000)} kW")
+        return None if idle is None else (idle, percent(idle))
+    return None if watts is None else (float(watts), f"{watts / 1000:,.1f} kW")
 
 
 def sweep_csv(rows: Sequence[Row]) -> str:
     """All rows for a spreadsheet: a column for each value that is set, and for each offer."""
     paths = list(dict.fromkeys(_path(text) for row in rows for text in row.settings))
     offers = sorted({one.offer for row in rows for one in row.figures.acquired})
-    names = ["cost_usd", "bound_usd", "capex_usd", "nodes", "node_types", "gpus_idle", "power_w"]
+    names = ["cost_usd", "bound_usd", "capex_usd", "nodes", "node_types"]
+    names += ["gpus_idle", "power_w", "drawn_w"]
     acquired = [f"acquired {offer}" for offer in offers]
     heads = ["apply", *paths, "result", *names, "moves", *acquired, "short", "reason"]
     return csv_text([heads, *(_csv_cells(row, paths, offers) for row in rows)])
@@ -189,7 +188,8 @@ def _csv_cells(row: Row, paths: Sequence[str], offers: Sequence[str]) -> list[ob
         *(stated.get(path, "") for path in paths),
         figures.result,
         *(_usd(cents) for cents in amounts),
-        *(figures.nodes, figures.node_types, figures.gpus_idle, figures.power_w),
+        *(figures.nodes, figures.node_types),
+        *(figures.gpus_idle, figures.power_w, figures.drawn_w),
         figures.moves,
         *(bought[offer] if figures.cost_cents is not None else "" for offer in offers),
         " ".join(figures.short),

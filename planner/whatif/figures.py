@@ -67,6 +67,8 @@ class Figures(Frozen):
     """Share of the GPU-hours in service that no job holds."""
     power_w: int | None = None
     """By nameplates, in the quarter with the most; None where the catalog lacks one of them."""
+    drawn_w: int | None = None
+    """What the nodes in service draw under load, mean over the quarters; None as for `power_w`."""
     moves: int | None = None
     """Units that change node when a quarter begins."""
     short: tuple[str, ...] = ()
@@ -140,6 +142,18 @@ def figures_of(plan: Plan) -> Figures:
         gpus_held=sum(pool.gpus_used[-1] for pool in plan.pools),
         gpus_idle=round(1 - held / hours, 6) if hours else 0.0,
         power_w=max(power.values(), default=0) if known else None,
+        drawn_w=_mean_drawn(plan),
         moves=sum(plan.moves),
         short=tuple(job.name for job in plan.shortage.jobs) if plan.shortage else (),
     )
+
+
+def _mean_drawn(plan: Plan) -> int | None:
+    drawn = {facts.node_type: facts.mean_power_w for facts in plan.node_types}
+    watts = 0
+    for node in plan.nodes:
+        mean = drawn.get(node.node_type)
+        if mean is None:
+            return None
+        watts += mean * len(node.in_service)
+    return round(watts / len(plan.quarters))

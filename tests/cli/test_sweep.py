@@ -30,7 +30,14 @@ def test_a_sweep_writes_its_table_and_prints_it(grid, run):
     assert "1 without a plan" in result.stdout
     assert "infeasible: " in result.stdout
     names = sorted(file.name for file in Path("out").iterdir())
-    assert names == ["headroom.svg", "results.jsonl", "sweep.csv", "sweep.html", "sweep.md"]
+    assert names == [
+        "headroom.svg",
+        "power.svg",
+        "results.jsonl",
+        "sweep.csv",
+        "sweep.html",
+        "sweep.md",
+    ]
     csv = Path("out/sweep.csv").read_text(encoding="utf-8").splitlines()
     assert len(csv) == 4
     assert csv[1].split(",")[1:3] == ["1.2", ""]

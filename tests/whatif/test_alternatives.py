@@ -190,6 +190,7 @@ def test_power_is_saved_as_far_as_the_tolerance_pays_for_it(trades, within, kind
         for node in near.plan.nodes
     )
     assert near.value == drawn
+    assert figures.drawn_w == drawn / 2
 
 
 def test_the_earliest_plan_buys_at_once_what_the_cheapest_buys_when_it_is_needed(trades):

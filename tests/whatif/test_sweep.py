@@ -237,7 +237,7 @@ def test_a_table_for_a_spreadsheet_holds_no_formula():
 
 def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
     def plan(cost, idle, watts):
-        figures = Figures(result="proved", cost_cents=cost, gpus_idle=idle, power_w=watts)
+        figures = Figures(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts)
         return f"<{cost}>", figures
 
     plans = [
