@@ -66,9 +66,9 @@ def _choices(found: Risk, choices: Choices) -> tuple[Block, ...]:
     number = count_of(len(choices.plans), "purchase plan")
     words = (
         f"{number} held against each other: what is bought and reserved is chosen once, what is "
-        "rented and what runs where adapts to each future. The best falls short in the fewest "
-        f"futures; of several such, it has the least mean cost of the worst {WORST_PER_CENT} % of "
-        "futures. It is the best of those compared; "
+        "rented and what runs where adapts to each future, where above it was given too. The best "
+        "falls short in the fewest futures; of several such, it has the least mean cost of the "
+        f"worst {WORST_PER_CENT} % of futures. It is the best of those compared; "
         f"{_bounded(found, choices)}"
     )
     if best is first:
@@ -179,7 +179,8 @@ def cost_bands(found: Risk) -> Bands:
     """The share of futures that cost at most so much."""
     return Bands(
         title=f"Cost of {found.scenario} over {count_of(found.futures, 'future')}",
-        says="Share of futures that cost at most so much, net present cost. " + _summary(found),
+        says="Share of futures that cost at most so much, net present cost; where purchases are "
+        f"given, of those that they hold. {_summary(found)}",
         curves=tuple(
             (name, tuple(cents / 100 for cents in costs)) for name, costs in _curves(found) if costs
         ),
