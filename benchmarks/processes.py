@@ -51,17 +51,27 @@ def run(*arguments: str) -> Process:
 
 
 def whole_processes(jobs: tuple[int, ...]) -> Iterator[Row]:
-    """Check and plan a shipped scenario, and plan generated ones of these sizes."""
+    """Check, plan and report a shipped scenario, and plan generated ones of these sizes."""
     quarterly = str(_ROOT / _QUARTERLY)
     yield _row(f"`planner check {_QUARTERLY}`", [run("check", quarterly) for _ in range(5)], 0.4)
     yield _row(f"`planner plan {_QUARTERLY}`", [run("plan", quarterly) for _ in range(3)], 3.0)
     with tempfile.TemporaryDirectory() as folder:
+        yield _reported(quarterly, folder)
         for number in jobs:
             scenario = Path(folder) / f"{number}.yaml"
             write_scenario(scenario, number)
             out = str(Path(folder) / "out")
             plans = [run("plan", str(scenario), "--out", out)]
             yield _row(f"`planner plan` with {number:,} jobs, files written", plans, 10.0)
+
+
+def _reported(scenario: str, folder: str) -> Row:
+    """Documents of a plan beside which its options lie, as the first report leaves them."""
+    plan = str(Path(folder) / "plan.json")
+    first = [run("plan", scenario, "--out", folder), run("report", plan, "--out", folder)]
+    failed = [one for one in first if one.code]
+    again = [run("report", plan, "--out", folder) for _ in range(3)]
+    return _row("`planner report` of its plan, options known", failed or again, 2.0)
 
 
 def _row(what: str, runs: list[Process], seconds: float) -> Row:
