@@ -21,10 +21,12 @@ PARTS = {
     "divided": "Serving jobs on partitions of GPUs (seeds 0 / 1 / 2)",
     "weekly": "Week by week, with all that binds (seeds 0 / 1 / 2)",
     "unique": "No two jobs alike (seeds 0 / 1 / 2)",
+    "load": "Far more than a company has",
 }
 """In this order: processes first, while this one is still small."""
 
 _NAIVE_LIMIT_S = 120.0
+_LONG = ("naive", "load")
 
 
 def main() -> int:
@@ -32,7 +34,7 @@ def main() -> int:
     options = _options()
     tables, missed = [], 0
     for part, title in PARTS.items():
-        if options.only not in (None, part) or (options.quick and part == "naive"):
+        if options.only not in (None, part) or (options.quick and part in _LONG):
             continue
         rows = []
         for row in _measure(part, quick=options.quick):
@@ -65,6 +67,10 @@ def _measure(part: str, *, quick: bool) -> Iterator[Row]:
         from benchmarks.sizing_runs import one_job  # noqa: PLC0415
 
         return one_job()
+    if part == "load":
+        from benchmarks.load import under_load  # noqa: PLC0415
+
+        return under_load()
     from benchmarks import portfolio_runs as runs  # noqa: PLC0415
 
     sizes = (20, 50, 100, 200, 500, 1000)
