@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +18,7 @@ from planner.inputs.rulebooks import gathered_rules
 from planner.inputs.scenario import Scenario, ScenarioFile
 from planner.inputs.settle import settled_offers, settled_settings
 from planner.inputs.settled import ChangeNote, InputFile, Inputs, Options, Settings
-from planner.inputs.written import flow, resolved
+from planner.inputs.written import flow, stated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -103,7 +104,7 @@ class Question:
         said = {
             "files": files,
             "changes": _notes(composed),
-            "question": resolved(composed),
+            "question": stated(document.data),
             "options": self._options(variations, settings),
         }
         return inputs.model_copy(update=said)
@@ -129,7 +130,7 @@ class Question:
             yield InputFile(
                 role=role,
                 path=document.shown_as,
-                sha256=document.sha256,
+                sha256=hashlib.sha256(stated(document.data).encode()).hexdigest(),
                 location=document.path,
             )
 

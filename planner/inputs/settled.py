@@ -108,6 +108,8 @@ class InputFile(Frozen):
     path: str
     """As named on the command line or in the scenario; shipped files by their name alone."""
     sha256: str
+    """Of its bytes; of a scenario and its bases what they state, whatever the order of their keys,
+    their remarks and line ends."""
     location: Path | None = None
     """Where it was read, so that no output overwrites it; it stands in no output itself."""
 
@@ -151,7 +153,7 @@ class Inputs(Frozen):
     changes: tuple[ChangeNote, ...] = ()
     """In the order in which they were made."""
     question: str = ""
-    """The whole scenario as YAML, each value with the place where it was written."""
+    """The whole scenario as YAML, in an order of its own."""
     options: Options = Options()
 
     @property

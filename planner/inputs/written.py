@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.inputs.scalars import ScalarError, plain_value
+from planner.inputs.scenario import ScenarioFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from planner.inputs.document import Document, Path
     from planner.inputs.layers import Composed
 
-__all__ = ["flow", "resolved"]
+__all__ = ["flow", "resolved", "stated"]
 
 _BARE = re.compile(r"[A-Za-z0-9](?:[\w ./%+()-]*[\w.%+()])?", re.ASCII)
 """Words that read the same without quotes, as long as they are no number, boolean or nothing."""
@@ -48,6 +49,42 @@ def _reads_as_text(text: str) -> bool:
         return plain_value(text) == text
     except ScalarError:
         return False
+
+
+_IN_ORDER = frozenset({"apply", "catalog", "overrides", "price_breaks", "rules", "scenarios"})
+"""Keys of, or under, which the order of a list says something; all other lists are sets."""
+
+
+def stated(data: dict[str, Any]) -> str:
+    """What a scenario says, as YAML: sections in the order of the format, all else sorted.
+
+    However keys and sets were ordered, and whatever was remarked: what says the same is the same.
+    """
+    sections = [name for name in ScenarioFile.model_fields if name in data]
+    ordered = ((name, _in_order(data[name], is_set=name not in _IN_ORDER)) for name in sections)
+    lines = (line for name, value in ordered for line in _stated(name, value, ""))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _stated(key: str, value: object, indent: str) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        yield f"{indent}{_key(key)}:"
+        for inner, held in value.items():
+            yield from _stated(inner, held, f"{indent}  ")
+    else:
+        yield f"{indent}{_key(key)}: {flow(value)}"
+
+
+def _in_order(value: object, *, is_set: bool) -> object:
+    if isinstance(value, dict):
+        return {
+            key: _in_order(value[key], is_set=is_set and key not in _IN_ORDER)
+            for key in sorted(value)
+        }
+    if isinstance(value, tuple):
+        items = tuple(_in_order(item, is_set=is_set) for item in value)
+        return tuple(sorted(items, key=flow)) if is_set else items
+    return value
 
 
 def resolved(composed: Composed) -> str:

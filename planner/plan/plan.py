@@ -356,4 +356,4 @@ class Plan(Frozen):
     """Of the nodes of this plan, by id."""
     provenance: Provenance
     question: str = ""
-    """The whole scenario as YAML, each value with the place where it was written."""
+    """The whole scenario as YAML, in an order of its own."""

@@ -92,12 +92,12 @@ def test_a_changed_input_is_named_with_the_figures_that_follow(planned, run):
     assert "GPUs in service" in result.stdout or "Jobs that run" in result.stdout
 
 
-def test_a_remark_in_an_input_changes_its_hash_and_no_figure(planned, run):
+def test_a_remark_and_another_order_in_an_input_change_nothing(planned, run):
     edited(planned, "name: A job", "# agreed in May\nname: A job")
-    found = json.loads(run("replay", "out/plan.json", "--format", "json").stdout)
-    assert [one["name"] for one in found["origins"]] == ["scenario.yaml"]
-    assert found["parts"] == ["provenance", "question"]
-    assert found["comparison"]["purchases"] == []
+    lines = planned.read_text(encoding="utf-8").splitlines(keepends=True)
+    planned.write_text("".join([*lines[1:], lines[0]]), encoding="utf-8")
+    result = run("replay", "out/plan.json")
+    assert result.exit_code == 0, result.stdout
 
 
 def test_a_catalog_file_of_the_users_is_an_input_as_well(planned, run):
