@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planner.packing.problem import ALWAYS
 from planner.plan.match import match_layouts
 from planner.plan.steady import Quarter, settle
 
@@ -52,12 +53,24 @@ class Host:
         here = self._here(gpu_type)
         matched = self._matched(pools, layouts)
         unrest = self._unrest(matched, here)
-        shared = any(hosting.bundles for hosting in matched)
-        if shared or not any(unrest):
+        if not any(unrest) or not self._seatable(pools, matched):
             return matched
         settled = settle(self._asked(gpu_type, pools), here)
         calmer = settled and self._unrest(settled, here) <= unrest
-        return settled if calmer and self._at_home(settled) == self._at_home(matched) else matched
+        grows = any(reserve.gpu_type == gpu_type for reserve in self.problem.reserves)
+        fits = calmer and not (grows and _bundles(settled) > _bundles(matched))
+        return settled if fits and self._at_home(settled) == self._at_home(matched) else matched
+
+    def _seatable(self, pools: Sequence[int], hostings: Sequence[Hosting]) -> bool:
+        """Whether units can be seated one by one: none runs for weeks, and nodes may mix parts."""
+        shapes = [
+            self.problem.demands[member.demand].choices[member.choice].shape
+            for hosting in hostings
+            for bundle in hosting.bundles
+            for member in bundle.members
+        ]
+        apart = not all(self.problem.pools[pool].mixes for pool in pools)
+        return not any(shape.run != ALWAYS or (apart and shape.part.profile) for shape in shapes)
 
     def _at_home(self, hostings: Sequence[Hosting]) -> Counter[int]:
         """In the first quarter, by demand: units in the pool in which they run before it.
@@ -133,3 +146,8 @@ class Host:
             if not lasting.issuperset(hosting.nodes):
                 must += sum(count for (demand, _), count in hosting.parts if demand in stay)
         return moves, must
+
+
+def _bundles(hostings: Sequence[Hosting]) -> int:
+    """GPUs that parts are taken of."""
+    return sum(len(hosting.bundles) for hosting in hostings)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from planner.packing.bundles import empty_seat
 from planner.packing.cutting import CuttingStock, Packed
+from planner.packing.parts import starts
 from planner.packing.problem import Demand
-from planner.packing.repair import Bench, Seat
-from planner.packing.solution import Layout
+from planner.packing.repair import Bench
+from planner.packing.solution import Bundle, Layout, Member
 from planner.plan.match import Hosting, match_layouts
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
-    from planner.packing.problem import Problem, Shape
+    from planner.packing.problem import Part, Problem, Shape
+    from planner.packing.repair import Seat
     from planner.plan.match import Group
 
 __all__ = ["Quarter", "settle"]
@@ -93,10 +96,12 @@ class _Settling:
                 self._span(self._pool_of[nodes[0]], nodes, next(iter(mine)))
                 continue
             seat = self._open(nodes[0])
-            for group, units in mine.items():
-                for _ in range(units):
+            for group in sorted(mine, key=self._by_part):
+                for _ in range(mine[group]):
+                    if not seat.fits(self._shape(group)):  # parts put on other GPUs than before
+                        break
                     seat.put((self._index[group], 0), self._shape(group))
-                self._waiting[group] -= units
+                    self._waiting[group] -= 1
         for held in self._pools.values():
             self._vacate(held, -held.open())
 
@@ -209,7 +214,24 @@ class _Settling:
             for node, seat in held.shared.items():
                 units = Counter(self._groups[index] for index, _ in seat.units)
                 if units:
-                    yield Hosting((node,), tuple(sorted(units.items())))
+                    parts = tuple(sorted(units.items()))
+                    yield Hosting((node,), parts, tuple(sorted(self._bundles(seat))))
+
+    def _bundles(self, seat: Seat) -> Iterator[Bundle]:
+        """The GPUs of a node that units take parts of."""
+        pool = self._quarter.problem.pools[seat.pool]
+        waiting: dict[Part, list[Group]] = defaultdict(list)
+        for index, _ in sorted(seat.units):
+            group = self._groups[index]
+            waiting[self._shape(group).part].append(group)
+        for parts in sorted(seat.opened):
+            slots = starts(pool, [part.profile for part in parts])
+            held = [waiting[part].pop(0) for part in parts]
+            members = (Member(*unit, 0, 0, slot) for unit, slot in zip(held, slots, strict=True))
+            yield Bundle(1, tuple(sorted(members)))
+
+    def _by_part(self, group: Group) -> tuple[Part, Group]:
+        return self._shape(group).part, group
 
     def _shape(self, group: Group) -> Shape:
         return self._quarter.problem.demands[group[0]].choices[group[1]].shape
@@ -220,9 +242,9 @@ class _Settling:
     def _open(self, node: int) -> Seat:
         """Begin to share an empty node."""
         pool = self._pool_of[node]
-        held, offered = self._pools[pool], self._quarter.problem.pools[pool].node
+        held = self._pools[pool]
         held.empty.remove(node)
-        held.shared[node] = Seat(pool, offered.gpus, offered.cpus, offered.memory_mb)
+        held.shared[node] = empty_seat(pool, self._quarter.problem.pools[pool])
         return held.shared[node]
 
     def _span(self, pool: int, nodes: tuple[int, ...], group: Group) -> None:

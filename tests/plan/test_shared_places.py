@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 from planner.inputs.catalog import MigProfile
-from planner.packing.problem import Choice, Demand, Division, Part, Pool, Problem, Run, Shape
+from planner.packing.problem import (
+    Choice,
+    Demand,
+    Division,
+    Part,
+    Pool,
+    Problem,
+    Reserve,
+    Run,
+    Shape,
+)
 from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.translate import Translation
 from planner.plan.fleet import Fleet
@@ -35,7 +46,7 @@ def gpu_types(catalog):
     return {H100: catalog.gpus[H100].model_copy(update={"mig_profiles": profiles})}
 
 
-def placed(catalog, choices, active, layouts, nodes=2):
+def placed(catalog, choices, active, layouts, nodes=2, reserves=()):
     """One job per choice with as many units as are active; layouts by quarter of one pool."""
     quarters = range(len(layouts))
     demands = [
@@ -49,7 +60,7 @@ def placed(catalog, choices, active, layouts, nodes=2):
         for index, demand in enumerate(demands)
     )
     translation = Translation(
-        Problem(len(layouts), (pool,), (), tuple(demands), 0),
+        Problem(len(layouts), (pool,), (), tuple(demands), 0, reserves=reserves),
         members,
         (),
         tuple(f"2027Q{quarter + 1}" for quarter in quarters),
@@ -182,3 +193,41 @@ def test_whole_gpus_are_never_those_of_a_bundle(case):
     assert held["job-0", 1] == seats(found, 0)["job-0", 1]
     assert held["job-1", 1][1] == held["job-1", 2][1] == (3,)
     assert held["job-2", 1][1] == (4, 5, 6, 7)
+
+
+def test_who_goes_on_stays_where_others_share_gpus_though_the_layouts_have_them_elsewhere(case):
+    """Whole units together and parts together would fit as well; then three units would move."""
+    first, second = choice(4), choice(4, way="2x")
+    share = choice(part=MEMORY)
+    bundle = Bundle(1, (Member(2, 0, 0, 0, 0),) * 2)
+    apart = [
+        Layout(((0, 0, 1),), 1, bundles=(bundle,)),
+        Layout(((1, 0, 1),), 1, bundles=(bundle,)),
+    ]
+    together = [
+        Layout(((0, 0, 1), (1, 0, 1)), 1),
+        Layout((), 1, bundles=(Bundle(1, (Member(2, 0, 0, 0, 0),) * 4),)),
+    ]
+    new = Layout(((3, 0, 1),), 1)
+    found = placed(
+        case.inputs.catalog,
+        [first, second, share, choice(8)],
+        [(1, 1), (1, 1), (4, 4), (0, 1)],
+        [apart, [*together, new]],
+        nodes=3,
+    )
+    assert found.moves == (0, 0)
+    kept = seats(found, 1)
+    assert {name: kept[name] for name in seats(found, 0)} == seats(found, 0)
+
+
+def test_gpus_that_must_stay_free_are_not_opened_to_save_a_move(case):
+    """Where they are, the shares hold two GPUs; what is kept free for growth counts on one."""
+    bundle = Bundle(1, (Member(0, 0, 0, 0, 0),))
+    both = Bundle(1, (Member(0, 0, 0, 0, 0), Member(0, 0, 0, 0, 0)))
+    layouts = [[Layout((), 2, bundles=(bundle,))], [Layout((), 1, bundles=(both,))]]
+    for reserves, moves in (((), 0), ((Reserve(H100, Fraction(9, 10)),), 1)):
+        found = placed(
+            case.inputs.catalog, [choice(part=MEMORY)], [(2, 2)], layouts, reserves=reserves
+        )
+        assert found.moves == (0, moves)
