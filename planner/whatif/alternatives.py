@@ -175,13 +175,19 @@ class _Near:
     most_cents: int
 
     def _affordable(self, figures: Figures) -> bool:
-        return figures.cost_cents is not None and figures.cost_cents <= self.most_cents
+        cost = figures.cost_cents
+        return cost is not None and cost <= self.most_cents and not self._drops_more(figures)
+
+    def _drops_more(self, figures: Figures) -> bool:
+        """Whether it is cheap because it keeps fewer jobs."""
+        return len(figures.short) > len(self.cheapest.short)
 
     def _ruled_out(self, figures: Figures) -> bool:
         """Whether it is proved that there is no such plan at a cost within the tolerance."""
         if figures.bound_cents is None:
             return figures.result == "infeasible"
-        return figures.bound_cents > self.most_cents
+        dropped = figures.result == "proved" and self._drops_more(figures)
+        return figures.bound_cents > self.most_cents or dropped
 
     def fewest_node_types(self) -> Alternative:
         """The cheapest of the plans with the fewest node types in service."""
@@ -233,7 +239,10 @@ class _Near:
         if not planned:
             words = "no vendor alone offers what is needed"
             return Alternative(name=name, objective=objective, left_out=words)
-        best = min(planned, key=lambda place: (plans[place].cost_cents or 0, place))
+        best = min(
+            planned,
+            key=lambda place: (len(plans[place].short), plans[place].cost_cents or 0, place),
+        )
         words = f"{objective}: {vendors[best]}"
         return Alternative(name=name, objective=words, settings=settings[best], figures=plans[best])
 

@@ -113,6 +113,13 @@ def test_a_point_more_of_headroom_costs_more_than_is_tolerated(desk, found):
     assert dearer is None or dearer > limit
 
 
+def test_no_plan_is_near_the_cheapest_because_it_drops_jobs(found, found_with):
+    lenient = found_with(asked=Variant((), ("policies.shortage=drop",)))
+    assert lenient.cheapest == found.cheapest
+    for name in ("fewest node types", "single vendor", "most headroom"):
+        assert other(lenient, name).figures == other(found, name).figures
+
+
 def test_what_cannot_be_said_is_left_out_with_the_reason(found, found_with):
     assert "`running`" in str(other(found, "no moves").left_out)
     settled = found_with(asked=Variant(("settled",)))
