@@ -6,7 +6,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.plan.ledger.traced import Traced, total
-from planner.report.document import Blank, Block, Cell, Column, Fields, Heading, Paragraph, Table
+from planner.report.document import (
+    Blank,
+    Block,
+    Cell,
+    Column,
+    Fields,
+    Heading,
+    Link,
+    Paragraph,
+    Table,
+)
 from planner.report.elsewhere import Elsewhere
 from planner.report.format import count_of, percent
 from planner.report.justification.desk import Desk, figure
@@ -23,6 +33,10 @@ __all__ = ["sensitivity_section"]
 
 _FILE, _TRACE = "sensitivity.json", "how-sensitivity"
 _DOWN, _UP = Traced(Fraction(-1, 5), "-0.2"), Traced(Fraction(1, 5), "0.2")
+_OPEN = (
+    "At which price, growth or delay the recommendation turns",
+    Blank("`planner sensitivity SCENARIO --out DIR`, where plan.json is"),
+)
 _MOVED = (
     (
         "Servers bought: price, residual value and support",
@@ -39,7 +53,13 @@ _MOVED = (
 
 def sensitivity_section(desk: Desk, found: Sensitivity | None) -> tuple[Block, ...]:
     """Prices with this plan as it is; then every figure, planned anew, and where the plan turns."""
-    return (_as_it_is(desk), *(_anew(found) if found else _open()))
+    known: tuple[tuple[str, Cell], ...] = ()
+    if desk.plan.break_evens:
+        link = Link("buying against renting, in section 5", "section-5")
+        known = (("From which use on buying is cheaper than renting", link),)
+    if found is None:
+        return (_as_it_is(desk), Fields((*known, _OPEN)))
+    return (_as_it_is(desk), *((Fields(known),) if known else ()), *_anew(found))
 
 
 def _as_it_is(desk: Desk) -> Table:
@@ -71,11 +91,6 @@ def _held(desk: Desk) -> Iterator[tuple[Cell, ...]]:
             figure(cost * _DOWN, "usd", trace),
             figure(cost * _UP, "usd", trace),
         )
-
-
-def _open() -> tuple[Block, ...]:
-    ask = Blank("`planner sensitivity SCENARIO --out DIR`, where plan.json is")
-    return (Fields((("At which price, growth or delay the recommendation turns", ask),)),)
 
 
 def _anew(found: Sensitivity) -> Iterator[Block]:
