@@ -156,7 +156,8 @@ class Counts:
 
     def shared_nodes(self, pool: int, quarter: int, values: tuple[float, ...]) -> float:
         """Nodes left in a solution for units that may share one."""
-        taken = (usage.span * usage.units(values) for usage in self.usages[pool, quarter])
+        usages = self.usages[pool, quarter]
+        taken = (usage.span * usage.units(values) for usage in usages if usage.span)
         return self.nodes(pool, quarter, values) - sum(taken)
 
     def parts(self, pool: int, quarter: int, values: tuple[float, ...]) -> dict[Shape, int]:

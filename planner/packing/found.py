@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from planner.packing.limits import within_limits, within_reserves
+from planner.packing.procure import acquirable
+from planner.packing.quotas import within_quotas
+from planner.packing.stays import move_costs, with_stays
+
 if TYPE_CHECKING:
     from planner.packing.counts import Counts
     from planner.packing.cutting import CuttingStock, Packed
@@ -52,3 +57,22 @@ class Found:
             self.cost_cents is not None
             and self.cost_cents - self.bound_cents <= gap * self.cost_cents
         )
+
+    def keep(self, solved: tuple[float, ...], packings: dict[tuple[int, int], Packed]) -> bool:
+        """Keep a plan if it is the cheapest so far; False where it is none: it breaks a limit."""
+        counts = self.counts
+        opened = {key: packed.opened() for key, packed in packings.items()}
+        values = with_stays(counts, counts.with_opened(solved, opened))
+        tests = (acquirable, within_limits, within_quotas, within_reserves)
+        if not all(keeps(counts, values) for keeps in tests):
+            return False
+        problem = counts.problem
+        cost = problem.fixed_cost_cents + sum(
+            round(values[index]) * (problem.supplies[supply].unit_cost_cents[quarter] or 0)
+            for (supply, quarter), index in counts.acquire.items()
+        )
+        cost += move_costs(counts, values)
+        if self.cost_cents is None or cost < self.cost_cents:
+            self.values, self.cost_cents, self.packings = values, cost, packings
+        self.bound_cents = min(self.bound_cents, self.cost_cents)
+        return True

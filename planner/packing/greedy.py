@@ -12,8 +12,16 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Shape
 
-__all__ = ["Pattern", "fill", "first_fit", "fullest_first_fit", "nodes_in"]
+__all__ = [
+    "Pattern",
+    "fill",
+    "first_fit",
+    "first_fit_within",
+    "fullest_first_fit",
+    "nodes_in",
+]
 
+_Key = tuple[float, ...]
 Pattern = tuple[tuple[int, int], ...]
 """What one node holds: (index of the shape, units)."""
 
@@ -59,17 +67,33 @@ def fill(
     return tuple(sorted(held.items()))
 
 
+def first_fit_within(
+    node: Shape, shapes: Sequence[Shape], counts: Sequence[int], nodes: int
+) -> list[tuple[Pattern, int]] | None:
+    """The first of several orders that takes at most so many nodes; None where none does."""
+    for key in _ORDERS:
+        packed = first_fit(node, shapes, counts, _ordered(node, shapes, key))
+        if nodes_in(packed) <= nodes:
+            return packed
+    return None
+
+
 def fullest_first_fit(
     node: Shape, shapes: Sequence[Shape], counts: Sequence[int]
 ) -> list[tuple[Pattern, int]]:
     """The best of several orders: by GPUs, by the tightest resource, by memory, by cores."""
     best: list[tuple[Pattern, int]] | None = None
     for key in _ORDERS:
-        order = sorted(range(len(shapes)), key=lambda index: (*key(shapes[index], node), index))
-        packed = first_fit(node, shapes, counts, order)
+        packed = first_fit(node, shapes, counts, _ordered(node, shapes, key))
         if best is None or nodes_in(packed) < nodes_in(best):
             best = packed
     return best or []
+
+
+def _ordered(
+    node: Shape, shapes: Sequence[Shape], key: Callable[[Shape, Shape], _Key]
+) -> list[int]:
+    return sorted(range(len(shapes)), key=lambda index: (*key(shapes[index], node), index))
 
 
 def nodes_in(packed: Sequence[tuple[Pattern, int]]) -> int:
@@ -77,7 +101,6 @@ def nodes_in(packed: Sequence[tuple[Pattern, int]]) -> int:
     return sum(times for _, times in packed)
 
 
-_Key = tuple[float, ...]
 _ORDERS: tuple[Callable[[Shape, Shape], _Key], ...] = (
     lambda shape, _: (-shape.gpus, -shape.memory_mb, -shape.cpus),
     lambda shape, node: (-_share(shape, node), -shape.gpus),

@@ -92,13 +92,16 @@ def _units(counts: Counts, values: tuple[float, ...]) -> Units:
     for (number, position), index in counts.choice.items():
         choice = counts.problem.demands[number].choices[position]
         pieces = round(values[index]) * choice.copies
-        waiting[choice.gpu_type, choice.shape] += [(number, position)] * pieces
+        if pieces:
+            waiting[choice.gpu_type, choice.shape] += [(number, position)] * pieces
     units: Units = defaultdict(dict)
     for (pool, _), usages in counts.usages.items():
         kind = counts.problem.pools[pool]
         for usage in usages:
-            queue = waiting[kind.gpu_type, usage.shape]
             taken = round(usage.units(values))
+            if not taken:
+                continue
+            queue = waiting[kind.gpu_type, usage.shape]
             units[pool][usage.shape], waiting[kind.gpu_type, usage.shape] = (
                 queue[:taken],
                 queue[taken:],
@@ -175,7 +178,7 @@ def _values(
     changed = list(values)
     chosen: Counter[tuple[int, int]] = Counter(unit for seat in bench.seats for unit in seat.units)
     shaped: Counter[tuple[int, Shape]] = Counter()
-    for seat in bench.seats:
+    for seat in bench.seats if counts.splits else ():
         for number, position in seat.units:
             shaped[seat.pool, counts.problem.demands[number].choices[position].shape] += 1
     for pool, queues in units.items():

@@ -17,14 +17,11 @@ from planner.packing.cutting import Cut, Packed
 from planner.packing.easing import plan_with_eased_pools
 from planner.packing.found import Found, Infeasible
 from planner.packing.layout import lay_out, load_of
-from planner.packing.limits import within_limits, within_reserves
 from planner.packing.problem import ALWAYS
-from planner.packing.procure import acquirable
-from planner.packing.quotas import within_quotas
 from planner.packing.reseat import Seated, reseatable, seat_by_counts, seat_the_rest
 from planner.packing.solver import Answer, Outcome, solve_integer, solve_linear
 from planner.packing.spread import spread
-from planner.packing.stays import move_costs, moves_held, with_stays
+from planner.packing.stays import moves_held
 from planner.packing.stocks import cutting_stocks
 from planner.packing.topup import with_a_node_more
 from planner.packing.variants import (
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Problem
 
-__all__ = ["search"]
+__all__ = ["rooted", "search"]
 
 _ROOT_ROUNDS = 6
 _ROOT_GAIN = 2e-4
@@ -83,6 +80,15 @@ def search(
     return _Search(kept_apart(problem), asked_gap, time_limit_s, progress).run()
 
 
+def rooted(problem: Problem, time_limit_s: float) -> Found:
+    """The counting program with the cuts of its root, and the cutting stocks; no packing yet.
+
+    Raises Infeasible where that is proved.
+    """
+    begun = _Search(kept_apart(problem), 0.0, time_limit_s, None)
+    return begun.cut_root()
+
+
 class _Search:
     def __init__(
         self,
@@ -113,7 +119,7 @@ class _Search:
 
     def run(self) -> Found:
         self._say("tightening the bound")
-        self._cut_root()
+        self.cut_root()
         self._eased()
         for number in range(1, _ROUNDS + 1):
             self._found.rounds = number
@@ -334,7 +340,7 @@ class _Search:
             if not answer.values or self._lay_out(answer.values):
                 return
 
-    def _cut_root(self) -> None:
+    def cut_root(self) -> Found:
         """Cuts that the linear relaxation violates, before any integer program is solved."""
         before = 0.0
         for _ in range(_ROOT_ROUNDS):
@@ -342,7 +348,7 @@ class _Search:
             if relaxed is None:
                 raise Infeasible(self._counts)
             if self._unlike and before and relaxed.objective < before * (1 + _ROOT_GAIN):
-                return
+                break
             before = relaxed.objective
             cuts = []
             for pool, quarter in self._counts.usages:
@@ -354,7 +360,8 @@ class _Search:
                 if cut:
                     cuts.append((pool, cut))
             if not self._add(cuts) or self._left_s() <= 0:
-                return
+                break
+        return self._found
 
     def _add(self, cuts: list[tuple[int, Cut]]) -> bool:
         """State each new cut once for its kind of node; False where there is none."""
@@ -381,19 +388,4 @@ class _Search:
         return not self._stuck and self._keep(values, packings)
 
     def _keep(self, solved: tuple[float, ...], packings: dict[tuple[int, int], Packed]) -> bool:
-        """Keep the plan if it is the cheapest so far; False where it is none: it breaks a limit."""
-        opened = {key: packed.opened() for key, packed in packings.items()}
-        values = with_stays(self._counts, self._counts.with_opened(solved, opened))
-        tests = (acquirable, within_limits, within_quotas, within_reserves)
-        if not all(keeps(self._counts, values) for keeps in tests):
-            return False
-        cost = self._problem.fixed_cost_cents + sum(
-            round(values[index]) * (self._problem.supplies[supply].unit_cost_cents[quarter] or 0)
-            for (supply, quarter), index in self._counts.acquire.items()
-        )
-        cost += move_costs(self._counts, values)
-        if self._found.cost_cents is None or cost < self._found.cost_cents:
-            self._found.values, self._found.cost_cents = values, cost
-            self._found.packings = packings
-        self._found.bound_cents = min(self._found.bound_cents, self._found.cost_cents)
-        return True
+        return self._found.keep(solved, packings)

@@ -21,7 +21,9 @@ import pulp
 from planner.errors import LimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from planner.packing.program import Program
 
@@ -30,6 +32,7 @@ __all__ = [
     "Duals",
     "LinearMaster",
     "Outcome",
+    "WarmLinear",
     "cbc_version",
     "mps_text",
     "solve_integer",
@@ -310,6 +313,57 @@ def solve_linear(program: Program) -> Duals | None:
         tuple(solution.row_dual),
         tuple(solution.col_dual),
     )
+
+
+class WarmLinear:
+    """A linear relaxation that is stated once, and asked with other figures again and again.
+
+    Every question begins at the basis of the first answer, so that no answer depends on the
+    questions before it; what is solved within one question goes on from solve to solve.
+    """
+
+    def __init__(self, program: Program) -> None:
+        """State it and solve it; raises LimitError where it has no solution."""
+        self._model = _highs_lp(program)
+        if self.solve() is None:
+            raise LimitError("a program that others are to be like has no solution")
+        self._basis = self._model.getBasis()
+
+    def begin(self) -> None:
+        """Forget the question before."""
+        self._model.clearSolver()
+        self._model.setBasis(self._basis)
+
+    def price(self, costs: Mapping[int, float]) -> None:
+        """Give some variables other costs."""
+        columns = np.array(list(costs), dtype=np.int32)
+        self._model.changeColsCost(len(columns), columns, np.array(list(costs.values())))
+
+    def ask(self, rows: NDArray[np.int32], right: Sequence[float]) -> None:
+        """Give rows that are equations other right-hand sides."""
+        sides = np.array(right, dtype=np.float64)
+        self._model.changeRowsBounds(len(rows), rows, sides, sides)
+
+    def hold(
+        self,
+        columns: NDArray[np.int32],
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+    ) -> None:
+        """Give variables other bounds."""
+        self._model.changeColsBounds(len(columns), columns, lower, upper)
+
+    def weigh(self, row: int, column: int, factor: float) -> None:
+        """Give a variable another factor in a row."""
+        self._model.changeCoeff(row, column, factor)
+
+    def solve(self) -> tuple[float, list[float]] | None:
+        """Objective and values; None where there is no solution, or none that HiGHS finds."""
+        self._model.run()
+        if self._model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        values = list(self._model.getSolution().col_value)
+        return float(self._model.getInfo().objective_function_value), values
 
 
 class LinearMaster:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
 from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
+from planner.packing.family import Family, family_of
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.plan.checked import checked_plan
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from planner.plan.shortage import Shortage
     from planner.sizing import SizedJob
 
-__all__ = ["make_plan"]
+__all__ = ["Shared", "family_of_variants", "make_plan"]
 
 
 def make_plan(
@@ -37,26 +38,25 @@ def make_plan(
     time_limit_s: float = 60.0,
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
-    sizers: Sizers | None = None,
-    checkers: Sizers | None = None,
+    shared: Shared | None = None,
     price_choices: bool = True,
 ) -> Plan:
     """Make a checked plan of least net present cost.
 
     `asked_gap` is the relative gap that counts as proved; with `crosscheck` other solvers are asked
-    for the bound again. Whoever plans many variants hands over `sizers` to share, and others for
-    the independent check, `checkers`; time is saved without `price_choices`: what spare nodes cost,
-    what parts of GPUs save, and why jobs give way.
+    for the bound again. Whoever plans many variants hands over what is `shared` by them, and saves
+    time without `price_choices`: what spare nodes cost, what parts of GPUs save, and why jobs give
+    way.
 
     Raises InfeasibleError where no plan exists, LimitError where the time ends before one is found,
     CheckError where the independent check disagrees, DisagreementError where another solver does.
     """
     say = progress or (lambda _: None)
     say("sizing jobs")
-    sizers = sizers or Sizers()
-    jobs = _sized(inputs, inputs.gpu_types_in_play, sizers)
+    shared = shared or Shared()
+    jobs = _sized(inputs, inputs.gpu_types_in_play, shared.sizers)
     asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
-    packed = _packed(inputs, jobs, asked, sizers, crosscheck=crosscheck, explain=price_choices)
+    packed = _packed(inputs, jobs, asked, shared, crosscheck=crosscheck, explain=price_choices)
     translation, solution = packed.translation, packed.solution
     plan = checked_plan(
         inputs,
@@ -68,7 +68,7 @@ def make_plan(
         crosscheck=crosscheck,
         shortage=packed.shortage,
         progress=say,
-        checkers=checkers,
+        checkers=shared.checkers,
     )
     if not price_choices:
         return plan
@@ -80,12 +80,41 @@ def make_plan(
     return plan.model_copy(update={"spare_prices": prices, "partition_saving": saving})
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the plans of many variants of a scenario do once for all of them."""
+
+    sizers: Sizers = field(default_factory=Sizers)
+    checkers: Sizers = field(default_factory=Sizers)
+    """For the independent check alone."""
+    family: Family | None = None
+    """Problems that the packing of a variant may be one of."""
+
+
+def family_of_variants(inputs: Inputs, shared: Shared, time_limit_s: float) -> Family | None:
+    """Packing problems that differ from these inputs in counts and prices; None if they are hard.
+
+    Of one quarter only: what there is for one is not worth stating for several.
+    """
+    if inputs.scenario.horizon.quarters > 1:
+        return None
+    jobs = _sized(inputs, inputs.gpu_types_in_play, shared.sizers)
+    return family_of(translate(inputs, jobs).problem, time_limit_s)
+
+
 class _Asked(TypedDict):
     """What is asked of every search."""
 
     asked_gap: float
     time_limit_s: float
     progress: Callable[[str], None]
+
+
+class _How(TypedDict):
+    """What is asked where jobs need not give way."""
+
+    crosscheck: bool
+    family: Family | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,24 +131,25 @@ def _packed(
     inputs: Inputs,
     jobs: tuple[SizedJob, ...],
     asked: _Asked,
-    sizers: Sizers,
+    shared: Shared,
     *,
     crosscheck: bool,
     explain: bool,
 ) -> _Packed:
     """All jobs; where they do not fit and may give way, those that are kept."""
     translation = translate(inputs, jobs)
-    unfit = _unfit(inputs, jobs, translation, sizers)
+    unfit = _unfit(inputs, jobs, translation, shared.sizers)
+    how = _How(crosscheck=crosscheck, family=shared.family)
     if inputs.scenario.policies.shortage == "refuse":
         try:
-            return _Packed(jobs, translation, solve(translation, crosscheck=crosscheck, **asked))
+            return _Packed(jobs, translation, solve(translation, **how, **asked))
         except InfeasibleError as why:
             asked["progress"]("asking whether other GPU types would do")
-            remedies = (*why.remedies, *other_types(inputs, why.lacking, sizers))
+            remedies = (*why.remedies, *other_types(inputs, why.lacking, shared.sizers))
             raise InfeasibleError(why.headline, why.reasons, remedies, why.lacking) from None
     if unfit is None:
         with suppress(Infeasible, LimitError):
-            return _Packed(jobs, translation, attempt(translation, crosscheck=crosscheck, **asked))
+            return _Packed(jobs, translation, attempt(translation, **how, **asked))
     kept, shortage = give_way(inputs, jobs, unfit, explain=explain, **asked)
     translation = translate(inputs, kept)
     solution = solve(translation, crosscheck=crosscheck, **asked)

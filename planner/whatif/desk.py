@@ -6,17 +6,17 @@ What a variant comes to does not depend on who plans it, nor beside which others
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planner import __version__
-from planner.errors import LimitError
+from planner.errors import InputError, LimitError
 from planner.inputs.load import Question
 from planner.inputs.written import flow
 from planner.plan.committed import committed_plan
-from planner.plan.make import make_plan
+from planner.plan.make import Shared, family_of_variants, make_plan
 from planner.plan.near import near_plan
-from planner.sizing.sizers import Sizers
 from planner.whatif.figures import tried
 from planner.whatif.held import short_quarters
 
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from planner.whatif.held import Commitment
 
 __all__ = ["Desk", "Station", "Variant"]
+
+_FAMILY_GAP = 1e-3
+"""From this gap on, variants are packed as a family where they are one: much sooner, though not on
+the cheapest GPUs among plans of the same cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class Desk:
         """Read the files; raises InputError."""
         self.station = station
         self.question = Question(station.scenario, catalog=station.catalog, rules=station.rules)
-        self._sizers, self._checkers = Sizers(), Sizers()
+        self._begun = Shared()
         self._keys: dict[Variant, str] = {}
 
     @property
@@ -107,17 +111,28 @@ class Desk:
                 self.station.purchases,
                 asked_gap=self.station.gap,
                 time_limit_s=self.station.time_limit_s,
-                sizers=self._sizers,
-                checkers=self._checkers,
+                sizers=self._begun.sizers,
+                checkers=self._begun.checkers,
             )
         return make_plan(
             inputs,
             asked_gap=self.station.gap,
             time_limit_s=self.station.time_limit_s,
-            sizers=self._sizers,
-            checkers=self._checkers,
+            shared=self._shared,
             price_choices=False,
         )
+
+    @cached_property
+    def _shared(self) -> Shared:
+        """What every plan here makes use of, whichever is the first."""
+        if self.station.gap < _FAMILY_GAP:
+            return self._begun
+        try:
+            stands = self.inputs(Variant())
+        except InputError:
+            return self._begun
+        family = family_of_variants(stands, self._begun, self.station.time_limit_s)
+        return replace(self._begun, family=family)
 
     def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
         """Plan for a goal that is no money, as the station asks; raises as `near_plan`."""
@@ -128,8 +143,8 @@ class Desk:
             most_cents,
             asked_gap=station.gap,
             time_limit_s=station.time_limit_s,
-            sizers=self._sizers,
-            checkers=self._checkers,
+            sizers=self._begun.sizers,
+            checkers=self._begun.checkers,
         )
 
     def figures(self, variant: Variant) -> Figures:
@@ -140,7 +155,7 @@ class Desk:
         if committed is None:
             return figures
         try:
-            short = short_quarters(inputs, committed, self._sizers, self.station.time_limit_s)
+            short = short_quarters(inputs, committed, self._begun.sizers, self.station.time_limit_s)
         except LimitError:
             return figures
         return figures.model_copy(update={"short_quarters": short})

@@ -1,0 +1,143 @@
+"""Variants of one problem from one warm program: sound, bounded, and the same in any order."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.portfolios import catalogue, quarterly
+from planner.packing import family as room
+from planner.packing.answer import answer
+from planner.packing.family import Family, family_of
+
+GAP = 1e-3
+
+
+def asked(problem, counts=None, prices=None):
+    """The same for other counts, at other prices."""
+    counts = counts or [demand.count for demand in problem.demands]
+    prices = prices or [supply.unit_cost_cents[0] for supply in problem.supplies]
+    return replace(
+        problem,
+        demands=tuple(
+            replace(demand, count=count)
+            for demand, count in zip(problem.demands, counts, strict=True)
+        ),
+        supplies=tuple(
+            replace(supply, unit_cost_cents=(cents,))
+            for supply, cents in zip(problem.supplies, prices, strict=True)
+        ),
+    )
+
+
+def drawn(problem, number):
+    """Variants of counts and prices, the same in every run."""
+    rng = random.Random(number)
+    return asked(
+        problem,
+        [max(1, round(demand.count * rng.uniform(0.4, 1.8))) for demand in problem.demands],
+        [
+            round((supply.unit_cost_cents[0] or 0) * rng.uniform(0.8, 1.2))
+            for supply in problem.supplies
+        ],
+    )
+
+
+def family(problem) -> Family:
+    """That of a problem which has one."""
+    found = family_of(problem, 60.0)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def portfolio():
+    return catalogue(80, 1)
+
+
+def test_variants_are_laid_out_soundly_and_as_near_as_asked(portfolio, solve, faults):
+    members = family(portfolio)
+    planned = 0
+    for number in range(12):
+        problem = drawn(portfolio, number)
+        found = members.found(problem, GAP)
+        if found is None:
+            continue
+        planned += 1
+        solution = answer(problem, found, GAP)
+        assert not faults(problem, solution)
+        assert solution.gap <= GAP
+        best = solve(problem, asked_gap=0.0)
+        assert solution.bound_cents <= best.cost_cents
+        assert solution.cost_cents >= best.bound_cents
+    assert planned >= 10
+
+
+def test_a_variant_does_not_depend_on_those_before_it(portfolio):
+    variants = [drawn(portfolio, number) for number in range(6)]
+
+    def plans(order):
+        members = family(portfolio)
+        found = {number: members.found(variants[number], GAP) for number in order}
+        return {
+            number: one and (one.values, one.cost_cents, one.bound_cents, one.packings)
+            for number, one in found.items()
+        }
+
+    assert plans(range(6)) == plans((5, 2, 0, 3, 1, 4))
+
+
+@pytest.fixture
+def small(build):
+    """Units of 1, 2, 4 and 8 GPUs and one that spans two nodes, on two kinds of node."""
+    pools = [build.pool("h100", owned=1), build.pool("l40s", node=(4, 40, 400_000), spare=1)]
+    offers = [build.buy(9_000_000), build.buy(5_100_000, pool=1, maximum=4)]
+    demands = [
+        build.units(2, ("h100", 1, 8, 90_000), ("l40s", 2, 9, 60_000)),
+        build.units(1, ("h100", 2, 30, 90_000), ("l40s", 4, 40, 90_000)),
+        build.units(1, ("h100", 4, 10, 500_000)),
+        build.units(1, ("h100", 16, 20, 200_000)),
+    ]
+    return build.problem(pools, offers, demands)
+
+
+def test_small_variants_agree_with_trying_everything(small, least_cost, faults):
+    members = family(small)
+    planned = 0
+    for counts in ((2, 1, 1, 1), (1, 1, 1, 1), (3, 1, 2, 1), (4, 2, 1, 1), (2, 2, 2, 1)):
+        for prices in ((9_000_000, 5_100_000), (12_000_000, 2_000_000)):
+            problem = asked(small, counts, prices)
+            found = members.found(problem, GAP)
+            if found is None:
+                continue
+            planned += 1
+            assert not faults(problem, answer(problem, found, GAP))
+            least = least_cost(problem)
+            assert found.cost_cents is not None
+            assert found.bound_cents <= least <= found.cost_cents
+            assert found.closed(GAP)
+    assert planned >= 8
+
+
+def test_what_the_family_cannot_prove_it_leaves_to_the_search(portfolio, monkeypatch):
+    members = family(portfolio)
+    assert members.found(portfolio, GAP) is not None
+    monkeypatch.setattr(room, "_MOST_BRANCHES", 1)
+    assert members.found(portfolio, GAP) is None
+
+
+def test_another_kind_of_problem_is_no_member(portfolio, small):
+    members = family(portfolio)
+    other = replace(portfolio, demands=portfolio.demands[1:])
+    dearer = replace(portfolio, fixed_cost_cents=5)
+    assert members.found(other, GAP) is None
+    assert members.found(small, GAP) is None
+    cheap, dear = members.found(portfolio, GAP), members.found(dearer, GAP)
+    assert cheap
+    assert dear
+    assert dear.cost_cents == (cheap.cost_cents or 0) + 5
+    assert family_of(quarterly(20, 0), 60.0) is None
+    origin = replace(small.demands[0], origin="node-h100/main")
+    assert family_of(replace(small, demands=(origin, *small.demands[1:])), 60.0) is None
