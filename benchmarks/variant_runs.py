@@ -19,7 +19,7 @@ from planner.cli.app import OBJECTS_BETWEEN_SCANS
 from planner.packing.answer import answer
 from planner.packing.counts import build_counts
 from planner.packing.family import family_of
-from planner.packing.search import search
+from planner.packing.search import rooted, search
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station
 from planner.whatif.futures import read_futures
@@ -27,8 +27,8 @@ from planner.whatif.futures import read_futures
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.packing.counts import Counts
     from planner.packing.problem import Problem
+    from planner.packing.program import Row as ProgramRow
     from planner.packing.solution import Solution
     from planner.whatif.figures import Figures
 
@@ -62,16 +62,17 @@ def _packed(seed: int, number: int) -> Row:
     found, quick = [], 0
     gc.set_threshold(OBJECTS_BETWEEN_SCANS)  # as the commands do
     started = _processor_s()
-    family = family_of(base, 60.0)
+    family = family_of(base, _LIMIT_S)
     for problem in drawn:
         soon = family.found(problem, _GAP) if family else None
         quick += soon is not None
         found.append(soon or search(problem, asked_gap=_GAP, time_limit_s=_LIMIT_S))
     ours = number / (_processor_s() - started)
     sample = drawn[:: max(1, number // _SAMPLE)][:_SAMPLE]
+    cuts = rooted(base, _LIMIT_S).counts.program.rows[len(build_counts(base).program.rows) :]
     started = _processor_s()
     for problem in sample:
-        _rebuilt(problem)
+        _rebuilt(problem, cuts)
     theirs = len(sample) / (_processor_s() - started)
     solutions = [answer(problem, one, _GAP) for problem, one in zip(drawn, found, strict=True)]
     sound = all(map(_is_sound, drawn, solutions))
@@ -105,24 +106,24 @@ def _variant(base: Problem, rng: random.Random) -> Problem:
     return replace(base, demands=tuple(demands))
 
 
-def _rebuilt(problem: Problem) -> float:
+def _rebuilt(problem: Problem, cuts: list[ProgramRow]) -> None:
     """The same counting program, stated anew and solved to 0.1 % by PuLP and CBC: no layouts."""
-    counts: Counts = build_counts(problem)
+    program = build_counts(problem).program
+    program.rows += cuts
     stated = pulp.LpProblem("variant", pulp.LpMinimize)
     columns = [
         stated.add_variable(f"v{index}", variable.lower, variable.upper, pulp.LpInteger)
-        for index, variable in enumerate(counts.program.variables)
+        for index, variable in enumerate(program.variables)
     ]
     stated += pulp.LpAffineExpression(
-        [(columns[i], variable.cost) for i, variable in enumerate(counts.program.variables)]
+        [(columns[i], variable.cost) for i, variable in enumerate(program.variables)]
     )
     senses = {"<=": pulp.LpConstraintLE, ">=": pulp.LpConstraintGE, "==": pulp.LpConstraintEQ}
-    for row in counts.program.rows:
+    for row in program.rows:
         terms = pulp.LpAffineExpression([(columns[i], factor) for i, factor in row.terms])
         stated += pulp.LpConstraint(terms, senses[row.sense], None, row.right)
     cbc = pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False, threads=1, gapRel=_GAP)
     stated.solve(cbc)
-    return float(pulp.value(stated.objective))
 
 
 def _is_sound(problem: Problem, solution: Solution) -> bool:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from planner.packing.counts import Counts
-    from planner.packing.problem import Choice, Problem
+    from planner.packing.problem import Problem
     from planner.packing.repair import Unit
 
 __all__ = ["Family", "family_of"]
@@ -39,8 +39,8 @@ _MOST_BRANCHES = 200
 """Linear programs that bound one variant; a search with cuts gets further with more."""
 _MOST_DIVES = 12
 """Fractional units that are made whole one after the other."""
-_BOUND_SHARE = 0.9
-"""What the bound may take of the asked gap."""
+_BOUND_SHARE = 0.99
+"""What the bound may take of the asked gap; the rest is for rounding."""
 _MOST_ROOM = 0.08
 _ROOM_COST = 1e4
 """Room in the fullest pool counts before all room together."""
@@ -48,10 +48,13 @@ _WHOLE = 1e-6
 
 
 def family_of(problem: Problem, time_limit_s: float) -> Family | None:
-    """The problems like this one; None where they are of a kind that only the search can plan."""
-    lots = any(supply.lot for supply in problem.supplies)
+    """The problems like this one; None where they are of a kind that only the search can plan.
+
+    With spare nodes and price levels, counts are in the program's factors, too.
+    """
+    of_counts = any(pool.spare for pool in problem.pools) or any(s.lot for s in problem.supplies)
     origins = any(demand.origin for demand in problem.demands)
-    if problem.quarters > 1 or lots or origins or problem.racks:
+    if problem.quarters > 1 or of_counts or origins or problem.racks:
         return None
     try:
         root = rooted(problem, time_limit_s)
@@ -86,9 +89,7 @@ class Family:
         whole = [
             index
             for index, variable in enumerate(free)
-            if variable.integer
-            and variable.upper != 0
-            and index not in root.counts.shared_unit_variables
+            if variable.integer and index not in root.counts.shared_unit_variables
         ]
         self._whole = np.array(whole, dtype=np.int32)
         """Node counts, and units that take several nodes each."""
@@ -141,6 +142,12 @@ class Family:
         """
         if _frame(problem) != self._frame:
             return None
+        try:
+            return self._found(problem, asked_gap)
+        except LimitError:
+            return None
+
+    def _found(self, problem: Problem, asked_gap: float) -> Found | None:
         self._bounding.begin()
         self._bounding.price(_costs(self._counts, problem))
         self._bounding.ask(self._rows, [demand.count for demand in problem.demands])
@@ -157,7 +164,7 @@ class Family:
             return None
         found = Found(counts, shapes=self._root.shapes, stocks=self._root.stocks)
         found.rounds, found.cuts = 1, self._root.cuts
-        found.relaxed = counts.shared_unit_variables
+        found.relaxed = self._counts.shared_unit_variables
         # A solver's objective is true to nine digits or so; a bound may not be a cent too high.
         cents = floor(bound * CENTS_PER_UNIT * (1 - 1e-9)) + problem.fixed_cost_cents
         found.bound_cents = cents
@@ -331,28 +338,12 @@ def _costs(counts: Counts, problem: Problem) -> dict[int, float]:
 
 
 def _uncapped(counts: Counts) -> list[Variable]:
-    """The variables without the caps that rows imply; choices that no plan needs are held at 0."""
-    variables = list(counts.program.variables)
-    for index in counts.unit_variables:
-        variables[index] = replace(variables[index], upper=None)
-    for (number, position), index in counts.choice.items():
-        choices = counts.problem.demands[number].choices
-        if any(_instead(choice, choices[position]) for choice in choices):
-            variables[index] = replace(variables[index], upper=0.0)
-    return variables
-
-
-def _instead(one: Choice, other: Choice) -> bool:
-    """Whether one choice fits wherever the other does, and takes less."""
-    less, more = one.shape, other.shape
-    alike = replace(more, gpus=less.gpus, cpus=less.cpus, memory_mb=less.memory_mb) == less
-    return (
-        (one.gpu_type, one.copies) == (other.gpu_type, other.copies)
-        and alike
-        and less < more
-        and less.cpus <= more.cpus
-        and less.memory_mb <= more.memory_mb
-    )
+    """The variables, without the caps on units that rows imply."""
+    units = counts.unit_variables
+    return [
+        replace(variable, upper=None) if index in units else variable
+        for index, variable in enumerate(counts.program.variables)
+    ]
 
 
 def _most(variable: Variable) -> float:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.float64]
+
     from planner.packing.program import Program
 
 __all__ = [
@@ -296,16 +298,23 @@ def _highs_lp(program: Program) -> highspy.Highs:
     return model
 
 
+def _has_optimum(model: highspy.Highs) -> bool:
+    """Whether a linear program was solved; False if it is infeasible."""
+    statuses = highspy.HighsModelStatus
+    status = model.getModelStatus()
+    if status in (statuses.kInfeasible, statuses.kUnboundedOrInfeasible):
+        return False
+    if status != statuses.kOptimal:
+        raise LimitError("the solver failed on a linear program")
+    return True
+
+
 def solve_linear(program: Program) -> Duals | None:
     """The linear relaxation with its prices; None if infeasible, LimitError if HiGHS fails."""
     model = _highs_lp(program)
     model.run()
-    statuses = highspy.HighsModelStatus
-    status = model.getModelStatus()
-    if status in (statuses.kInfeasible, statuses.kUnboundedOrInfeasible):
+    if not _has_optimum(model):
         return None
-    if status != statuses.kOptimal:
-        raise LimitError("the solver failed on a linear program")
     solution = model.getSolution()
     return Duals(
         float(model.getInfo().objective_function_value),
@@ -316,11 +325,7 @@ def solve_linear(program: Program) -> Duals | None:
 
 
 class WarmLinear:
-    """A linear relaxation that is stated once, and asked with other figures again and again.
-
-    Every question begins at the basis of the first answer, so that no answer depends on the
-    questions before it; what is solved within one question goes on from solve to solve.
-    """
+    """A linear relaxation, stated once; each question begins at the basis of the first answer."""
 
     def __init__(self, program: Program) -> None:
         """State it and solve it; raises LimitError where it has no solution."""
@@ -344,12 +349,7 @@ class WarmLinear:
         sides = np.array(right, dtype=np.float64)
         self._model.changeRowsBounds(len(rows), rows, sides, sides)
 
-    def hold(
-        self,
-        columns: NDArray[np.int32],
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
-    ) -> None:
+    def hold(self, columns: NDArray[np.int32], lower: Floats, upper: Floats) -> None:
         """Give variables other bounds."""
         self._model.changeColsBounds(len(columns), columns, lower, upper)
 
@@ -358,9 +358,9 @@ class WarmLinear:
         self._model.changeCoeff(row, column, factor)
 
     def solve(self) -> tuple[float, list[float]] | None:
-        """Objective and values; None where there is no solution, or none that HiGHS finds."""
+        """Objective and values; None if infeasible, LimitError if HiGHS fails."""
         self._model.run()
-        if self._model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        if not _has_optimum(self._model):
             return None
         values = list(self._model.getSolution().col_value)
         return float(self._model.getInfo().objective_function_value), values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -11,6 +12,7 @@ from benchmarks.portfolios import catalogue, quarterly
 from planner.packing import family as room
 from planner.packing.answer import answer
 from planner.packing.family import Family, family_of
+from planner.packing.problem import Limit, Quota, Reserve, SpendLimit
 
 GAP = 1e-3
 
@@ -92,7 +94,7 @@ def test_a_variant_does_not_depend_on_those_before_it(portfolio):
 @pytest.fixture
 def small(build):
     """Units of 1, 2, 4 and 8 GPUs and one that spans two nodes, on two kinds of node."""
-    pools = [build.pool("h100", owned=1), build.pool("l40s", node=(4, 40, 400_000), spare=1)]
+    pools = [build.pool("h100", owned=1), build.pool("l40s", node=(4, 40, 400_000))]
     offers = [build.buy(9_000_000), build.buy(5_100_000, pool=1, maximum=4)]
     demands = [
         build.units(2, ("h100", 1, 8, 90_000), ("l40s", 2, 9, 60_000)),
@@ -139,5 +141,33 @@ def test_another_kind_of_problem_is_no_member(portfolio, small):
     assert dear
     assert dear.cost_cents == (cheap.cost_cents or 0) + 5
     assert family_of(quarterly(20, 0), 60.0) is None
+    spare = replace(small.pools[1], spare=1)
+    assert family_of(replace(small, pools=(small.pools[0], spare)), 60.0) is None
     origin = replace(small.demands[0], origin="node-h100/main")
     assert family_of(replace(small, demands=(origin, *small.demands[1:])), 60.0) is None
+
+
+def test_limits_and_quotas_hold_for_every_variant(small, least_cost, faults):
+    demands = tuple(
+        replace(demand, owner="team" if number == 1 else "")
+        for number, demand in enumerate(small.demands)
+    )
+    bound = replace(
+        small,
+        demands=demands,
+        limits=(Limit("power at main", ((0, 5), (1, 2)), (29,), "W"),),
+        quotas=(Quota("quota of team", "team", "l40s", (4,)),),
+        reserves=(Reserve("h100", Fraction(1, 8)),),
+        budgets=(SpendLimit("capex of 2027Q1", 60_000_000, ((9_000_000,), (5_100_000,))),),
+    )
+    members, planned = family(bound), 0
+    for counts in ((2, 1, 1, 1), (1, 2, 1, 1), (3, 1, 2, 1), (2, 2, 2, 1), (6, 2, 1, 1)):
+        problem = asked(bound, counts)
+        found, least = members.found(problem, GAP), least_cost(problem)
+        assert found is None or least is not None
+        if found is not None:
+            planned += 1
+            assert not faults(problem, answer(problem, found, GAP))
+            assert found.cost_cents is not None
+            assert found.bound_cents <= least <= found.cost_cents
+    assert planned >= 2
