@@ -17,10 +17,9 @@ from planner.errors import InfeasibleError
 from planner.inputs.catalogs import merged_catalog
 from planner.inputs.load import Question as Asked
 from planner.inputs.rulebooks import gathered_rules
-from planner.plan.make import make_plan
+from planner.plan.make import Shared, make_plan
 from planner.plan.store import dumps, loads
 from planner.plan.verify import verify
-from planner.sizing.sizers import Sizers
 from planner.whatif.compare import compare
 from planner.whatif.sides import planned_side, saved_side
 from tests.properties.questions import JOBS, QUESTIONS, Question, drawing, written
@@ -41,7 +40,7 @@ READ_ONCE = mock.patch.multiple(
     gathered_rules=once(gathered_rules),
 )
 """The shipped catalog and rules, which no step changes."""
-SIZERS = Sizers()
+SHARED = Shared()
 """One for all plans: what a variant leaves behind may change no other."""
 
 OVERRIDES = ("first", "second")
@@ -161,7 +160,7 @@ class Editing(RuleBasedStateMachine):
 
 def planned(inputs: Any) -> Any:
     """The plan, made with what earlier plans have left behind."""
-    return make_plan(inputs, asked_gap=0.0, sizers=SIZERS, price_choices=False)
+    return make_plan(inputs, asked_gap=0.0, shared=SHARED, price_choices=False)
 
 
 def figures(text: str) -> object:
