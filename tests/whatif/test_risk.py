@@ -15,6 +15,7 @@ from planner.report.html.pictures import picture_file
 from planner.report.markdown import draw
 from planner.report.risk import cost_bands, risk_document
 from planner.whatif.choices import mean_of_worst
+from planner.sizing.sizers import Sizers
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.futures import read_futures
@@ -104,7 +105,7 @@ def test_counts_stay_whole_and_values_that_move_together_do(read):
 def held(desk, *settings):
     plan = desk.plan(desk.inputs(Variant()))
     inputs = desk.inputs(Variant((), settings))
-    return short_quarters(inputs, commitments(plan), desk._sizers, 60.0)
+    return short_quarters(inputs, commitments(plan), Sizers(), 60.0)
 
 
 def test_what_is_bought_holds_just_what_it_was_bought_for(read):
