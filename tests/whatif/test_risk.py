@@ -14,8 +14,8 @@ from planner.plan.committed import Purchase
 from planner.report.html.pictures import picture_file
 from planner.report.markdown import draw
 from planner.report.risk import cost_bands, risk_document
-from planner.whatif.choices import mean_of_worst
 from planner.sizing.sizers import Sizers
+from planner.whatif.choices import mean_of_worst
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.futures import read_futures
