@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 FUZZ ?= 500
 EXAMPLE := docs/examples/quickstart
 
-.PHONY: demo test fuzz bench accuracy examples clean
+.PHONY: demo test coverage fuzz bench accuracy examples clean
 
 demo: $(STAMP)
 	$(BIN)/planner plan scenarios/quarterly.yaml
@@ -27,6 +27,9 @@ fuzz: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+coverage: $(STAMP)
+	$(BIN)/pytest -n 2 --cov --cov-report=term-missing
 
 accuracy: $(STAMP)
 	$(BIN)/python -m benchmarks.accuracy --publish docs

@@ -28,6 +28,8 @@ class Process:
     """One finished command."""
 
     seconds: float
+    processor_seconds: float
+    """Its own, of all threads."""
     peak_bytes: int
     code: int
 
@@ -47,7 +49,12 @@ def run(*arguments: str) -> Process:
     _, status, usage = os.wait4(child, 0)
     seconds = time.perf_counter() - started
     unit = 1 if sys.platform == "darwin" else 1024
-    return Process(seconds, usage.ru_maxrss * unit, os.waitstatus_to_exitcode(status))
+    return Process(
+        seconds,
+        usage.ru_utime + usage.ru_stime,
+        usage.ru_maxrss * unit,
+        os.waitstatus_to_exitcode(status),
+    )
 
 
 def whole_processes(jobs: tuple[int, ...]) -> Iterator[Row]:
