@@ -88,10 +88,10 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_anything_but_arithmetic_is_refused_at_once(text):
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(ExpressionError):
         Expression(text)
-    assert time.perf_counter() - begun < 0.1
+    assert time.process_time() - begun < 0.1
 
 
 @pytest.mark.parametrize(
