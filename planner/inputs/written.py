@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from planner.inputs.scalars import ScalarError, plain_value
-from planner.inputs.scenario import ScenarioFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +59,8 @@ def stated(data: dict[str, Any]) -> str:
 
     However keys and sets were ordered, and whatever was remarked: what says the same is the same.
     """
+    from planner.inputs.scenario import ScenarioFile  # noqa: PLC0415 - slow to load
+
     sections = [name for name in ScenarioFile.model_fields if name in data]
     ordered = ((name, _in_order(data[name], is_set=name not in _IN_ORDER)) for name in sections)
     lines = (line for name, value in ordered for line in _stated(name, value, ""))

@@ -7,6 +7,7 @@ there on it is a shape like any other, and the cutting stock lays it out.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import cycle, islice
 from typing import TYPE_CHECKING
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
     from planner.packing.repair import Unit
 
 __all__ = [
+    "Arrangement",
     "Held",
+    "arranged",
     "as_packed",
-    "bundles_or_lack",
     "empty_seat",
     "gpu_weeks",
     "lay_out_bundles",
@@ -41,6 +43,27 @@ _MANY = 100
 
 Held = tuple[Shape, ...]
 """The pieces on one GPU, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Pieces on the GPUs that they share, which are shapes beside those of whole GPUs."""
+
+    whole: int
+    """Shapes of whole GPUs; they come first."""
+    held: tuple[Held, ...]
+    """What each kind of shared GPU holds."""
+    asked: list[int]
+    """Pieces of each shape of the stock."""
+    stock: CuttingStock
+
+    def with_bundles(self, packed: Packed) -> Packed:
+        """The same layout, with what the shared GPUs hold."""
+        return Packed(
+            tuple((_indexed(pattern, self.whole), n) for pattern, n in packed.patterns),
+            self.held,
+            tuple(self.stock.timetable(pattern) for pattern, _ in packed.patterns),
+        )
 
 
 def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
@@ -94,35 +117,26 @@ def lay_out_bundles(
     """
     shapes = whole[0]
     room = _room(pool, whole, nodes, most_opened)
-    for kinds, bundles, units in _arrangements(pool, whole, pieces, room):
-        stock = stock_of(pool.node, kinds, units, go_on)
-        packed = stock.pack(units, nodes)
+    for arrangement in _arrangements(pool, whole, pieces, room, go_on):
+        packed = arrangement.stock.pack(arrangement.asked, nodes)
         if isinstance(packed, Packed):
-            return _with_bundles(packed, bundles, len(shapes), stock)
+            return arrangement.with_bundles(packed)
     if any(shape.run != ALWAYS for shape in shapes) or sum(pieces.values()) > _MANY:
         return None
     packed = _by_nodes(pool, whole, pieces, nodes, go_on)
     return packed if packed and packed.opened() <= room else None
 
 
-def bundles_or_lack(
+def arranged(
     pool: Pool,
     whole: tuple[Sequence[Shape], Sequence[int]],
     pieces: Mapping[Shape, int],
     nodes: int,
     most_opened: float,
-) -> Packed | float:
-    """The same at the first try; where it fails, GPU-weeks of what found no room."""
-    lacking = float(WEEKS)
-    for kinds, bundles, units in _arrangements(
-        pool, whole, pieces, _room(pool, whole, nodes, most_opened)
-    ):
-        stock = stock_of(pool.node, kinds, units, lambda: True)
-        packed, left = stock.most(units, nodes)
-        if not any(left):
-            return _with_bundles(packed, bundles, len(whole[0]), stock)
-        lacking = gpu_weeks(kinds, left)
-    return lacking
+) -> Arrangement | None:
+    """The pieces with parts on as few GPUs as were found; None where these are too many."""
+    room = _room(pool, whole, nodes, most_opened)
+    return next(_arrangements(pool, whole, pieces, room, lambda: True), None)
 
 
 def gpu_weeks(shapes: Sequence[Shape], units: Sequence[int]) -> float:
@@ -147,8 +161,9 @@ def _arrangements(
     whole: tuple[Sequence[Shape], Sequence[int]],
     pieces: Mapping[Shape, int],
     room: int,
-) -> Iterator[tuple[tuple[Shape, ...], list[Held], list[int]]]:
-    """Ways to put pieces on few GPUs: all shapes, with those GPUs', what these hold, all units."""
+    go_on: Callable[[], bool],
+) -> Iterator[Arrangement]:
+    """Ways to put pieces on few GPUs."""
     shapes, asked = whole
     fills = _fewest_opened(pool, pieces)
     seated = sum(number for fill in fills for _, number in fill)
@@ -158,29 +173,17 @@ def _arrangements(
     tried: set[tuple[tuple[Held, int], ...]] = set()
     for held in (_alike(fills, pieces), _even(pool, fills, pieces), _even(pool, wider, pieces)):
         bundles = tuple(sorted(Counter(one for one in held if one).items()))
-        sizes = [_size(one) for one, _ in bundles]
-        if bundles in tried or not all(_fits(pool.node, size) for size in sizes):
+        gpus = tuple(_size(one) for one, _ in bundles)
+        if bundles in tried or not all(_fits(pool.node, gpu) for gpu in gpus):
             continue
         tried.add(bundles)
-        yield (
-            (*shapes, *sizes),
-            [one for one, _ in bundles],
-            [*asked, *(times for _, times in bundles)],
-        )
+        units = [*asked, *(times for _, times in bundles)]
+        stock = stock_of(pool.node, (*shapes, *gpus), units, go_on)
+        yield Arrangement(len(shapes), tuple(one for one, _ in bundles), units, stock)
 
 
 def _fits(node: Shape, size: Shape) -> bool:
     return size.cpus <= node.cpus and size.memory_mb <= node.memory_mb
-
-
-def _with_bundles(
-    packed: Packed, bundles: Sequence[Held], shapes: int, stock: CuttingStock
-) -> Packed:
-    return Packed(
-        tuple((_indexed(pattern, shapes), n) for pattern, n in packed.patterns),
-        tuple(bundles),
-        tuple(stock.timetable(pattern) for pattern, _ in packed.patterns),
-    )
 
 
 def _indexed(pattern: Pattern, shapes: int) -> Pattern:

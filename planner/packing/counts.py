@@ -92,6 +92,8 @@ class Counts:
     """By number of a quota: its rows, and the GPUs that each allows as stated."""
     quota_terms: dict[int, tuple[tuple[tuple[int, int], ...], ...]] = field(default_factory=dict)
     """By number of a quota and quarter: what one unit of a variable holds of it, in GPUs."""
+    capacity_rows: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
+    """(pool, quarter) -> by resource, the row that holds it; none where another implies it."""
     moved: dict[int, int] = field(default_factory=dict)
     """demand -> variable: units that leave the pool in which they run today."""
     stays: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -178,13 +180,15 @@ class Counts:
                 changed[index] = 0.0 if number else float(opened[key])
         return tuple(changed)
 
-    def capacity_row(self, name: str, pool: int, quarter: int, load: Terms) -> int:
+    def capacity_row(
+        self, name: str, pool: int, quarter: int, load: Terms, *, tightens: bool = False
+    ) -> int:
         """`load <= usable nodes` of a pool in a quarter."""
         terms: Terms = defaultdict(float, load)
         usable, right = self.usable_nodes(pool, quarter)
         for index, factor in usable.items():
             terms[index] -= factor
-        return self.program.row(f"{name}[{pool},{quarter}]", terms, "<=", right)
+        return self.program.row(f"{name}[{pool},{quarter}]", terms, "<=", right, tightens=tightens)
 
     def add_cut(self, pool: Pool, cut: Cut, shapes: tuple[Shape, ...]) -> None:
         """State a cut for every pool of the same kind of node, in every quarter."""
@@ -198,7 +202,7 @@ class Counts:
                 for index, factor in usage.terms:
                     load[index] += factor * (usage.span or weight.get(usage.shape, 0.0))
             if any(load.values()):
-                row = self.capacity_row("cutting", number, quarter, load)
+                row = self.capacity_row("cutting", number, quarter, load, tightens=True)
                 self.room_rows[row] = (number, quarter)
 
 
@@ -369,7 +373,9 @@ def _capacity(counts: Counts, key: tuple[int, int], usages: list[Usage]) -> None
             load: Terms = defaultdict(float)
             _add(load, zip(usages, (weight / one for weight in weights), strict=True))
             name = resource if order == 0 else f"dual-{resource}-{order}"
-            row = counts.capacity_row(name, *key, load)
+            row = counts.capacity_row(name, *key, load, tightens=order > 0)
+            if order == 0:
+                counts.capacity_rows.setdefault(key, {})[resource] = row
             if order == 0 and (in_weeks or resource != "gpus"):
                 counts.room_rows[row] = key
 

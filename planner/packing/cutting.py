@@ -22,7 +22,7 @@ from planner.packing.tight import least_slack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from planner.packing.timetable import Timetable
+    from planner.packing.timetable import Started, Timetable
 
 __all__ = ["Cut", "CuttingStock", "Packed"]
 
@@ -170,6 +170,10 @@ class CuttingStock:
     def patterns(self) -> tuple[Pattern, ...]:
         """Every real pattern met so far."""
         return tuple(self._patterns)
+
+    def keeps(self, pieces: Sequence[Started]) -> bool:
+        """Whether pieces that fit a node in every week find GPUs there; they do if always on."""
+        return bool(pieces)
 
     def timetable(self, pattern: Pattern) -> Timetable:
         """When each piece of a pattern starts: all of them run all quarter."""

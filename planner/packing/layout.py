@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.packing.bundles import bundles_or_lack, gpu_weeks, lay_out_bundles
-from planner.packing.cutting import Cut, Packed
+from planner.packing.bundles import lay_out_bundles
+from planner.packing.cutting import Cut
 from planner.packing.limits import free_to_hold
 from planner.packing.parts import OPENED
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planner.packing.counts import Counts
-    from planner.packing.cutting import CuttingStock
+    from planner.packing.cutting import CuttingStock, Packed
 
-__all__ = ["lay_out", "lay_out_or_lack", "load_of"]
+__all__ = ["lay_out", "load_of"]
 
 PoolInQuarter = tuple[int, int]
 
@@ -33,23 +33,6 @@ def load_of(
         if not usage.span:
             load[position[usage.shape]] += usage.units(values)
     return load, counts.shared_nodes(*key, values)
-
-
-def lay_out_or_lack(
-    counts: Counts, stock: CuttingStock, key: PoolInQuarter, values: tuple[float, ...]
-) -> Packed | float:
-    """Whole units on the nodes of a plan, or GPU-weeks of what found no room at the first try."""
-    load, nodes = load_of(counts, stock, key, values)
-    asked = [round(units) for units in load]
-    if key in counts.opened:
-        kind = counts.problem.pools[key[0]]
-        opened = round(counts.opened[key].units(values))
-        asked[stock.shapes.index(OPENED)] -= opened
-        most_opened = opened + free_to_hold(counts, kind.gpu_type, key[1], values)
-        pieces = counts.parts(*key, values)
-        return bundles_or_lack(kind, (stock.shapes, asked), pieces, round(nodes), most_opened)
-    packed, left = stock.most(asked, round(nodes))
-    return gpu_weeks(stock.shapes, left) if any(left) else packed
 
 
 def lay_out(

@@ -139,8 +139,12 @@ def _budget(counts: Counts, number: int, limit: SpendLimit) -> None:
 
 
 def acquirable(counts: Counts, values: Sequence[float]) -> bool:
-    """Whether the nodes acquired keep to price levels and budgets, in whole numbers."""
+    """Whether the nodes acquired keep to maxima, price levels and budgets, in whole numbers."""
     problem = counts.problem
+    for number in (row for rows in counts.supply_rows.values() for row in rows):
+        row = counts.program.rows[number]
+        if sum(factor * round(values[index]) for index, factor in row.terms) > row.right:
+            return False
     taken = {key: round(values[index]) for key, index in counts.acquire.items()}
     for limit in problem.budgets:
         spent = sum(nodes * limit.cents[number][q] for (number, q), nodes in taken.items())

@@ -31,6 +31,8 @@ class Row:
     right: float
     exact: bool = False
     """Whether a miss by one part in 10^8 matters, as by a cent in a budget."""
+    tightens: bool = False
+    """Whether it only brings the relaxation closer: without it, the same plans remain."""
 
 
 @dataclass(slots=True)
@@ -60,10 +62,11 @@ class Program:
         right: float,
         *,
         exact: bool = False,
+        tightens: bool = False,
     ) -> int:
         """Add a constraint and return its index; zero coefficients are left out."""
         kept = tuple((index, value) for index, value in sorted(terms.items()) if value)
-        self.rows.append(Row(name, kept, sense, right, exact))
+        self.rows.append(Row(name, kept, sense, right, exact, tightens))
         return len(self.rows) - 1
 
     def fixed(self, values: dict[int, float]) -> Program:

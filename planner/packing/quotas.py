@@ -10,12 +10,12 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planner.packing.counts import Counts
     from planner.packing.problem import Choice, Demand, Problem, Quota
 
-__all__ = ["Allowance", "add_quotas", "held_gpus", "within_quotas"]
+__all__ = ["Allowance", "add_quotas", "held_gpus", "whole_units", "within_quotas"]
 
 
 def add_quotas(counts: Counts) -> None:
@@ -108,3 +108,23 @@ class Allowance:
 
 def _least(quota: Quota, demand: Demand) -> int:
     return min((quota.taken(choice) for choice in demand.choices), default=0)
+
+
+def whole_units(counts: Counts, values: Sequence[float]) -> Iterator[tuple[int, int]]:
+    """Each unit as (demand, choice): as counted, then where larger fractions are.
+
+    Fractions go up only where that keeps to the quotas, if any choice does.
+    """
+    allowance = Allowance(counts.problem)
+    for number, demand in enumerate(counts.problem.demands):
+        wanted = {
+            position: values[counts.choice[number, position]]
+            for position in range(len(demand.choices))
+            if (number, position) in counts.choice
+        }
+        for _ in range(demand.count):
+            open_to = [at for at in wanted if allowance.allows(demand, demand.choices[at])]
+            position = max(open_to or wanted, key=lambda position: (wanted[position], -position))
+            allowance.take(demand, demand.choices[position])
+            wanted[position] -= 1.0
+            yield number, position

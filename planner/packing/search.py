@@ -8,22 +8,22 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.errors import LimitError
 from planner.packing.apart import kept_apart
 from planner.packing.counts import CENTS_PER_UNIT, build_counts
 from planner.packing.cutting import Cut, Packed
-from planner.packing.easing import plan_with_eased_pools
 from planner.packing.found import Found, Infeasible
+from planner.packing.inweeks import plans_in_weeks
 from planner.packing.layout import lay_out, load_of
+from planner.packing.lean import solve_lean
 from planner.packing.problem import ALWAYS
 from planner.packing.reseat import Seated, reseatable, seat_by_counts, seat_the_rest
 from planner.packing.solver import Answer, Outcome, solve_integer, solve_linear
 from planner.packing.spread import spread
 from planner.packing.stays import moves_held
 from planner.packing.stocks import cutting_stocks
-from planner.packing.topup import with_a_node_more
 from planner.packing.variants import (
     on_cheapest_gpus,
     rounded_up,
@@ -58,8 +58,6 @@ _RESERVE_GAP = 1e-3
 """How exactly those nodes are counted."""
 _DIVE_SHARE, _WHOLE = 0.25, 1e-6
 """Of the time left, what counting anew around whole units may take; how near to whole those are."""
-_EASING_SHARE = 0.6
-"""Of the time left, what plans with eased pools may take before the bound is sought."""
 _LAST_CHANCE_S = 1.0
 """Time beyond the limit while there is no plan at all."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
@@ -120,12 +118,11 @@ class _Search:
     def run(self) -> Found:
         self._say("tightening the bound")
         self.cut_root()
-        self._eased()
+        self._seat_in_weeks()
         for number in range(1, _ROUNDS + 1):
             self._found.rounds = number
             self._say(f"counting and laying out nodes, round {number}")
-            more = self._round() and not self._topped_up()
-            if not more or self._closed() or self._unlike or self._left_s() <= 0:
+            if not self._round() or self._closed() or self._unlike or self._left_s() <= 0:
                 break
         if self._found.cost_cents is None or not (self._unlike or self._closed()):
             self._beyond_need()
@@ -182,12 +179,17 @@ class _Search:
     def _bound(self, relaxed: frozenset[int]) -> Answer | None:
         """Solve the counting program and keep its bound; None where time ended without values."""
         limited = bool(self._problem.limits or self._problem.racks)
-        answer = solve_integer(
-            self._counts.program,
-            time_limit_s=self._left_s() * (_BOUND_TIME if limited else 1.0),
-            relative_gap=self._asked_gap * _BOUND_GAP if limited else 0.0,
-            relaxed=relaxed,
-        )
+        limited = limited or self._in_weeks
+        limits: dict[str, Any] = {
+            "time_limit_s": self._left_s() * (_BOUND_TIME if limited else 1.0),
+            "relative_gap": self._asked_gap * _BOUND_GAP if limited else 0.0,
+            "relaxed": relaxed,
+        }
+        program = self._counts.program
+        if self._in_weeks:
+            answer = solve_lean(self._counts, program, **limits)
+        else:
+            answer = solve_integer(program, **limits)
         if answer.outcome is Outcome.INFEASIBLE:
             raise Infeasible(self._counts, relaxed)
         exact = answer.outcome is Outcome.OPTIMAL and not limited
@@ -234,33 +236,23 @@ class _Search:
     def _reseat(self, solved: tuple[float, ...], *, more_nodes: bool) -> bool:
         """Move units between choices until all have a seat; only within one quarter."""
         if not reseatable(self._counts):
-            return more_nodes and self._topped_up()
+            return False
         values = tuple(float(round(value)) for value in solved)
         seated = seat_by_counts(self._counts, self._stocks, values)
         return self._seat(seated, more_nodes=more_nodes)
 
-    def _eased(self) -> None:
-        """Where pieces run for some weeks: plans with eased pools, each cheaper than the last."""
+    def _seat_in_weeks(self) -> None:
+        """Where pieces run for some weeks: a first bound, and a first plan."""
         if not self._in_weeks:
             return
-        self._say("easing what pools are asked to hold")
-        kept_s = self._left_s() * (1 - _EASING_SHARE)
+        bounded = self._bound(self._counts.shared_unit_variables)
+        values = bounded.values if bounded else ()
+        plans = plans_in_weeks(self._counts, self._stocks, values, self._left_s, self._say)
         while not self._closed():
-            below = self._found.cost_cents
-            if below is not None:
-                below -= max(1, round(self._asked_gap * below))
-            plan = plan_with_eased_pools(
-                self._counts, self._stocks, lambda: self._left_s() - kept_s, below
-            )
-            if plan is None or not self._keep(*plan):
+            plan = next(plans, None)
+            if plan is None:
                 return
-
-    def _topped_up(self) -> bool:
-        """Add the cheapest nodes where runs found no room, until all do; True if that closes."""
-        values = self._rounded if self._in_weeks and self._found.cost_cents is None else None
-        while values and self._at_last() and not self._lay_out(values):
-            values = with_a_node_more(self._counts, values, self._stuck)
-        return self._closed()
+            self._keep(*plan)
 
     def _seat(self, seated: Seated, *, more_nodes: bool) -> bool:
         done = seat_the_rest(
@@ -315,7 +307,6 @@ class _Search:
 
     def _beyond_need(self) -> None:
         """Give the pools whose units could not be laid out one more node at a time."""
-        self._topped_up()
         for share in _RESERVES:
             if not self._in_time() and share > _RESERVES[0]:
                 break

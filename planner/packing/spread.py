@@ -9,17 +9,16 @@ what it costs.
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import repeat
 from typing import TYPE_CHECKING
 
 from planner.packing.level import Levelling
 from planner.packing.procure import may_add
-from planner.packing.quotas import Allowance
+from planner.packing.quotas import whole_units
 from planner.packing.repair import Seat, Unit
 from planner.packing.reseat import Seated, Units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from planner.packing.counts import Counts
     from planner.packing.problem import Problem, Shape
@@ -125,7 +124,11 @@ class _Spread:
             pool: round(self._counts.nodes(pool, quarter, tuple(self._values)))
             for pool, quarter in self._counts.usages
         }
-        chosen = list(_chosen(self._counts, self._values))
+        chosen = [
+            (number, position)
+            for number, position in whole_units(self._counts, self._values)
+            for _ in range(self._problem.demands[number].choices[position].copies)
+        ]
         for unit in sorted(chosen, key=lambda unit: bool(_ways(self._problem, unit))):
             choice = self._problem.demands[unit[0]].choices[unit[1]]
             taken = {
@@ -228,26 +231,6 @@ def _free(place: int, whole: set[int], seats: list[Seat]) -> int | None:
         return place
     alike = (other for other, seat in enumerate(seats) if seat.pool == seats[place].pool)
     return max((other for other in alike if other not in whole), default=None)
-
-
-def _chosen(counts: Counts, values: list[float]) -> Iterator[Unit]:
-    """Each unit with a choice, piece by piece: as counted, then where larger fractions are.
-
-    Fractions go up only where that keeps to the quotas, if any choice does.
-    """
-    allowance = Allowance(counts.problem)
-    for number, demand in enumerate(counts.problem.demands):
-        wanted = {
-            position: values[counts.choice[number, position]]
-            for position in range(len(demand.choices))
-            if (number, position) in counts.choice
-        }
-        for _ in range(demand.count):
-            open_to = [at for at in wanted if allowance.allows(demand, demand.choices[at])]
-            position = max(open_to or wanted, key=lambda position: (wanted[position], -position))
-            allowance.take(demand, demand.choices[position])
-            wanted[position] -= 1.0
-            yield from repeat((number, position), demand.choices[position].copies)
 
 
 def _ways(problem: Problem, unit: Unit) -> dict[int, Way]:

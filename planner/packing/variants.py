@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from planner.packing.problem import Problem, Shape
 
 __all__ = [
+    "gpu_prices",
     "on_cheapest_gpus",
     "rounded_up",
     "with_at_least",
+    "with_no_fewer",
     "with_patterns",
     "with_reserve",
     "with_room",
@@ -39,7 +41,7 @@ def on_cheapest_gpus(counts: Counts) -> Program:
 
     Units that run today stay where they can before all else.
     """
-    price = _gpu_prices(counts.problem)
+    price = gpu_prices(counts.problem)
     costs: dict[int, float] = {}
     for (number, position), index in counts.choice.items():
         demand = counts.problem.demands[number]
@@ -52,7 +54,7 @@ def on_cheapest_gpus(counts: Counts) -> Program:
     return counts.program.priced(costs | stay_rewards(counts, costs))
 
 
-def _gpu_prices(problem: Problem) -> dict[str, float]:
+def gpu_prices(problem: Problem) -> dict[str, float]:
     """What one GPU of a type costs at the least; owned ones that nobody offers cost nothing."""
     prices: dict[str, float] = {}
     for number, pool in enumerate(problem.pools):
@@ -88,8 +90,19 @@ def with_room(counts: Counts, values: tuple[float, ...]) -> Program:
     return Program(variables, rows)
 
 
+def with_no_fewer(program: Program, values: Mapping[int, float]) -> Program:
+    """The program in which these variables may only grow."""
+    variables = list(program.variables)
+    for index, value in values.items():
+        variables[index] = replace(variables[index], lower=value)
+    return Program(variables, program.rows)
+
+
 def with_reserve(counts: Counts, share: float) -> Program:
-    """The program in which a share of every pool's cores and memory must stay free."""
+    """The program in which a share of every pool's cores and memory must stay free.
+
+    Where pieces run for some weeks, a share of its GPU-weeks too.
+    """
     service = {index for terms in counts.in_service.values() for index in terms}
     service |= set(counts.usable.values())
     rows = list(counts.program.rows)

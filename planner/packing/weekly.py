@@ -102,13 +102,13 @@ class WeeklyStock(CuttingStock):
         left = [0] * len(self.shapes)
         for pieces in nodes:
             kept = list(pieces)
-            while not self._keep(kept):
+            while not self.keeps(kept):
                 left[kept.pop()[0]] += 1
             if kept:
                 patterns[pattern_of(kept)] += 1
         return Packed(tuple(patterns.items())), left
 
-    def _keep(self, pieces: Sequence[Started]) -> bool:
+    def keeps(self, pieces: Sequence[Started]) -> bool:
         """Remember the pattern of these pieces; False where they find no GPUs."""
         pattern = pattern_of(pieces)
         if pattern not in self._timetables:
@@ -173,7 +173,7 @@ class WeeklyStock(CuttingStock):
             if value <= 1 + _TOLERANCE or best[0] > nodes + 0.5:
                 break
             master.add([(row[index], units) for index, units in pattern])
-            self._keep(pieces)
+            self.keeps(pieces)
         return best
 
     def _unlifted(self, prices: dict[int, float]) -> Cut:
