@@ -95,6 +95,16 @@ class RuleBook(Frozen):
                     found.setdefault(name, []).append(rule)
         return {name: tuple(users) for name, users in found.items()}
 
+    def ever_depending_on(self, facts: frozenset[str]) -> frozenset[str]:
+        """Names of results that these facts change in any situation; found once."""
+        if facts not in self._depending:
+            self._depending[facts] = self.depending_on(facts)
+        return self._depending[facts]
+
+    @cached_property
+    def _depending(self) -> dict[frozenset[str], frozenset[str]]:
+        return {}
+
     def depending_on(
         self,
         facts: Iterable[str],

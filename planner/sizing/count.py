@@ -73,17 +73,17 @@ class Counter:
 
     def __init__(self, rules: RuleBook, exclusions: tuple[Rule, ...]) -> None:
         """`exclusions` are those that hold in this scenario, the waived ones left out."""
-        counted = rules.depending_on(_COUNT)
+        counted = rules.ever_depending_on(_COUNT)
         limits = [rule for rule in exclusions if counted & _names(rule)]
         self.eligibility = tuple(rule for rule in exclusions if rule not in limits)
-        timed = rules.depending_on(frozenset({"hours"}))
+        timed = rules.ever_depending_on(frozenset({"hours"}))
         self._late = tuple(rule for rule in limits if timed & _names(rule))
         self._splits = tuple(
             rule for rule in limits if COUNT_FACTS & _names(rule) and rule not in self._late
         )
         passing = (*self._late, *self._splits)
         self._limits = tuple(rule for rule in limits if rule not in passing)
-        self._local = rules.depending_on(GPU_FACTS | _COUNT)
+        self._local = rules.ever_depending_on(GPU_FACTS | _COUNT)
 
     def refuse(self, gpu_type: str, situation: Reasoning) -> list[Rejection]:
         """Every rule that keeps the job off this GPU type, whatever the count."""
