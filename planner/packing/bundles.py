@@ -34,7 +34,6 @@ __all__ = [
     "arranged",
     "as_packed",
     "empty_seat",
-    "gpu_weeks",
     "lay_out_bundles",
 ]
 
@@ -139,7 +138,7 @@ def arranged(
     return next(_arrangements(pool, whole, pieces, room, lambda: True), None)
 
 
-def gpu_weeks(shapes: Sequence[Shape], units: Sequence[int]) -> float:
+def _gpu_weeks(shapes: Sequence[Shape], units: Sequence[int]) -> float:
     """What so many pieces of each shape hold together."""
     return float(
         sum(
@@ -153,7 +152,7 @@ def _room(
     pool: Pool, whole: tuple[Sequence[Shape], Sequence[int]], nodes: int, most_opened: float
 ) -> int:
     """GPUs that may be opened at the most."""
-    return int(min(nodes * pool.node.gpus - gpu_weeks(*whole) / WEEKS, most_opened))
+    return int(min(nodes * pool.node.gpus - _gpu_weeks(*whole) / WEEKS, most_opened))
 
 
 def _arrangements(

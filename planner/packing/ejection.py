@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.packing.fitting import snuggest, windows
 from planner.packing.problem import ALWAYS, WEEKS
 
 if TYPE_CHECKING:
@@ -23,14 +24,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from planner.packing.problem import Run, Shape
+    from planner.packing.problem import Shape
 
     Integers = NDArray[np.int64]
 
-__all__ = ["Asked", "Ejection", "Placed", "Way"]
+__all__ = ["Asked", "Ejection", "Placed", "Way", "by_node"]
 
-_EDGE = 0.25
-"""How much GPUs that are free just before and after a run count, against those during it."""
 _FRUGAL, _STUBBORN = 1.3, 8
 """A unit takes no way that costs more than its cheapest by this factor, until it was trouble so
 many times."""
@@ -198,7 +197,7 @@ class Ejection:
     def _room(self, unit: int, way: Way, quarter: int) -> Placed | None:
         """Where the piece leaves the fewest GPUs idle beside it."""
         best: tuple[float, Placed] | None = None
-        run, needed = way.shape.run, _size(way.shape)
+        needed = _size(way.shape)
         for pool, span in way.pools:
             cell = self._cells.get((pool, quarter))
             if cell is None or len(cell.held) < max(span, 1):
@@ -208,17 +207,10 @@ class Ejection:
                 if len(empty) == span:
                     return Placed((pool, quarter), tuple(empty), 0)
                 continue
-            windows = _windows(cell.free, run)
-            fits = (windows.min(axis=3) >= needed).all(axis=2)
-            fits[list(self._barred.get((unit, (pool, quarter)), ()))] = False
-            if fits.any():
-                idle = windows[:, :, 0].mean(axis=2) + _EDGE * _beside(cell.free, run)
-                idle = np.where(fits, idle, np.inf)
-                at = int(idle.argmin())
-                if best is None or idle.flat[at] < best[0]:
-                    number, start = divmod(at, len(run.starts))
-                    place = Placed((pool, quarter), (number,), run.starts[start])
-                    best = float(idle.flat[at]), place
+            barred = self._barred.get((unit, (pool, quarter)), ())
+            found = snuggest(cell.free, needed, way.shape.run, barred)
+            if found and (best is None or found[0] < best[0]):
+                best = found[0], Placed((pool, quarter), (found[1],), found[2])
         return best[1] if best else None
 
     def _forced(self, unit: int) -> list[int] | None:
@@ -286,7 +278,7 @@ class Ejection:
     ) -> Iterator[tuple[float, Placed, list[int]]]:
         """For the nodes and weeks that lack the least: those who leave, the easiest first."""
         cell, run, needed = self._cells[key], shape.run, _size(shape)
-        lacks = np.maximum(needed - _windows(cell.free, run).min(axis=3), 0) / cell.node.clip(1)
+        lacks = np.maximum(needed - windows(cell.free, run).min(axis=3), 0) / cell.node.clip(1)
         rough = lacks.max(axis=2) + 1e-3 * self._random.random(lacks.shape[:2])
         barred = self._barred.get((unit, key), ())
         for at in np.argsort(rough, axis=None, kind="stable")[:_TRIED].tolist():
@@ -368,24 +360,9 @@ def _size(shape: Shape) -> Integers:
     return np.array([shape.gpus, shape.cpus, shape.memory_mb], dtype=np.int64)
 
 
-def _windows(free: Integers, run: Run) -> Integers:
-    """What is free: nodes × first weeks × (GPUs, cores, MB) × weeks of the run."""
-    windows = np.lib.stride_tricks.sliding_window_view(free, run.weeks, axis=1)
-    return windows[:, run.starts.start : run.starts.stop]
-
-
 def _given(taken: Sequence[tuple[int, int, Integers]], first: int, end: int) -> Integers:
     """What a unit takes in these weeks: weeks × (GPUs, cores, MB)."""
     given = np.zeros((end - first, 3), dtype=np.int64)
     for begun, ended, size in taken:
         given[max(begun - first, 0) : max(ended - first, 0)] += size
     return given
-
-
-def _beside(free: Integers, run: Run) -> NDArray[np.float64]:
-    """GPUs free in the weeks just before and after a run that starts in each of these weeks."""
-    around = np.zeros((free.shape[0], WEEKS + 2))
-    around[:, 1:-1] = free[:, :, 0]
-    before = around[:, run.starts.start : run.starts.stop]
-    after = around[:, run.starts.start + run.weeks + 1 : run.starts.stop + run.weeks + 1]
-    return before + after

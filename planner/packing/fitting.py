@@ -13,14 +13,14 @@ import numpy as np
 from planner.packing.problem import WEEKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from numpy.typing import NDArray
 
-    from planner.packing.problem import Shape
+    from planner.packing.problem import Run, Shape
     from planner.packing.timetable import Started
 
-__all__ = ["fitted"]
+__all__ = ["fitted", "rectangle", "snuggest", "windows"]
 
 _Tried = tuple[float, list[list["Started"]], list[int]]
 
@@ -44,7 +44,7 @@ def fitted(
         best = _better(best, fitting.filled([sizes[index] for index in fitting.pieces]))
         if not best[0]:
             return best[1], best[2]
-    sizes = [_rectangle(shape, node) for shape in shapes]
+    sizes = [rectangle(shape, node) for shape in shapes]
     pushed = [sizes[index] for index in fitting.pieces]
     for _ in range(passes):
         tried = fitting.filled(pushed)
@@ -72,7 +72,7 @@ class _Fitting:
         self._sizes = [
             np.array([shape.gpus, shape.cpus, shape.memory_mb], dtype=np.int64) for shape in shapes
         ]
-        self._areas = [_rectangle(shape, node) for shape in shapes]
+        self._areas = [rectangle(shape, node) for shape in shapes]
         self.pieces = [index for index, units in enumerate(counts) for _ in range(units)]
         """The shape of each piece."""
         self.unplaced: list[int] = []
@@ -100,19 +100,36 @@ class _Fitting:
 
     def _best(self, free: NDArray[np.int64], index: int) -> tuple[int, int] | None:
         """Node and week where the piece leaves the fewest GPUs idle beside it."""
-        shape = self._shapes[index]
-        weeks, open_to = shape.run.weeks, shape.run.starts
-        if not self._nodes:
-            return None
-        windows = np.lib.stride_tricks.sliding_window_view(free, weeks, axis=1)
-        windows = windows[:, open_to.start : open_to.stop]
-        fits = (windows.min(axis=3) >= self._sizes[index]).all(axis=2)
-        if not fits.any():
-            return None
-        idle = windows[:, :, 0].mean(axis=2) + _EDGE * _beside(free, weeks, open_to)
-        best = int(np.where(fits, idle, np.inf).argmin())
-        number, start = divmod(best, len(open_to))
-        return number, start + open_to.start
+        best = snuggest(free, self._sizes[index], self._shapes[index].run)
+        return best[1:] if best else None
+
+
+def snuggest(
+    free: NDArray[np.int64], size: NDArray[np.int64], run: Run, barred: Collection[int] = ()
+) -> tuple[float, int, int] | None:
+    """(GPUs idle beside it, node, first week) where a piece leaves the fewest; None without room.
+
+    `free` is nodes × weeks × (GPUs, cores, MB), `size` what the piece takes of these, and `barred`
+    are nodes that it may not have.
+    """
+    if not len(free):
+        return None
+    spans = windows(free, run)
+    fits = (spans.min(axis=3) >= size).all(axis=2)
+    fits[list(barred)] = False
+    if not fits.any():
+        return None
+    idle = spans[:, :, 0].mean(axis=2) + _EDGE * _beside(free, run.weeks, run.starts)
+    idle = np.where(fits, idle, np.inf)
+    best = int(idle.argmin())
+    number, start = divmod(best, len(run.starts))
+    return float(idle.flat[best]), number, run.starts[start]
+
+
+def windows(free: NDArray[np.int64], run: Run) -> NDArray[np.int64]:
+    """What is free: nodes × first weeks × (GPUs, cores, MB) × weeks of the run."""
+    spans = np.lib.stride_tricks.sliding_window_view(free, run.weeks, axis=1)
+    return spans[:, run.starts.start : run.starts.stop]
 
 
 def _beside(free: NDArray[np.int64], weeks: int, open_to: range) -> NDArray[np.float64]:
@@ -133,14 +150,15 @@ def _share(shape: Shape, node: Shape) -> float:
     )
 
 
-def _rectangle(shape: Shape, node: Shape) -> float:
+def rectangle(shape: Shape, node: Shape) -> float:
+    """The largest share of a node's weeks that a piece takes."""
     return _share(shape, node) * shape.run.weeks / WEEKS
 
 
 _KEYS: tuple[Callable[[Shape, Shape], float], ...] = (
-    _rectangle,
+    rectangle,
     lambda shape, node: 100 * _share(shape, node) + shape.run.weeks,
     lambda shape, node: shape.run.weeks + _share(shape, node),
-    lambda shape, node: -float(len(shape.run.starts)) + _rectangle(shape, node),
+    lambda shape, node: -float(len(shape.run.starts)) + rectangle(shape, node),
 )
 """What comes first: much in all, much at once, for long, or with little choice of its weeks."""

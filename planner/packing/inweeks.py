@@ -15,15 +15,15 @@ from planner.packing.stays import moves_held
 from planner.packing.variants import with_no_fewer, with_reserve, with_room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable
 
     from planner.packing.counts import Counts
-    from planner.packing.cutting import CuttingStock, Packed
+    from planner.packing.found import Found
     from planner.packing.program import Program
     from planner.packing.seating import SeatedInWeeks
     from planner.packing.solver import Answer
 
-__all__ = ["plans_in_weeks"]
+__all__ = ["plan_in_weeks"]
 
 _RESERVES = (0.0, 0.02, 0.03, 0.05, 0.08, 0.13, 0.2, 0.35)
 """Shares of GPU-weeks, cores and memory left free, in turn."""
@@ -38,19 +38,20 @@ _TIME, _LEAST_TIME_S = 0.25, 1.0
 Values = tuple[float, ...]
 
 
-def plans_in_weeks(
-    counts: Counts,
-    stocks: Mapping[int, CuttingStock],
+def plan_in_weeks(
+    found: Found,
     bounded: Values,
+    asked_gap: float,
     left_s: Callable[[], float],
     say: Callable[[str], None],
-) -> Iterator[tuple[Values, dict[tuple[int, int], Packed]]]:
-    """Values and layouts of plans, by pool and quarter, as they are found.
+) -> None:
+    """Keep plans of whole units in `found`, until one is within the asked gap or time is over.
 
     `bounded` are the values of the bound, empty where there are none; `left_s` says how much time
     there is.
     """
-    counted: list[Values] = []
+    counts = found.counts
+    tried: list[Values] = []
     values, best = bounded, None
     for share in _RESERVES:
         if left_s() <= -_LEAST_TIME_S:
@@ -59,35 +60,32 @@ def plans_in_weeks(
         if share or not values:
             values = _reserved(counts, share, values, left_s)
         whole = _whole(counts, values, left_s) if counts.opened and values else values
-        best = _seated(counts, stocks, whole, left_s, _STEPS)
+        best = _seated(found, whole, left_s, _STEPS)
         if best:
-            yield best.plan()
             break
-        counted.append(whole)
-    while best and counted and left_s() > 0:
+        tried.append(whole)
+    while best and tried and left_s() > 0 and not found.closed(asked_gap):
         say("seating runs on fewer nodes")
-        fewer = _seated(counts, stocks, counted.pop(), left_s, _MANY_STEPS)
+        fewer = _seated(found, tried.pop(), left_s, _MANY_STEPS)
         if fewer is None:
             break
         best = fewer
-        yield best.plan()
-    if best and left_s() > 0:
+    if best and left_s() > 0 and not found.closed(asked_gap):
         say("giving up nodes that nobody needs")
         best.shrink(lambda: left_s() > 0)
-        yield best.plan()
+        found.keep(*best.plan())
 
 
 def _seated(
-    counts: Counts,
-    stocks: Mapping[int, CuttingStock],
-    whole: Values,
-    left_s: Callable[[], float],
-    steps: int,
+    found: Found, whole: Values, left_s: Callable[[], float], steps: int
 ) -> SeatedInWeeks | None:
-    def go_on() -> bool:
-        return left_s() > -_LEAST_TIME_S
-
-    return seat_in_weeks(counts, stocks, whole, go_on, steps=steps) if whole else None
+    """Seats of a plan that was kept; None where some unit has none, or the plan breaks a limit."""
+    if not whole:
+        return None
+    seated = seat_in_weeks(
+        found.counts, found.stocks, whole, lambda: left_s() > -_LEAST_TIME_S, steps=steps
+    )
+    return seated if seated and found.keep(*seated.plan()) else None
 
 
 def _reserved(counts: Counts, share: float, values: Values, left_s: Callable[[], float]) -> Values:

@@ -15,7 +15,7 @@ from planner.packing.apart import kept_apart
 from planner.packing.counts import CENTS_PER_UNIT, build_counts
 from planner.packing.cutting import Cut, Packed
 from planner.packing.found import Found, Infeasible
-from planner.packing.inweeks import plans_in_weeks
+from planner.packing.inweeks import plan_in_weeks
 from planner.packing.layout import lay_out, load_of
 from planner.packing.lean import solve_lean
 from planner.packing.problem import ALWAYS
@@ -247,12 +247,8 @@ class _Search:
             return
         bounded = self._bound(self._counts.shared_unit_variables)
         values = bounded.values if bounded else ()
-        plans = plans_in_weeks(self._counts, self._stocks, values, self._left_s, self._say)
-        while not self._closed():
-            plan = next(plans, None)
-            if plan is None:
-                return
-            self._keep(*plan)
+        if not self._closed():
+            plan_in_weeks(self._found, values, self._asked_gap, self._left_s, self._say)
 
     def _seat(self, seated: Seated, *, more_nodes: bool) -> bool:
         done = seat_the_rest(

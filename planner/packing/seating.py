@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from planner.packing.bundles import Arrangement, arranged
 from planner.packing.cutting import Packed
 from planner.packing.ejection import Asked, Ejection, Way, by_node
+from planner.packing.fitting import rectangle
 from planner.packing.fleet import Fleet
 from planner.packing.layout import load_of
 from planner.packing.limits import free_to_hold
 from planner.packing.parts import OPENED
-from planner.packing.problem import WEEKS, WHOLE
+from planner.packing.problem import WHOLE
 from planner.packing.quotas import whole_units
 from planner.packing.timetable import pattern_of
 from planner.packing.variants import gpu_prices
@@ -36,6 +37,9 @@ _FEW_STEPS = 60
 """Steps without an advance with one node less."""
 _MISFITS = 20
 """Times that units whose runs find no neighbouring GPUs are sent elsewhere."""
+
+_LEAST_PRICE = 1e-3
+"""Of a GPU, in the unit of the objective: less is better where all that can run a unit is owned."""
 
 Key = tuple[int, int]
 """Pool and quarter."""
@@ -58,7 +62,13 @@ def seat_in_weeks(
     shared = _shared(counts, stocks, values)
     if shared is None:
         return None
-    seating = _Seating(counts, stocks, values, shared)
+    demands = counts.problem.demands
+    units = [
+        (number, position)
+        for number, position in whole_units(counts, values)
+        if demands[number].choices[position].shape.part == WHOLE
+    ]
+    seating = _Seating(counts, stocks, values, shared, units)
     ejection = seating.begun()
     if not seating.settled(ejection, steps, go_on):
         return None
@@ -107,12 +117,15 @@ class _Seating:
     stocks: Mapping[int, CuttingStock]
     values: tuple[float, ...]
     shared: Mapping[Key, Arrangement]
+    units: list[tuple[int, int]]
+    """(demand, choice) of each that takes whole GPUs, as counted; the largest fractions go up."""
 
     def begun(self) -> Ejection:
         """Every unit in its counted choice, or waiting where there is no room."""
-        units, opened = self._units(), self._opened()
+        units, opened = self.units, self._opened()
+        prices = gpu_prices(self.counts.problem)
         asked = [
-            *(Asked(self._ways(number, at), self._quarters(number, at)) for number, at in units),
+            *(Asked(self._ways(*unit, prices), self._quarters(*unit)) for unit in units),
             *(self._gpu(key, number) for key, number in opened),
         ]
         nodes = {key: round(self.counts.nodes(*key, self.values)) for key in self.counts.usages}
@@ -160,9 +173,8 @@ class _Seating:
     def _started(self, key: Key, pieces: Sequence[tuple[int, Way, int]]) -> list[Started]:
         """The pieces of a node by the shapes of its stock; those of shared GPUs come last."""
         whole = self.stocks[key[0]].shapes
-        units = len(self._units())
         return [
-            (whole.index(way.shape) if unit < units else len(whole) + way.name, week)
+            (whole.index(way.shape) if unit < len(self.units) else len(whole) + way.name, week)
             for unit, way, week in pieces
         ]
 
@@ -175,14 +187,6 @@ class _Seating:
             for _ in range(times)
         ]
 
-    def _units(self) -> list[tuple[int, int]]:
-        """(demand, choice) of every unit of whole GPUs, as counted; the largest fractions go up."""
-        return [
-            unit
-            for unit in whole_units(self.counts, self.values)
-            if self._choice(*unit).shape.part == WHOLE
-        ]
-
     def _choice(self, number: int, position: int) -> Choice:
         return self.counts.problem.demands[number].choices[position]
 
@@ -191,9 +195,9 @@ class _Seating:
         copies = self._choice(number, position).copies
         return self.counts.problem.demands[number].quarters * copies
 
-    def _ways(self, number: int, position: int) -> tuple[Way, ...]:
+    def _ways(self, number: int, position: int, prices: Mapping[str, float]) -> tuple[Way, ...]:
         """Choices of as many pieces that take no more of a quota than the one counted."""
-        problem, prices = self.counts.problem, gpu_prices(self.counts.problem)
+        problem = self.counts.problem
         demand, now = problem.demands[number], self._choice(number, position)
         quotas = [quota for quota in problem.quotas if quota.owner == demand.owner]
         ways = []
@@ -210,7 +214,8 @@ class _Seating:
             )
             if pools:
                 node = problem.pools[pools[0][0]].node
-                cost = (prices[choice.gpu_type] + 1e-3) * node.gpus * _share(choice.shape, node)
+                price = (prices[choice.gpu_type] + _LEAST_PRICE) * node.gpus
+                cost = price * rectangle(choice.shape, node)
                 ways.append(Way(at, cost, choice.shape, pools))
         return tuple(ways)
 
@@ -225,7 +230,7 @@ class _Seating:
         counts, changed = self.counts, list(fleet.values)
         taken: Counter[tuple[int, int]] = Counter()
         shaped: Counter[tuple[Key, Shape]] = Counter()
-        for unit, (number, _) in enumerate(self._units()):
+        for unit, (number, _) in enumerate(self.units):
             way, places = fleet.ejection.seated[unit]
             taken[number, way.name] += 1
             shaped.update((place.key, way.shape) for place in places)
@@ -238,16 +243,6 @@ class _Seating:
                 if usage.shape.part == WHOLE and split in counts.splits:
                     changed[split] = float(shaped[key, usage.shape])
         return tuple(float(round(value)) for value in changed)
-
-
-def _share(shape: Shape, node: Shape) -> float:
-    """Of a node's weeks."""
-    most = max(
-        shape.gpus / node.gpus,
-        shape.cpus / max(node.cpus, 1),
-        shape.memory_mb / max(node.memory_mb, 1),
-    )
-    return most * shape.run.weeks / WEEKS
 
 
 def _first(asked: Asked, unit: int) -> tuple[float, int]:
