@@ -11,7 +11,7 @@ from planner.errors import Finding, InputError
 from planner.inputs.catalog import Catalog, CatalogFile, PriceBook
 from planner.inputs.diagnostics import Attempts, validate
 from planner.inputs.locate import Located, open_documents
-from planner.inputs.words import did_you_mean
+from planner.inputs.words import described, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["merged_catalog"]
 
 _SECTIONS = ("sources", "gpus", "nodes", "models", "purchase", "rent")
+_EXTENDED = ("gpus", "nodes")
+"""Sections whose entries may take over the figures of another."""
 
 
 class _Part(NamedTuple):
@@ -39,6 +41,7 @@ class _Part(NamedTuple):
 def merged_catalog(files: Sequence[Located]) -> tuple[Catalog, tuple[InputFile, ...]]:
     """Read and merge catalog files; an entry of a later file replaces one of the same id.
 
+    One that `extends` an entry of an earlier file takes over all figures that it does not state.
     A file or folder with a `price_book` of its own starts the prices anew: a figure from an
     illustrative book never comes to stand under the name of another.
     Raises InputError with the mistakes of all files.
@@ -57,8 +60,10 @@ def _validated(files: Sequence[Located], documents: Sequence[Document]) -> list[
     parts: list[_Part] = []
     findings: list[Finding] = []
     books: dict[str, Document] = {}
-    for file, document in zip(files, documents, strict=True):
+    earlier: dict[str, dict[str, Any]] = {section: {} for section in _EXTENDED}
+    for file, written in zip(files, documents, strict=True):
         try:
+            document = _extended(written, earlier)
             part = _Part(file.group, document, *_content(file, document))
         except InputError as error:
             findings += error.findings
@@ -70,6 +75,32 @@ def _validated(files: Sequence[Located], documents: Sequence[Document]) -> list[
     if findings:
         raise InputError(*findings)
     return parts
+
+
+def _extended(document: Document, earlier: dict[str, dict[str, Any]]) -> Document:
+    """The document with what its entries take over; its own entries join the earlier ones."""
+    data, findings = dict(document.data), []
+    for section in _EXTENDED:
+        entries = data.get(section)
+        if not isinstance(entries, dict):
+            continue
+        known, data[section] = earlier[section], dict(entries)
+        for key, entry in entries.items():
+            if not isinstance(entry, dict) or "extends" not in entry:
+                continue
+            base = entry["extends"]
+            if isinstance(base, str) and base in known:
+                stated = {name: value for name, value in entry.items() if name != "extends"}
+                data[section][key] = known[base] | stated
+            else:
+                message = f"no earlier file has {described(base)} under `{section}`"
+                hint = did_you_mean(base, known) if isinstance(base, str) else None
+                findings.append(document.finding((section, key, "extends"), message, hint))
+        told = {key: entry for key, entry in data[section].items() if isinstance(entry, dict)}
+        earlier[section] = known | told
+    if findings:
+        raise InputError(*findings)
+    return replace(document, data=data)
 
 
 def _content(file: Located, document: Document) -> tuple[CatalogFile, tuple[InputFile, ...]]:

@@ -11,6 +11,7 @@ from planner.inputs.runningcheck import not_running
 from planner.inputs.sitecheck import misplaced
 from planner.inputs.spelling import LARGEST_COUNT_PER_QUARTER
 from planner.inputs.teamcheck import misassigned
+from planner.inputs.words import own_figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +117,7 @@ def _nodes(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
                 path,
                 f"{node_type!r} has no mean_power_kw in the catalog, "
                 "which the cost of energy needs",
-                "state it in a catalog file of your own",
+                own_figure(node_type, "mean_power_kw"),
             )
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.quarter import Quarter
+from planner.inputs.words import own_figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +90,7 @@ def _colocation(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
             yield _Fault(
                 (*path, "node_type"),
                 f"{node_type!r} has no max_power_kw in the catalog, which colocation needs",
-                "state it in a catalog file of your own",
+                own_figure(node_type, "max_power_kw"),
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.quarter import Quarter
-from planner.inputs.words import did_you_mean
+from planner.inputs.words import did_you_mean, own_figure
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -137,7 +137,7 @@ def _unstated(path: Path, entry: FleetEntry | Offer, key: str, what: str) -> Mis
     return Misfit(
         (*path, "node_type"),
         f"{entry.node_type!r} has no {key} in the catalog, which {what} needs",
-        "state it in a catalog file of your own",
+        own_figure(entry.node_type, key),
     )
 
 

@@ -11,7 +11,7 @@ from planner.inputs.scalars import character_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["described", "did_you_mean", "foreign_letter", "nearest", "one_of"]
+__all__ = ["described", "did_you_mean", "foreign_letter", "nearest", "one_of", "own_figure"]
 
 _LONGEST_SHOWN = 60
 _MOST_COMPARED = 2000
@@ -43,6 +43,14 @@ def one_of(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def own_figure(node_type: str, key: str) -> str:
+    """How a user states a figure of a node type that the catalog lacks."""
+    return (
+        "state it in a catalog file of your own: "
+        f"`nodes: {{{node_type}: {{extends: {node_type}, {key}: {{value: …, source: …}}}}}}`"
+    )
 
 
 def foreign_letter(word: str) -> str | None:

@@ -192,6 +192,58 @@ def test_an_entry_of_a_later_file_replaces_one_of_the_same_id(write):
     assert files[-1].path == str(mine)
 
 
+def test_an_entry_that_extends_another_keeps_what_it_does_not_state(write):
+    mine = write(
+        "nodes:\n"
+        "  four-l40s: {extends: four-l40s, max_power_kw: {value: 4, source: rating-plate}}\n"
+        "  six-l40s: {extends: four-l40s, gpus: {value: 6, source: rating-plate}}\n"
+        "sources: {rating-plate: {title: The plate of the server}}\n",
+        "mine.yaml",
+    )
+    later = write("nodes: {seven: {extends: six-l40s, vendor: Elsewhere}}\n", "later.yaml")
+
+    before, after = load_catalog([])[0].nodes, load_catalog([mine, later])[0].nodes
+
+    known, mended = before["four-l40s"], after["four-l40s"]
+    assert known.max_power_kw is None
+    assert mended.max_power_kw is not None
+    assert mended.max_power_kw.value == 4
+    assert mended.max_power_kw.source == "rating-plate"
+    assert mended.model_copy(update={"max_power_kw": None}) == known
+    assert after["six-l40s"].gpus.value == 6
+    assert after["six-l40s"].max_power_kw is None  # of the earlier file, not of the one beside it
+    assert (after["seven"].vendor, after["seven"].gpus.value) == ("Elsewhere", 6)
+
+
+@pytest.mark.parametrize(
+    ("base", "message", "hint"),
+    [
+        ("four-l40", "no earlier file has 'four-l40' under `nodes`", "did you mean 'four-l40s'?"),
+        ("other", "no earlier file has 'other' under `nodes`", None),
+        ("3", "no earlier file has 3 under `nodes`", None),
+        ("[four-l40s]", "no earlier file has a list under `nodes`", None),
+    ],
+)
+def test_an_entry_extends_only_what_an_earlier_file_has(write, base, message, hint):
+    mine = write(f"nodes:\n  other:\n    extends: {base}\n", "mine.yaml")
+
+    with pytest.raises(InputError) as error:
+        load_catalog([mine])
+
+    (finding,) = error.value.findings
+    assert (finding.message, finding.hint, finding.line) == (message, hint, 3)
+
+
+def test_what_an_entry_takes_over_must_suit_what_it_states(write):
+    mine = write(
+        "nodes: {eight-h100: {extends: eight-h100, max_power_kw: {value: 1, source: maker}}}\n",
+        "mine.yaml",
+    )
+
+    with pytest.raises(InputError, match="more than the 1 kW"):
+        load_catalog([mine])
+
+
 def test_prices_without_a_book_of_their_own_join_the_shipped_book(write):
     mine = write(
         "purchase:\n  four-l40s: {price_usd: 90000, date: 2026-10-01, source: maker, "
