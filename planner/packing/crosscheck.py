@@ -28,6 +28,7 @@ from planner.packing.solver import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from planner.packing.found import Found, Infeasible
     from planner.packing.program import Program
     from planner.packing.solver import Answer
 
@@ -62,6 +63,28 @@ class Claim:
     """Cost that the program leaves out, as nothing in it changes it."""
     known: tuple[float, ...] = ()
     """Whole values of a solution, where one is known."""
+    counted: str = ""
+    """What the objective counts, one unit of it for each; empty: cost."""
+
+    @classmethod
+    def bound(cls, found: Found, counted: str = "") -> Claim:
+        """That nothing costs less, or counts fewer, than the bound of a search."""
+        counts = found.counts
+        fixed_cents = counts.problem.fixed_cost_cents
+        return cls(
+            counts.program, found.relaxed, found.bound_cents, fixed_cents, found.values, counted
+        )
+
+    @classmethod
+    def none(cls, proved: Infeasible) -> Claim:
+        """That there is no solution."""
+        return cls(proved.counts.program, proved.relaxed, None)
+
+    def told(self, cents: int) -> str:
+        """So much of what the objective is in, in words."""
+        if self.counted:
+            return f"{cents / CENTS_PER_UNIT:g} {self.counted}"
+        return f"{cents / 100:,.2f} USD"
 
     def cents(self, objective: float) -> int:
         """What an objective of the program costs."""
@@ -101,12 +124,13 @@ def require_agreement(
     if claim.bound_cents is None:
         proved, should = "that no plan exists", "there should be none"
     else:
-        bound = f"{claim.bound_cents / 100:,.2f} USD"
-        proved, should = f"that no plan costs less than {bound}", f"the bound is {bound}"
+        bound = claim.told(claim.bound_cents)
+        less = "has fewer" if claim.counted else "costs less"
+        proved, should = f"that no plan {less} than {bound}", f"the bound is {bound}"
     raise DisagreementError(
         f"{solver_version()} proved {proved}, and another solver refutes it",
         tuple(
-            f"{one.solver} has a solution at {(one.reached_cents or 0) / 100:,.2f} USD that keeps "
+            f"{one.solver} has a solution at {claim.told(one.reached_cents or 0)} that keeps "
             f"every row of the program; {should}"
             for one in refuted
         ),

@@ -54,7 +54,7 @@ def solve(
     except Infeasible as proved:
         if crosscheck:
             ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
-            require_agreement(ask, Claim(proved.counts.program, proved.relaxed, None))
+            require_agreement(ask, Claim.none(proved))
         raise explain_infeasible(translation, proved.counts) from None
 
 
@@ -81,11 +81,4 @@ def attempt(
     if not crosscheck:
         return solution
     ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
-    claim = Claim(
-        found.counts.program,
-        found.relaxed,
-        found.bound_cents,
-        problem.fixed_cost_cents,
-        found.values,
-    )
-    return replace(solution, opinions=require_agreement(ask, claim))
+    return replace(solution, opinions=require_agreement(ask, Claim.bound(found)))

@@ -15,20 +15,23 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
+from planner.packing import crosscheck
 from planner.packing.claims import at_most, with_classes
+from planner.packing.counts import CENTS_PER_UNIT
 from planner.packing.search import search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from planner.packing.claims import Claim, Class
+    from planner.packing.crosscheck import Opinion
     from planner.packing.found import Found
     from planner.packing.problem import Problem, SpendLimit
 
-__all__ = ["Level", "Triage", "triage"]
+__all__ = ["Level", "Step", "Triage", "triage"]
 
-_ONE_CENTS = 100_000
-"""What one dropped or delayed job counts in the objective, which is in thousands of dollars."""
+_ONE_CENTS = CENTS_PER_UNIT
+"""What one dropped or delayed job counts: one unit of the objective."""
 _TOLERANCE = 1e-6
 _LEAST_S = 1.0
 """For each step, whatever the time limit."""
@@ -46,6 +49,17 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """What other solvers say of a step that was proved."""
+
+    counted: str
+    """`jobs of priority 50 that are dropped`; empty: the cost of what keeps as much."""
+    least: int
+    """No plan that keeps what came before has fewer; of the cost: none costs less, cents."""
+    opinions: tuple[Opinion, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Triage:
     """By name of a job of the scenario: quarters of delay, or None where it is dropped."""
 
@@ -56,6 +70,8 @@ class Triage:
     """Of the plan found."""
     bound_cents: int
     """No plan that keeps as much costs less."""
+    confirmed: tuple[Step, ...] = ()
+    """In their order, without those that have nobody give way; empty where nobody else is asked."""
 
 
 def triage(
@@ -65,14 +81,24 @@ def triage(
     asked_gap: float,
     time_limit_s: float,
     progress: Callable[[str], None] = lambda _: None,
+    ask: Callable[[crosscheck.Claim], tuple[Opinion, ...]] | None = None,
 ) -> Triage:
     """Decide who is kept, who is delayed and who is dropped, within a time in seconds.
 
+    Where other solvers are to be asked, `ask` puts each proved step to them, beyond that time.
     Raises Infeasible where the required jobs alone do not fit, LimitError where time ends before
-    any plan is found.
+    any plan is found, DisagreementError where a step is refuted.
     """
     stated, classes = with_classes(problem, claims)
-    return _Triage(stated, classes, asked_gap, time_limit_s, progress).run()
+    asking = _Triage(stated, classes, asked_gap, time_limit_s, progress)
+    found = asking.run()
+    if ask is None:
+        return found
+    confirmed = (
+        Step(claim.counted, least, crosscheck.require_agreement(ask, claim))
+        for claim, least in asking.proved
+    )
+    return replace(found, confirmed=tuple(confirmed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +133,8 @@ class _Triage:
         self._deadline = time.monotonic() + time_limit_s
         self._kept: list[SpendLimit] = []
         """What the steps so far have found, held while the next are taken."""
+        self.proved: list[tuple[crosscheck.Claim, int]] = []
+        """What is claimed of steps so far, and the least of each."""
 
     def run(self) -> Triage:
         steps = list(_steps(self._classes))
@@ -131,6 +159,7 @@ class _Triage:
         try:
             found = self._search(self._problem, self._asked_gap, 1)
             bound_cents = found.bound_cents
+            self.proved.append((crosscheck.Claim.bound(found), bound_cents))
         except LimitError:
             if found is None:
                 raise
@@ -161,9 +190,13 @@ class _Triage:
                 raise
             return known, False
         bound = ceil(found.bound_cents / _ONE_CENTS - _TOLERANCE)
+        claim = crosscheck.Claim.bound(found, step.name)
         if known and _nodes(known, step.supplies) < _nodes(found, step.supplies):
             found = known
-        return found, bound >= _nodes(found, step.supplies)
+        least = _nodes(found, step.supplies)
+        if least and bound >= least:
+            self.proved.append((claim, least))
+        return found, bound >= least
 
     def _search(self, problem: Problem, gap: float, steps_left: int) -> Found:
         """Search with what is kept, in a fair share of the time that is left."""

@@ -15,8 +15,9 @@ from planner.plan.current import current_placement, nodes_today
 from planner.plan.fleet import build_fleet, quarters_of, with_racks
 from planner.plan.jobs import planned_jobs, stored_assets
 from planner.plan.notes import assumption_notes, warning_notes
+from planner.plan.opinion import SecondOpinion
 from planner.plan.place import place
-from planner.plan.plan import FORMAT, Plan, Proof, SecondOpinion
+from planner.plan.plan import FORMAT, Plan, Proof
 from planner.plan.provenance import provenance, rules_used
 from planner.plan.racks import racks_by_node
 from planner.plan.reference import node_facts, settings_used
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from planner.plan.shortage import Shortage
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["assemble"]
+__all__ = ["assemble", "second_opinion"]
 
 
 def assemble(
@@ -120,13 +121,14 @@ def _proof(
         method=solution.method,
         checks=(),
         bound_terms=bound_terms,
-        second_opinions=tuple(_second_opinion(one) for one in solution.opinions),
+        second_opinions=tuple(second_opinion(one) for one in solution.opinions),
     )
 
 
-def _second_opinion(opinion: Opinion) -> SecondOpinion:
-    confirmed = opinion.verdict is Verdict.CONFIRMED
+def second_opinion(opinion: Opinion, *, of_cost: bool = True) -> SecondOpinion:
+    """An opinion as a plan records it."""
+    told = of_cost and opinion.verdict is Verdict.CONFIRMED
     said = {"solver": opinion.solver, "verdict": opinion.verdict.value}
     return SecondOpinion.model_validate(
-        said | {"bound_cents": opinion.reached_cents if confirmed else None}
+        said | {"bound_cents": opinion.reached_cents if told else None}
     )

@@ -150,7 +150,7 @@ def _packed(
     if unfit is None:
         with suppress(Infeasible, LimitError):
             return _Packed(jobs, translation, attempt(translation, **how, **asked))
-    kept, shortage = give_way(inputs, jobs, unfit, explain=explain, **asked)
+    kept, shortage = give_way(inputs, jobs, unfit, crosscheck=crosscheck, explain=explain, **asked)
     translation = translate(inputs, kept)
     solution = solve(translation, crosscheck=crosscheck, **asked)
     return _Packed(kept, translation, solution, shortage)

@@ -11,6 +11,7 @@ from typing import Literal
 from planner.inputs.base import Frozen
 from planner.inputs.settled import ChangeNote, Options
 from planner.plan.moves import CurrentPlacement
+from planner.plan.opinion import SecondOpinion
 from planner.plan.servers import GpuPart, Node, NodeUse, Occupant, PoolUse
 from planner.plan.shortage import Shortage
 from planner.plan.teams import Chargeback
@@ -36,7 +37,6 @@ __all__ = [
     "Proof",
     "Provenance",
     "RuleUse",
-    "SecondOpinion",
     "SettingUse",
     "SiteUse",
     "SparePrice",
@@ -44,16 +44,6 @@ __all__ = [
 
 FORMAT = "1.0"
 """Minor: additive. Major: readers refuse."""
-
-
-class SecondOpinion(Frozen):
-    """What another solver says of the bound."""
-
-    solver: str
-    verdict: Literal["confirmed", "undecided", "unfounded"]
-    """`undecided`: its time ended. `unfounded`: it disagrees, and its own answer is wrong."""
-    bound_cents: int | None
-    """What no plan costs less than, by its own account; None unless confirmed."""
 
 
 class Proof(Frozen):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.inputs.base import Frozen
+from planner.plan.opinion import SecondOpinion
 from planner.plan.words import some
 
-__all__ = ["PriorityUse", "ShortJob", "Shortage"]
+__all__ = ["PriorityUse", "ProvedStep", "ShortJob", "Shortage"]
 
 
 class ShortJob(Frozen):
@@ -47,6 +48,16 @@ class PriorityUse(Frozen):
     """Whether fewer cannot be dropped, nor delayed, with all that comes first kept."""
 
 
+class ProvedStep(Frozen):
+    """A step of the triage that was proved, and what other solvers say of it."""
+
+    counted: str
+    """`jobs of priority 50 that are dropped`; empty: the cost of what keeps as much."""
+    least: int
+    """No plan that keeps what came before has fewer; of the cost: none costs less, cents."""
+    second_opinions: tuple[SecondOpinion, ...]
+
+
 class Shortage(Frozen):
     """Who gives way where not everything fits."""
 
@@ -56,6 +67,8 @@ class Shortage(Frozen):
     """By priority, the highest first, then by name."""
     bound_cents: int
     """No plan that drops and delays as few costs less, whichever of the equals they are."""
+    steps: tuple[ProvedStep, ...] = ()
+    """Where other solvers were asked; that nobody gives way needs no confirmation."""
 
     def proves(self, cost_cents: int, asked_gap: float) -> bool:
         """Whether nobody gives way without need, and no other choice of them is cheaper.

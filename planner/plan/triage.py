@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
 from planner.packing.claims import claims_of
+from planner.packing.crosscheck import Claim, require_agreement, second_opinions
 from planner.packing.found import Infeasible
 from planner.packing.triage import triage
-from planner.plan.shortage import PriorityUse, Shortage, ShortJob
+from planner.plan.assemble import second_opinion
+from planner.plan.shortage import PriorityUse, ProvedStep, Shortage, ShortJob
 from planner.plan.words import some_of
 
 if TYPE_CHECKING:
@@ -53,16 +56,20 @@ def give_way(
     asked_gap: float,
     time_limit_s: float,
     progress: Callable[[str], None],
+    crosscheck: bool = False,
     explain: bool = True,
 ) -> tuple[Jobs, Shortage]:
     """The jobs as they are kept, with those that are dropped or delayed named and explained.
 
     Each step of the triage, and all remedies together, have a share of the time; whoever asks for
-    no explanation gets none. Raises InfeasibleError where the required jobs alone do not fit.
+    no explanation gets none. With `crosscheck` each proved step is put to other solvers, each
+    within the same time. Raises InfeasibleError where the required jobs alone do not fit,
+    DisagreementError where another solver refutes a step, or that.
     """
     without = unfit.names if unfit else frozenset[str]()
     fit = tuple(job for job in jobs if (job.derived_from or job.name) not in without)
     problem, claims = claims_of(inputs, fit)
+    ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
     try:
         found = triage(
             problem,
@@ -70,8 +77,11 @@ def give_way(
             asked_gap=asked_gap,
             time_limit_s=time_limit_s,
             progress=lambda step: progress(f"triage: {step}"),
+            ask=ask if crosscheck else None,
         )
-    except Infeasible:
+    except Infeasible as proved:
+        if crosscheck:
+            require_agreement(ask, Claim.none(proved))
         raise _required_alone(inputs, fit, time_limit_s) from None
     delays = {**found.delays, **dict.fromkeys(without)}
     kept = tuple(_as_kept(job, delays) for job in jobs)
@@ -83,7 +93,14 @@ def give_way(
         priorities=tuple(_priorities(inputs, jobs, delays, found)),
         jobs=short,
         bound_cents=found.bound_cents,
+        steps=tuple(_confirmed(found)),
     )
+
+
+def _confirmed(found: Triage) -> Iterator[ProvedStep]:
+    for step in found.confirmed:
+        opinions = (second_opinion(one, of_cost=not step.counted) for one in step.opinions)
+        yield ProvedStep(counted=step.counted, least=step.least, second_opinions=tuple(opinions))
 
 
 def _as_kept(job: SizedJob, delays: dict[str, int | None]) -> SizedJob:

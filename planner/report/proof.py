@@ -11,9 +11,17 @@ from planner.report.format import count_of, gap_percent, listed, money
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.plan.plan import Plan, RuleUse, SecondOpinion
+    from planner.plan.opinion import SecondOpinion
+    from planner.plan.plan import Plan, RuleUse
 
-__all__ = ["proof_section", "rules_section"]
+__all__ = ["VERDICTS", "proof_section", "rules_section"]
+
+VERDICTS = {
+    "confirmed": "confirmed",
+    "undecided": "undecided, its time ended before it could say",
+    "unfounded": "disagrees without ground: what it says contradicts the program itself",
+}
+"""What a second opinion means."""
 
 _HASH_SHOWN = 12
 _FILES_LISTED = 8
@@ -65,11 +73,10 @@ def _second_opinions(opinions: Sequence[SecondOpinion]) -> tuple[Block, ...]:
 
 
 def _opinion(one: SecondOpinion) -> str:
-    if one.verdict == "confirmed":
-        return f"confirmed, no plan costs less than {money(one.bound_cents or 0)}"
-    if one.verdict == "undecided":
-        return "undecided, its time ended before it could say"
-    return "disagrees without ground: what it says contradicts the program itself"
+    said = VERDICTS[one.verdict]
+    if one.bound_cents is None:
+        return said
+    return f"{said}, no plan costs less than {money(one.bound_cents)}"
 
 
 def _made_by(plan: Plan) -> str:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Heading, Paragraph, Table
 from planner.report.format import money, range_of
+from planner.report.proof import VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.plan.plan import Plan
-    from planner.plan.shortage import Shortage, ShortJob
+    from planner.plan.shortage import ProvedStep, Shortage, ShortJob
 
 __all__ = ["outcome_of", "shortage_section"]
 
@@ -31,6 +32,7 @@ def shortage_section(plan: Plan) -> tuple[Block, ...]:
         Paragraph(_ORDER, tone="faint"),
         _by_priority(shortage),
         *_unproved(plan, shortage),
+        *_confirmed(shortage),
         *(block for job in shortage.jobs for block in _job(job)),
     )
 
@@ -71,6 +73,22 @@ def _unproved(plan: Plan, shortage: Shortage) -> Iterator[Block]:
             f"Dropping others of the same priorities might be cheaper, by at most {off}.",
             tone="warning",
         )
+
+
+def _confirmed(shortage: Shortage) -> Iterator[Block]:
+    if shortage.steps:
+        yield Paragraph("Other solvers were asked for each step again that is proved:")
+        yield Bullets(tuple(f"{_claim(step)}: {_opinions(step)}" for step in shortage.steps))
+
+
+def _claim(step: ProvedStep) -> str:
+    if step.counted:
+        return f"{step.counted}: no fewer than {step.least:,}"
+    return f"cost of whatever keeps as much: no less than {money(step.least)}"
+
+
+def _opinions(step: ProvedStep) -> str:
+    return "; ".join(f"{one.solver}: {VERDICTS[one.verdict]}" for one in step.second_opinions)
 
 
 def _job(job: ShortJob) -> Iterator[Block]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
 
+from planner.errors import DisagreementError
 from planner.packing.claims import Claim
+from planner.packing.counts import CENTS_PER_UNIT
+from planner.packing.crosscheck import Opinion, Verdict, second_opinions
 from planner.packing.found import Infeasible
 from planner.packing.problem import (
     Choice,
@@ -289,6 +293,39 @@ def test_triage_agrees_with_trying_every_way(batch, build, agree):
     seeds = range(batch * 10, batch * 10 + 10)
     seen = agree(drawn(random.Random(seed), build) for seed in seeds)
     assert seen["dropped"], "too little is dropped to mean anything"
+
+
+def test_other_solvers_confirm_each_step_that_has_somebody_give_way(build):
+    """As drawn above: claims are in jobs while jobs are counted, then in cents."""
+    ask = partial(second_opinions, time_limit_s=20.0)
+    for seed in range(10):
+        problem, claims = drawn(random.Random(seed), build)
+        try:
+            found = triage(problem, claims, asked_gap=0.0, time_limit_s=20.0, ask=ask)
+        except Infeasible:
+            continue
+        said = {step.counted: step.least for step in found.confirmed}
+        expected = {"": found.bound_cents}
+        for level in found.levels:
+            counts = {"dropped": level.dropped, "delayed": level.delayed}
+            for way, jobs in counts.items():
+                if jobs:
+                    expected[f"jobs of priority {level.priority} that are {way}"] = jobs
+        assert said == expected, f"problem {seed}"
+        for step in found.confirmed:
+            assert [one.verdict for one in step.opinions] == [Verdict.CONFIRMED] * 2
+
+
+def test_a_step_that_another_solver_refutes_leaves_no_answer(one_server):
+    def refute(claim):
+        verdict = Verdict.REFUTED if claim.counted else Verdict.CONFIRMED
+        return (Opinion("another", verdict, claim.bound_cents - CENTS_PER_UNIT),)
+
+    with pytest.raises(DisagreementError) as raised:
+        triage(*one_server((8, 75), (4, 50), (4, 50)), asked_gap=0, time_limit_s=20, ask=refute)
+    told = str(raised.value)
+    assert "proved that no plan has fewer than 2 jobs of priority 50 that are dropped" in told
+    assert "another has a solution at 1 jobs of priority 50 that are dropped" in told
 
 
 def scarce(problem: Problem, rng: random.Random) -> Problem:

@@ -9,6 +9,8 @@ import yaml
 
 from planner.errors import CheckError, InfeasibleError
 from planner.inputs.load import load_inputs
+from planner.packing import crosscheck
+from planner.packing.solver import solve_with_cbc
 from planner.plan.checks.suite import check
 from planner.plan.explain import explain
 from planner.plan.make import make_plan
@@ -101,6 +103,24 @@ def test_the_less_important_job_is_dropped_with_what_would_keep_it(read):
     assert [one.units for one in plan.jobs] == [(1, 1, 1), (0, 0, 0)]
 
 
+def test_other_solvers_confirm_who_is_dropped_and_the_report_says_so(read):
+    """Each step that has somebody give way, and the least cost; nobody of priority 75 does."""
+    jobs = {"a": job(8, priority="high"), "b": job(4), "c": job(1, priority="low")}
+    plan = make_plan(read(jobs), crosscheck=True)
+    steps = shortage_of(plan).steps
+    assert [(step.counted, step.least) for step in steps] == [
+        ("jobs of priority 50 that are dropped", 1),
+        ("jobs of priority 25 that are dropped", 1),
+        ("", shortage_of(plan).bound_cents),
+    ]
+    for step in steps:
+        assert [one.verdict for one in step.second_opinions] == ["confirmed", "confirmed"]
+    page = draw(plan_document(plan, FULL))
+    assert "- jobs of priority 50 that are dropped: no fewer than 1: HiGHS" in page
+    assert "without presolve: confirmed; CBC" in page
+    assert make_plan(read(jobs)).shortage == changed(plan.shortage, steps=())
+
+
 def test_a_job_waits_for_the_server_that_is_bought(read):
     jobs = {
         "now": job(8, required=True),
@@ -152,6 +172,20 @@ def test_required_jobs_that_do_not_fit_are_refused_and_named(read):
         make_plan(read(jobs))
     assert "all jobs but the required ones are left out here: a, b" in caught.value.reasons
     assert "4 GPUs more" in caught.value.headline
+
+
+def test_that_required_jobs_do_not_fit_is_confirmed_before_it_is_said(read, monkeypatch):
+    asked = []
+
+    def asking(program, **how):
+        asked.append(program)
+        return solve_with_cbc(program, **how)
+
+    monkeypatch.setattr(crosscheck, "solve_with_cbc", asking)
+    jobs = {"a": job(8, required=True), "b": job(4, required=True), "c": job(1)}
+    with pytest.raises(InfeasibleError):
+        make_plan(read(jobs), crosscheck=True)
+    assert len(asked) == 1
 
 
 def test_a_job_that_nothing_in_play_can_run_is_dropped_unless_it_is_required(read):
