@@ -27,6 +27,7 @@ __all__ = [
     "Erratum",
     "Example",
     "Rule",
+    "RuleId",
     "RuleInput",
     "RuleKind",
     "RuleResult",
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 RuleKind = Literal["formula", "baseline", "floor", "exclusion", "policy", "warning"]
+RuleId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9.-]*)*$")]
 Value = Exact | bool | str
 """What a fact or a result is worth while rules are applied."""
 
@@ -223,8 +225,8 @@ class Erratum(Frozen):
 class Rule(Frozen):
     """One rule, for a reader first."""
 
-    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9.-]*)*$")]
-    """Path of its file without `.yaml`."""
+    id: RuleId
+    """The key that it stands under in its file; begins with the file's path or folder."""
     title: Name
     kind: RuleKind
     basis: Basis = "published"

@@ -147,9 +147,10 @@ def test_all_shipped_examples_pass(run):
 def test_a_rule_of_the_users_with_a_wrong_example_fails_the_test(tmp_path, run):
     book = tmp_path / "mine.yaml"
     book.write_text(
-        "id: policies/mine\ntitle: Mine\nkind: policy\nsets: pue\nvalue: 1.2\nunit: ratio\n"
-        "sources: [{title: House rule, read: 2026-11-21}]\n"
-        "examples: [{name: It is 1.3, expect: 1.3}]\n",
+        "rules:\n  policies/mine:\n    title: Mine\n    kind: policy\n    sets: pue\n"
+        "    value: 1.2\n    unit: ratio\n"
+        "    sources: [{title: House rule, read: 2026-11-21}]\n"
+        "    examples: [{name: It is 1.3, expect: 1.3}]\n",
         encoding="utf-8",
     )
     result = run("rules", "test", "--rules", book)

@@ -154,8 +154,9 @@ def test_more_tokens_than_a_model_takes_need_a_declared_scaling_and_are_told(
 
 
 def test_what_is_worth_a_look_is_a_policy_that_a_house_may_change(scenario, run):
-    shipped = ROOT / "rules" / "policies" / "steep-growth.yaml"
-    own = shipped.read_text(encoding="utf-8").replace("value: 2\n", "value: 40\n")
+    shipped = (ROOT / "rules" / "policies.yaml").read_text(encoding="utf-8")
+    (steep,) = (rule for rule in shipped.split("\n\n") if "policies/steep-growth:" in rule)
+    own = f"rules:\n{steep}\n".replace("value: 2\n", "value: 40\n")
     Path("own.yaml").write_text(own.replace("expect: 2\n", "expect: 40\n"), encoding="utf-8")
     text, words = WORTH_A_LOOK["steep growth"]
     scenario.write_text(text, encoding="utf-8")
@@ -190,13 +191,14 @@ def test_owned_nodes_cost_no_capital(scenario, run):
 
 
 RULE = """\
-id: house/{name}
-title: House rule
-kind: exclusion
-applies: {{gpu_family: {family}}}
-message: not in this house
-sources: [{{title: House rule, read: 2026-11-21}}]
-examples: [{{name: Refused, given: {{gpu_family: {family}}}, expect: true}}]
+rules:
+  house/{name}:
+    title: House rule
+    kind: exclusion
+    applies: {{gpu_family: {family}}}
+    message: not in this house
+    sources: [{{title: House rule, read: 2026-11-21}}]
+    examples: [{{name: Refused, given: {{gpu_family: {family}}}, expect: true}}]
 """
 
 
@@ -215,7 +217,7 @@ def test_a_rule_of_the_users_that_matches_nothing_is_warned_of(scenario, run):
 
 def test_a_formula_that_divides_by_zero_is_told_with_its_rule(scenario, run):
     rule = RULE.format(name="zero", family="h100").replace(
-        "message:", "inputs: {gpu_memory_gb: GB}\nformula: gpu_memory_gb / 0 > 1\nmessage:"
+        "message:", "inputs: {gpu_memory_gb: GB}\n    formula: gpu_memory_gb / 0 > 1\n    message:"
     )
     Path("zero.yaml").write_text(rule, encoding="utf-8")
     scenario.write_text(job("fixed: {gpus: 1}"), encoding="utf-8")

@@ -45,7 +45,7 @@ def test_every_file_is_recorded_by_name_and_hash_scenario_first(write, scenario_
     ]
     rules = [file.path for file in files if file.role == "rules"]
     assert rules == sorted(rules)
-    assert "rules/policies/headroom.yaml" in rules
+    assert "rules/policies.yaml" in rules
 
 
 def test_line_ends_change_neither_inputs_nor_hashes(write, scenario_text):
@@ -169,7 +169,7 @@ def test_mistakes_of_models_references_and_horizon_are_told_together(write, scen
 
 def test_mistakes_of_all_files_are_told_together(write, scenario_text):
     catalog = write("gpu: {}\n", "mine/catalog.yaml")
-    rule = write("id: x\n", "mine/rule.yaml")
+    rule = write("rules: {x: {}}\n", "mine/rule.yaml")
     path = write(scenario_text.replace("batch: 8", "batch: 0"))
 
     told = findings(path, catalog=[catalog], rules=[rule])
@@ -318,14 +318,15 @@ def test_a_price_of_an_unknown_node_is_refused(write):
 
 
 RULE = """\
-id: {name}
-title: Half the memory
-kind: formula
-applies: {{kind: serve}}
-inputs: {{{fact}: 10^9 parameters}}
-result: {{name: memory_gb, unit: GB}}
-formula: {fact} / 2
-sources: [{{title: Ours, read: 2026-10-01}}]
+rules:
+  {name}:
+    title: Half the memory
+    kind: formula
+    applies: {{kind: serve}}
+    inputs: {{{fact}: 10^9 parameters}}
+    result: {{name: memory_gb, unit: GB}}
+    formula: {fact} / 2
+    sources: [{{title: Ours, read: 2026-10-01}}]
 """
 
 
@@ -345,7 +346,7 @@ def test_a_rule_that_asks_for_an_unknown_fact_is_refused_where_it_asks(write):
         load_rules([mine])
 
     (finding,) = error.value.findings
-    assert (finding.file, finding.line) == (str(mine), 5)
+    assert (finding.file, finding.line) == (str(mine), 6)
     assert finding.hint == "did you mean 'parameters_b'?"
 
 

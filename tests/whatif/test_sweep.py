@@ -30,15 +30,16 @@ rows:
   - {set: {offers.l40s.maximum: 3}}
 """
 DEAR_ENERGY = """\
-id: house/dear-energy
-title: Nothing runs on dear energy
-kind: exclusion
-inputs: {energy_usd_per_kwh: USD/kWh}
-formula: energy_usd_per_kwh > 0.5
-message: energy is too dear at {energy_usd_per_kwh}
-sources: [{title: House policy, locator: page 1, read: 2026-11-01}]
-examples:
-  - {name: Dear energy, given: {energy_usd_per_kwh: 1}, expect: true}
+rules:
+  house/dear-energy:
+    title: Nothing runs on dear energy
+    kind: exclusion
+    inputs: {energy_usd_per_kwh: USD/kWh}
+    formula: energy_usd_per_kwh > 0.5
+    message: energy is too dear at {energy_usd_per_kwh}
+    sources: [{title: House policy, locator: page 1, read: 2026-11-01}]
+    examples:
+      - {name: Dear energy, given: {energy_usd_per_kwh: 1}, expect: true}
 """
 
 
