@@ -299,6 +299,9 @@ class Job(Frozen):
     """Whether it is kept in any case: never left out, though it may slip."""
     may_slip_quarters: Annotated[Count, Field(le=39)] = 0
     """By how many quarters it may start later where not everything fits."""
+    may_change_gpu_type: bool | None = None
+    """Whether a unit may run on another GPU type, or in another way, in each of its quarters; as
+    `policies` say if left out."""
     pinned: bool = False
     """Whether its units that run today must stay where they are."""
     move_cost_usd: Annotated[Number, Field(ge=0)] | None = None

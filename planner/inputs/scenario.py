@@ -76,6 +76,9 @@ class Policies(Frozen):
     GPUs as well, or on nodes of which every GPU is partitioned."""
     shared_gpus: bool = False
     """Whether serving jobs may share a GPU that is not partitioned, by memory."""
+    may_change_gpu_type: Literal["none", "tuning", "all"] = "tuning"
+    """Which jobs may change the GPU type of a unit from quarter to quarter, where they do not say
+    so themselves."""
     charge_idle: Literal["separate", "spread"] = "separate"
     """Who pays for GPUs that no job holds: a line of its own, or the teams that use the pool."""
     shortage: Literal["refuse", "drop"] = "refuse"
@@ -131,6 +134,13 @@ class Scenario(Frozen):
         stated = self.jobs[job].move_cost_usd
         usd = self.policies.move_cost_usd if stated is None else stated
         return round((usd or Decimal(0)) * 100)
+
+    def keeps_gpu_type(self, job: Job, kind: str) -> bool:
+        """Whether its units each stay on one GPU type; `kind` is its own, or `serve` once tuned."""
+        if job.may_change_gpu_type is not None:
+            return not job.may_change_gpu_type
+        may = self.policies.may_change_gpu_type
+        return not (may == "all" or (may == "tuning" and kind == "tune"))
 
     @property
     def sites_in_play(self) -> tuple[str, ...]:

@@ -287,6 +287,9 @@ class Demand:
     """`Pool.home` in which each unit runs before the first quarter; empty: in none."""
     move_cents: int = 0
     """What it costs if a unit is in another pool in the first quarter."""
+    stage: bool = False
+    """Whether these are one quarter of units that may take another choice in each; of all stages
+    with the same choices and owner, units of the next quarter are those of this one that go on."""
 
     def open_to(self, position: int) -> tuple[tuple[int, Choice], ...]:
         """Choices, with their positions, that one piece with this choice may change to alone.

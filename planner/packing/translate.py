@@ -29,8 +29,8 @@ Unit = tuple[str, int]
 
 Running = dict[Unit, "RunningUnit"]
 
-_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int]
-"""Choices, active quarters, owner, pool of origin, and what leaving it costs."""
+_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int, bool]
+"""Choices, active quarters, owner, pool of origin, what leaving it costs, whether a stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Translation:
 
     problem: Problem
     members: tuple[tuple[Unit, ...], ...]
-    """By demand: its units, sorted."""
+    """By demand: its units, sorted. A unit that may change its GPU type has a demand for each of
+    its quarters, a *stage*; every other unit has one."""
     offers: tuple[str, ...]
     """By supply: the offer's name."""
     quarters: tuple[str, ...]
@@ -47,7 +48,10 @@ class Translation:
 
 
 def translate(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Translation:
-    """State a sized portfolio as an integer problem; units that are alike become one demand."""
+    """State a sized portfolio as an integer problem; units that are alike become one demand.
+
+    A unit that may change its GPU type is asked for in each quarter by itself.
+    """
     running = running_units(inputs.scenario)
     pools = shareable(_pools(inputs, running), inputs, jobs)
     supplies = supplies_of(inputs, pools)
@@ -151,21 +155,24 @@ def _demands(
     for job in jobs:
         sites = () if in_play <= set(job.sites) else job.sites
         owner = job.team if job.team in owners else ""
-        for quarters, units in _activity(job.units):
+        for quarters, units in _activity(job):
             for number in units:
                 unit = (job.name, number)
                 stays, origin, cents = _today(scenario, running.get(unit), job.name)
+                if quarters[0]:
+                    origin, cents = "", 0  # a later stage: where it ran today is left by then
                 kind = (job.sizing.id, sites, job.release_week, job.deadline_week, stays)
                 if kind not in choices:
                     choices[kind] = tuple(
                         _choice(candidate, job, sites, stays)
                         for candidate in sorted(job.sizing.candidates, key=lambda one: one.way)
                     )
-                groups[choices[kind], quarters, owner or "", origin, cents].append(unit)
+                stage = not job.keeps_gpu_type
+                groups[choices[kind], quarters, owner or "", origin, cents, stage].append(unit)
     ordered = sorted((key, sorted(units)) for key, units in groups.items())
     demands = tuple(
-        Demand(ways, quarters, len(units), owner, origin, cents)
-        for (ways, quarters, owner, origin, cents), units in ordered
+        Demand(ways, quarters, len(units), owner, origin, cents, stage)
+        for (ways, quarters, owner, origin, cents, stage), units in ordered
     )
     return demands, tuple(tuple(units) for _, units in ordered)
 
@@ -209,8 +216,14 @@ def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: 
     return Choice(candidate.gpu_type, shape, candidate.replicas, candidate.way)
 
 
-def _activity(counts: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], range]]:
-    """Runs of unit numbers that are active in the same quarters."""
+def _activity(job: SizedJob) -> Iterator[tuple[tuple[int, ...], range]]:
+    """Runs of unit numbers that are active in the same quarters, of a stage or of all."""
+    counts = job.units
+    if not job.keeps_gpu_type:
+        yield from (
+            ((quarter,), range(1, count + 1)) for quarter, count in enumerate(counts) if count
+        )
+        return
     done = 0
     for level in sorted({count for count in counts if count}):
         active = tuple(quarter for quarter, count in enumerate(counts) if count >= level)

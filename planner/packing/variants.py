@@ -5,6 +5,7 @@ Each is a copy; the program that proves the bound is left as it is.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from planner.packing.counts import Counts, Terms
     from planner.packing.greedy import Pattern
-    from planner.packing.problem import Problem, Shape
+    from planner.packing.problem import Choice, Problem, Shape
 
 __all__ = [
     "gpu_prices",
@@ -39,7 +40,8 @@ _USEFUL_ROOM = 0.08
 def on_cheapest_gpus(counts: Counts) -> Program:
     """The program that runs units on the GPUs that cost the least: a tie-break at equal cost.
 
-    Units that run today stay where they can before all else.
+    Before that, units that may change their GPU type from quarter to quarter keep it where they
+    can; before all else, units that run today stay.
     """
     price = gpu_prices(counts.problem)
     costs: dict[int, float] = {}
@@ -51,7 +53,29 @@ def on_cheapest_gpus(counts: Counts) -> Program:
     for (pool, _), usage in counts.opened.items():
         for index, _ in usage.terms:
             costs[index] = price[counts.problem.pools[pool].gpu_type]
-    return counts.program.priced(costs | stay_rewards(counts, costs))
+    program = Program(list(counts.program.variables), list(counts.program.rows))
+    worth = 1.0 + max(costs.values(), default=0.0)
+    going_on = dict.fromkeys(_going_on(counts, program), worth)
+    stays = stay_rewards(counts, costs | going_on)
+    return program.priced(costs | stays | dict.fromkeys(going_on, -worth))
+
+
+def _going_on(counts: Counts, program: Program) -> list[int]:
+    """Count units of each stage that take the same choice in the next one, in rows `goes-on`."""
+    taking: dict[tuple[tuple[Choice, ...], str, int, int], Terms] = defaultdict(dict)
+    for (number, position), index in counts.choice.items():
+        demand = counts.problem.demands[number]
+        if demand.stage:
+            taking[demand.choices, demand.owner, position, demand.quarters[0]][index] = -1.0
+    found = []
+    for (choices, owner, position, quarter), now in taking.items():
+        after = taking.get((choices, owner, position, quarter + 1))
+        if after:
+            going_on = program.variable("goes-on")
+            for side in (now, after):
+                program.row("goes-on", {**side, going_on: 1.0}, "<=", 0.0)
+            found.append(going_on)
+    return found
 
 
 def gpu_prices(problem: Problem) -> dict[str, float]:

@@ -58,6 +58,7 @@ def assemble(
     scenario = inputs.scenario
     bought = acquisitions(inputs, translation, solution)
     costs = cost_lines(inputs, translation, solution, current)
+    planned = planned_jobs(jobs, translation, solution, placement.kept, tags)
     as_of = scenario.horizon.as_of or scenario.horizon.first_quarter.start
     return Plan(
         format=FORMAT,
@@ -72,7 +73,7 @@ def assemble(
         placements=placement.uses,
         moves=placement.moves,
         current=current,
-        jobs=planned_jobs(jobs, translation, solution, placement.kept, tags),
+        jobs=planned,
         shortage=shortage,
         sizings={
             sizing.id: sizing
@@ -93,7 +94,9 @@ def assemble(
         break_evens=break_evens(inputs, bought),
         chargeback=chargeback(inputs, jobs, fleet, placement, current),
         storage_mb=stored_assets(jobs, translation, placement.kept),
-        warnings=warning_notes(inputs, jobs, solution, fleet.nodes, placement.uses, bought),
+        warnings=warning_notes(
+            inputs, jobs, solution, planned, fleet.nodes, placement.uses, bought
+        ),
         assumptions=assumption_notes(inputs, jobs),
         rules=rules_used(inputs, jobs),
         settings=settings_used(inputs),

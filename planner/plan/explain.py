@@ -9,6 +9,7 @@ from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.plan.plan import Alternative, GpuPart, PlannedJob
 from planner.plan.shortage import ShortJob
+from planner.plan.stages import quarters_by_way
 from planner.sizing.candidate import Candidate, Sizing
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class Explanation(Frozen):
     """With the whole trace, most units first."""
     tag_cents: int
     """What the job adds to the bound over the horizon."""
+    when: dict[str, tuple[str, ...]]
+    """Quarters by way, where some unit changes its GPU type; else empty."""
     shortage: ShortJob | None = None
     """That it, or the job that it is derived from, is dropped or delayed."""
 
@@ -98,6 +101,7 @@ def explain(plan: Plan, job_name: str) -> Explanation:
         verdicts=_verdicts(job, sizing),
         chosen=tuple(candidates[way] for way, _ in job.ways),
         tag_cents=job.tag_cents,
+        when=quarters_by_way(plan).get(job.name, {}),
         shortage=_short(plan, job_name),
     )
 

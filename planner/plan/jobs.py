@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 
 from planner.plan.fit import beyond_quota, obstacle
 from planner.plan.plan import Alternative, PlannedJob
-from planner.plan.words import usd
+from planner.plan.words import some_of, usd
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from planner.packing import Translation
-    from planner.packing.problem import Choice, Problem
+    from planner.packing.problem import Choice
     from planner.packing.solution import Solution
     from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = ["planned_jobs", "stored_assets"]
+
+_QUARTERS_NAMED = 3
 
 Kept = tuple[tuple[int, ...], ...]
 """demand × member: choice."""
@@ -32,23 +34,23 @@ def planned_jobs(
 ) -> tuple[PlannedJob, ...]:
     """All jobs in the order of sizing, which is by name."""
     ways = _ways(translation, kept)
-    first_demand = {
-        job: demand
-        for demand, members in enumerate(translation.members)
-        for job, unit in members
-        if unit == 1
-    }
-    known: dict[tuple[str, int | None, frozenset[str]], tuple[Alternative, ...]] = {}
+    of_first: dict[str, tuple[int, ...]] = {}
+    for demand, members in enumerate(translation.members):
+        for name, unit in members:
+            if unit == 1:
+                of_first[name] = (*of_first.get(name, ()), demand)
+    known: dict[tuple[str, tuple[int, ...], frozenset[str]], tuple[Alternative, ...]] = {}
     planned = []
     for job in jobs:
         gpu_type_of = {candidate.way: candidate.gpu_type for candidate in job.sizing.candidates}
-        gpu_types: Counter[str] = Counter()
-        for way, units in ways[job.name].items():
-            gpu_types[gpu_type_of[way]] += units
-        demand = first_demand.get(job.name)
-        key = (job.sizing.id, demand, frozenset(ways[job.name]))
+        units_in = Counter(way for _, way in ways[job.name])
+        units_on = Counter(
+            gpu_type for _, gpu_type in {(unit, gpu_type_of[way]) for unit, way in ways[job.name]}
+        )
+        stages = of_first.get(job.name, ())
+        key = (job.sizing.id, stages, frozenset(units_in))
         if key not in known:
-            known[key] = _alternatives(job, translation, solution, demand, key[2])
+            known[key] = _alternatives(job, translation, solution, stages, key[2])
         planned.append(
             PlannedJob(
                 name=job.name,
@@ -59,8 +61,8 @@ def planned_jobs(
                 sites=job.sites,
                 sizing=job.sizing.id,
                 units=job.units,
-                gpu_types=_most_first(gpu_types),
-                ways=_most_first(ways[job.name]),
+                gpu_types=_most_first(units_on),
+                ways=_most_first(units_in),
                 tag_cents=tags.get(job.name, 0),
                 alternatives=known[key],
             )
@@ -87,22 +89,28 @@ def stored_assets(
         for candidate in sizing.candidates
     }
     problem = translation.problem
-    stored = [0] * problem.quarters
+    begun: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
     for demand, members, choices in zip(problem.demands, translation.members, kept, strict=True):
-        for (job, _), choice in zip(members, choices, strict=True):
-            size_mb = sizes[sizing_of[job], demand.choices[choice].way]
-            for quarter in range(demand.quarters[0] if size_mb else problem.quarters, len(stored)):
-                stored[quarter] += size_mb
+        for unit, choice in zip(members, choices, strict=True):
+            way = demand.choices[choice].way
+            begun[unit][demand.quarters[0]] = sizes[sizing_of[unit[0]], way]
+    stored = [0] * problem.quarters
+    for sizes_mb in begun.values():
+        size_mb = 0
+        for quarter in range(min(sizes_mb), problem.quarters):
+            size_mb = sizes_mb.get(quarter, size_mb)
+            stored[quarter] += size_mb
     return tuple(stored)
 
 
-def _ways(translation: Translation, kept: Kept) -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+def _ways(translation: Translation, kept: Kept) -> dict[str, set[tuple[int, str]]]:
+    """By job: (unit, way), in whatever quarter."""
+    found: dict[str, set[tuple[int, str]]] = defaultdict(set)
     for demand, members, choices in zip(
         translation.problem.demands, translation.members, kept, strict=True
     ):
-        for (job, _), choice in zip(members, choices, strict=True):
-            found[job][demand.choices[choice].way] += 1
+        for (job, unit), choice in zip(members, choices, strict=True):
+            found[job].add((unit, demand.choices[choice].way))
     return found
 
 
@@ -110,21 +118,21 @@ def _alternatives(
     job: SizedJob,
     translation: Translation,
     solution: Solution,
-    demand: int | None,
+    stages: tuple[int, ...],
     chosen: frozenset[str],
 ) -> tuple[Alternative, ...]:
     """Candidates that are owned or offered, as the job's first unit sees them.
 
-    The first unit is active in every quarter in which the job is.
+    The first unit is active in every quarter in which the job is; `stages` are its demands. What
+    it would cost to stay on a GPU type over all of them is the sum of theirs.
     """
     problem = translation.problem
     in_play = {pool.gpu_type for pool in problem.pools}
-    choices: tuple[Choice, ...] = ()
-    extras: tuple[float | None, ...] = ()
-    if demand is not None:
-        choices = problem.demands[demand].choices
-        extras = solution.tags[demand].extra_cents_by_choice
-    extra_of = {choice.way: extra for choice, extra in zip(choices, extras, strict=True)}
+    choices: tuple[Choice, ...] = problem.demands[stages[0]].choices if stages else ()
+    extra_of = {
+        choice.way: _sum_of([solution.tags[one].extra_cents_by_choice[place] for one in stages])
+        for place, choice in enumerate(choices)
+    }
     allowed = sum(choice.gpu_type in in_play for choice in choices)
     found = []
     for candidate in job.sizing.candidates:
@@ -135,8 +143,13 @@ def _alternatives(
         if candidate.way in chosen:
             found.append(_chosen(candidate, cents or 0, allowed))
         else:
-            found.append(_not_chosen(candidate, cents, problem, demand, solution, job.sites))
+            found.append(_not_chosen(candidate, cents, translation, stages, solution, job.sites))
     return tuple(found)
+
+
+def _sum_of(extras: Sequence[float | None]) -> float | None:
+    known = [extra for extra in extras if extra is not None]
+    return sum(known) if len(known) == len(extras) else None
 
 
 def _chosen(candidate: Candidate, cents: int, allowed: int) -> Alternative:
@@ -151,15 +164,15 @@ def _chosen(candidate: Candidate, cents: int, allowed: int) -> Alternative:
 def _not_chosen(
     candidate: Candidate,
     cents: int | None,
-    problem: Problem,
-    demand: int | None,
+    translation: Translation,
+    stages: tuple[int, ...],
     solution: Solution,
     sites: tuple[str, ...],
 ) -> Alternative:
     """What speaks against a GPU type that would be allowed."""
-    if demand is None:
+    if not stages:
         reason, cents = "the job has no unit in any quarter", None
-    elif told := _obstacle(candidate, problem, demand, sites):
+    elif told := _obstacle(candidate, translation, stages, sites):
         reason, cents = told, None
     elif cents is None:
         reason = "its nodes are not to be had in the quarters of the job"
@@ -173,15 +186,22 @@ def _not_chosen(
 
 
 def _obstacle(
-    candidate: Candidate, problem: Problem, demand: int, sites: tuple[str, ...]
+    candidate: Candidate, translation: Translation, stages: tuple[int, ...], sites: tuple[str, ...]
 ) -> str | None:
-    quarters = problem.demands[demand].quarters
-    stays = problem.demands[demand].choices[0].shape.stays
+    """What keeps the first unit off in some of its quarters, and in which, if not in all."""
+    problem = translation.problem
+    stays = problem.demands[stages[0]].choices[0].shape.stays
     if stays:
         return f"the job is pinned to {stays}, where it runs"
-    return obstacle(candidate, problem, quarters, sites) or beyond_quota(
-        candidate.way, problem, demand
-    )
+    told = {}
+    for stage in stages:
+        quarters = problem.demands[stage].quarters
+        against = obstacle(candidate, problem, quarters, sites)
+        if against := against or beyond_quota(candidate.way, problem, stage):
+            told[translation.quarters[quarters[0]]] = against
+    if not told or len(told) == len(stages):
+        return next(iter(told.values()), None)
+    return f"not in {some_of(list(told), _QUARTERS_NAMED)}: {next(iter(told.values()))}"
 
 
 def _tie(solution: Solution) -> str:

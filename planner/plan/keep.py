@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["choices_kept"]
 
+Unit = tuple[str, int]
+"""Job and unit number."""
 Way = tuple[str, str]
 """GPU type, and the name of a choice."""
 
@@ -19,26 +21,43 @@ Way = tuple[str, str]
 def choices_kept(translation: Translation, solution: Solution) -> tuple[tuple[int, ...], ...]:
     """Choice of each member of each demand, so that a job runs in one way where it can.
 
-    Large jobs choose first; a job goes where its other units are, else where it fits tightest, and
-    is split only where it fits nowhere whole.
+    Units that have run before go on as they did, as many as can. Then large jobs choose first; a
+    job goes where its other units are, else where it fits tightest, and is split only where it
+    fits nowhere whole.
     """
     ways_of_job: dict[str, Counter[Way]] = defaultdict(Counter)
+    before: dict[Unit, Way] = {}
     kept = []
     for demand, members in enumerate(translation.members):
         choices = [
             (choice.gpu_type, choice.way) for choice in translation.problem.demands[demand].choices
         ]
         left = list(solution.assigned[demand])
-        chosen = [0] * len(members)
-        for job, positions in _by_size(members):
+        chosen = _going_on(choices, left, [before.get(unit) for unit in members])
+        for job, every in _by_size(members):
             seen = ways_of_job[job]
+            positions = [position for position in every if chosen[position] < 0]
             for position, choice in zip(
                 positions, _take(choices, left, seen, len(positions)), strict=True
             ):
                 chosen[position] = choice
                 seen[choices[choice]] += 1
+        before |= {unit: choices[choice] for unit, choice in zip(members, chosen, strict=True)}
         kept.append(tuple(chosen))
     return tuple(kept)
+
+
+def _going_on(choices: list[Way], left: list[int], before: list[Way | None]) -> list[int]:
+    """Take from `left` what units ran in before; -1 for those that must choose."""
+    chosen = []
+    for way in before:
+        choice = choices.index(way) if way in choices else -1
+        if choice >= 0 and left[choice]:
+            left[choice] -= 1
+        else:
+            choice = -1
+        chosen.append(choice)
+    return chosen
 
 
 def _by_size(members: tuple[tuple[str, int], ...]) -> list[tuple[str, list[int]]]:

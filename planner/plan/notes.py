@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.sitecheck import cooled_by
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planner.inputs.scenario import FleetEntry
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.packing.solution import Solution
-    from planner.plan.plan import Acquisition, Node, NodeUse
+    from planner.plan.plan import Acquisition, Node, NodeUse, PlannedJob
     from planner.sizing.candidate import SizedJob, Sizing
 
 __all__ = ["assumption_notes", "warning_notes"]
@@ -33,6 +33,7 @@ def warning_notes(
     inputs: Inputs,
     jobs: tuple[SizedJob, ...],
     solution: Solution,
+    planned: tuple[PlannedJob, ...],
     nodes: tuple[Node, ...],
     placements: tuple[tuple[NodeUse, ...], ...],
     bought: tuple[Acquisition, ...],
@@ -46,6 +47,7 @@ def warning_notes(
         *unlikely_figures(inputs),
         *_silent_rules(inputs, jobs),
         *running_warnings(inputs, jobs),
+        *_idle_though_owned(jobs, planned, nodes, placements, bought),
         *_no_spare(inputs, nodes, placements),
         *_from_sizing(jobs, lambda sizing: sizing.warnings),
     )
@@ -146,6 +148,42 @@ def _no_spare(
                 text=f"everything runs on one node type, {node_type}, and no spare node is kept: "
                 "a failed node stops its jobs",
                 origin="policies.spare_nodes",
+            )
+
+
+def _idle_though_owned(
+    jobs: tuple[SizedJob, ...],
+    planned: tuple[PlannedJob, ...],
+    nodes: tuple[Node, ...],
+    placements: tuple[tuple[NodeUse, ...], ...],
+    bought: tuple[Acquisition, ...],
+) -> Iterator[Note]:
+    """Owned nodes that run nothing beside acquired ones, since some job keeps its GPU type."""
+    if not bought:
+        return
+    keeps = {job.name for job in jobs if job.keeps_gpu_type}
+    busy = {use.node for uses in placements for use in uses}
+    idle: dict[tuple[str, str, str], int] = Counter(
+        (node.node_type, node.site, node.gpu_type)
+        for node in nodes
+        if node.origin == "owned" and node.id not in busy
+    )
+    for (node_type, site, gpu_type), count in sorted(idle.items()):
+        shut_out = [
+            job.name
+            for job in planned
+            if job.name in keeps
+            and sum(map(bool, job.units)) > 1
+            and any(
+                one.gpu_type == gpu_type and one.extra_cents is None for one in job.alternatives
+            )
+        ]
+        if shut_out:
+            yield Note(
+                text=f"nothing runs on {some(count, 'owned node')} of {node_type} @ {site}, while "
+                f"others are acquired: {_names(shut_out)} could, but not in every quarter, and "
+                "each unit keeps its GPU type; `may_change_gpu_type` lets it change",
+                origin="policies.may_change_gpu_type",
             )
 
 

@@ -55,20 +55,46 @@ def place(
     seats = seats_today(translation, fleet, kept, today or {})
     uses, moves = [], []
     for quarter, layouts in enumerate(solution.layouts):
-        before = _going_on(translation, seats, quarter)
+        before, left = _going_on(translation, kept, seats, quarter)
         seating = _Seating(translation, fleet, kept, before)
         host = Host(translation.problem, fleet, kept, quarter, seating.counted())
         seats = seating.seat_all(host.hostings(layouts), quarter)
-        changed = sum(seats[piece].nodes != seat.nodes for piece, seat in before.items())
-        moves.append(changed if quarter else 0)
+        moves.append(_moved(before | left, seats) if quarter else 0)
         uses.append(_node_uses(translation, fleet, kept, seats, gpu_types))
     return Placement(tuple(uses), tuple(moves), kept)
 
 
-def _going_on(translation: Translation, seats: Seats, quarter: int) -> Seats:
-    """Seats of the pieces that are still active, in canonical order."""
-    active = [quarter in demand.quarters for demand in translation.problem.demands]
-    return {piece: seats[piece] for piece in sorted(seats) if active[piece[0]]}
+def _going_on(
+    translation: Translation, kept: tuple[tuple[int, ...], ...], seats: Seats, quarter: int
+) -> tuple[Seats, Seats]:
+    """Seats of the pieces that go on as they are, in canonical order, and of those in another way.
+
+    Where the next stage of a unit begins, its pieces go by the number that it has there.
+    """
+    demands = translation.problem.demands
+    begins = {
+        unit: (index, position)
+        for index, demand in enumerate(demands)
+        if demand.quarters[0] == quarter > 0
+        for position, unit in enumerate(translation.members[index])
+    }
+    going_on: Seats = {}
+    left: Seats = {}
+    for piece in sorted(seats):
+        index, position, replica = piece
+        if quarter in demands[index].quarters:
+            going_on[piece] = seats[piece]
+        elif stage := begins.get(translation.members[index][position]):
+            before = demands[index].choices[kept[index][position]]
+            now = demands[stage[0]].choices[kept[stage[0]][stage[1]]]
+            same = (before.gpu_type, before.way) == (now.gpu_type, now.way)
+            (going_on if same else left)[*stage, replica] = seats[piece]
+    return dict(sorted(going_on.items())), left
+
+
+def _moved(before: Seats, now: Seats) -> int:
+    """Pieces that are on other nodes than before."""
+    return sum(now[piece].nodes != seat.nodes for piece, seat in before.items() if piece in now)
 
 
 class _Seating:

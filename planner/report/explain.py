@@ -17,6 +17,7 @@ from planner.report.format import (
     percent,
     quarter_span,
 )
+from planner.report.jobs import share_of
 from planner.report.parts import parts_held, taken, weeks_held
 from planner.report.peak import peak_blocks
 from planner.report.shortage import outcome_of
@@ -104,7 +105,7 @@ def _answer(told: Explanation) -> str:
     runs_on = listed(
         [
             f"{_replicas(candidate)}{candidate.gpus} × {taken(candidate)} "
-            f"({count_of(kept[candidate.way], 'unit')})"
+            f"({share_of(kept[candidate.way], told.quarters, told.when.get(candidate.way))})"
             for candidate in told.chosen
         ]
     )

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from planner.plan.stages import quarters_by_way
 from planner.report.document import Block, Bullets, Column, Paragraph, Table
-from planner.report.format import copies_of, count_of, dollars, gigabytes, listed, percent, range_of
+from planner.report.format import (
+    copies_of,
+    count_of,
+    dollars,
+    gigabytes,
+    listed,
+    percent,
+    quarter_runs,
+    range_of,
+)
 from planner.report.parts import taken
 
 if TYPE_CHECKING:
@@ -15,14 +25,14 @@ if TYPE_CHECKING:
     from planner.plan.plan import Plan, PlannedJob
     from planner.sizing.candidate import Candidate, Rejection
 
-__all__ = ["jobs_section", "rejections_section"]
+__all__ = ["jobs_section", "rejections_section", "share_of"]
 
 _DERIVED_NAMED = 5
 
 
 def jobs_section(plan: Plan, most: int) -> tuple[Block, ...]:
     """One row per job and GPU type that it keeps; a long portfolio is cut, with its sum."""
-    shown = plan.jobs[:most]
+    shown, when = plan.jobs[:most], quarters_by_way(plan)
     table = Table(
         (
             Column("Job", wraps=True),
@@ -32,7 +42,7 @@ def jobs_section(plan: Plan, most: int) -> tuple[Block, ...]:
             Column("Fill", "right"),
             Column("Tag, USD", "right"),
         ),
-        tuple(row for job in shown for row in _job_rows(plan, job)),
+        tuple(row for job in shown for row in _job_rows(plan, job, when.get(job.name, {}))),
         ("All jobs", "", "", "", "", dollars(sum(job.tag_cents for job in plan.jobs))),
     )
     blocks: list[Block] = [
@@ -73,7 +83,15 @@ def _dropped(plan: Plan) -> set[str | None]:
     return {name for job in short for name in (job.name, job.deployment)}
 
 
-def _job_rows(plan: Plan, job: PlannedJob) -> list[tuple[str, ...]]:
+def share_of(units: int, all_quarters: Sequence[str], quarters: Sequence[str] | None) -> str:
+    """`3 units`, and of units that change their GPU type `3 units, 2027Q1–Q3`."""
+    when = f", {quarter_runs(all_quarters, quarters)}" if quarters else ""
+    return f"{count_of(units, 'unit')}{when}"
+
+
+def _job_rows(
+    plan: Plan, job: PlannedJob, when: Mapping[str, Sequence[str]]
+) -> list[tuple[str, ...]]:
     candidates = {c.way: c for c in plan.sizings[job.sizing].candidates}
     head = (job.name, range_of(job.units))
     if not job.ways:
@@ -82,7 +100,8 @@ def _job_rows(plan: Plan, job: PlannedJob) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for place, (way, units) in enumerate(job.ways):
         first = place == 0
-        share = f" ({count_of(units, 'unit')})" if len(job.ways) > 1 else ""
+        told = share_of(units, plan.quarters, when.get(way))
+        share = f" ({told})" if len(job.ways) > 1 else ""
         rows.append(
             (
                 *(head if first else ("", "")),

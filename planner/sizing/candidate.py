@@ -214,6 +214,8 @@ class SizedJob(Frozen):
     """First week of each of its quarters in which it may run."""
     deadline_week: int = WEEKS
     """Week by whose end it must have ended."""
+    keeps_gpu_type: bool = True
+    """Whether a unit runs in one way over all of its quarters."""
     sizing: Sizing
 
     def later(self, quarters: int) -> SizedJob:

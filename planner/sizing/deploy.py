@@ -62,6 +62,7 @@ def deployment(
         team=job.team,
         units=units,
         sites=scenario.sites_of(job),
+        keeps_gpu_type=scenario.keeps_gpu_type(job, "serve"),
         sizing=sizer.size(Job(serve=serve), origins),
     )
 

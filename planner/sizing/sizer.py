@@ -102,6 +102,7 @@ class Sizer:
                     sizing=sizing,
                     release_week=window.release_week,
                     deadline_week=window.deadline_week,
+                    keeps_gpu_type=scenario.keeps_gpu_type(job, job.kind),
                 )
             )
             if job.tune is not None and job.tune.deploy is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -118,16 +118,14 @@ def _moves(view: View) -> Iterator[str]:
 
 
 def _storage(view: View) -> Iterator[str]:
-    stored: Counter[int] = Counter()
-    seen: set[tuple[str, int]] = set()
-    for quarter, seats in enumerate(view.seats):
-        units = {(job, unit): places for (job, unit, _), places in seats.items()}
-        for job, unit in sorted(units.keys() - seen):
-            candidate = view.candidate(job, *units[job, unit][0])
-            stored[quarter] += candidate.storage_mb if candidate else 0
-        seen |= units.keys()
-    sums = tuple(sum(stored[q] for q in range(last + 1)) for last in range(len(view.labels)))
-    yield from differences("the storage for tuned assets, MB,", view.plan.storage_mb, sums)
+    stored: dict[tuple[str, int], int] = {}
+    sums = []
+    for seats in view.seats:
+        for (job, unit, _), places in seats.items():
+            candidate = view.candidate(job, *places[0])
+            stored[job, unit] = candidate.storage_mb if candidate else 0
+        sums.append(sum(stored.values()))
+    yield from differences("the storage for tuned assets, MB,", view.plan.storage_mb, tuple(sums))
 
 
 def _growth(view: View) -> Iterator[str]:

@@ -145,9 +145,10 @@ def _keeps(view: View) -> Iterator[str]:
     ways: dict[str, Counter[str]] = defaultdict(Counter)
     for (job, unit), seen in view.ways_of.items():
         of_type, in_way = {gpu_type for gpu_type, _ in seen}, {way for _, way in seen}
-        if len(of_type) > 1:
+        keeps = job not in view.sized or view.sized[job].keeps_gpu_type
+        if keeps and len(of_type) > 1:
             yield f"unit {unit} of {job} changes its GPU type: {', '.join(sorted(of_type))}"
-        elif len(in_way) > 1:
+        elif keeps and len(in_way) > 1:
             yield f"unit {unit} of {job} changes how it runs: {', '.join(sorted(in_way))}"
         gpu_types[job].update(of_type)
         ways[job].update(in_way)
@@ -178,6 +179,12 @@ def _spares(view: View) -> Iterator[str]:
                 )
 
 
+def _confirm_kept(view: View) -> str:
+    free = sum(not job.keeps_gpu_type for job in view.jobs)
+    but = f", but for those of {some(free, 'job')} that may change it" if free else ""
+    return f"each unit keeps its GPU type and how it runs there{but}"
+
+
 def _confirm_once(view: View) -> str:
     placed = sum(sum(job.units) for job in view.jobs)
     return f"each of {some(placed, 'unit')} (job × quarter) is placed exactly once"
@@ -189,6 +196,6 @@ CHECKS = (
     Check(_replicas, lambda _: "each unit has the replicas that its load takes on its GPU type"),
     Check(_needs, lambda _: "each unit has the GPUs, cores and memory that its sizing asks for"),
     Check(_nodes_used, lambda _: "only nodes in service are used"),
-    Check(_keeps, lambda _: "each unit keeps its GPU type and how it runs there"),
+    Check(_keeps, _confirm_kept),
     Check(_spares, lambda _: "spare nodes stay empty"),
 )

@@ -1,0 +1,165 @@
+"""Units that may change their GPU type from one quarter to the next, and those that keep it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+
+from planner.plan.explain import explain
+from planner.report.explain import explanation_document
+from planner.report.markdown import draw
+from tests.properties.questions import QUESTIONS, cost_cents, drawing
+
+if TYPE_CHECKING:
+    from planner.plan.plan import Plan
+
+RETIRING = """\
+format: 1
+name: One server retires, another comes late
+horizon: {{first_quarter: 2027Q1, quarters: 3, as_of: 2026-11-21}}
+fleet: {{old: {{node_type: xe9680-a100, count: 1, retires: 2027Q3}}}}
+offers:
+  new: {{node_type: xe9680-h100, kind: buy, price_usd: 300000, lead_time_weeks: 30}}
+  rent: {{node_type: xe9680-h200, kind: rent, price_usd_per_gpu_hour: 5}}
+policies: {policies}
+jobs:
+  endpoint: {{fixed: {{gpu_memory_gb: 60}}, count: {{2027Q1: 2, 2027Q2: 3, 2027Q3: 3}}{endpoint}}}
+  retune: {{tune: {{model: llama-3.1-8b, method: lora, sequence: 2048, batch: 4}}{retune}}}
+"""
+
+
+def retiring(policies: str = "{}", endpoint: str = "", retune: str = "") -> str:
+    return RETIRING.format(policies=policies, endpoint=endpoint, retune=retune)
+
+
+def gpu_types_of(plan: Plan) -> dict[tuple[str, int], list[str]]:
+    """By unit: its GPU type in each of its quarters."""
+    gpu_type = {node.id: node.gpu_type for node in plan.nodes}
+    found: dict[tuple[str, int], list[str]] = {}
+    for uses in plan.placements:
+        for use in uses:
+            for one in use.occupants:
+                found.setdefault((one.job, one.unit), []).append(gpu_type[use.node])
+    return found
+
+
+def by_quarter(question: Any) -> Any:
+    """Each job as one job for each of its quarters."""
+    jobs = {}
+    for name, job in question.jobs.items():
+        for number in range(1, question.quarters + 1):
+            label = f"2027Q{number}"
+            if job.get("quarters", label) == label:
+                jobs[f"{name}-{number}"] = {**job, "quarters": label}
+    return type(question)(
+        question.quarters, question.owned, question.offers, jobs, question.policies
+    )
+
+
+@drawing(12)
+@given(question=QUESTIONS)
+def test_a_job_that_may_change_costs_what_a_job_for_each_quarter_would(planned, question):
+    free = cost_cents(planned, question.with_policies(may_change_gpu_type="all"))
+
+    assert free == cost_cents(planned, by_quarter(question))
+    assert free <= cost_cents(planned, question.with_policies(may_change_gpu_type="none"))
+
+
+@pytest.mark.parametrize(
+    ("policies", "endpoint", "retune", "changing"),
+    [
+        ("{}", "", "", {"retune"}),
+        ("{}", "", ", may_change_gpu_type: false", set()),
+        ("{}", ", may_change_gpu_type: true", "", {"endpoint", "retune"}),
+        ("{may_change_gpu_type: all}", "", "", {"endpoint", "retune"}),
+        ("{may_change_gpu_type: tuning}", "", "", {"retune"}),
+        ("{may_change_gpu_type: none}", "", "", set()),
+        (
+            "{may_change_gpu_type: none}",
+            ", may_change_gpu_type: true",
+            ", quarters: 2027Q1",
+            {"endpoint"},
+        ),
+    ],
+)
+def test_tuning_runs_change_unless_told_otherwise_and_endpoints_where_told(
+    planned, policies, endpoint, retune, changing
+):
+    # The endpoint keeps its A100 where it may not change, and ends with it.
+    last = "{2027Q1: 2, 2027Q2: 3, 2027Q3: 3}" if endpoint or "all" in policies else "{2027Q1: 2}"
+    text = retiring(policies, endpoint, retune).replace("{2027Q1: 2, 2027Q2: 3, 2027Q3: 3}", last)
+
+    found = gpu_types_of(planned(text))
+
+    assert {job for (job, _), types in found.items() if len(set(types)) > 1} == changing
+
+
+def test_a_unit_changes_once_and_keeps_node_and_gpus_until_then(planned):
+    plan = planned(retiring("{may_change_gpu_type: all}"))
+
+    types = gpu_types_of(plan)
+    assert types["endpoint", 1] == ["a100-80gb-sxm", "a100-80gb-sxm", "h100-80gb-sxm"]
+    assert types["endpoint", 3] == ["a100-80gb-sxm", "h100-80gb-sxm"]
+    held = [
+        {(one.job, one.unit): (use.node, one.gpus) for use in uses for one in use.occupants}
+        for uses in plan.placements
+    ]
+    assert held[0].items() <= held[1].items()
+    assert plan.moves == (0, 0, 4)
+
+
+def test_the_plan_counts_units_by_gpu_type_and_says_in_which_quarters(planned):
+    plan = planned(retiring("{may_change_gpu_type: all}"))
+
+    job = next(job for job in plan.jobs if job.name == "endpoint")
+    assert dict(job.gpu_types) == {"a100-80gb-sxm": 3, "h100-80gb-sxm": 3}
+    text = draw(explanation_document(explain(plan, "endpoint")))
+    assert "(3 units, 2027Q1–Q2)" in text
+    assert "(3 units, 2027Q3)" in text
+    offered = {one.gpu_type: one.reason for one in job.alternatives}
+    assert offered["h200-141gb-sxm"]
+    assert "but for those of 2 jobs that may change it" in " ".join(plan.proof.checks)
+
+
+def test_an_asset_that_is_tuned_again_elsewhere_is_stored_once(planned):
+    kept = planned(retiring("{may_change_gpu_type: none}")).storage_mb
+    changed = planned(retiring()).storage_mb
+
+    assert changed == kept
+    assert len(set(changed)) == 1
+    assert changed[0] > 0
+
+
+@pytest.mark.parametrize(("policy", "warned"), [("none", True), ("all", False)])
+def test_owned_nodes_that_idle_since_jobs_keep_their_gpu_type_are_warned_of(
+    planned, policy, warned
+):
+    plan = planned(retiring(f"{{may_change_gpu_type: {policy}}}"))
+
+    told = [note.text for note in plan.warnings if note.origin == "policies.may_change_gpu_type"]
+    assert bool(told) == warned
+    if warned:
+        (text,) = told
+        assert text.startswith("nothing runs on 1 owned node of xe9680-a100 @ main, while others")
+        assert "jobs endpoint, retune could" in text
+
+
+def test_a_job_that_gives_way_does_so_in_all_of_its_quarters(planned):
+    text = (
+        retiring("{may_change_gpu_type: all, shortage: drop}")
+        .replace(
+            "rent: {node_type: xe9680-h200, kind: rent, price_usd_per_gpu_hour: 5}",
+            "rent: {node_type: xe9680-h200, kind: rent, price_usd_per_gpu_hour: 5, maximum: 0}",
+        )
+        .replace("count: {2027Q1: 2, 2027Q2: 3, 2027Q3: 3}", "count: {2027Q1: 2, 2027Q2: 9}")
+    )
+
+    plan = planned(text)
+
+    placed = Counter(job for job, _ in gpu_types_of(plan))
+    assert plan.shortage is not None
+    assert [(job.name, job.outcome) for job in plan.shortage.jobs] == [("endpoint", "dropped")]
+    assert set(placed) == {"retune"}
