@@ -28,7 +28,7 @@ _SECTIONS = {
     "finance": "policies",
     "budget": "policies",
     "teams": "policies",
-    "use": "policies",
+    "use": "catalog",
 }
 """Cause of each section of a scenario; a key of an offer that is in `_PRICES` is a price."""
 

@@ -84,9 +84,7 @@ def replay(
     parts = tuple(
         key for key in Plan.model_fields if getattr(saved, key) != getattr(after.plan, key)
     )
-    before = saved_side(
-        label, text, catalog=_paths(made_by.options.catalog), rules=_paths(made_by.options.rules)
-    )
+    before = saved_side(label, text)
     return Replay(
         plan=label,
         files=len(made_by.files),

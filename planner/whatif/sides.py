@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from planner.errors import InfeasibleError, LimitError
-from planner.inputs.load import inputs_from, load_catalog, load_rules
+from planner.errors import InfeasibleError, InputError, LimitError
+from planner.inputs.catalogs import merged_catalog
+from planner.inputs.load import inputs_from
+from planner.inputs.locate import given_files, shipped_files, used_files
 from planner.inputs.reader import parse_document
+from planner.inputs.rulebooks import gathered_rules
 from planner.plan.store import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from planner.inputs.catalog import Catalog
     from planner.inputs.document import Document
+    from planner.inputs.locate import Located
     from planner.inputs.rules import RuleBook
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
@@ -65,9 +69,10 @@ def planned_side(label: str, inputs: Inputs, planner: Callable[[Inputs], Plan]) 
 def saved_side(
     label: str, text: str, *, catalog: Sequence[Path] = (), rules: Sequence[Path] = ()
 ) -> Side:
-    """Read a plan.json; it can be planned again if its catalog and rules are the present ones.
+    """Read a plan.json; it can be planned again if its catalog and rules are as they were.
 
-    Raises InputError for what is no plan.
+    They are looked for from the current folder, where the plan records them; `catalog` and `rules`
+    name the files of one's own where those have moved. Raises InputError for what is no plan.
     """
     return side_of(label, loads(text, label), catalog=catalog, rules=rules)
 
@@ -79,12 +84,28 @@ def side_of(
     if not plan.question:
         return Side(label, plan, None, None, f"{label} does not record its scenario")
     question = parse_document(plan.question, label)
-    facts, book = load_catalog(catalog), load_rules(rules)
+    try:
+        facts = merged_catalog(_files(plan, question, "catalog", catalog))
+        book = gathered_rules(_files(plan, question, "rules", rules))
+    except InputError as error:
+        first = error.findings[0]
+        told = f"{label} was made with {first.file}: {first.message}, seen from here"
+        return Side(label, plan, question, None, f"{told}; `--catalog` and `--rules` name it")
     present = {(file.role, file.path, file.sha256) for file in (*facts[1], *book[1])}
     recorded = {file for file in plan.provenance.files if file[0] in ("catalog", "rules")}
-    if "use" in question.data or present != recorded:
+    if present != recorded:
         names = sorted({path for _, path, _ in present ^ recorded})
-        other = f", such as {names[0]}" if names else ""
-        missing = f"{label} was made from other catalog or rule files than are here now{other}"
-        return Side(label, plan, question, None, missing)
+        missing = f"{label} was made from other catalog or rule files than are here now, such as "
+        return Side(label, plan, question, None, missing + names[0])
     return Side(label, plan, question, Source(question, facts[0], book[0]))
+
+
+def _files(
+    plan: Plan, question: Document, role: Literal["catalog", "rules"], given: Sequence[Path]
+) -> tuple[Located, ...]:
+    """The shipped files and those of one's own, in the order in which they were read."""
+    made_by = plan.provenance
+    scenario = next((path for of, path, _ in made_by.files if of == "scenario"), "")
+    own = given or [Path(name) for name in getattr(made_by.options, role)]
+    used = used_files(question, Path(scenario).parent, role)
+    return (*shipped_files(role), *used, *given_files(own))

@@ -1,11 +1,12 @@
 """Two plans side by side: what differs, and which cause costs how much."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from planner.errors import InfeasibleError, LimitError
-from planner.inputs.load import Question
+from planner.inputs.load import Question, load_inputs
 from planner.inputs.scenario import Scenario
 from planner.plan.make import make_plan
 from planner.plan.servers import GpuPart
@@ -17,6 +18,7 @@ from planner.whatif.compare import compare
 from planner.whatif.comparison import Comparison, ShortChange
 from planner.whatif.sides import planned_side, saved_side
 from planner.whatif.waterfall import waterfall
+from tests.whatif.conftest import SCENARIO
 
 
 def compared(before, after):
@@ -179,6 +181,42 @@ def test_rules_and_catalog_are_causes_of_their_own(planned):
     side = replace(planned(), source=both)
     changed = compared(planned(), side).inputs
     assert [(one.cause, one.after) for one in changed] == [("catalog", "x"), ("rules", "x")]
+
+
+PRICES = """\
+price_book: {{id: book-{price}, date: 2026-11-01, illustrative: false, notice: Quotes.}}
+sources: {{quote: {{title: A quote}}}}
+purchase:
+  xe7740-l40s: {{price_usd: {price}, date: 2026-11-01, source: quote, basis: published}}
+"""
+
+
+@pytest.mark.parametrize("named", ["in the scenario", "as an option"])
+def test_saved_plans_with_price_files_of_their_own_are_told_apart_by_price(
+    tmp_path, monkeypatch, named
+):
+    monkeypatch.chdir(tmp_path)
+    text = SCENARIO.replace(", price_usd: 200000, quote: Q2", "")
+    plans = {}
+    for quarter, price in (("last", 100_000), ("next", 120_000)):
+        book = Path(f"{quarter}-prices.yaml")
+        book.write_text(PRICES.format(price=price), encoding="utf-8")
+        used = f"use: {{catalog: [{book}]}}\n" if named == "in the scenario" else ""
+        Path(f"{quarter}.yaml").write_text(used + text, encoding="utf-8")
+        given = () if used else (book,)
+        plans[quarter] = dumps(make_plan(load_inputs(Path(f"{quarter}.yaml"), catalog=given)))
+
+    found = compared(*(saved_side(quarter, plan) for quarter, plan in plans.items()))
+
+    assert found.waterfall.missing is None
+    assert [step.causes for step in found.waterfall.steps] == [("prices",)]
+    assert found.waterfall.steps[0].added_cents > 0
+
+    Path("last-prices.yaml").unlink()
+    found = compared(*(saved_side(quarter, plan) for quarter, plan in plans.items()))
+
+    assert "last-prices.yaml" in str(found.waterfall.missing)
+    assert "`--catalog` and `--rules` name it" in str(found.waterfall.missing)
 
 
 def test_a_plan_of_other_files_says_why_its_cost_is_not_told_apart(planned, saved):
