@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Protocol
 
 import yaml
@@ -250,6 +251,7 @@ class Builder:
             parent.key = None
 
 
+@lru_cache(maxsize=4096)
 def _reads_as_text(word: str) -> bool:
     try:
         return isinstance(plain_value(word), str)

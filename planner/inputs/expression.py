@@ -116,8 +116,7 @@ class Expression:
         """Compile `text`; raise ExpressionError for anything but arithmetic over names."""
         self.text = text
         names = _scan(text)
-        tree = _parse(text)
-        part = _Compiler(text).compile(tree)
+        part = _Compiler(text.strip()).compiled()
         self._compute = part.compute
         self.is_condition = part.kind == "condition"
         self.names = tuple(
@@ -195,54 +194,55 @@ _ALLOWED = "only names, numbers, + - * / // %, comparisons, and, or, not, if, el
 
 def _parse(text: str) -> ast.expr:
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        return ast.parse(text, mode="eval").body
     except (SyntaxError, RecursionError, MemoryError, ValueError):
         raise ExpressionError("is not a complete sum; check its brackets and signs") from None
-    count, level = 0, [tree]
-    for depth in range(MAXIMUM_DEPTH + 2):
-        if not level:
-            break
-        if depth > MAXIMUM_DEPTH:
-            raise ExpressionError(f"is nested deeper than {MAXIMUM_DEPTH} levels")
-        count += len(level)
-        level = [
-            child
-            for node in level
-            for child in ast.iter_child_nodes(node)
-            if isinstance(child, ast.expr)
-        ]
-    if count > MAXIMUM_NODES:
-        raise ExpressionError(f"has {count} parts, at most {MAXIMUM_NODES} may stand")
-    return tree
 
 
 class _Compiler:
     """Turns an allowed syntax tree into closures; everything else is refused by name."""
 
     def __init__(self, text: str) -> None:
-        self._text = text.strip()
+        self._text = text
+        self._parts = 0
+        self._depth = 0
 
-    def compile(self, node: ast.expr) -> _Part:
+    def compiled(self) -> _Part:
+        return self._compile(_parse(self._text))
+
+    def _compile(self, node: ast.expr) -> _Part:
+        self._parts += 1
+        self._depth += 1
+        if self._parts > MAXIMUM_NODES:
+            raise ExpressionError(f"has more than {MAXIMUM_NODES} parts")
+        if self._depth > MAXIMUM_DEPTH + 1:
+            raise ExpressionError(f"is nested deeper than {MAXIMUM_DEPTH} levels")
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
-            raise ExpressionError(f"holds {ast.get_source_segment(self._text, node)!r}, {_ALLOWED}")
+            raise ExpressionError(f"holds {self._written(node)!r}, {_ALLOWED}")
         part: _Part = method(node)
+        self._depth -= 1
         return part
 
+    def _written(self, node: ast.expr) -> str:
+        if node.end_lineno == 1:  # what all formulas are; splitting the text into lines takes long
+            return self._text[node.col_offset : node.end_col_offset]
+        return ast.get_source_segment(self._text, node) or ""
+
     def _number(self, node: ast.expr) -> Callable[[Mapping[str, Exact]], Exact]:
-        part = self.compile(node)
+        part = self._compile(node)
         if part.kind != "number":
             raise ExpressionError("calculates with a comparison, where a number must stand")
         return part.compute
 
     def _condition(self, node: ast.expr) -> Callable[[Mapping[str, Exact]], bool]:
-        part = self.compile(node)
+        part = self._compile(node)
         if part.kind != "condition":
             raise ExpressionError("has a number where a comparison must stand")
         return part.compute  # type: ignore[return-value] # true or false, as its kind says
 
     def _constant(self, node: ast.Constant) -> _Part:
-        written = ast.get_source_segment(self._text, node) or ""
+        written = self._written(node)
         if isinstance(node.value, bool) or not isinstance(node.value, int | float):
             raise ExpressionError(f"holds {written!r}, where a number must stand")
         figure = Decimal(written)
@@ -290,7 +290,7 @@ class _Compiler:
 
     def _ifexp(self, node: ast.IfExp) -> _Part:
         condition = self._condition(node.test)
-        then, otherwise = self.compile(node.body), self.compile(node.orelse)
+        then, otherwise = self._compile(node.body), self._compile(node.orelse)
         if then.kind != otherwise.kind:
             raise ExpressionError("gives a number in one case and a comparison in the other")
         yes, no = then.compute, otherwise.compute
@@ -300,7 +300,7 @@ class _Compiler:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in _FUNCTIONS or node.keywords:
             raise ExpressionError(
-                f"calls {ast.get_source_segment(self._text, node)!r}; "
+                f"calls {self._written(node)!r}; "
                 f"only {', '.join(sorted(_FUNCTIONS))} may be called"
             )
         compute, takes = _FUNCTIONS[name]

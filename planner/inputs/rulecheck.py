@@ -11,7 +11,7 @@ from planner.inputs.facts import FACTS, SETTINGS
 from planner.inputs.rule import Condition, Rule, by_result, needs, value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Set
 
     _Givers = Mapping[str, tuple[Rule, ...]]
 
@@ -38,12 +38,12 @@ def unplaced(rule: str, path: tuple[str, ...], message: str, hint: str | None) -
 def mistakes(rules: Mapping[str, Rule]) -> tuple[Mistake, ...]:
     """Check rules by id against each other; empty if all is well."""
     givers = by_result(rules.values())
-    found = [mistake for rule in rules.values() for mistake in _in_rule(givers, rule)]
+    known = FACTS.keys() | givers.keys()
+    found = [mistake for rule in rules.values() for mistake in _in_rule(givers, known, rule)]
     return tuple(found or _together(givers))
 
 
-def _in_rule(givers: _Givers, rule: Rule) -> Iterator[Mistake]:
-    known = FACTS.keys() | givers.keys()
+def _in_rule(givers: _Givers, known: Set[str], rule: Rule) -> Iterator[Mistake]:
     for section, names in (("applies", rule.applies), ("inputs", rule.inputs)):
         for name in names:
             if name not in known:
