@@ -300,8 +300,7 @@ class _Compiler:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in _FUNCTIONS or node.keywords:
             raise ExpressionError(
-                f"calls {self._written(node)!r}; "
-                f"only {', '.join(sorted(_FUNCTIONS))} may be called"
+                f"calls {self._written(node)!r}; only {', '.join(sorted(_FUNCTIONS))} may be called"
             )
         compute, takes = _FUNCTIONS[name]
         numbers = [self._number(argument) for argument in node.args]

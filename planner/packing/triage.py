@@ -4,12 +4,15 @@ In this order, each kept while the next is asked for:
 
 1. as few jobs as can be are dropped, the highest priority first;
 2. as few as can be are delayed, the highest priority first;
-3. the least cost.
+3. the least cost;
+4. where that leaves a choice, whoever comes first by name is kept, and starts first.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
@@ -18,21 +21,24 @@ from planner.errors import LimitError
 from planner.packing import crosscheck
 from planner.packing.claims import at_most, with_classes
 from planner.packing.counts import CENTS_PER_UNIT
+from planner.packing.problem import SpendLimit
 from planner.packing.search import search
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from planner.packing.claims import Claim, Class
     from planner.packing.crosscheck import Opinion
     from planner.packing.found import Found
-    from planner.packing.problem import Problem, SpendLimit
+    from planner.packing.problem import Problem
 
 __all__ = ["Level", "Step", "Triage", "triage"]
 
 _ONE_CENTS = CENTS_PER_UNIT
 """What one dropped or delayed job counts: one unit of the objective."""
 _TOLERANCE = 1e-6
+_MOST_WEIGHT = 4096
+"""Of one job over another where names decide."""
 _LEAST_S = 1.0
 """For each step, whatever the time limit."""
 
@@ -163,6 +169,7 @@ class _Triage:
         except LimitError:
             if found is None:
                 raise
+        found = self._by_name(found, levels)
         delays = dict(_delays(self._classes, found))
         return Triage(delays, tuple(levels.values()), _cost(self._problem, found), bound_cents)
 
@@ -171,17 +178,7 @@ class _Triage:
 
         `known` is the plan of the step before, which will do where no better one is found.
         """
-        supplies = tuple(
-            replace(
-                supply,
-                unit_cost_cents=tuple(
-                    None if cents is None else _ONE_CENTS * (number in step.supplies)
-                    for cents in supply.unit_cost_cents
-                ),
-            )
-            for number, supply in enumerate(self._problem.supplies)
-        )
-        asked = replace(self._problem, supplies=supplies, fixed_cost_cents=0)
+        asked = self._weighed(dict.fromkeys(step.supplies, 1))
         # Whole jobs are counted, so that a bound above one fewer is proof enough.
         try:
             found = self._search(asked, 1 / (step.jobs + 1), steps_left)
@@ -197,6 +194,41 @@ class _Triage:
         if least and bound >= least:
             self.proved.append((claim, least))
         return found, bound >= least
+
+    def _by_name(self, found: Found, levels: Mapping[int, Level]) -> Found:
+        """A plan of the same jobs in number, and of the same cost, that keeps the first by name."""
+        costs = tuple(
+            tuple(cents or 0 for cents in one.unit_cost_cents) for one in self._problem.supplies
+        )
+        paid = _cost(self._problem, found) - self._problem.fixed_cost_cents
+        self._kept.append(SpendLimit("net present cost", paid, costs))
+        for block in _blocks(_open(self._classes, levels), self._problem):
+            total = sum(weight * _nodes(found, (supply,)) for supply, weight in block.items())
+            if time.monotonic() > self._deadline:
+                break
+            if total:
+                self._say("who comes first by name")
+                with suppress(LimitError):
+                    found = self._search(self._weighed(block), 1 / (total + 1), 1)
+            for supply in block:
+                least = _nodes(found, (supply,))
+                name = self._problem.supplies[supply].name
+                self._kept.append(at_most(self._problem, name, least, (supply,)))
+        return found
+
+    def _weighed(self, weights: Mapping[int, int]) -> Problem:
+        """The problem in which nodes of these supplies count, each so much, and no others."""
+        supplies = tuple(
+            replace(
+                supply,
+                unit_cost_cents=tuple(
+                    None if cents is None else _ONE_CENTS * weights.get(number, 0)
+                    for cents in supply.unit_cost_cents
+                ),
+            )
+            for number, supply in enumerate(self._problem.supplies)
+        )
+        return replace(self._problem, supplies=supplies, fixed_cost_cents=0)
 
     def _search(self, problem: Problem, gap: float, steps_left: int) -> Found:
         """Search with what is kept, in a fair share of the time that is left."""
@@ -219,6 +251,39 @@ def _steps(classes: Sequence[Class]) -> Iterator[_Step]:
             supplies = tuple(number for number, _ in asked if number is not None)
             if supplies:
                 yield _Step(priority, delayed, supplies, sum(jobs for _, jobs in asked))
+
+
+def _open(classes: Sequence[Class], levels: Mapping[int, Level]) -> Iterator[int]:
+    """Supplies of classes some of whose like give way and some do not, by name of their jobs."""
+    for delayed in (False, True):
+        asked = Counter(dict.fromkeys(levels, 0))
+        mine = [one for one in classes if (one.other_start if delayed else one.dropped is not None)]
+        for one in mine:
+            asked[one.priority] += len(one.names)
+        for one in sorted(mine, key=lambda one: (-one.priority, one.names)):
+            level = levels[one.priority]
+            if not 0 < (level.delayed if delayed else level.dropped) < asked[one.priority]:
+                continue
+            if delayed:
+                yield from one.other_start[:-1]
+            elif one.dropped is not None:
+                yield one.dropped
+
+
+def _blocks(supplies: Iterable[int], problem: Problem) -> Iterator[dict[int, int]]:
+    """Weights by which one node of each outweighs all nodes of those that follow.
+
+    As many together as solvers tell apart.
+    """
+    block: dict[int, int] = {}
+    for supply in supplies:
+        times = (problem.supplies[supply].maximum or 0) + 1
+        if block and next(iter(block.values())) * times > _MOST_WEIGHT:
+            yield block
+            block = {}
+        block = {**{one: weight * times for one, weight in block.items()}, supply: 1}
+    if block:
+        yield block
 
 
 def _nodes(found: Found, supplies: Collection[int]) -> int:

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import combinations, permutations, product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -356,3 +356,29 @@ def test_so_it_does_where_jobs_run_for_some_weeks_or_share_gpus(draw, agree):
     seeds = (random.Random(f"triage {draw.__name__} {number}") for number in range(10))
     seen = agree(claimed(scarce(draw(rng), rng), rng) for rng in seeds)
     assert seen["dropped"] >= 2, "too little is dropped to mean anything"
+
+
+@pytest.mark.parametrize("names", list(permutations("abcd")), ids="".join)
+def test_where_cost_leaves_a_choice_whoever_comes_first_by_name_is_kept(one_server, names):
+    problem, claims = one_server((2, 50), (3, 50), (4, 50), (5, 50))
+    renamed = [replace(claim, name=name) for claim, name in zip(claims, names, strict=True)]
+    gpus = dict(zip(names, (2, 3, 4, 5), strict=True))
+    pairs = [pair for pair in combinations("abcd", 2) if sum(gpus[one] for one in pair) <= 8]
+    kept = min(pairs)
+    assert decide(problem, renamed).delays == {name: 0 if name in kept else None for name in names}
+
+
+def test_whoever_comes_first_by_name_starts_first_where_one_must_wait(build):
+    """Both want the only server in both quarters, for one of them."""
+    demands = [
+        build.units(1, ("h100", 8, cpus, 0), quarters=(quarter,))
+        for cpus in (1, 2)
+        for quarter in (0, 1)
+    ]
+    problem = build.problem([build.pool(owned=1)], [], demands, 2)
+    for names in (("early", "late"), ("late", "early")):
+        claims = [
+            Claim(name, 50, False, (((2 * place, 1),), ((2 * place + 1, 1),)))
+            for place, name in enumerate(names)
+        ]
+        assert decide(problem, claims).delays == {"early": 0, "late": 1}
