@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 from planner.inputs.cells import csv_text
@@ -14,10 +15,10 @@ from planner.report.document import (
     Paragraph,
     Table,
 )
-from planner.report.format import count_of, dollars, figure, money_short, percent
+from planner.report.format import count_of, dollars, figure, money, money_short, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from planner.report.document import End
     from planner.whatif.figures import Acquired, Figures
@@ -133,18 +134,22 @@ def _figure(value: int | None) -> str:
 def frontiers(title: str, plans: Sequence[tuple[str, Figures]]) -> dict[str, Frontier]:
     """Cost against headroom and against power, by file name; a point for each plan.
 
-    One where there is no plan, or no two differ, is left out; so is power where the catalog
-    does not say what a node type draws.
+    One where there is no plan, or no two differ in what they give, is left out; so is power where
+    the catalog does not say what a node type draws.
     """
     found = {}
-    planned = [(name, one) for name, one in plans if one.cost_cents is not None]
     for file, what, axis, least in _AXES:
+        known = [
+            (one.cost_cents, gain, name)
+            for name, one in plans
+            if one.cost_cents is not None and (gain := _gain(one, what)) is not None
+        ]
+        costs = _ends([cost for cost, _, _ in known], _COSTS)
+        gains = _ends([gain for _, gain, _ in known], _GAINS[what])
         points = tuple(
-            ((cost / 100, money_short(cost)), gain, name)
-            for name, one in planned
-            if (gain := _gain(one, what)) is not None and (cost := one.cost_cents) is not None
+            (cost, gain, name) for cost, gain, (_, _, name) in zip(costs, gains, known, strict=True)
         )
-        if len({(cost, gain) for cost, gain, _ in points}) > 1:
+        if len(set(gains)) > 1:
             says = f"A point for each of {count_of(len(points), 'plan')}; those that nothing "
             says += f"cheaper {'undercuts' if least else 'exceeds'} are joined."
             head = f"{title}: cost against {what}"
@@ -158,11 +163,26 @@ _AXES = (
 )
 
 
-def _gain(figures: Figures, what: str) -> End | None:
-    idle, watts = figures.gpus_idle, figures.drawn_w
-    if what == "headroom":
-        return None if idle is None else (idle, percent(idle))
-    return None if watts is None else (float(watts), f"{watts / 1000:,.1f} kW")
+_COSTS: tuple[Callable[[float], str], ...] = (
+    lambda cents: money_short(round(cents)),
+    lambda cents: money(round(cents)),
+)
+_GAINS: dict[str, tuple[Callable[[float], str], ...]] = {
+    "headroom": (percent, partial(percent, digits=3)),
+    "power": (lambda watts: f"{watts / 1000:,.1f} kW", lambda watts: f"{watts / 1000:,.3f} kW"),
+}
+"""Ways to write a value, the shortest first."""
+
+
+def _gain(figures: Figures, what: str) -> float | None:
+    return figures.gpus_idle if what == "headroom" else figures.drawn_w
+
+
+def _ends(values: Sequence[float], ways: Sequence[Callable[[float], str]]) -> list[End]:
+    """Values with their words: the shortest that tell the least from the greatest."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    said = next((way for way in ways if low == high or way(low) != way(high)), ways[-1])
+    return [(float(value), said(value)) for value in values]
 
 
 def sweep_csv(rows: Sequence[Row]) -> str:

@@ -21,12 +21,13 @@ from planner.whatif.figures import figures_of, require_plan
 from planner.whatif.found import Alternative, Alternatives, Best
 from planner.whatif.kept import question_of
 from planner.whatif.levers import setting
+from planner.whatif.made import Made
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from planner.inputs.settled import Inputs
-    from planner.plan.near import Goal, NearPlan
+    from planner.plan.near import Goal
     from planner.whatif.crew import Crew
     from planner.whatif.desk import Desk
     from planner.whatif.figures import Figures
@@ -50,12 +51,13 @@ def alternatives(
     Where the variant itself has no plan, raises what planning it would.
     """
     inputs = desk.inputs(asked)
-    search = _Search(desk, crew, asked, progress)
-    cheapest = search.one(())
+    made = Made(desk, crew, asked, progress)
+    cheapest = made.one()
     require_plan(cheapest, "no plan to stand beside")
-    near = _Near(desk, inputs, search, cheapest, floor((cheapest.cost_cents or 0) * (1 + within)))
+    most_cents = floor((cheapest.cost_cents or 0) * (1 + within))
+    near = _Near(desk, inputs, made, cheapest, most_cents, progress)
     found = (
-        *_always(inputs, search),
+        *_always(inputs, made),
         near.fewest_node_types(),
         near.single_vendor(),
         near.most_headroom(),
@@ -83,48 +85,8 @@ def standard_alternatives(
         scenario=inputs.scenario.name,
         within=None,
         cheapest=cheapest,
-        others=tuple(_always(inputs, _Search(desk, crew, Variant(), progress))),
+        others=tuple(_always(inputs, Made(desk, crew, Variant(), progress))),
     )
-
-
-class _Search:
-    """Makes plans with settings added to what is asked, each once."""
-
-    def __init__(
-        self, desk: Desk, crew: Crew, asked: Variant, progress: Callable[[str], None]
-    ) -> None:
-        self._desk = desk
-        self._crew = crew
-        self._asked = asked
-        self._progress = progress
-        self._figures: dict[str, Figures] = {}
-
-    def one(self, settings: tuple[str, ...]) -> Figures:
-        """One plan."""
-        (figures,) = self.all([settings])
-        return figures
-
-    def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
-        """One plan that costs little more than the cheapest, for a goal that is no money."""
-        self._progress(f"planning for the fewest {goal}" if goal != "power" else "saving power")
-        return self._desk.near(inputs, goal, most_cents)
-
-    def all(self, wanted: Iterable[tuple[str, ...]]) -> list[Figures]:
-        """Several plans, in this order."""
-        variants = [Variant(self._asked.apply, (*self._asked.settings, *one)) for one in wanted]
-        keys = [self._desk.key(variant) for variant in variants]
-        fresh = {
-            key: variant
-            for key, variant in zip(keys, variants, strict=True)
-            if key not in self._figures
-        }
-
-        def done(key: str, figures: Figures) -> None:
-            self._figures[key] = figures
-            self._progress(f"planning, {len(self._figures):,} plans made")
-
-        self._crew.plan(fresh, done)
-        return [self._figures[key] for key in keys]
 
 
 def _without(inputs: Inputs, barred: Callable[[str], bool]) -> tuple[str, ...]:
@@ -136,7 +98,7 @@ def _offers(inputs: Inputs, wanted: Callable[[str], bool]) -> Iterator[str]:
     return (offer.name for offer in inputs.offers if wanted(offer.name))
 
 
-def _always(inputs: Inputs, search: _Search) -> Iterator[Alternative]:
+def _always(inputs: Inputs, made: Made) -> Iterator[Alternative]:
     """What a board asks for in any case, whatever it costs."""
     # What runs today may not be dropped: such a scenario then has no plan, and that is told.
     drop = () if inputs.scenario.running else (setting("policies", "shortage", value="drop"),)
@@ -159,7 +121,7 @@ def _always(inputs: Inputs, search: _Search) -> Iterator[Alternative]:
             (*_without(inputs, buys.__contains__), *drop),
         ),
     )
-    plans = search.all([settings for _, _, settings in asked])
+    plans = made.all([settings for _, _, settings in asked])
     for (name, objective, settings), figures in zip(asked, plans, strict=True):
         yield Alternative(name=name, objective=objective, settings=settings, figures=figures)
 
@@ -170,9 +132,10 @@ class _Near:
 
     desk: Desk
     inputs: Inputs
-    search: _Search
+    made: Made
     cheapest: Figures
     most_cents: int
+    progress: Callable[[str], None]
 
     def _affordable(self, figures: Figures) -> bool:
         cost = figures.cost_cents
@@ -202,7 +165,7 @@ class _Near:
                 words = f"more than {_MOST_TRIES} sets of node types would have to be tried"
                 return Alternative(name=name, objective=objective, left_out=words)
             settings = [self._only(chosen | owned) for chosen in sets]
-            plans = self.search.all(settings)
+            plans = self.made.all(settings)
             fitting = [place for place, one in enumerate(plans) if self._affordable(one)]
             if fitting:
                 best = min(fitting, key=lambda place: (plans[place].cost_cents or 0, place))
@@ -234,7 +197,7 @@ class _Near:
             )
             for vendor in vendors
         ]
-        plans = self.search.all(settings)
+        plans = self.made.all(settings)
         planned = [place for place, one in enumerate(plans) if one.cost_cents is not None]
         if not planned:
             words = "no vendor alone offers what is needed"
@@ -258,12 +221,12 @@ class _Near:
         fits, fails = 0, 100
         while fails - fits > 1:
             middle = (fits + fails) // 2
-            if self._affordable(self.search.one(_reserve(types, middle))):
+            if self._affordable(self.made.one(_reserve(types, middle))):
                 fits = middle
             else:
                 fails = middle
-        figures = self.search.one(_reserve(types, fits))
-        if fails < 100 and not self._ruled_out(self.search.one(_reserve(types, fails))):
+        figures = self.made.one(_reserve(types, fits))
+        if fails < 100 and not self._ruled_out(self.made.one(_reserve(types, fails))):
             return Alternative(name=name, objective=objective, left_out=_OPEN)
         return Alternative(
             name=name,
@@ -280,7 +243,7 @@ class _Near:
         if not running:
             return Alternative(name=name, objective=objective, left_out=_NOTHING_RUNS)
         settings = tuple(setting("jobs", job, "pinned", value=True) for job in running)
-        figures = self.search.one(settings)
+        figures = self.made.one(settings)
         return Alternative(name=name, objective=objective, settings=settings, figures=figures)
 
     def fewest_moves(self) -> Alternative:
@@ -310,8 +273,9 @@ class _Near:
 
         if self.cheapest.short:
             return without("not all jobs are kept, and who is kept is decided before all else")
+        self.progress(f"planning for the fewest {goal}" if goal != "power" else "saving power")
         try:
-            near = self.search.near(self.inputs, goal, self.most_cents)
+            near = self.desk.near(self.inputs, goal, self.most_cents)
         except (CheckError, LimitError, ValueError) as error:
             return without(str(error))
         except Infeasible:

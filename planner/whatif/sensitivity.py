@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from planner.whatif.found import Sensitivity, Swing, Turn
 from planner.whatif.kept import question_of
 from planner.whatif.levers import levers
+from planner.whatif.made import Made
 from planner.whatif.moves import Moves
 from planner.whatif.pairs import pairs_of
 
@@ -71,7 +72,7 @@ def sensitivity(
     workers die.
     """
     inputs = desk.inputs(asked)
-    moved = Moves(desk, crew, asked, progress)
+    moved = Moves(Made(desk, crew, asked, progress))
     found = list(levers(inputs))
     reach = {lever.name: Fraction(weeks) if lever.unit == "weeks" else swing for lever in found}
     nothing = Fraction(0)

@@ -271,6 +271,20 @@ def test_a_table_for_a_spreadsheet_holds_no_formula():
     assert line.endswith(",'=HYPERLINK(1)")
 
 
+def test_the_ends_of_an_axis_are_told_apart():
+    plans = [
+        (name, Figures(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts))
+        for name, cost, idle, watts in (
+            ("a", 123_456_700, 0.1, 14_210),
+            ("b", 123_456_800, 0.1001, 14_240),
+        )
+    ]
+    power, headroom = frontiers("x", plans)["power.svg"], frontiers("x", plans)["headroom.svg"]
+    assert [gain[1] for _, gain, _ in power.points] == ["14.210 kW", "14.240 kW"]
+    assert [gain[1] for _, gain, _ in headroom.points] == ["10.000 %", "10.010 %"]
+    assert [cost[1] for cost, _, _ in power.points] == ["$1,234,567.00", "$1,234,568.00"]
+
+
 def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
     def plan(cost, idle, watts):
         figures = Figures(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts)
@@ -297,4 +311,5 @@ def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
         at = [point.partition(",")[0] for point in str(line.get("points")).split()]
         assert [dots[x].split(": ")[1].split(",")[0] for x in at] == joined[file]
     assert frontiers("x", [plan(None, None, None)]) == {}
+    assert frontiers("x", [plan(1, 0.1, 4000), plan(2, 0.1, 4000)]) == {}
     assert list(frontiers("x", [plan(1, 0.1, None), plan(2, 0.2, None)])) == ["headroom.svg"]

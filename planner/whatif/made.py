@@ -1,0 +1,52 @@
+"""Plans of a scenario with settings added, each made once, however often it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.whatif.desk import Variant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from planner.whatif.crew import Crew
+    from planner.whatif.desk import Desk
+    from planner.whatif.figures import Figures
+
+__all__ = ["Made"]
+
+
+class Made:
+    """Plans of what is asked, with more settings."""
+
+    def __init__(
+        self, desk: Desk, crew: Crew, asked: Variant, progress: Callable[[str], None]
+    ) -> None:
+        self._desk = desk
+        self._crew = crew
+        self._asked = asked
+        self._progress = progress
+        self._figures: dict[str, Figures] = {}
+
+    def one(self, settings: tuple[str, ...] = ()) -> Figures:
+        """One plan; without settings that of what is asked."""
+        (figures,) = self.all([settings])
+        return figures
+
+    def all(self, wanted: Iterable[tuple[str, ...]]) -> list[Figures]:
+        """Several plans, in this order; those that there are not yet are made together."""
+        variants = [Variant(self._asked.apply, (*self._asked.settings, *one)) for one in wanted]
+        keys = [self._desk.key(variant) for variant in variants]
+        fresh = {
+            key: variant
+            for key, variant in zip(keys, variants, strict=True)
+            if key not in self._figures
+        }
+        number = len(self._figures) + len(fresh)
+
+        def done(key: str, figures: Figures) -> None:
+            self._figures[key] = figures
+            self._progress(f"planning, {len(self._figures):,} of {number:,} or a few more")
+
+        self._crew.plan(fresh, done)
+        return [self._figures[key] for key in keys]
