@@ -79,6 +79,7 @@ def report(
     it, once; `--what-if all` also plans every other alternative and the sensitivity. With
     `--since`, the steps between the two plans are planned, to tell which cause costs how much.
     """
+    from planner.report.again import command_for  # noqa: PLC0415
     from planner.report.justification.beside import Beside  # noqa: PLC0415 - slow to load
     from planner.report.justification.document import (  # noqa: PLC0415 - likewise
         justification_document,
@@ -109,6 +110,13 @@ def report(
     read = [path for path in (plan_json, since, actuals) if path is not None]
     require_none_overwritten(out, files, read)
     write_files(out, files)
+    if moved is None:
+        command = command_for("sensitivity", plan, str(plan_json.parent))
+        click.echo(
+            f"hint: where the recommendation turns is left open; `{command}` finds out, "
+            "then report again",
+            err=True,
+        )
 
 
 def _drawn(name: str, document: Document, title: str) -> dict[str, str | bytes]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
-from planner.report.format import count_of, dollars, money, percent
+from planner.report.format import count_of, dollars, listed, money, percent
 from planner.report.variants import acquired_short
 
 if TYPE_CHECKING:
     from planner.whatif.figures import Figures
     from planner.whatif.found import Alternative, Alternatives, Best
 
-__all__ = ["aim_text", "alternatives_document", "near_ones"]
+__all__ = ["aim_text", "alternatives_document", "cheaper_ones", "near_ones", "settings_text"]
 
 _CHEAPEST = "cheapest"
 _COLUMNS = (
@@ -36,9 +36,18 @@ def alternatives_document(found: Alternatives) -> Document:
     opening: tuple[Block, ...] = (
         Heading(f"Alternatives for {found.scenario}", 1),
         Paragraph(
-            f"The cheapest plan costs {money(cheapest.cost_cents or 0)}, {cheapest.result}; near "
-            f"it are plans that cost at most {percent(found.within or 0)} more.",
+            f"The cheapest plan of the scenario as it stands costs "
+            f"{money(cheapest.cost_cents or 0)}, {cheapest.result}; near it are plans that cost at "
+            f"most {percent(found.within or 0)} more.",
             tone="strong",
+        ),
+        *(
+            Paragraph(
+                f"{one.name} keeps as many jobs for less, with what the scenario does not allow: "
+                f"{settings_text(one)}. Allow that, if you can, and plan again.",
+                tone="warning",
+            )
+            for one in cheaper_ones(found, cheapest)
         ),
         Paragraph(
             "Cost is net present cost in USD. Acquired: nodes that enter service, over all "
@@ -51,6 +60,22 @@ def alternatives_document(found: Alternatives) -> Document:
         Bullets(tuple(f"{one.name}: {aim_text(one)}" for one in found.others if one.figures)),
     )
     return (*opening, *_short(found), *_left_out(found))
+
+
+def cheaper_ones(found: Alternatives, plan: Figures) -> list[Alternative]:
+    """Those that cost less than a plan and keep as many jobs: they may do what it may not."""
+    return [one for one in found.others if one.settings and _is_cheaper(one.figures, plan)]
+
+
+def _is_cheaper(one: Figures | None, plan: Figures) -> bool:
+    if one is None or one.cost_cents is None or plan.cost_cents is None:
+        return False
+    return one.cost_cents < plan.cost_cents and len(one.short) <= len(plan.short)
+
+
+def settings_text(one: Alternative) -> str:
+    """The settings with which `planner plan` makes it."""
+    return listed([f"`{setting}`" for setting in one.settings])
 
 
 def near_ones(found: Alternatives) -> list[tuple[str, Figures]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from planner.report.document import (
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from planner.whatif.figures import Figures
     from planner.whatif.found import Moved, Sensitivity, Swing
 
-__all__ = ["sensitivity_document", "tornado"]
+__all__ = ["sensitivity_document", "then_acquired", "tornado"]
 
 
 def sensitivity_document(found: Sensitivity) -> Document:
@@ -88,9 +89,7 @@ def _turns(one: Swing) -> tuple[tuple[str, ...], ...]:
         (
             one.name,
             f"{_by(one, turn.before)} and {_by(one, turn.after)}",
-            f"{NO_PLAN}: {turn.after.figures.reason}"
-            if turn.after.figures.cost_cents is None
-            else acquired_text(turn.after.figures.acquired),
+            then_acquired(turn.after.figures),
         )
         for turn in one.turns
     )
@@ -99,8 +98,25 @@ def _turns(one: Swing) -> tuple[tuple[str, ...], ...]:
 def _by(one: Swing, moved: Moved) -> str:
     stated = ""
     if one.unit == "share" and len(moved.settings) == 1:
-        stated = f" ({moved.settings[0].partition('=')[2]})"
+        path, _, value = moved.settings[0].partition("=")
+        stated = f" ({_figure(path, value)})"
     return f"{moved_text(one.unit, moved.by)}{stated}"
+
+
+def _figure(path: str, value: str) -> str:
+    """`323531.25` as `$323,531.25` where it is a price, what is no number as it is set."""
+    try:
+        figure = f"{Decimal(value):,f}"
+    except InvalidOperation:
+        return value
+    return f"${figure}" if "price_usd" in path or path.endswith("usd_per_kwh") else figure
+
+
+def then_acquired(figures: Figures) -> str:
+    """What is acquired after a turn, or why nothing can be."""
+    if figures.cost_cents is not None:
+        return acquired_text(figures.acquired)
+    return f"{NO_PLAN}: {figures.reason.removeprefix('no plan ')}"
 
 
 def _unproved(found: Sensitivity) -> tuple[Block, ...]:

@@ -134,8 +134,8 @@ def _figure(value: int | None) -> str:
 def frontiers(title: str, plans: Sequence[tuple[str, Figures]]) -> dict[str, Frontier]:
     """Cost against headroom and against power, by file name; a point for each plan.
 
-    One where there is no plan, or no two differ in what they give, is left out; so is power where
-    the catalog does not say what a node type draws.
+    One where there is no plan, or no two differ in what they cost or in what they give, is left
+    out; so is power where the catalog does not say what a node type draws.
     """
     found = {}
     for file, what, axis, least in _AXES:
@@ -149,7 +149,7 @@ def frontiers(title: str, plans: Sequence[tuple[str, Figures]]) -> dict[str, Fro
         points = tuple(
             (cost, gain, name) for cost, gain, (_, _, name) in zip(costs, gains, known, strict=True)
         )
-        if len(set(gains)) > 1:
+        if len(set(gains)) > 1 and len(set(costs)) > 1:
             says = f"A point for each of {count_of(len(points), 'plan')}; those that nothing "
             says += f"cheaper {'undercuts' if least else 'exceeds'} are joined."
             head = f"{title}: cost against {what}"

@@ -75,6 +75,7 @@ def test_results_of_the_other_commands_are_found_beside_the_plan(run, scenario, 
     done = run("report", plan_json, "--out", "out", "--what-if", "none")
     assert done.exit_code == 0
     assert "left out" not in done.stderr
+    assert "hint: " not in done.stderr
     told = (plan_json.parent / "justification.md").read_text(encoding="utf-8")
     assert "- most headroom: " in told
     assert "| price of energy | $" in told
@@ -95,7 +96,8 @@ def test_results_that_are_not_of_this_plan_are_told_and_left_out(run, scenario, 
         assert done.exit_code == 0
         assert told in done.stderr
     drawn = (report / "justification.md").read_text(encoding="utf-8")
-    assert "| Do nothing | \\[fill in: \\`planner alternatives SCENARIO" in drawn
+    assert f"| Do nothing | \\[fill in: \\`planner alternatives {scenario.name} --out DIR" in drawn
+    assert f"`planner sensitivity {scenario} --out {kept.parent}` finds out" in done.stderr
     assert not (report / "alternatives.json").exists()
 
 

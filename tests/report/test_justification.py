@@ -12,9 +12,10 @@ from itertools import pairwise
 
 import pytest
 
-from planner.inputs.settled import ChangeNote
+from planner.inputs.settled import ChangeNote, Options
 from planner.plan.store import dumps, loads
 from planner.report import markdown
+from planner.report.again import command_for
 from planner.report.document import Blank, Fields, Figure, Fold, Heading, Table
 from planner.report.html.draw import draw
 from planner.report.justification.beside import Beside
@@ -266,6 +267,33 @@ def test_options_stand_beside_the_plan_with_what_each_leaves_short(plan, make, b
     assert "Dropped or delayed: claims-tune." in drawn
     assert "no vendor alone offers what is needed." in drawn
     assert "[fill in: `planner alternatives" not in drawn.replace("\\", "")
+
+
+def test_an_option_that_keeps_as_many_jobs_for_less_asks_why_it_is_not_the_plan(plan, make, beside):
+    found = beside.alternatives
+    less, fewer, as_asked = (
+        one.model_copy(update={"name": name, "settings": settings, "figures": figures})
+        for one, name, settings, figures in (
+            (found.others[0], "share", ("policies.mig=same-node",), found.others[2].figures),
+            (found.others[0], "drop", ("policies.shortage=drop",), found.others[0].figures),
+            (found.others[0], "as asked", (), found.others[2].figures),
+        )
+    )
+    others = found.model_copy(update={"others": (less, fewer, as_asked)})
+    drawn = markdown.draw(make(plan, replace(beside, alternatives=others))).replace("\\", "")
+    assert drawn.count("Why not ") == 1
+    assert "| Why not share, which keeps as many jobs at a lower cost | [fill in: " in drawn
+    assert "the scenario does not allow `policies.mig=same-node`: allow it and plan again" in drawn
+
+
+def test_a_field_left_open_names_the_command_with_all_that_the_plan_was_asked(plan):
+    options = Options(variations=("late",), settings=("name=a b",), rules=("own",))
+    files = (("scenario", "my plan.yaml", "0"),)
+    provenance = plan.provenance.model_copy(update={"options": options, "files": files})
+    asked = plan.model_copy(update={"provenance": provenance})
+    assert command_for("sensitivity", asked) == (
+        "planner sensitivity 'my plan.yaml' --scenario late --set 'name=a b' --rules own --out DIR"
+    )
 
 
 def test_switching_values_say_where_the_recommendation_turns(plan, beside):

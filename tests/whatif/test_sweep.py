@@ -312,4 +312,5 @@ def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
         assert [dots[x].split(": ")[1].split(",")[0] for x in at] == joined[file]
     assert frontiers("x", [plan(None, None, None)]) == {}
     assert frontiers("x", [plan(1, 0.1, 4000), plan(2, 0.1, 4000)]) == {}
+    assert frontiers("x", [plan(1, 0.1, 4000), plan(1, 0.2, 5000)]) == {}
     assert list(frontiers("x", [plan(1, 0.1, None), plan(2, 0.2, None)])) == ["headroom.svg"]

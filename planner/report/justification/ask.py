@@ -50,7 +50,7 @@ def ask_section(desk: Desk) -> tuple[Block, ...]:
     span = quarter_span(plan.quarters[0], plan.quarters[first_year[-1]])
     rows += [
         (
-            f"Running cost of the first year ({span}), USD",
+            f"Running cost of the first year ({span}), rents included, USD",
             figure(accounts.opex(first_year), "usd", "how-cost"),
         ),
         ("Paid over the horizon, not discounted, USD", figure(accounts.paid(), "usd", "how-cost")),

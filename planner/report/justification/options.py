@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from planner.plan.ledger.reader import where
 from planner.plan.ledger.traced import total
-from planner.report.alternatives import aim_text
+from planner.report.again import command_for
+from planner.report.alternatives import aim_text, cheaper_ones, settings_text
 from planner.report.document import (
     Blank,
     Block,
@@ -33,7 +34,6 @@ __all__ = ["idle_table", "options_blocks"]
 
 _FILE, _TRACE = "alternatives.json", "how-options"
 _EXPECTED = ("do nothing", "reclaim first", "rent only")
-_ASK = "`planner alternatives SCENARIO --out DIR`, where plan.json is"
 _POWER = Column("Power, kW", "right")
 """Left out where the catalog lacks those of some node in every option."""
 _COLUMNS = (
@@ -165,6 +165,8 @@ def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
     if found is not None:
         others = [one for one in found.others if one.name not in beside.plans]
         told += [Bullets(tuple(_said(one, found.cheapest) for one in others))]
+        if cheaper := cheaper_ones(found, found.cheapest):
+            told += [Fields(tuple(map(_why_not, cheaper)))]
         told += [
             Paragraph(
                 "Figures of these plans stand in alternatives.json, with the settings, where there "
@@ -175,7 +177,9 @@ def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
         ]
     missing = [name for name in _EXPECTED if name not in {one.name for one in options}]
     if missing:
-        told += [Fields(tuple((name.capitalize(), Blank(_ASK)) for name in missing))]
+        command = command_for("alternatives", desk.plan)
+        ask = Blank(f"`{command}`, where plan.json is, and report again")
+        told += [Fields(tuple((name.capitalize(), ask) for name in missing))]
     return (*told, idle_table(desk))
 
 
@@ -220,6 +224,13 @@ def _said(one: Alternative, cheapest: Figures) -> str:
         return f"{one.name}: {one.objective}. {one.figures.reason}."
     short = f". Dropped or delayed: {', '.join(one.figures.short)}" if one.figures.short else ""
     return f"{one.name}: {aim_text(one)}{short}."
+
+
+def _why_not(one: Alternative) -> tuple[str, Cell]:
+    """What a reader asks first: why the plan is not the cheapest of the options."""
+    asked = f"Why not {one.name}, which keeps as many jobs at a lower cost"
+    allowed = f"the scenario does not allow {settings_text(one)}"
+    return asked, Blank(f"{allowed}: allow it and plan again, or say why not")
 
 
 def _first_order(desk: Desk) -> Cell:

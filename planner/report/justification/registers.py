@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.inputs.facts import SETTINGS
 from planner.report.document import Blank, Block, Column, Fields, Paragraph, Table
 from planner.report.format import count_of
 
@@ -39,7 +40,7 @@ def assumptions_section(desk: Desk) -> tuple[Block, ...]:
     """Every parameter, then everything that the inputs leave open and a rule filled in."""
     settings = tuple(
         (
-            setting.name.replace("_", " "),
+            f"{SETTINGS[setting.name].meaning} ({setting.name})",
             desk.at(
                 f"settings[name={setting.name}].value",
                 "share" if setting.unit == "share" else "number",

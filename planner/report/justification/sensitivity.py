@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.plan.ledger.traced import Traced, total
+from planner.report.again import command_for
 from planner.report.document import (
     Blank,
     Block,
@@ -20,12 +21,12 @@ from planner.report.document import (
 from planner.report.elsewhere import Elsewhere
 from planner.report.format import count_of, percent
 from planner.report.justification.desk import Desk, figure
-from planner.report.sensitivity import tornado
-from planner.report.variants import acquired_text
+from planner.report.sensitivity import then_acquired, tornado
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from planner.plan.plan import Plan
     from planner.whatif.figures import Figures
     from planner.whatif.found import Sensitivity, Swing
 
@@ -33,10 +34,6 @@ __all__ = ["sensitivity_section"]
 
 _FILE, _TRACE = "sensitivity.json", "how-sensitivity"
 _DOWN, _UP = Traced(Fraction(-1, 5), "-0.2"), Traced(Fraction(1, 5), "0.2")
-_OPEN = (
-    "At which price, growth or delay the recommendation turns",
-    Blank("`planner sensitivity SCENARIO --out DIR`, where plan.json is"),
-)
 _MOVED = (
     (
         "Servers bought: price, residual value and support",
@@ -58,8 +55,16 @@ def sensitivity_section(desk: Desk, found: Sensitivity | None) -> tuple[Block, .
         link = Link("buying against renting, in section 5", "section-5")
         known = (("From which use on buying is cheaper than renting", link),)
     if found is None:
-        return (_as_it_is(desk), Fields((*known, _OPEN)))
+        return (_as_it_is(desk), Fields((*known, _open(desk.plan))))
     return (_as_it_is(desk), *((Fields(known),) if known else ()), *_anew(found))
+
+
+def _open(plan: Plan) -> tuple[str, Cell]:
+    command = command_for("sensitivity", plan)
+    return (
+        "At which price, growth or delay the recommendation turns",
+        Blank(f"`{command}`, where plan.json is, and report again"),
+    )
 
 
 def _as_it_is(desk: Desk) -> Table:
@@ -160,9 +165,7 @@ def _turns(known: Elsewhere, place: int, one: Swing) -> Iterator[tuple[Cell, ...
             one.name,
             _by(known, one, f"{stem}.before"),
             _by(known, one, f"{stem}.after"),
-            acquired_text(after.acquired)
-            if after.cost_cents is not None
-            else f"no plan: {after.reason}",
+            then_acquired(after),
         )
 
 
