@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.inputs.load import load_inputs
 from planner.packing import crosscheck, doctor
 from planner.packing.solver import Answer, Outcome, solve_with_cbc
-from planner.plan.make import make_plan
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 NONE = Answer(Outcome.INFEASIBLE, (), float("inf"), float("inf"))
 
 
@@ -75,9 +72,3 @@ def test_that_there_is_no_plan_is_confirmed_before_it_is_said(scenario, run, mon
     result = run("plan", scenario, "--crosscheck")
     assert result.exit_code == 3, result.stderr
     assert len(asked) == 1
-
-
-@pytest.mark.parametrize("name", ["quickstart", "quarterly", "data-centre", "sources"])
-def test_the_bounds_of_shipped_scenarios_are_confirmed_twice(name):
-    plan = make_plan(load_inputs(SCENARIOS / f"{name}.yaml"), crosscheck=True)
-    assert [one.verdict for one in plan.proof.second_opinions] == ["confirmed", "confirmed"]

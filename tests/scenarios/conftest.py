@@ -34,7 +34,8 @@ def _sized(name: str) -> dict[str, SizedJob]:
 
 @cache
 def _planned(name: str) -> Plan:
-    return make_plan(_inputs(name), price_choices=not name.startswith("what-if/"))
+    shipped = not name.startswith("what-if/")
+    return make_plan(_inputs(name), crosscheck=shipped, price_choices=shipped)
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +52,7 @@ def sized():
 
 @pytest.fixture(scope="session")
 def planned():
-    """`planned("quarterly")`: its plan, proved and checked."""
+    """`planned("quarterly")`: its plan, proved and checked, its bound confirmed."""
     return _planned
 
 

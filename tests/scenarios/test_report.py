@@ -1,4 +1,4 @@
-"""The justification of the shipped quarterly scenario: light enough to mail, and traced."""
+"""The justification of shipped scenarios: light enough to mail, and traced."""
 
 import json
 
@@ -6,36 +6,61 @@ import pytest
 
 from planner.exchange.kueue import kueue_files
 from planner.plan.store import dumps
+from planner.report import markdown
 from planner.report.html.draw import draw
 from planner.report.justification.document import justification_document
+from planner.report.plan import FULL, plan_document
 from tests.report.pages import Page
 from tests.report.sums import again
 
 MAILABLE = 1_000_000
 
 
-@pytest.fixture(scope="module")
-def text(planned):
-    return draw(justification_document(planned("quarterly")), "Justification")
+@pytest.fixture(scope="module", params=["quarterly", "data-centre"])
+def written(request, planned):
+    """A plan and its justification: of teams and growth; of halls, racks and budgets."""
+    plan = planned(request.param)
+    return plan, draw(justification_document(plan), "Justification")
 
 
-def test_the_justification_of_a_year_is_below_a_megabyte(text):
+def test_the_justification_of_a_year_is_below_a_megabyte(written):
+    _, text = written
     assert len(text.encode()) < MAILABLE
 
 
-def test_every_figure_of_it_comes_out_again_from_plan_json(planned, text):
-    stored = json.loads(dumps(planned("quarterly")))
+def test_a_number_that_stands_nowhere_in_the_plan_is_found():
+    assert list(Page("<td>12,345,678</td>").loose({})) == [("12,345,678", "12,345,678")]
+
+
+def test_every_figure_of_it_comes_out_again_from_plan_json(written):
+    plan, text = written
+    stored = json.loads(dumps(plan))
     page = Page(text)
     assert list(page.loose(stored)) == []
-    assert list(Page("<td>12,345,678</td>").loose(stored)) == [("12,345,678", "12,345,678")]
     figures = page.figures
-    assert len(figures) > 600
+    assert len(figures) >= 600
     for figure in figures:
         value = again(stored, figure.sum)
         if isinstance(value, str):
             assert figure.text == value
         else:
             assert float(figure.value) == pytest.approx(float(value), rel=1e-12), figure
+
+
+def test_the_facility_of_the_data_centre_stands_beside_its_limits(planned):
+    """Two halls: what their nodes take of power, height and racks, and what is left."""
+    plan = planned("data-centre")
+    page = markdown.draw(plan_document(plan, FULL))
+    justification = markdown.draw(justification_document(plan))
+    for site in plan.sites:
+        for place, taken in enumerate(site.power_w):
+            assert f"{taken / 1000:g} / {site.power_limit_w[place] / 1000:g}" in page
+            assert f"{site.racks_used[place]} / {site.racks}" in page
+            assert taken <= site.power_limit_w[place]
+        limit_kw = site.power_per_rack_w / 1000
+        assert f"{site.racks} racks of {site.units_per_rack} U and {limit_kw:g} kW" in page
+        assert f"Power of each rack at {site.site} in 2027Q4" in justification
+    assert "| capital | 2027Q" in justification
 
 
 def test_the_teams_of_it_get_their_queues(planned):

@@ -39,6 +39,12 @@ def test_a_shipped_scenario_is_planned_proved_and_checked(planned, name):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
+def test_the_bound_of_a_shipped_scenario_is_confirmed_twice(planned, name):
+    opinions = planned(name).proof.second_opinions
+    assert [one.verdict for one in opinions] == ["confirmed", "confirmed"]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
 def test_prices_of_a_shipped_scenario_are_called_illustrative(planned, name):
     plan = planned(name)
     assert all(line.illustrative for line in plan.acquisitions)
