@@ -3,10 +3,12 @@
 import os
 import signal
 import socket
+from dataclasses import replace
 
 import pytest
 
 from planner.errors import InputError, LimitError
+from planner.whatif import cluster as cluster_module
 from planner.whatif.cluster import Cluster
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station, Variant
@@ -62,6 +64,38 @@ def test_a_worker_that_reads_other_files_plans_nothing(cluster, desk):
         pytest.raises(LimitError, match="does not read what is read here"),
     ):
         crew.plan({"another key": Variant()}, lambda *_: None)
+
+
+def test_what_a_worker_does_is_planned_at_a_desk_of_the_same_files(desk, monkeypatch):
+    """In this process: it reads the files once, and plans nothing that reads otherwise."""
+    monkeypatch.setattr(cluster_module, "_HERE", [])
+    dear = VARIANTS[0]
+    for _ in range(2):
+        assert cluster_module._figures(desk.station, desk.key(dear), dear) == desk.figures(dear)
+    (kept,) = cluster_module._HERE
+    assert kept.station == desk.station
+    with pytest.raises(LimitError, match="does not read what is read here"):
+        cluster_module._figures(desk.station, "another key", dear)
+    rougher = replace(desk.station, gap=0.01)
+    with pytest.raises(LimitError):
+        cluster_module._figures(rougher, desk.key(dear), dear)
+    assert cluster_module._HERE[0].station == rougher
+
+
+def test_a_cluster_without_workers_is_given_up(cluster, desk, monkeypatch):
+    monkeypatch.setattr(cluster_module, "_IDLE_S", 2 * cluster_module._ANSWER_S)
+    with Cluster(desk, cluster.scheduler_address) as crew:
+        asked = []
+
+        def late(*_, **__):
+            asked.append("once more")
+            raise TimeoutError
+
+        monkeypatch.setattr(crew._dask, "wait", late)
+        monkeypatch.setattr(crew._client, "nthreads", dict)
+        with pytest.raises(LimitError, match="has no workers"):
+            crew.plan({"key": VARIANTS[0]}, lambda *_: None)
+    assert len(asked) == 2
 
 
 def test_a_scheduler_that_does_not_answer_is_told_in_time(desk, monkeypatch):

@@ -2,16 +2,18 @@
 
 import os
 import signal
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children
 from xml.etree import ElementTree
 
 import pytest
 
-from planner.errors import InputError
+from planner.errors import InputError, LimitError
 from planner.inputs.load import Question
 from planner.report.html.pictures import picture_file
 from planner.report.variants import frontiers, sweep_csv
 from planner.sizing.sizers import Sizers
+from planner.whatif import crew as crew_module
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.figures import Figures, figures_of
@@ -112,7 +114,7 @@ def test_a_stopped_sweep_carries_on_where_it_was(swept, tmp_path, monkeypatch):
     (tmp_path / "stopped").mkdir()
     torn = lines[3] + lines[0] + lines[1][:70]
     (tmp_path / "stopped" / "results.jsonl").write_bytes(torn)
-    planned = []
+    planned: dict[str, Figures] = {}
     original = Desk.figures
 
     def figures(desk, variant):
@@ -314,3 +316,32 @@ def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
     assert frontiers("x", [plan(1, 0.1, 4000), plan(2, 0.1, 4000)]) == {}
     assert frontiers("x", [plan(1, 0.1, 4000), plan(1, 0.2, 5000)]) == {}
     assert list(frontiers("x", [plan(1, 0.1, None), plan(2, 0.2, None)])) == ["headroom.svg"]
+
+
+def test_a_worker_plans_at_its_desk_and_nothing_that_has_changed_meanwhile(desk, monkeypatch):
+    """What runs in a worker process, here in this one: the end of a parent is not waited for."""
+    heeding = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(crew_module, "_HERE", [])
+    try:
+        crew_module._start(desk.station)
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGINT, heeding)
+    dear = Variant(("dear",))
+    assert crew_module._figures(desk.key(dear), dear) == desk.figures(dear)
+    with pytest.raises(LimitError, match="were changed meanwhile"):
+        crew_module._figures(desk.key(Variant()), dear)
+
+
+def test_workers_that_die_again_and_again_are_given_up(desk, monkeypatch):
+    class Dying(Processes):
+        def _work(self, variants):
+            raise BrokenProcessPool
+
+    planned: dict[str, Figures] = {}
+    with Dying(desk, 2) as dying, pytest.raises(LimitError) as told:
+        dying.plan({desk.key(v): v for v in (Variant(), Variant(("dear",)))}, planned.__setitem__)
+    assert "died 3 times in a row, at last on as it is; try again with `--jobs 1`" in str(
+        told.value
+    )
+    assert not planned

@@ -1,0 +1,152 @@
+"""What was not proved, or has no plan, is said beside the figures; what was is said without it."""
+
+import pytest
+
+from planner.report import markdown
+from planner.report.document import Paragraph
+from planner.report.quarterly import quarterly_document
+from planner.report.risk import risk_document
+from planner.report.sensitivity import sensitivity_document, tornado
+from planner.whatif.choices import Choice, Choices
+from planner.whatif.figures import Figures
+from planner.whatif.risk import Acquisition, Chance, Risk
+from tests.report.conftest import TOTAL, came
+
+NONE = Figures(result="infeasible", reason="too late")
+LATE = Figures(result="no plan in time", reason="the time limit was hit")
+
+
+@pytest.fixture
+def risk() -> Risk:
+    """Ten futures, all proved; in one of them what is bought now falls short."""
+    costs = tuple(TOTAL + 1_000_00 * number for number in range(10))
+    return Risk(
+        scenario="Claims",
+        seed=1,
+        futures=10,
+        base=came(TOTAL),
+        without_plan=0,
+        not_proved=0,
+        cost_cents=(costs[0], costs[2], costs[4], costs[7], costs[9]),
+        costs_cents=costs,
+        chances=(Chance(quarter="2027Q2", short=1, of=10),),
+        acquisitions=(
+            Acquisition(offer="h200-buy", planned=1, never=0, percentiles=(1, 1, 1, 2, 2)),
+        ),
+    )
+
+
+def choice(name, short, costs):
+    worst = max(costs, default=None)
+    bought = came(TOTAL).acquired
+    return Choice(
+        name=name,
+        purchased=bought,
+        short=short,
+        costs_cents=costs,
+        worst_cents=worst,
+        not_proved=0,
+    )
+
+
+def held(risk, *plans, best):
+    return risk.model_copy(
+        update={"choices": Choices(plans=plans, best=best, bound_cents=9_000_00)}
+    )
+
+
+def cautions(document):
+    return [block.text for block in document if isinstance(block, Paragraph) and block.tone]
+
+
+def changed(found, **changes):
+    return found.model_copy(update=changes)
+
+
+def test_of_futures_that_are_all_proved_nothing_is_taken_back(risk):
+    text = markdown.draw(risk_document(risk))
+    assert "NOT proved" not in text
+    assert "Without a plan" not in text
+    assert "not known" not in text
+    assert "What the futures acquire" in text
+
+
+def test_futures_without_proof_or_plan_are_counted(risk):
+    text = markdown.draw(
+        risk_document(
+            changed(
+                risk,
+                base=changed(risk.base, result="not proved"),
+                not_proved=3,
+                without_plan=1,
+                chances=(Chance(quarter="2027Q2", short=1, of=8),),
+                acquisitions=(),
+            )
+        )
+    )
+    assert "The plan of the scenario as it stands is NOT proved." in text
+    assert "NOT proved within the limits: 3 futures." in text
+    assert "Without a plan, and so in no figure of cost: 1 future." in text
+    assert "Of 2 futures it is not known who falls short." in text
+    assert "What the futures acquire" not in text
+
+
+def test_of_purchase_plans_the_best_says_what_its_bad_cases_save(risk):
+    own = choice("as the scenario stands", 0, (100_000_00,) * 10)
+    other = choice("future 7", 0, (90_000_00,) * 10)
+    text = markdown.draw(risk_document(held(risk, own, other, best=1)))
+    assert "Its bad cases cost $10,000 less, on average." in text
+    assert "no purchases that hold all futures can have a mean of less than $9,000" in text
+    own_best = markdown.draw(risk_document(held(risk, own, other, best=0)))
+    assert "What the scenario's own plan buys is the best of these" in own_best
+    assert "less, on average" not in own_best
+
+
+def test_a_purchase_plan_that_holds_no_future_has_no_cost_and_nothing_is_claimed_of_it(risk):
+    own = choice("as the scenario stands", 10, ())
+    other = changed(choice("future 7", 2, (90_000_00,) * 8), not_proved=4)
+    found = changed(held(risk, own, other, best=1), without_plan=1)
+    text = markdown.draw(risk_document(found))
+    assert "| as the scenario stands | 100.0 % | – | – | – |" in text
+    assert "less, on average" not in text
+    assert "NOT proved within the limits, with purchases that are given: 4 futures." in text
+    assert "where each future is known beforehand, that mean is $9,000" in text
+
+
+def test_ends_without_proof_are_counted_and_ends_without_a_plan_move_nothing(beside):
+    found = beside.sensitivity
+    assert not any("NOT proved" in text for text in cautions(sensitivity_document(found)))
+    late, price = found.swings
+    unsure = changed(
+        price, low=changed(price.low, figures=changed(came(TOTAL), result="not proved"))
+    )
+    text = markdown.draw(sensitivity_document(changed(found, swings=(late, unsure))))
+    assert "NOT proved within the limits: 1 plan of those shown." in text
+    hopeless = changed(late, turns=())
+    text = markdown.draw(sensitivity_document(changed(found, swings=(hopeless,))))
+    assert "moves it most" not in text
+    assert "Nowhere within these ranges" in text
+
+
+def test_without_a_plan_as_it_stands_there_is_nothing_to_measure_from(beside):
+    found = changed(beside.sensitivity, base=LATE)
+    assert tornado(beside.sensitivity) is not None
+    assert tornado(found) is None
+    text = markdown.draw(sensitivity_document(found))
+    assert "No plan exists as it stands" in text
+    assert "NOT proved within the limits: 1 plan of those shown." in text
+
+
+def test_needs_that_come_go_and_vary_are_told_apart(plan):
+    """Jobs of which the first and the last quarter alone say too little."""
+    first, second, *others = plan.jobs
+    pulse = changed(first, units=(0, 1, 0))
+    swell = changed(second, units=(1, 3, 1))
+    assert [job.units[0] == job.units[-1] for job in (pulse, swell)] == [True, True]
+    text = markdown.draw(quarterly_document(changed(plan, jobs=(pulse, swell, *others))))
+    assert "| comes and goes |" in text
+    assert "| varies |" in text
+    steady = tuple(changed(job, units=(2, 2, 2)) for job in plan.jobs)
+    text = markdown.draw(quarterly_document(changed(plan, jobs=steady)))
+    assert f"Jobs that ask for as much in every quarter: {len(steady)}." in text
+    assert "varies" not in text
