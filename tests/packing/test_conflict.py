@@ -9,7 +9,8 @@ from itertools import combinations
 
 import pytest
 
-from planner.packing import Translation
+from planner.errors import InfeasibleError
+from planner.packing import Translation, conflict, solve
 from planner.packing.conditions import conditions_of
 from planner.packing.conflict import conflict_of
 from planner.packing.problem import Limit, SpendLimit
@@ -64,6 +65,38 @@ def test_power_at_one_site_and_money_for_the_other_stand_in_each_others_way(buil
         ["raise capex in total by $500, to $1,000"],
         ["raise opex in total by $4,000, to $7,000"],
     ]
+
+
+@pytest.fixture
+def four_budgets(build):
+    """Eight units to buy in any of four ways, each with its own budget, all of them too small."""
+    pools = [build.pool(site=site) for site in "abcd"]
+    supplies = [build.buy(BUY, pool=number) for number in range(4)]
+    budgets = tuple(
+        SpendLimit(f"capex {number}", BUY, tuple((BUY * (at == number),) for at in range(4)))
+        for number in range(4)
+    )
+    units = build.units(8, ("h100", 8, 0, 0))
+    return replace(build.problem(pools, supplies, [units]), budgets=budgets)
+
+
+def test_a_conflict_of_which_little_may_be_asked_is_shrunk_till_none_can_be_left_out(
+    four_budgets, told, monkeypatch
+):
+    usual = told(four_budgets)
+    assert len(usual[0]) == 4
+    monkeypatch.setattr(conflict, "_QUESTIONS", 2)
+    assert told(four_budgets)[0] == usual[0]
+
+
+def test_without_time_for_the_reasons_it_is_still_said_that_there_is_no_plan(
+    four_budgets, monkeypatch
+):
+    monkeypatch.setattr(conflict, "_QUESTIONS", 2)
+    monkeypatch.setattr(conflict, "_TIME_S", 0.0)
+    with pytest.raises(InfeasibleError, match="no plan exists: ") as raised:
+        solve(translated(four_budgets))
+    assert "capex" not in raised.value.headline
 
 
 def test_a_date_and_a_budget_stand_in_each_others_way(build, told):

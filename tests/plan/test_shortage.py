@@ -344,6 +344,25 @@ def test_the_check_notices_a_less_important_job_in_the_place_of_one_like_it(read
         verify(other, changed(plan, shortage=told))
 
 
+def test_the_check_notices_a_job_that_is_dropped_where_none_may_be(read):
+    jobs = {"a": job(8, priority=60), "b": job(8, priority=40)}
+    with pytest.raises(CheckError, match=r"though policies\.shortage refuses that"):
+        verify(read(jobs, policies={}), make_plan(read(jobs)))
+
+
+def test_the_check_notices_a_job_that_is_delayed_out_of_sight(read):
+    """The plan delays `waits` by a quarter; asked for in the last one, it would never run."""
+
+    def jobs(quarter):
+        waits = job(8, quarters=quarter, may_slip_quarters=1, required=True)
+        return {"runs": job(8, quarters="2027Q1", required=True), "waits": waits}
+
+    plan = make_plan(read(jobs("2027Q1")))
+    assert short(plan, "waits").delay_quarters == 1
+    with pytest.raises(CheckError, match="job waits is delayed beyond the horizon"):
+        verify(read(jobs("2027Q3")), plan)
+
+
 def test_the_check_notices_a_job_that_would_fit_free_gpus(read):
     """`b` is dropped from a plan that has room for it."""
     inputs = read({"a": job(4, priority=60), "b": job(4, priority=40)})

@@ -109,6 +109,19 @@ def split_chat(uses):
     uses[TWO].append(changed(uses[ONE][1], gpus=(3,), cpus=0, memory_mb=0))
 
 
+def split_over_types(uses):
+    """Unit 2 of `chat` takes a GPU of another type as well."""
+    uses[ONE][1] = changed(uses[ONE][1], gpus=(2,))
+    uses[L40S_ONE].append(changed(uses[ONE][1], gpus=(3,), cpus=0, memory_mb=0))
+
+
+def less_than_nothing(uses):
+    """Unit 2 of `chat` takes a core more here, and gives one back there."""
+    unit = uses[ONE][1]
+    uses[ONE][1] = changed(unit, gpus=(2,), cpus=unit.cpus + 1)
+    uses[TWO].append(changed(unit, gpus=(3,), cpus=-1, memory_mb=0))
+
+
 def same_node_twice(uses):
     half = changed(uses[ONE][1], gpus=(2,))
     uses[ONE][1:] = [half, changed(half, gpus=(3,), cpus=0, memory_mb=0)]
@@ -380,6 +393,48 @@ BROKEN = [
         "more GPUs are stranded than are free",
         lambda p: with_pool(p, 0, gpus_stranded=(3, 0, 0)),
         "3 GPUs stranded of 2 free ones",
+    ),
+    (
+        "a node is of a type that the catalog lacks",
+        lambda p: with_node(p, ONE, node_type="gift"),
+        "node eight-h100/main/01: the catalog has no node type gift",
+    ),
+    (
+        "a purchase is listed of an offer that there is not",
+        lambda p: with_line(p, 0, offer="gift"),
+        "there is no offer gift in that quarter",
+    ),
+    (
+        "a node is listed twice in a quarter",
+        lambda p: changed(
+            p, placements=((*p.placements[0], p.placements[0][0]), *p.placements[1:])
+        ),
+        "2027Q1: node eight-h100/main/01 is listed 2 times",
+    ),
+    (
+        "a unit is split over two GPU types",
+        lambda p: with_uses(p, 1, split_over_types),
+        "unit 2 of chat is on several GPU types: h100-80gb-sxm, l40s-48gb",
+    ),
+    (
+        "a unit gives a node cores that it has not",
+        lambda p: with_uses(p, 1, less_than_nothing),
+        "unit 2 of chat takes less than nothing of a node",
+    ),
+    (
+        "a job is listed that nobody asked for",
+        lambda p: changed(p, jobs=(*p.jobs, changed(p.jobs[0], name="ghost"))),
+        "the list of jobs",
+    ),
+    (
+        "a parameter is invented",
+        lambda p: changed(p, settings=(*p.settings, changed(p.settings[0], name="luck"))),
+        "the list of settings",
+    ),
+    (
+        "the facts of a node type are invented",
+        lambda p: with_facts(p, node_type="gift"),
+        "the list of node types",
     ),
     (
         "a parameter is another",

@@ -114,7 +114,7 @@ def test_a_stopped_sweep_carries_on_where_it_was(swept, tmp_path, monkeypatch):
     (tmp_path / "stopped").mkdir()
     torn = lines[3] + lines[0] + lines[1][:70]
     (tmp_path / "stopped" / "results.jsonl").write_bytes(torn)
-    planned: dict[str, Figures] = {}
+    planned = []
     original = Desk.figures
 
     def figures(desk, variant):

@@ -120,7 +120,7 @@ def _cooling(view: View) -> Iterator[str]:
 def _sites_of_jobs(view: View) -> Iterator[str]:
     allowed = {job.name: _allowed(view, job.derived_from or job.name) for job in view.jobs}
     for planned in view.plan.jobs:
-        expected = tuple(sorted(allowed[planned.name] or ()))
+        expected = tuple(sorted(allowed.get(planned.name) or ()))
         yield from differences(f"job {planned.name}: its sites", planned.sites, expected)
     for label, seats in zip(view.labels, view.seats, strict=True):
         for (job, unit, _), places in seats.items():
