@@ -228,6 +228,11 @@ def read(config: Any) -> Model:
     return parse_model_config(json.dumps(config).encode(), "some-model", "config.json")[1]
 
 
+def shape(config: Any) -> dict[str, Any]:
+    """The model, but for the hash of the file that it was read from."""
+    return read(config).model_dump(exclude={"source"})
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_parameters_of_a_real_configuration_are_counted_to_the_last_one(name: str) -> None:
     config, parameters = CONFIGS[name]
@@ -329,6 +334,38 @@ def test_a_hybrid_keeps_keys_and_values_in_few_layers_and_a_state_in_the_others(
     assert read(NEMOTRON_H_56B).kv_layers == 10
     assert read(QWEN3_NEXT).kv_layers == 12
     assert read(CONFIGS["Jamba-v0.1"][0]).kv_layers == 4
+
+
+def test_layers_may_be_told_one_by_one_in_words() -> None:
+    words = {"M": "mamba", "*": "attention", "-": "mlp"}
+    pattern = NEMOTRON_H_56B["hybrid_override_pattern"]
+    listed = NEMOTRON_H_56B | {
+        "hybrid_override_pattern": None,
+        "layers_block_type": [words[letter] for letter in pattern],
+    }
+    assert shape(listed) == shape(NEMOTRON_H_56B)
+    assert shape(listed | {"num_hidden_layers": None}) == shape(NEMOTRON_H_56B)
+
+
+def test_a_hybrid_without_experts_has_the_block_of_its_shared_expert() -> None:
+    granite = CONFIGS["granite-4.0-h-tiny"][0]
+    assert shape(granite | {"mamba_d_head": "auto"}) == shape(granite)
+    dense_one = granite | {"num_local_experts": 0, "num_experts_per_tok": 0}
+    model = read(dense_one | {"shared_intermediate_size": 8192})
+    assert (model.experts, model.intermediate) == (None, 8192)
+
+
+def test_llama_4_attends_to_the_whole_context_in_every_fourth_layer_or_where_it_says_so() -> None:
+    scout = (
+        dense("llama4_text", 48, 5120, 8192, 40, num_key_value_heads=8, head_dim=128)
+        | {"intermediate_size_mlp": 16384, "num_local_experts": 16, "num_experts_per_tok": 1}
+        | {"interleave_moe_layer_step": 1, "attention_chunk_size": 8192}
+        | vocabulary(202048, 10_485_760, tied=False)
+    )
+    assert read(scout).sliding_layers == 36
+    every_second = scout | {"no_rope_layers": [1, 0] * 24}
+    assert read(every_second).sliding_layers == 24
+    assert read(scout).parameters_b.to_integral_value() == 108
 
 
 def test_a_state_kept_in_32_bit_takes_twice_the_room() -> None:

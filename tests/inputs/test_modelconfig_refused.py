@@ -44,6 +44,16 @@ def refused(content: Any) -> InputError:
     return caught.value
 
 
+NEMOTRON = LLAMA | {
+    "model_type": "nemotron_h",
+    "mamba_num_heads": 64,
+    "mamba_head_dim": 64,
+    "n_groups": 8,
+    "ssm_state_size": 128,
+    "conv_kernel": 4,
+}
+
+
 def without(key: str) -> dict[str, Any]:
     return {name: value for name, value in LLAMA.items() if name != key}
 
@@ -77,6 +87,11 @@ def without(key: str) -> dict[str, Any]:
         (HYBRID | {"layer_types": ["mamba"] * 31}, "layer_types: has 31 entries for 32 layers"),
         (HYBRID | {"layer_types": ["conv"] * 32}, "'conv' is a sort of layer without a formula"),
         (HYBRID | {"layer_types": None}, "nothing tells which layers attend"),
+        (NEMOTRON | {"hybrid_override_pattern": "M-*" * 10}, "has 30 layers of 32"),
+        (
+            NEMOTRON | {"hybrid_override_pattern": "M?" * 16},
+            "holds other layers than M, *, - and E",
+        ),
     ],
 )
 def test_a_wrong_figure_is_told_by_key_and_what_is_allowed(config: Any, told: str) -> None:

@@ -167,6 +167,21 @@ def test_a_character_that_cannot_be_seen_is_named_with_its_place(character):
     assert f"U+{ord(character):04X}" in finding.message
 
 
+def test_a_file_full_of_what_cannot_be_seen_is_told_as_far_as_anybody_reads():
+    findings = refusal("a: x\u202ey\n" * 500)
+
+    assert len(findings) == 100
+    assert all("U+202E" in finding.message for finding in findings)
+
+
+def test_more_values_than_any_portfolio_has_are_refused(monkeypatch):
+    monkeypatch.setattr("planner.inputs.builder.MOST_NODES", 1000)
+    assert len(read("a: [" + "1, " * 900 + "]")["a"]) == 900
+    (finding,) = refusal("a: [" + "1, " * 1100 + "]")
+
+    assert finding.message == "too many values, at most 1,000"
+
+
 def test_a_template_in_a_comment_is_nobodys_business():
     assert read("a: 1 # was ${PRICE} and {{ x }}\n") == {"a": 1}
 

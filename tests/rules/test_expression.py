@@ -81,6 +81,8 @@ HOSTILE = {
     "deep nesting": "(" * 240 + "1" + ")" * 240,
     "deep minus": "-" * 400 + "1",
     "twenty thousand terms": " + ".join(["1"] * 20_000),
+    "many parts though flat": "max(" + ",".join(["1"] * 210) + ")",
+    "every bit turned": "~1",
     "many parts": "+".join(["1"] * 150),
     "very long": "parameters_b + " * 40 + "1",
 }
