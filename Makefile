@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 FUZZ ?= 500
 EXAMPLE := docs/examples/quickstart
 
-.PHONY: demo test coverage fuzz bench accuracy examples clean
+.PHONY: demo test fuzz bench accuracy examples clean
 
 demo: $(STAMP)
 	$(BIN)/planner plan scenarios/quarterly.yaml
@@ -20,16 +20,14 @@ test: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/planner rules test
-	$(BIN)/pytest -n 2
+	$(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m tests.branches .coverage.json
 
 fuzz: $(STAMP)
 	PLANNER_FUZZ=$(FUZZ) $(BIN)/pytest -n 2 tests/properties
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
-
-coverage: $(STAMP)
-	$(BIN)/pytest -n 2 --cov --cov-report=term-missing
 
 accuracy: $(STAMP)
 	$(BIN)/python -m benchmarks.accuracy --publish docs
@@ -51,4 +49,4 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis out
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage.json out

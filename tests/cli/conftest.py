@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,26 @@ def scenario(tmp_path, monkeypatch) -> Path:
     path = Path("scenario.yaml")
     path.write_text(SCENARIO, encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="session")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that `planner plan scenario.yaml --out out` writes, made once."""
+    folder = tmp_path_factory.mktemp("planned")
+    (folder / "scenario.yaml").write_text(SCENARIO, encoding="utf-8")
+    with chdir(folder):
+        words = ("plan", "scenario.yaml", "--out", "out")
+        done = CliRunner(catch_exceptions=False).invoke(planner, words, prog_name="planner")
+    assert done.exit_code == 0, done.stderr
+    return folder / "out"
+
+
+@pytest.fixture
+def plan_json(planned, scenario) -> Path:
+    """Its plan, beside the scenario in the current folder."""
+    assert not scenario.is_absolute(), "it is in the current folder"
+    shutil.copytree(planned, "out")
+    return Path("out/plan.json")
 
 
 @pytest.fixture

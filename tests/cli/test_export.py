@@ -7,12 +7,6 @@ import pytest
 KINDS = ("watsonx", "kueue", "kubernetes")
 
 
-@pytest.fixture
-def plan_json(run, scenario):
-    assert run("plan", scenario, "--out", "out").exit_code == 0
-    return Path("out/plan.json")
-
-
 def test_each_export_is_written_whole_and_the_same_bytes_again(run, plan_json):
     for kind in KINDS:
         written = []
