@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from planner import __version__
-from planner.cli.guard import guarded, heed_interrupts, told_of
+from planner.cli.guard import guarded, heed_interrupts, require_output, told_of
 from planner.errors import ExitCode
 
 __all__ = ["COMMANDS", "OBJECTS_BETWEEN_SCANS", "main", "planner"]
@@ -98,6 +98,7 @@ def main() -> None:
     # What plugins other packages have installed for pydantic is no business of a scenario.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     heed_interrupts()
+    require_output()
     try:
         code = planner(prog_name="planner")
     except SystemExit as done:

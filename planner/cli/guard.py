@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-__all__ = ["BROKEN_PIPE", "guarded", "heed_interrupts", "interrupts_held", "told_of"]
+__all__ = [
+    "BROKEN_PIPE",
+    "guarded",
+    "heed_interrupts",
+    "interrupts_held",
+    "require_output",
+    "told_of",
+]
 
 _INTERRUPTED = Event()
 
@@ -59,6 +67,24 @@ def told_of(error: OSError) -> int:
     name = f"{error.filename}: " if error.filename else ""
     click.echo(f"{error_pen().red('error:')} {name}{error.strerror or error}", err=True)
     return ExitCode.INPUT
+
+
+def require_output() -> None:
+    """End at once where standard output is closed: what is found would reach nobody.
+
+    Closed streams get a stand-in first, so that no file that is written later takes their number.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the least number that is free
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
+    if sys.stdout is None:
+        words = "standard output is closed; if nobody reads it, redirect it to /dev/null"
+        click.echo(f"{error_pen().red('error:')} {words}", err=True)
+        sys.exit(ExitCode.INPUT)
 
 
 def heed_interrupts() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import wraps
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +93,13 @@ def _names(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
     if "" in names:
         raise click.BadParameter("a name is empty", ctx, param)
     return names
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, given: float) -> float:
+    """A time that is neither endless nor no number: click compares, and lets both pass."""
+    if not isfinite(given):
+        raise click.BadParameter(f"{given} is not a number of seconds", ctx, param)
+    return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +212,7 @@ _gap_option = click.option(
 _time_limit_option = click.option(
     "--time-limit",
     type=click.FloatRange(min=0, min_open=True),
+    callback=_seconds,
     default=60.0,
     show_default=True,
     metavar="SECONDS",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 import zipfile
 from datetime import date, datetime, time
@@ -10,6 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from openpyxl import load_workbook
+from openpyxl.utils.cell import column_index_from_string, get_column_letter
 
 from planner.errors import Finding, InputError
 from planner.exchange.grid import Cell, Grid
@@ -29,6 +31,14 @@ if TYPE_CHECKING:
 __all__ = ["workbook_grid"]
 
 _LARGEST_INFLATED_BYTES = 128 * 2**20
+_MOST_CELLS = 2_000_000
+"""Up to the last row and column in use: every cell of them is looked at."""
+_AREA = re.compile(
+    rb"""<(?:[\w.-]+:)?(?:mergeCell|hyperlink)\b[^>]*?\bref\s*=\s*"""
+    rb"""["']\$?([A-Z]{1,3})\$?(\d{1,9}):\$?([A-Z]{1,3})\$?(\d{1,9})["']""",
+    re.IGNORECASE,
+)
+"""What openpyxl spreads over every cell of an area as it reads."""
 _ACTIVE = ("vbaproject.bin", "externallinks/", "activex/", "connections.xml")
 
 
@@ -44,6 +54,9 @@ def workbook_grid(path: Path, sheet: str | None = None) -> Grid:
     _require_plain(content, shown_as)
     values, formulas = (_opened(content, shown_as, data_only=only) for only in (True, False))
     name = _sheet_name(values.worksheets, sheet, shown_as)
+    last = values[name]
+    if last.max_row * last.max_column > _MOST_CELLS:
+        raise InputError(_too_far(f"{get_column_letter(last.max_column)}{last.max_row}", shown_as))
     reading = _Reading(shown_as, values[name], formulas[name])
     rows = [row for row in reading.rows() if any(cell.text for cell in row)]
     if reading.findings:
@@ -61,12 +74,12 @@ def _opened(content: bytes, shown_as: str, *, data_only: bool) -> OpenedWorkbook
             warnings.simplefilter("ignore")  # of charts and the like, which are not read
             return load_workbook(io.BytesIO(content), data_only=data_only, keep_links=False)
     except Exception:  # openpyxl raises whatever it stumbles over in a broken file
-        raise InputError(Finding("is no workbook that can be read", file=shown_as)) from None
+        raise InputError(_unreadable(shown_as)) from None
 
 
 def _require_plain(content: bytes, shown_as: str) -> None:
     try:
-        parts = zipfile.ZipFile(io.BytesIO(content)).infolist()
+        archive = zipfile.ZipFile(io.BytesIO(content))
     except zipfile.BadZipFile:
         raise InputError(
             Finding(
@@ -75,6 +88,7 @@ def _require_plain(content: bytes, shown_as: str) -> None:
                 hint="save it as .xlsx or .csv",
             )
         ) from None
+    parts = archive.infolist()
     inflated = sum(part.file_size for part in parts)
     if inflated > _LARGEST_INFLATED_BYTES:
         message = f"would unpack to {inflated / 2**20:,.0f} MiB, at most "
@@ -89,6 +103,35 @@ def _require_plain(content: bytes, shown_as: str) -> None:
                     hint="save its values alone as .xlsx or .csv",
                 )
             )
+        if part.filename.startswith("xl/worksheets/"):
+            _require_small(archive, part.filename, shown_as)
+
+
+def _too_far(last: str, shown_as: str) -> Finding:
+    message = f"reaches to {last}, more than {_MOST_CELLS:,} cells"
+    hint = "delete what stands far from the table, or save it as .csv"
+    return Finding(message, file=shown_as, hint=hint)
+
+
+def _require_small(archive: zipfile.ZipFile, part: str, shown_as: str) -> None:
+    """No area of a sheet may be larger than a sheet that is read."""
+    for left, top, right, bottom in _AREA.findall(_part(archive, part, shown_as)):
+        first, last = (
+            column_index_from_string(column.decode().upper()) for column in (left, right)
+        )
+        if (last - first + 1) * (int(bottom) - int(top) + 1) > _MOST_CELLS:
+            raise InputError(_too_far(f"{get_column_letter(last)}{int(bottom)}", shown_as))
+
+
+def _part(archive: zipfile.ZipFile, part: str, shown_as: str) -> bytes:
+    try:
+        return archive.read(part)
+    except Exception:  # whatever zipfile stumbles over: damage, a password, another method
+        raise InputError(_unreadable(shown_as)) from None
+
+
+def _unreadable(shown_as: str) -> Finding:
+    return Finding("is no workbook that can be read", file=shown_as)
 
 
 def _sheet_name(sheets: Sequence[Worksheet], asked: str | None, shown_as: str) -> str:

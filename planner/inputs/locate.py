@@ -29,6 +29,8 @@ __all__ = [
 
 Role = Literal["catalog", "rules"]
 _SUFFIXES = (".yaml", ".yml")
+_MOST_INSIDE = 10_000
+"""Folders or files below a folder that is named: more is no catalog, but a disk."""
 
 
 class Located(NamedTuple):
@@ -66,12 +68,16 @@ def given_files(paths: Sequence[Path]) -> list[Located]:
 def _inside(folder: Path, shown_as: Path | str) -> Iterator[tuple[Path, str]]:
     """Every YAML file below a folder with its shown name, sorted by that name."""
     start, shown = len(str(folder / "_")) - 1, Path(shown_as).as_posix()
-    files = [
-        os.path.join(root, name)[start:].replace(os.sep, "/")  # noqa: PTH118 - hundreds of files
-        for root, _, names in os.walk(folder)
-        for name in names
-        if name.endswith(_SUFFIXES)
-    ]
+    files: list[str] = []
+    for number, (root, _, names) in enumerate(os.walk(folder)):
+        files += (
+            os.path.join(root, name)[start:].replace(os.sep, "/")  # noqa: PTH118 - hundreds of files
+            for name in names
+            if name.endswith(_SUFFIXES)
+        )
+        if max(number, len(files)) >= _MOST_INSIDE:
+            message = f"holds {_MOST_INSIDE:,} folders or YAML files and more"
+            raise InputError(Finding(message, file=shown, hint="name the folder of these alone"))
     for file in sorted(files):
         yield folder / file, f"{shown}/{file}"
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pen", "draw_error", "draw_findings"]
 
+_MOST_SHOWN = 200
 _WIDEST_SOURCE_LINE = 120
 _CONTEXT_BEFORE = 60
 
@@ -65,13 +66,14 @@ def draw_error(error: PlannerError, pen: Pen) -> str:
 
 
 def draw_findings(findings: Sequence[Finding], pen: Pen) -> str:
-    """Every mistake with its place, then how many there are."""
+    """Each mistake with its place, as many as anybody reads, then how many there are."""
     lines: list[str] = []
-    for finding in findings:
+    for finding in findings[:_MOST_SHOWN]:
         lines += [*_finding(finding, pen), ""]
     files = {finding.file for finding in findings if finding.file}
     where = f" in {count_of(len(files), 'file')}" if len(files) > 1 else ""
-    lines.append(f"{count_of(len(findings), 'mistake')}{where}")
+    shown = f"; the first {_MOST_SHOWN} are shown" if len(findings) > _MOST_SHOWN else ""
+    lines.append(f"{count_of(len(findings), 'mistake')}{where}{shown}")
     return pen.finish(lines)
 
 

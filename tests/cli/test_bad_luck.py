@@ -205,6 +205,27 @@ def test_a_plan_that_standard_output_does_not_take_is_told_in_one_line(scenario,
     assert (result.returncode, result.stderr) == (2, b"error: No space left on device\n")
 
 
+def test_a_standard_output_that_is_closed_is_told_before_anything_is_planned(scenario):
+    process = start("plan", str(scenario), "--out", "out", preexec_fn=lambda: os.close(1))
+    _, told = process.communicate(timeout=40)
+    assert process.returncode == 2
+    assert told.startswith(b"error: standard output is closed; ")
+    assert told.count(b"\n") == 1
+    assert not files()
+
+
+def test_without_standard_error_or_input_a_plan_is_written_whole(scenario):
+    def close():
+        os.close(0)
+        os.close(2)
+
+    process = start("plan", str(scenario), "--out", "out", preexec_fn=close)
+    shown, _ = process.communicate(timeout=40)
+    assert process.returncode == 0
+    assert shown
+    assert json.loads(Path("out/plan.json").read_text(encoding="utf-8"))["format"]
+
+
 def test_a_folder_that_cannot_be_made_is_told_before_anything_is_shown(scenario, run):
     result = run("plan", scenario, "--out", "/proc/none/out")
     assert (result.exit_code, result.stdout) == (2, "")

@@ -153,3 +153,11 @@ def test_ctrl_c_exits_with_130_and_leaves_nothing(scenario, run, monkeypatch):
     assert result.stdout == ""
     assert result.stderr == "interrupted\n"
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e400", "-inf", "0", "-1"])
+def test_a_time_limit_is_a_number_of_seconds(scenario, run, seconds):
+    result = run("plan", scenario, f"--time-limit={seconds}", "--out", "out")
+    assert result.exit_code == 2
+    assert "Invalid value for '--time-limit'" in result.stderr
+    assert not Path("out").exists()

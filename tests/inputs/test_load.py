@@ -290,6 +290,17 @@ def test_a_folder_without_yaml_files_is_refused(write):
         load_catalog([folder])
 
 
+@pytest.mark.parametrize("name", ["{}.yaml", "{}/x.txt"])
+def test_a_folder_that_holds_a_disk_is_refused_before_it_is_walked(write, monkeypatch, name):
+    monkeypatch.setattr("planner.inputs.locate._MOST_INSIDE", 20)
+    for number in range(40):
+        folder = write("sources: {}\n", f"mine/{name.format(number)}")
+    folder = next(parent for parent in folder.parents if parent.name == "mine")
+
+    with pytest.raises(InputError, match="holds 20 folders or YAML files and more"):
+        load_catalog([folder])
+
+
 def test_a_node_of_an_unknown_gpu_type_is_refused_where_it_stands(write):
     mine = write(
         "nodes:\n  mine:\n    vendor: V\n    product: P\n    gpu_type: l40s-48g\n"

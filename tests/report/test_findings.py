@@ -30,6 +30,12 @@ def test_mistakes_of_several_files_are_counted():
     assert draw_findings((TYPO, other), Pen()).endswith("2 mistakes in 2 files\n")
 
 
+def test_of_very_many_mistakes_as_many_are_shown_as_anybody_reads_and_all_are_counted():
+    shown = draw_findings((TYPO,) * 5000, Pen())
+    assert shown.count("error: ") == 200
+    assert shown.endswith("5,000 mistakes; the first 200 are shown\n")
+
+
 def test_the_caret_stands_under_its_character_after_wide_letters_and_tabs():
     finding = Finding("x", file="f", line=1, column=4, source_line="日\t: bad")
     lines = draw_findings((finding,), Pen()).splitlines()
