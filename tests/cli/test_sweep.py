@@ -88,3 +88,22 @@ def test_the_time_left_is_that_of_the_rows_that_were_planned_here(monkeypatch):
         "planning, 50 of 50 done",
     ]
     assert usable_cores() >= 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--jobs", "2", "--cluster", "tcp://here:1"), "--jobs is for this machine, --cluster for"),
+        (("--cluster", " "), "an address is needed: tcp://HOST:8786"),
+        (("--jobs", "0"), "is not in the range x>=1"),
+        (("--cluster", "nonsense://x"), "no Dask scheduler answers at nonsense://x"),
+    ],
+)
+def test_who_plans_is_told_once_and_rightly(scenario, run, words, told):
+    grid = scenario.with_name("grid.yaml")
+    grid.write_text(
+        "format: 1\nscenario: scenario.yaml\ngrid: {set: {finance.pue: [1.2]}}\n", encoding="utf-8"
+    )
+    result = run("sweep", grid, "--out", "out", *words)
+    assert result.exit_code == 2
+    assert told in " ".join(result.stderr.split())

@@ -15,6 +15,7 @@ from planner.packing.solver import (
     Answer,
     LinearMaster,
     Outcome,
+    WarmLinear,
     solve_integer,
     solve_linear,
     solver_version,
@@ -214,3 +215,8 @@ def test_a_search_that_ends_without_a_plan_claims_neither_plan_nor_proof(build, 
 def test_the_solver_names_its_version():
     assert solver_version().startswith("HiGHS ")
     assert "PuLP 3." in solver_version()
+
+
+def test_a_program_to_be_asked_again_and_again_must_have_a_solution():
+    with pytest.raises(LimitError, match="has no solution"):
+        WarmLinear(program_of([1.0], [([1.0], ">=", 2.0)], uppers=[1.0]))

@@ -269,6 +269,18 @@ def test_units_and_jobs_that_have_ended_are_not_carried_over(load, moved):
     assert told == [("small", "xe9680-h100/there/01", 1)]
 
 
+def test_a_job_that_is_sized_by_its_load_is_not_carried_over_and_neither_is_nothing(load, moved):
+    tokens = "requests_per_second: 1, input_tokens: 10, output_tokens: 10"
+    held = f"model: llama-3.1-8b, context: 4096, concurrency: 4, load: {{{tokens}}}"
+    changes = (("small: {fixed: {gpus: 4}, count: 2", f"small: {{serve: {{{held}}}"),)
+    inputs = carried_over(later(load, *changes), dumps(moved[1]), Path("plan.json"))
+    assert {entry.job for entry in inputs.scenario.running} == {"whole"}
+    alone = (*changes, ("  whole: {fixed: {gpus: 16}, team: blue}\n", ""))
+    inputs = carried_over(later(load, *alone), dumps(moved[1]), Path("plan.json"))
+    assert inputs.scenario.running == ()
+    assert "running:" not in inputs.question
+
+
 def test_a_node_that_is_gone_counts_by_its_pool_and_its_units_move(load, moved):
     gone = ("  b: {node_type: xe9680-h100, count: 1, site: there}\n", "")
     changes = (gone, ("count: 2, site: here", "count: 3, site: here"))
@@ -285,6 +297,10 @@ def test_a_node_that_is_gone_counts_by_its_pool_and_its_units_move(load, moved):
     [
         ([("2027Q1", "2027Q2")], "says itself what runs today"),
         ([("2027Q1", "2028Q1"), ("running:", "#"), ("  - {", "# {")], "says nothing of 2027Q4"),
+        (
+            [("running:", "#"), ("  - {", "# {"), ("_usd: 1000}", "_usd: 1000, shortage: drop}")],
+            "to stop it has no price here",
+        ),
     ],
 )
 def test_an_earlier_plan_that_cannot_say_it_is_refused(load, moved, changes, words):

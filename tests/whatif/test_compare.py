@@ -106,6 +106,37 @@ def test_a_price_that_one_side_leaves_to_the_price_book_is_shown_with_its_figure
     assert (found.before, found.after) == (f"{listed} (price book)", "200000")
 
 
+def test_a_rent_that_one_side_leaves_to_the_price_book_is_shown_with_its_figure(tmp_path, planned):
+    lines = SCENARIO.replace("kind: buy, price_usd: 200000, quote: Q2", "kind: rent{}")
+    stated = ", price_usd_per_gpu_hour: 1.25, quote: Q2"
+    sides = []
+    for name, price in (("book", ""), ("quote", stated)):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(lines.replace("{}", price), encoding="utf-8")
+        sides.append(planned_side(name, Question(path).inputs(), lambda _: planned().plan))
+    found = {one.path.rpartition(".")[2]: one for one in compared(*sides).inputs}
+    assert sides[0].source is not None
+    listed = sides[0].source.catalog.prices.rent["xe7740-l40s"].usd_per_gpu_hour
+    price = found["price_usd_per_gpu_hour"]
+    assert (price.before, price.after) == (f"{listed} (price book)", "1.25")
+
+
+def test_a_catalog_that_differs_is_told_entry_by_entry(path, tmp_path, planned):
+    """One side reads a price and a server of the house as well; a list is told as a list."""
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(
+        "sources: {house: {title: House}}\n"
+        "nodes:\n  ours:\n    extends: xe9680-h100\n    product: Ours\n",
+        encoding="utf-8",
+    )
+    base = planned()
+    other = planned_side("mine", Question(path, catalog=(mine,)).inputs(), lambda _: base.plan)
+    found = {one.path: one for one in compared(base, other).inputs}
+    assert found["catalog sources.house"].before is None
+    assert found["catalog sources.house"].after == "{title: House}"
+    assert "product: Ours" in (found["catalog nodes.ours"].after or "")
+
+
 def test_purchases_jobs_and_gpus_are_those_of_the_plans(planned):
     before, after = planned(), planned("busy")
     found = compared(before, after)

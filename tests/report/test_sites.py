@@ -1,0 +1,233 @@
+"""What stands at each site beside what it allows, as far as the inputs say anything."""
+
+import pytest
+
+from planner.plan.moves import CurrentPlacement, Move
+from planner.plan.plan import BreakEven, SiteUse
+from planner.plan.shortage import PriorityUse, ProvedStep, Shortage, ShortJob
+from planner.report import markdown
+from planner.report.justification.document import justification_document
+from planner.report.moves import moves_section
+from planner.report.plan import FULL, plan_document
+from planner.report.shortage import shortage_section
+from planner.report.sites import sites_section
+
+
+@pytest.fixture
+def hall():
+    """A site with power for its nodes, two racks, and words about it."""
+    return SiteUse(
+        site="dc-east",
+        cooling=("air", "liquid"),
+        labels=("eu",),
+        nodes=(3, 4, 4),
+        power_w=(30_600, 40_800, 40_800),
+        power_limit_w=(45_000, 45_000, 60_000),
+        rack_units=(18, 24, 24),
+        rack_units_limit=40,
+        racks=2,
+        racks_used=(1, 2, 2),
+        units_per_rack=30,
+        power_per_rack_w=22_500,
+        spare_nodes=1,
+    )
+
+
+def changed(model, **changes):
+    return model.model_copy(update=changes)
+
+
+def racked(plan, *, fourth=(2, 1)):
+    """The nodes of dc-east stand in two racks; the fourth, of two quarters, as it is told."""
+    stands = {3: fourth}
+    nodes = tuple(
+        changed(node, racks=stands.get(place, (1,) * len(node.in_service)))
+        if node.site == "dc-east"
+        else node
+        for place, node in enumerate(plan.nodes)
+    )
+    return changed(plan, nodes=nodes)
+
+
+def shown(plan, *sites, most=8):
+    return markdown.draw(sites_section(changed(plan, sites=sites), most))
+
+
+def test_a_site_says_what_is_taken_of_what_it_allows_by_run_of_quarters(plan, hall):
+    text = shown(plan, hall)
+    assert "| dc-east | 2027Q1 | 3 | 30.6 / 45 | 18 / 40 | 1 / 2 |" in text
+    assert "|  | 2027Q2 | 4 | 40.8 / 45 | 24 / 40 | 2 / 2 |" in text
+    assert "|  | 2027Q3 | 4 | 40.8 / 60 | 24 / 40 | 2 / 2 |" in text
+    assert "air and liquid cooling; 2 racks of 30 U and 22.5 kW; labels eu; 1 spare node" in text
+
+
+def test_of_a_site_of_which_nothing_is_said_nothing_is_claimed(plan, hall):
+    bare = changed(
+        hall,
+        cooling=(),
+        labels=(),
+        power_w=None,
+        power_limit_w=(None,) * 3,
+        rack_units=None,
+        rack_units_limit=None,
+        racks=None,
+        spare_nodes=0,
+    )
+    text = shown(plan, bare)
+    assert "| dc-east | 2027Q1 | 3 | ? / no limit | ? / no limit | – |" in text
+    assert "cooling" not in text
+    assert "spare node in each pool" not in text
+    assert "2 racks of 30 U." in shown(plan, changed(bare, racks=2, power_per_rack_w=None))
+
+
+def test_racks_say_what_they_hold_and_when(plan, hall):
+    text = shown(racked(plan), hall)
+    assert "| dc-east 1 | xe9680-h100/dc-east/01–03 (×3), xe9680-h200/dc-east/01 (2027Q3) |" in text
+    assert "| dc-east 2 | xe9680-h200/dc-east/01 (2027Q2) |" in text
+    assert "… 1 more rack, each in" in shown(racked(plan), hall, most=1)
+
+
+def test_the_justification_draws_racks_only_where_every_node_stands_in_one(plan, hall):
+    with_racks = changed(racked(plan, fourth=(2, 2)), sites=(hall,))
+    text = markdown.draw(justification_document(with_racks))
+    assert "Power of each rack at dc-east in 2027Q3" in text
+    walking = changed(racked(plan), sites=(hall,))
+    assert "Power of each rack" not in markdown.draw(justification_document(walking))
+    unfed = changed(with_racks, sites=(changed(hall, power_per_rack_w=None),))
+    assert "Power of each rack" in markdown.draw(justification_document(unfed))
+    none = changed(plan, sites=(changed(hall, racks=None),))
+    text = markdown.draw(justification_document(none))
+    assert "Power of each rack" not in text
+    assert "| – | – |" in text
+    empty = changed(plan, sites=(hall,))
+    assert "Power of each rack" not in markdown.draw(justification_document(empty))
+
+
+def test_a_purchase_that_no_use_pays_for_says_so(plan):
+    even = BreakEven(
+        offer="h200-buy",
+        rent="h200-rent",
+        node_type="xe9680-h200",
+        quarter="2027Q2",
+        nodes=1,
+        buy_cents=100_000_00,
+        rent_cents=90_000_00,
+        hours=2400,
+        quarter_hours=2190,
+    )
+    text = markdown.draw(justification_document(changed(plan, break_evens=(even,))))
+    assert "renting is cheaper at any use" in text
+    text = markdown.draw(
+        justification_document(changed(plan, break_evens=(changed(even, hours=2000),)))
+    )
+    assert "renting is cheaper at any use" not in text
+    assert "| 2,000 | 91.3 % |" in text
+
+
+def test_what_is_still_to_be_paid_after_the_horizon_is_said(plan):
+    first, *others = plan.acquisitions
+    owed = changed(plan, acquisitions=(changed(first, committed_cents=12_345_00), *others))
+    words = "Still to be paid for reservations after the horizon"
+    assert words in markdown.draw(justification_document(owed))
+    assert words not in markdown.draw(justification_document(plan))
+
+
+def moved(unit, *, leaves):
+    return Move(
+        job="chat",
+        unit=unit,
+        origin=("xe9680-h100/dc-east/01",),
+        nodes=("xe9680-h100/dc-east/02",),
+        leaves_pool=leaves,
+        cost_cents=500_00 if leaves else 0,
+        reason="the pool closes",
+    )
+
+
+@pytest.mark.parametrize(
+    ("moves", "words"),
+    [
+        ((), "5 units of this plan run today, and all stay where they are."),
+        ((moved(1, leaves=True),), "4 stay, 1 leaves its pool for $500.00."),
+        (
+            (moved(1, leaves=False), moved(2, leaves=False), moved(3, leaves=False)),
+            "2 stay, 3 change their nodes within the pool, which has no price.",
+        ),
+        (
+            (moved(1, leaves=True), moved(2, leaves=True), moved(4, leaves=False)),
+            "2 stay, 2 leave their pools for $1,000.00, 1 changes its node within the pool",
+        ),
+    ],
+)
+def test_moves_of_what_runs_today_are_told_by_what_they_cost(plan, moves, words):
+    cost = sum(move.cost_cents for move in moves)
+    current = CurrentPlacement(units=5, pinned=0, moves=moves, cost_cents=cost)
+    text = markdown.draw(moves_section(changed(plan, current=current), 8))
+    assert words in text
+    units = [move.unit for move in moves]
+    if units == [1, 2, 3]:
+        assert "| chat | 1–3 |" in text
+    if units == [1, 2, 4]:
+        assert "| chat | 1–2, 4 |" in text or "| chat | 1, 2, 4 |" in text
+
+
+@pytest.fixture
+def short(plan):
+    """A plan that drops a job of low priority and delays another."""
+
+    def given(outcome, delay):
+        return ShortJob(
+            name="claims-tune" if outcome == "delayed" else "batch-inference",
+            deployment=None,
+            priority=50 if outcome == "delayed" else 25,
+            outcome=outcome,
+            delay_quarters=delay,
+            asked=(1, 1, 1),
+            cause="too few GPUs",
+            remedies=(),
+        )
+
+    uses = tuple(
+        PriorityUse(priority=rank, jobs=1, dropped=dropped, delayed=1 - dropped, proved=True)
+        for rank, dropped in ((50, 0), (25, 1))
+    )
+    jobs = (given("delayed", 1), given("dropped", 0))
+    told = Shortage(priorities=uses, jobs=jobs, bound_cents=plan.proof.cost_cents)
+    return changed(plan, shortage=told)
+
+
+def test_a_triage_that_is_not_proved_says_what_is_open(short):
+    text = markdown.draw(shortage_section(short))
+    assert "### claims-tune: delayed by 1 quarter" in text
+    assert "might" not in text
+    assert "Each of these would keep it" not in text
+    first, second = short.shortage.priorities
+    unsure = changed(short.shortage, priorities=(first, changed(second, proved=False)))
+    text = markdown.draw(shortage_section(changed(short, shortage=unsure)))
+    assert "fewer jobs might have to give way" in text
+    dear = changed(short.shortage, bound_cents=short.proof.cost_cents - 1_000_00)
+    text = markdown.draw(shortage_section(changed(short, shortage=dear)))
+    assert "might be cheaper, by at most $1,000.00." in text
+
+
+def test_each_second_opinion_of_a_step_is_told_as_it_was_given(short):
+    def said(verdict):
+        return {"solver": f"solver {verdict}", "verdict": verdict, "bound_cents": None}
+
+    step = ProvedStep.model_validate(
+        {
+            "counted": "jobs of priority 25 that are dropped",
+            "least": 1,
+            "second_opinions": tuple(map(said, ("confirmed", "undecided", "unfounded"))),
+        }
+    )
+    text = markdown.draw(
+        shortage_section(changed(short, shortage=changed(short.shortage, steps=(step,))))
+    )
+    assert "jobs of priority 25 that are dropped: no fewer than 1: " in text
+    assert "solver confirmed: confirmed; solver undecided: undecided, its time ended" in text
+    assert "solver unfounded: disagrees without ground" in text
+
+
+def test_the_whole_plan_shows_its_sites(plan, hall):
+    assert "## Sites" in markdown.draw(plan_document(changed(plan, sites=(hall,)), FULL))
