@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 from planner.cli.app import planner
 from planner.errors import ExitCode
+from planner.whatif.found import Alternatives
+from planner.whatif.kept import loads
 from tests.sealed import sealed
 
 FILES = [
@@ -69,6 +71,36 @@ def test_results_of_the_other_commands_are_found_beside_the_plan(run, scenario, 
     told = (plan_json.parent / "justification.md").read_text(encoding="utf-8")
     assert "- most headroom: " in told
     assert "| price of energy | $" in told
+
+
+def test_all_options_are_planned_where_only_those_of_every_report_lie_there(
+    run, plan_json, reported, monkeypatch
+):
+    """What they are is planned elsewhere; here, what is asked for, and what is found beside."""
+    text = (reported / "alternatives.json").read_text(encoding="utf-8")
+    standard = loads(Alternatives, text, "alternatives.json")
+    near = standard.model_copy(update={"within": 0.03})
+    asked = []
+
+    def told(name, found):
+        def plan(*_, **__):
+            asked.append(name)
+            return found
+
+        return plan
+
+    monkeypatch.setattr("planner.whatif.alternatives.alternatives", told("all", near))
+    monkeypatch.setattr("planner.whatif.sensitivity.sensitivity", told("swings", None))
+    (plan_json.parent / "alternatives.json").write_bytes(
+        (reported / "alternatives.json").read_bytes()
+    )
+    words = ("report", plan_json, "--out", "new", "--jobs", "1", "--what-if")
+    assert run(*words, "options").exit_code == 0
+    assert asked == []
+    assert run(*words, "all").exit_code == 0
+    assert asked == ["all", "swings"]
+    written = Path("new/alternatives.json").read_text(encoding="utf-8")
+    assert loads(Alternatives, written, "alternatives.json").within == 0.03
 
 
 def test_results_that_are_not_of_this_plan_are_told_and_left_out(run, scenario, reported):

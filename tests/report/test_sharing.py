@@ -6,9 +6,12 @@ import re
 
 import pytest
 
+from planner.plan.explain import explain
 from planner.plan.plan import GpuPart, NodeUse, Occupant, PartitionSaving
 from planner.report import markdown
 from planner.report.document import Heading, Paragraph, Table, Verbatim
+from planner.report.explain import explanation_document
+from planner.report.parts import parts_held, weeks_held
 from planner.report.plan import FULL, SCREEN, plan_document
 from planner.report.schedule import schedule_section
 from planner.report.shared import shared_section
@@ -84,6 +87,37 @@ def test_partitions_and_shares_are_told_by_node_and_gpu(sharing):
         ("xe9680-h100/dc-east/01–02 (×2)", "6", small, "2 of 8 slices"),
         ("", "7", "memo ×2: 60 GB", "12 GB of 72 GB"),
     )
+
+
+@pytest.mark.parametrize(
+    ("weeks", "told"), [(None, ""), ((3, 3), "in week 3"), ((3, 7), "in weeks 3–7")]
+)
+def test_the_weeks_of_a_run_are_told_only_where_it_has_some(weeks, told):
+    assert weeks_held(weeks) == told
+
+
+def test_what_is_held_of_each_gpu_is_told_by_its_number():
+    held = [(one.gpus[0], one.part) for one in reversed(PARTS)]
+    assert parts_held(held) == "6 (1g.10gb at 0, 1; 3g.40gb at 4), 7 (60 GB)"
+
+
+def test_an_explanation_says_in_which_weeks_and_how_many_places_it_leaves_out(sharing):
+    def with_runs(occupants):
+        runs = tuple(one.model_copy(update={"way": "h200-141gb-sxm"}) for one in occupants)
+        use = sharing.placements[0][0].model_copy(update={"occupants": runs})
+        placements = ((use,), *sharing.placements[1:])
+        plan = sharing.model_copy(update={"placements": placements})
+        return draw(explanation_document(explain(plan, "claims-tune")), Look(160))
+
+    text = with_runs(RUNS[1:])
+    assert "0, 1 in weeks 6–13" in text
+    assert "2 in week 7" in text
+    assert "more place" not in text
+    many = [
+        RUNS[1].model_copy(update={"unit": unit, "weeks": (unit % 13 + 1,) * 2})
+        for unit in range(1, 16)
+    ]
+    assert "more place" in with_runs(many)
 
 
 @pytest.mark.parametrize(

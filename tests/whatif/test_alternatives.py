@@ -261,3 +261,45 @@ def test_a_plan_that_is_missing_ends_as_planning_it_would(result, code, error):
 
 def test_the_table_shows_them_side_by_side(found, golden):
     golden("alternatives.md", draw(alternatives_document(found)))
+
+
+class Scripted:
+    """A crew that answers what it is told to, by the settings asked for."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def plan(self, variants, done):
+        for key, variant in variants.items():
+            done(key, self.answer(variant))
+
+
+def found_by(desk, answer):
+    found = alternatives(desk, Scripted(answer), Variant(), progress=lambda _: None)
+    return {one.name: one.left_out for one in found.others}
+
+
+def test_where_time_ends_before_a_plan_it_is_open_and_not_ruled_out(desk):
+    def answer(variant):
+        kept = Figures(result="proved", cost_cents=100, bound_cents=100, short=("small",))
+        return Figures(result="no plan in time", reason="late") if variant.settings else kept
+
+    left_out = found_by(desk, answer)
+    assert left_out["single vendor"] is None, "one vendor makes all that is on offer"
+    for name in ("fewest node types", "most headroom"):
+        assert "time" in (left_out[name] or "")
+    for name in ("lowest power", "earliest"):
+        assert left_out[name] == "not all jobs are kept, and who is kept is decided before all else"
+
+
+def test_where_too_many_sets_would_have_to_be_tried_it_is_said(desk, monkeypatch):
+    monkeypatch.setattr("planner.whatif.alternatives._MOST_TRIES", 2)
+
+    def answer(variant):
+        dear = Figures(result="infeasible", reason="too few")
+        kept = Figures(result="proved", cost_cents=100, bound_cents=100, short=("small",))
+        return dear if variant.settings else kept
+
+    assert found_by(desk, answer)["fewest node types"] == (
+        "more than 2 sets of node types would have to be tried"
+    )
