@@ -20,7 +20,7 @@ test: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/planner rules test
-	$(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal
+	$(BIN)/python -W 'ignore:Unable to activate pytest' -m slipcover -m pytest -n 2 --dist worksteal
 	$(BIN)/python -m tests.branches .coverage.json
 
 fuzz: $(STAMP)
