@@ -119,7 +119,8 @@ def test_results_that_are_not_of_this_plan_are_told_and_left_out(run, scenario, 
         assert done.exit_code == 0
         assert told in done.stderr
     drawn = (report / "justification.md").read_text(encoding="utf-8")
-    assert f"| Do nothing | \\[fill in: \\`planner alternatives {scenario.name} --out DIR" in drawn
+    again = f"planner alternatives {scenario.name} --set finance.pue=1.9 --out DIR"
+    assert f"| Do nothing | \\[fill in: \\`{again}" in drawn
     assert f"`planner sensitivity {scenario} --out {kept.parent}` finds out" in done.stderr
     assert not (report / "alternatives.json").exists()
 
