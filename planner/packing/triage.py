@@ -206,7 +206,7 @@ class _Triage:
             total = sum(weight * _nodes(found, (supply,)) for supply, weight in block.items())
             if time.monotonic() > self._deadline:
                 break
-            if total:
+            if total:  # else nobody here gives way already
                 self._say("who comes first by name")
                 with suppress(LimitError):
                     found = self._search(self._weighed(block), 1 / (total + 1), 1)

@@ -15,7 +15,7 @@ from planner.report.document import (
     Paragraph,
     Table,
 )
-from planner.report.format import count_of, dollars, figure, money, money_short, percent
+from planner.report.format import count_of, dollars, money, money_short, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -81,7 +81,8 @@ def sweep_document(title: str, rows: Sequence[Row]) -> Document:
         Paragraph(
             "Cost is net present cost in USD. Acquired: nodes that enter service, over all "
             "quarters. Nodes: in service where most are, owned ones included. Idle: GPU-hours in "
-            "service that no job holds.",
+            "service that no job holds. kW: drawn by the servers in service, mean over the "
+            "quarters.",
             tone="faint",
         ),
         Table(_COLUMNS, tuple(_cells(row.label, row.figures) for row in rows)),
@@ -122,7 +123,7 @@ def _cells(label: str, figures: Figures) -> tuple[str, ...]:
         acquired_short(figures.acquired),
         _figure(figures.nodes),
         _NONE if figures.gpus_idle is None else percent(figures.gpus_idle),
-        _NONE if figures.power_w is None else figure(figures.power_w / 1000),
+        _NONE if figures.drawn_w is None else f"{figures.drawn_w / 1000:,.1f}",
         f"{figures.result}{short}",
     )
 
