@@ -30,19 +30,23 @@ def test_a_sweep_writes_its_table_and_prints_it(grid, run):
     assert "1 without a plan" in result.stdout
     assert "infeasible: " in result.stdout
     names = sorted(file.name for file in Path("out").iterdir())
-    assert names == [
-        "headroom.svg",
-        "power.svg",
-        "results.jsonl",
-        "sweep.csv",
-        "sweep.html",
-        "sweep.md",
-    ]
+    assert names == ["results.jsonl", "sweep.csv", "sweep.html", "sweep.md"]
     csv = Path("out/sweep.csv").read_text(encoding="utf-8").splitlines()
     assert len(csv) == 4
     assert csv[1].split(",")[1:3] == ["1.2", ""]
     again = run("sweep", grid, "--out", "out", "--jobs", "1")
     assert again.stdout == result.stdout
+
+
+def test_rows_that_differ_in_headroom_and_power_are_drawn(grid, run):
+    text = GRID.replace("finance.pue: [1.2, 1.5]", "jobs.assistant.serve.replicas: [2, 7]")
+    Path(grid).write_text(text, encoding="utf-8")
+    assert run("sweep", grid, "--out", "out", "--jobs", "1").exit_code == 0
+    page = Path("out/sweep.html").read_text(encoding="utf-8")
+    for name in ("headroom.svg", "power.svg"):
+        assert (Path("out") / name).is_file()
+    assert page.count("<figure>") == 2
+    assert "<nav" not in page
 
 
 def test_a_shard_writes_its_part_and_no_table(grid, run):
