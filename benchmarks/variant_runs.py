@@ -36,9 +36,8 @@ __all__ = ["variants"]
 
 _GAP = 1e-3
 _JOBS = 200
-_SEEDS = (0, 1)
-_HARD_SEED, _HARD_SHARE = 2, 20
-"""A portfolio in which host memory is so scarce that most variants take the search: fewer of it."""
+_SEEDS = (0, 1, 2)
+"""In the last, host memory is so scarce that layouts are hard to find."""
 _SAMPLE = 10
 """Variants that the program of PuLP and CBC solves, of those that are planned."""
 _TIMES = 15
@@ -51,7 +50,6 @@ def variants(number: int) -> Iterator[Row]:
     """Demand variants of one quarter against PuLP and CBC, and futures of a shipped scenario."""
     for seed in _SEEDS:
         yield _packed(seed, number)
-    yield _packed(_HARD_SEED, number // _HARD_SHARE)
     yield _planned()
 
 
@@ -79,7 +77,7 @@ def _packed(seed: int, number: int) -> Row:
     gap = max(solution.gap for solution in solutions)
     return Row(
         f"catalogue, {_JOBS} jobs, one quarter, seed {seed}: {number:,} demand variants",
-        f"{ours:.0f} a second ({quick:,} by the warm program); gap ≤ "
+        f"{ours:.0f} a second ({quick:,} without the search); gap ≤ "
         f"{gap:.3%}; PuLP and CBC {theirs:.1f} a second: {ours / theirs:.0f} times".replace(
             "%", " %"
         )

@@ -171,6 +171,12 @@ class CuttingStock:
         """Every real pattern met so far."""
         return tuple(self._patterns)
 
+    def begun(self, patterns: Iterable[Pattern]) -> CuttingStock:
+        """Another one of the same nodes and shapes, that knows these patterns and has no limit."""
+        stock = CuttingStock(self._node, self.shapes)
+        stock._patterns.update(dict.fromkeys(patterns))
+        return stock
+
     def keeps(self, pieces: Sequence[Started]) -> bool:
         """Whether pieces that fit a node in every week find GPUs there; they do if always on."""
         return bool(pieces)

@@ -1,50 +1,49 @@
 """Problems of one quarter that ask for other numbers of the same units, or at other prices.
 
-Their counting program is stated once. A variant changes right-hand sides and costs: the warm linear
-relaxation, branched on node counts, bounds it; rounded and seated with ejection chains, it is a
-plan. What is not proved this way within the asked gap is left to the search.
+Their counting program is stated once, and so are cuts on node counts, which hold for all counts of
+units. A variant is bounded by the cheapest whole nodes that obey them; one linear program says
+whether these hold its units, or gives a cut that they do not obey. What is not proved this way
+within the asked gap is left to the search.
 """
 
 from __future__ import annotations
 
-import heapq
-from dataclasses import dataclass, replace
-from math import ceil, floor
+import random
+from dataclasses import fields, replace
+from math import floor
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from planner.errors import LimitError
-from planner.packing.counts import CENTS_PER_UNIT
-from planner.packing.cutting import Packed
+from planner.packing.cheapest import Cheapest, Offer, Point
 from planner.packing.found import Found, Infeasible
-from planner.packing.greedy import first_fit_within
-from planner.packing.program import Program, Variable
-from planner.packing.reseat import reseatable, seat_by_counts, seat_the_rest
+from planner.packing.housing import Housing
+from planner.packing.nodecuts import NodeCuts
+from planner.packing.problem import Demand, Problem, Supply
+from planner.packing.program import Program, Row, Variable
+from planner.packing.reseat import reseatable
 from planner.packing.search import rooted
-from planner.packing.solver import WarmLinear
+from planner.packing.trial import Trial
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    import numpy as np
     from numpy.typing import NDArray
 
     from planner.packing.counts import Counts
-    from planner.packing.problem import Problem
-    from planner.packing.repair import Unit
+    from planner.packing.cutting import Packed
 
 __all__ = ["Family", "family_of"]
 
-_MOST_BRANCHES = 200
-"""Linear programs that bound one variant; a search with cuts gets further with more."""
-_MOST_DIVES = 12
-"""Fractional units that are made whole one after the other."""
-_BOUND_SHARE = 0.99
-"""What the bound may take of the asked gap; the rest is for rounding."""
-_MOST_ROOM = 0.08
-_ROOM_COST = 1e4
-"""Room in the fullest pool counts before all room together."""
-_WHOLE = 1e-6
+_TRIALS, _DEMANDS_TRIED = 24, 1_600
+"""Variants that are planned beforehand, for their cuts, and the kinds of units in all of them."""
+_SPREAD, _GROWTH, _PRICES = (0.5, 1.6), (0.7, 1.5), (0.85, 1.2)
+"""Factors of their counts, one by one and all together, and of their prices."""
+_MOST_CUTS = 60
+"""Cuts that one variant may add for itself."""
+_MOST_ROUNDS = 4
+"""Times that units are made whole anew with cuts that their layouts violate."""
+_MOST_POINTS, _MOST_WAITING = 12, 3
+"""Node counts that are tried, and those of them that wait for a longer search."""
 
 
 def family_of(problem: Problem, time_limit_s: float) -> Family | None:
@@ -54,7 +53,7 @@ def family_of(problem: Problem, time_limit_s: float) -> Family | None:
     """
     of_counts = any(pool.spare for pool in problem.pools) or any(s.lot for s in problem.supplies)
     origins = any(demand.origin for demand in problem.demands)
-    if problem.quarters > 1 or of_counts or origins or problem.racks:
+    if problem.quarters > 1 or of_counts or origins or problem.racks or not _costs(problem):
         return None
     try:
         root = rooted(problem, time_limit_s)
@@ -66,285 +65,257 @@ def family_of(problem: Problem, time_limit_s: float) -> Family | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Branch:
-    """A part of what a variant may be."""
-
-    bound: float
-    values: list[float]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-
-
 class Family:
     """The counting program of problems that are alike but for counts and prices."""
 
     def __init__(self, root: Found) -> None:
         """`root` is one of them with the cuts of its root; all that is found stays as it is."""
-        self._root = root
-        self._counts = root.counts
-        self._frame = _frame(root.counts.problem)
-        program = root.counts.program
-        free = _uncapped(root.counts)
-        whole = [
-            index
-            for index, variable in enumerate(free)
-            if variable.integer and index not in root.counts.shared_unit_variables
+        self._root, self._counts = root, root.counts
+        problem = root.counts.problem
+        self._trial = Trial(root.counts)
+        self._housing = Housing(root)
+        self._supplies = [
+            [number for number, supply in enumerate(problem.supplies) if supply.pool == pool]
+            for pool in range(len(problem.pools))
         ]
-        self._whole = np.array(whole, dtype=np.int32)
-        """Node counts, and units that take several nodes each."""
-        self._lower = np.zeros(len(whole))
-        self._rows = np.array(root.counts.demand_rows, dtype=np.int32)
-        self._ways: list[dict[int, int]] = [{} for _ in root.counts.problem.demands]
-        """By demand: variables of its choices."""
-        for (number, position), index in root.counts.choice.items():
-            self._ways[number][position] = index
-        self._held = {
-            (pool, quarter): [
-                (root.shapes[pool].index(usage.shape), usage) for usage in usages if not usage.span
-            ]
-            for (pool, quarter), usages in root.counts.usages.items()
-        }
-        """By pool: what shares its nodes, by the positions that patterns have for it."""
-        self._upper = np.array([_most(free[index]) for index in whole])
-        self._bounding = WarmLinear(Program(free, program.rows))
-        self._free, self._room = free, len(free)
-        self._spreading = WarmLinear(self._with_room(free))
+        self._cuts = NodeCuts([pool.owned_in(0) for pool in problem.pools], self._trial.bundles)
+        for first in self._trial.first_cuts():
+            self._cuts.add(first)
+        drawn = [*_drawn(problem), problem]
+        values = self._tried(drawn)
+        if self._housing.cuts:
+            for pool, cut in self._housing.cuts:
+                self._counts.add_cut(problem.pools[pool], cut, root.shapes[pool])
+                root.cuts += 1
+            self._trial = Trial(self._counts)
+            self._tried(drawn, lay_out=False)
+        self._trial.keep()
+        self._housing.settle(self._variant(problem), values)
+        self._known, self._divided = len(self._cuts), self._cuts.divided
 
-    def _with_room(self, free: list[Variable]) -> Program:
-        """The program, for node counts that are held, that leaves room: in the fullest pool most.
-
-        As `with_room` says it; the nodes, its factors, are those of a variant.
-        """
-        counts = self._counts
-        taken = dict.fromkeys(range(len(free)), 0.0)
-        for (pool, _), usages in counts.usages.items():
-            node = counts.problem.pools[pool].node
-            for usage in usages:
-                shape = usage.shape
-                share = shape.cpus / max(node.cpus, 1) + shape.memory_mb / max(node.memory_mb, 1)
-                for index, factor in usage.terms:
-                    taken[index] += factor * share
-        variables = [replace(one, cost=taken[index]) for index, one in enumerate(free)]
-        variables.append(Variable("room", 0.0, _MOST_ROOM, -_ROOM_COST, integer=False))
-        rows = [
-            replace(row, terms=(*row.terms, (self._room, 1.0)))
-            if number in counts.room_rows
-            else row
-            for number, row in enumerate(counts.program.rows)
-        ]
-        return Program(variables, rows)
+    def _tried(self, drawn: list[Problem], *, lay_out: bool = True) -> tuple[float, ...]:
+        """Learn cuts and patterns; the values of the last plan, or zeros."""
+        values = tuple(0.0 for _ in self._trial.free)
+        for problem in drawn:
+            try:
+                bounded = self._bounded(problem, self._cheapest(problem))
+                if not bounded or not lay_out:
+                    continue
+                units = self._trial.rounded(bounded[1])
+                if units is None:
+                    units = self._trial.whole(bounded[0])
+            except LimitError:
+                continue
+            if units is not None and len(units):
+                values = self._values(problem, bounded[0], units)
+                self._housing.learn(self._variant(problem), values)
+        return values
 
     def found(self, problem: Problem, asked_gap: float) -> Found | None:
         """A packing that is proved within the gap; None where it takes the search to find one.
 
         Depends on the problem and on the first one of the family, and on nothing found in between.
         """
-        if _frame(problem) != self._frame:
+        if not _costs(problem) or not _alike(problem, self._counts.problem):
             return None
         try:
             return self._found(problem, asked_gap)
         except LimitError:
             return None
+        finally:
+            self._cuts.forget(self._known)
+            self._cuts.divided = self._divided
 
     def _found(self, problem: Problem, asked_gap: float) -> Found | None:
-        self._bounding.begin()
-        self._bounding.price(_costs(self._counts, problem))
-        self._bounding.ask(self._rows, [demand.count for demand in problem.demands])
-        bounded = self._bounded(asked_gap * _BOUND_SHARE)
-        if bounded is None:
-            return None
-        bound, nodes = bounded
-        counts = self._variant(problem)
-        units = self._units(counts, nodes)
-        if units is None:
-            return None
-        done = self._laid_out(counts, *units)
-        if done is None:
-            return None
-        found = Found(counts, shapes=self._root.shapes, stocks=self._root.stocks)
+        """The cheapest nodes on which units are quickly made whole and laid out.
+
+        Where there are none within the gap, the cheapest so far are searched for whole units, and
+        if these are proved to have none, the bound is the cost of the next.
+        """
+        cheapest, fixed = self._cheapest(problem), problem.fixed_cost_cents
+        found = Found(self._variant(problem), shapes=self._root.shapes, stocks=self._root.stocks)
         found.rounds, found.cuts = 1, self._root.cuts
         found.relaxed = self._counts.shared_unit_variables
-        # A solver's objective is true to nine digits or so; a bound may not be a cent too high.
-        cents = floor(bound * CENTS_PER_UNIT * (1 - 1e-9)) + problem.fixed_cost_cents
-        found.bound_cents = cents
-        return found if found.keep(*done) and found.closed(asked_gap) else None
-
-    def _bounded(self, gap: float) -> tuple[float, list[float]] | None:
-        """A bound, and a solution with whole nodes within the gap of it; by best first."""
-        first = self._branch(self._lower, self._upper)
-        queue = [(first.bound, 0, first)] if first else []
-        best: tuple[float, list[float]] | None = None
-        solved = 1
-        while queue:
-            bound, _, branch = heapq.heappop(queue)
-            if best is not None and best[0] - bound <= gap * abs(best[0]):
-                return bound, best[1]
-            place = self._most_fractional(branch.values)
-            if place is None:
-                return bound, branch.values
-            if solved >= _MOST_BRANCHES:
+        waiting: list[Point] = []
+        for _ in range(_MOST_POINTS):
+            bounded = self._bounded(problem, cheapest)
+            while waiting and (
+                bounded is None
+                or len(waiting) == _MOST_WAITING
+                or bounded[0].cents - waiting[0].cents > asked_gap * (bounded[0].cents + fixed)
+            ):
+                if not self._searched(found, waiting):
+                    return found if found.closed(asked_gap) else None
+            if bounded is None:
                 return None
-            for part in self._parted(branch, place):
-                solved += 1
-                if self._most_fractional(part.values) is None and (
-                    best is None or part.bound < best[0]
-                ):
-                    best = (part.bound, part.values)
-                heapq.heappush(queue, (part.bound, solved, part))
+            point, values = bounded
+            waiting.append(point)
+            units = self._trial.rounded(values)
+            if units is None:
+                units = self._trial.dived(values)
+            if units is not None:
+                whole = self._values(problem, point, units)
+                layouts = self._housing.laid_out(found.counts, whole)
+                if layouts is not None and self._kept(found, waiting[0], whole, layouts):
+                    return found if found.closed(asked_gap) else None
+            cheapest.refuse(point)
         return None
 
-    def _parted(self, branch: _Branch, place: int) -> Iterator[_Branch]:
-        """Above and below a fractional value."""
-        value = branch.values[self._whole[place]]
-        lower, upper = branch.lower.copy(), branch.upper.copy()
-        lower[place], upper[place] = ceil(value), floor(value)
-        for part in (self._branch(lower, branch.upper), self._branch(branch.lower, upper)):
-            if part is not None:
-                yield part
+    def _searched(self, found: Found, waiting: list[Point]) -> bool:
+        """Look longer for a plan on one of these nodes; True where the first prove to have none.
 
-    def _branch(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> _Branch | None:
-        self._bounding.hold(self._whole, lower, upper)
-        solved = self._bounding.solve()
-        return solved and _Branch(*solved, lower, upper)
+        These are then left out; else a plan is kept, or there is none to be found.
+        """
+        problem = found.counts.problem
+        for point in list(waiting):
+            for attempt in range(_MOST_ROUNDS):
+                units = self._trial.whole(point, attempt)
+                if units is None and point == waiting[0]:
+                    waiting.pop(0)
+                    return True
+                if units is None or not len(units):
+                    break
+                values = self._values(problem, point, units)
+                layouts, cuts = self._housing.searched(found.counts, values)
+                if layouts is not None and self._kept(found, waiting[0], values, layouts):
+                    return False
+                for pool, cut in cuts:
+                    shapes = self._root.shapes[pool]
+                    self._trial.require(pool, dict(zip(shapes, cut.weights, strict=True)))
+        return False
 
-    def _most_fractional(self, values: list[float]) -> int | None:
-        """Of what must be whole, by its place; None where all of it is."""
-        part = [abs(values[index] - round(values[index])) for index in self._whole]
-        place = max(range(len(part)), key=part.__getitem__, default=None)
-        return place if place is not None and part[place] > _WHOLE else None
+    def _kept(
+        self,
+        found: Found,
+        least: Point,
+        values: tuple[float, ...],
+        layouts: dict[tuple[int, int], Packed],
+    ) -> bool:
+        """Keep a plan; its bound is what the first nodes cost that may have one."""
+        found.bound_cents = least.cents + found.counts.problem.fixed_cost_cents
+        return found.keep(values, layouts)
+
+    def _values(
+        self, problem: Problem, point: Point, units: NDArray[np.float64]
+    ) -> tuple[float, ...]:
+        values: list[float] = units.tolist()
+        for index, nodes in self._acquired(problem, point).items():
+            values[index] = nodes
+        return tuple(values)
+
+    def _bounded(
+        self, problem: Problem, cheapest: Cheapest
+    ) -> tuple[Point, NDArray[np.float64]] | None:
+        """The cheapest nodes that hold all units in fractions, and how; None if not found."""
+        self._trial.ask([demand.count for demand in problem.demands])
+        for _ in range(_MOST_CUTS):
+            point = cheapest.next()
+            if point is None:
+                return None
+            values, cut = self._trial.tried(point)
+            if cut is not None:
+                self._cuts.add(cut)
+                continue
+            open_ = self._trial.divided(point, values) - self._cuts.divided
+            if not open_:
+                return point, values
+            self._cuts.divided |= open_
+            cheapest.divide(open_)
+        return None
+
+    def _cheapest(self, problem: Problem) -> Cheapest:
+        offers = [
+            sorted(
+                (
+                    Offer(cents, problem.supplies[number].maximum)
+                    for number in numbers
+                    if (cents := problem.supplies[number].unit_cost_cents[0]) is not None
+                ),
+                key=lambda offer: offer.cents,
+            )
+            for numbers in self._supplies
+        ]
+        return Cheapest(self._cuts, [demand.count for demand in problem.demands], offers)
+
+    def _acquired(self, problem: Problem, point: Point) -> dict[int, float]:
+        """Nodes by variable, of the cheapest supplies of each pool."""
+        acquired: dict[int, float] = {}
+        for numbers, nodes in zip(self._supplies, point.nodes, strict=True):
+            left = nodes
+            open_ = [n for n in numbers if (n, 0) in self._counts.acquire]
+            for number in sorted(open_, key=lambda n: problem.supplies[n].unit_cost_cents[0] or 0):
+                most = problem.supplies[number].maximum
+                taken = left if most is None else min(left, most)
+                acquired[self._counts.acquire[number, 0]] = float(taken)
+                left -= taken
+        return acquired
 
     def _variant(self, problem: Problem) -> Counts:
         """The counting program of this problem, but for caps that rows imply."""
-        variables, rows = list(self._free), list(self._counts.program.rows)
-        for index, cost in _costs(self._counts, problem).items():
-            variables[index] = replace(variables[index], cost=cost)
-        for number, demand in zip(self._counts.demand_rows, problem.demands, strict=True):
-            rows[number] = replace(rows[number], right=demand.count)
-        return replace(self._counts, problem=problem, program=Program(variables, rows))
-
-    def _units(
-        self, counts: Counts, nodes: list[float]
-    ) -> tuple[tuple[float, ...], list[Unit]] | None:
-        """Units on nodes that are held, and those that could not be made whole."""
-        demands = counts.problem.demands
-        spreading = self._spreading
-        spreading.begin()
-        spreading.ask(self._rows, [demand.count for demand in demands])
-        held = np.array([float(round(nodes[index])) for index in self._whole])
-        spreading.hold(self._whole, held, held)
-        values = [float(round(value)) for value in nodes]
-        shared = {key: counts.shared_nodes(*key, tuple(values)) for key in counts.usages}
-        for row, key in counts.room_rows.items():
-            spreading.weigh(row, self._room, max(0.0, shared[key]))
-        solved = spreading.solve()
-        if solved is None:
-            return None
-        units, dived = self._dived(solved[1])
-        self._release(dived)
-        left_over: list[Unit] = []
-        for number, (demand, ways) in enumerate(zip(demands, self._ways, strict=True)):
-            for index in ways.values():
-                values[index] = float(floor(units[index] + _WHOLE))
-            missing = demand.count - round(sum(values[index] for index in ways.values()))
-            if missing:
-                fullest = max(ways, key=lambda position: units[ways[position]] % 1)
-                left_over += [(number, fullest)] * (missing * demand.choices[fullest].copies)
-        return tuple(values), left_over
-
-    def _laid_out(
-        self, counts: Counts, values: tuple[float, ...], left_over: list[Unit]
-    ) -> tuple[tuple[float, ...], dict[tuple[int, int], Packed]] | None:
-        """Units on the nodes: first-fit, and where that leaves some over, others move for them."""
-        packings = {} if left_over else self._first_fit(counts, values)
-        if packings:
-            return values, packings
-        stocks = self._root.stocks
-        seated = seat_by_counts(counts, stocks, values)
-        seated.left_over.extend(left_over)
-        return seat_the_rest(counts, stocks, seated, lambda: True, more_nodes=False)
-
-    def _first_fit(
-        self, counts: Counts, values: tuple[float, ...]
-    ) -> dict[tuple[int, int], Packed] | None:
-        packings = {}
-        for key, held in self._held.items():
-            asked = [0] * len(self._root.shapes[key[0]])
-            for position, usage in held:
-                asked[position] = round(usage.units(values))
-            node = counts.problem.pools[key[0]].node
-            nodes = round(counts.shared_nodes(*key, values))
-            packed = first_fit_within(node, self._root.shapes[key[0]], asked, nodes)
-            if packed is None:
-                return None
-            packings[key] = Packed(tuple(packed))
-        return packings
-
-    def _dived(self, units: list[float]) -> tuple[list[float], list[int]]:
-        """Units made whole one after the other, the nearest to it first, and what is held by it."""
-        held: list[int] = []
-        choices = self._counts.choice.values()
-        for _ in range(_MOST_DIVES):
-            part = {index: units[index] % 1 for index in choices}
-            open_ = {index: one for index, one in part.items() if _WHOLE < one < 1 - _WHOLE}
-            if not open_:
-                break
-            index = max(open_, key=lambda index: (abs(open_[index] - 0.5), -index))
-            held.append(index)
-            below, above = floor(units[index]), ceil(units[index])
-            for side in (above, below) if open_[index] > 0.5 else (below, above):
-                self._fix(index, float(side))
-                solved = self._spreading.solve()
-                if solved is not None:
-                    units = solved[1]
-                    break
-            else:
-                break
-        return units, held
-
-    def _fix(self, index: int, value: float, upper: float | None = None) -> None:
-        column = np.array([index], dtype=np.int32)
-        bounds = np.array([value]), np.array([value if upper is None else upper])
-        self._spreading.hold(column, *bounds)
-
-    def _release(self, held: list[int]) -> None:
-        for index in held:
-            self._fix(index, 0.0, float("inf"))
+        counts = self._counts
+        variables, rows = list(self._trial.free), list(counts.program.rows)
+        for (supply, _), index in counts.acquire.items():
+            one = variables[index]
+            cost = counts.cost(problem.supplies[supply].unit_cost_cents[0] or 0)
+            variables[index] = Variable(one.name, one.lower, one.upper, cost, one.integer)
+        for number, demand in zip(counts.demand_rows, problem.demands, strict=True):
+            row = rows[number]
+            rows[number] = Row(row.name, row.terms, row.sense, demand.count)
+        return replace(counts, problem=problem, program=Program(variables, rows))
 
 
-def _frame(problem: Problem) -> Problem:
-    """What problems of one family have in common."""
-    return replace(
-        problem,
-        demands=tuple(replace(demand, count=0) for demand in problem.demands),
-        supplies=tuple(
+def _drawn(problem: Problem) -> list[Problem]:
+    """Variants at other counts and prices, always the same ones."""
+    rng = random.Random(0)
+    drawn = []
+    for number in range(min(_TRIALS, _DEMANDS_TRIED // len(problem.demands))):
+        growth = rng.uniform(*_GROWTH) if number % 2 else 1.0
+        demands = tuple(
+            replace(demand, count=max(1, round(demand.count * growth * rng.uniform(*_SPREAD))))
+            for demand in problem.demands
+        )
+        factors = [rng.uniform(*_PRICES) if number % 3 == 2 else 1.0 for _ in problem.supplies]
+        supplies = tuple(
             replace(
                 supply,
                 unit_cost_cents=tuple(
-                    None if cents is None else 0 for cents in supply.unit_cost_cents
+                    cents and floor(cents * factor) for cents in supply.unit_cost_cents
                 ),
             )
-            for supply in problem.supplies
-        ),
-        fixed_cost_cents=0,
+            for supply, factor in zip(problem.supplies, factors, strict=True)
+        )
+        drawn.append(replace(problem, demands=demands, supplies=supplies))
+    return drawn
+
+
+def _costs(problem: Problem) -> bool:
+    """Whether no node is worth more at the end than it cost: then fewer are always cheaper."""
+    return all((cents or 0) >= 0 for supply in problem.supplies for cents in supply.unit_cost_cents)
+
+
+_OTHERS = ("demands", "supplies", "fixed_cost_cents")
+_SAME = [one.name for one in fields(Problem) if one.name not in _OTHERS]
+_OF_DEMANDS = attrgetter(*(one.name for one in fields(Demand) if one.name != "count"))
+_OF_SUPPLIES = attrgetter(*(one.name for one in fields(Supply) if one.name != "unit_cost_cents"))
+
+
+def _alike(problem: Problem, other: Problem) -> bool:
+    """Whether they differ in counts and prices at the most."""
+    return (
+        all(getattr(problem, name) == getattr(other, name) for name in _SAME)
+        and len(problem.demands) == len(other.demands)
+        and len(problem.supplies) == len(other.supplies)
+        and all(
+            _OF_DEMANDS(one) == _OF_DEMANDS(two)
+            for one, two in zip(problem.demands, other.demands, strict=True)
+        )
+        and all(
+            one is two
+            or (
+                _OF_SUPPLIES(one) == _OF_SUPPLIES(two)
+                and [cents is None for cents in one.unit_cost_cents]
+                == [cents is None for cents in two.unit_cost_cents]
+            )
+            for one, two in zip(problem.supplies, other.supplies, strict=True)
+        )
     )
-
-
-def _costs(counts: Counts, problem: Problem) -> dict[int, float]:
-    return {
-        index: counts.cost(problem.supplies[supply].unit_cost_cents[quarter] or 0)
-        for (supply, quarter), index in counts.acquire.items()
-    }
-
-
-def _uncapped(counts: Counts) -> list[Variable]:
-    """The variables, without the caps on units that rows imply."""
-    units = counts.unit_variables
-    return [
-        replace(variable, upper=None) if index in units else variable
-        for index, variable in enumerate(counts.program.variables)
-    ]
-
-
-def _most(variable: Variable) -> float:
-    return float("inf") if variable.upper is None else variable.upper

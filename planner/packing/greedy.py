@@ -19,6 +19,7 @@ __all__ = [
     "first_fit_within",
     "fullest_first_fit",
     "nodes_in",
+    "orders",
 ]
 
 _Key = tuple[float, ...]
@@ -67,12 +68,21 @@ def fill(
     return tuple(sorted(held.items()))
 
 
+def orders(node: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
+    """Shapes by GPUs, by the tightest resource, by all together, by memory, by cores."""
+    return [_ordered(node, shapes, key) for key in _ORDERS]
+
+
 def first_fit_within(
-    node: Shape, shapes: Sequence[Shape], counts: Sequence[int], nodes: int
+    node: Shape,
+    shapes: Sequence[Shape],
+    counts: Sequence[int],
+    nodes: int,
+    known: Sequence[Sequence[int]],
 ) -> list[tuple[Pattern, int]] | None:
     """The first of several orders that takes at most so many nodes; None where none does."""
-    for key in _ORDERS:
-        packed = first_fit(node, shapes, counts, _ordered(node, shapes, key))
+    for order in known:
+        packed = first_fit(node, shapes, counts, order)
         if nodes_in(packed) <= nodes:
             return packed
     return None
@@ -81,10 +91,10 @@ def first_fit_within(
 def fullest_first_fit(
     node: Shape, shapes: Sequence[Shape], counts: Sequence[int]
 ) -> list[tuple[Pattern, int]]:
-    """The best of several orders: by GPUs, by the tightest resource, by memory, by cores."""
+    """The best of several orders."""
     best: list[tuple[Pattern, int]] | None = None
-    for key in _ORDERS:
-        packed = first_fit(node, shapes, counts, _ordered(node, shapes, key))
+    for order in orders(node, shapes):
+        packed = first_fit(node, shapes, counts, order)
         if best is None or nodes_in(packed) < nodes_in(best):
             best = packed
     return best or []

@@ -1,4 +1,4 @@
-"""The seam to the solvers: the only module that knows PuLP, HiGHS and CBC.
+"""The seam to the solvers: with `warm`, the only module that knows PuLP, HiGHS and CBC.
 
 PuLP 3 says "Optimal" for an answer that was merely stopped by its limit, so the status, the bound
 and the values are read from HiGHS itself, and nothing is believed that HiGHS does not call proved.
@@ -21,11 +21,7 @@ import pulp
 from planner.errors import LimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from collections.abc import Sequence
 
     from planner.packing.program import Program
 
@@ -34,8 +30,9 @@ __all__ = [
     "Duals",
     "LinearMaster",
     "Outcome",
-    "WarmLinear",
     "cbc_version",
+    "has_optimum",
+    "linear_model",
     "mps_text",
     "solve_integer",
     "solve_linear",
@@ -273,7 +270,7 @@ def _read(model: highspy.Highs, columns: list[Any]) -> Answer:
     )
 
 
-def _highs_lp(program: Program) -> highspy.Highs:
+def linear_model(program: Program) -> highspy.Highs:
     """The program's linear relaxation, handed over as arrays."""
     model = highspy.Highs()
     model.silent()
@@ -298,7 +295,7 @@ def _highs_lp(program: Program) -> highspy.Highs:
     return model
 
 
-def _has_optimum(model: highspy.Highs) -> bool:
+def has_optimum(model: highspy.Highs) -> bool:
     """Whether a linear program was solved; False if it is infeasible."""
     statuses = highspy.HighsModelStatus
     status = model.getModelStatus()
@@ -311,9 +308,9 @@ def _has_optimum(model: highspy.Highs) -> bool:
 
 def solve_linear(program: Program) -> Duals | None:
     """The linear relaxation with its prices; None if infeasible, LimitError if HiGHS fails."""
-    model = _highs_lp(program)
+    model = linear_model(program)
     model.run()
-    if not _has_optimum(model):
+    if not has_optimum(model):
         return None
     solution = model.getSolution()
     return Duals(
@@ -322,48 +319,6 @@ def solve_linear(program: Program) -> Duals | None:
         tuple(solution.row_dual),
         tuple(solution.col_dual),
     )
-
-
-class WarmLinear:
-    """A linear relaxation, stated once; each question begins at the basis of the first answer."""
-
-    def __init__(self, program: Program) -> None:
-        """State it and solve it; raises LimitError where it has no solution."""
-        self._model = _highs_lp(program)
-        if self.solve() is None:
-            raise LimitError("a program that others are to be like has no solution")
-        self._basis = self._model.getBasis()
-
-    def begin(self) -> None:
-        """Forget the question before."""
-        self._model.clearSolver()
-        self._model.setBasis(self._basis)
-
-    def price(self, costs: Mapping[int, float]) -> None:
-        """Give some variables other costs."""
-        columns = np.array(list(costs), dtype=np.int32)
-        self._model.changeColsCost(len(columns), columns, np.array(list(costs.values())))
-
-    def ask(self, rows: NDArray[np.int32], right: Sequence[float]) -> None:
-        """Give rows that are equations other right-hand sides."""
-        sides = np.array(right, dtype=np.float64)
-        self._model.changeRowsBounds(len(rows), rows, sides, sides)
-
-    def hold(self, columns: NDArray[np.int32], lower: Floats, upper: Floats) -> None:
-        """Give variables other bounds."""
-        self._model.changeColsBounds(len(columns), columns, lower, upper)
-
-    def weigh(self, row: int, column: int, factor: float) -> None:
-        """Give a variable another factor in a row."""
-        self._model.changeCoeff(row, column, factor)
-
-    def solve(self) -> tuple[float, list[float]] | None:
-        """Objective and values; None if infeasible, LimitError if HiGHS fails."""
-        self._model.run()
-        if not _has_optimum(self._model):
-            return None
-        values = list(self._model.getSolution().col_value)
-        return float(self._model.getInfo().objective_function_value), values
 
 
 class LinearMaster:

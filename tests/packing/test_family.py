@@ -11,6 +11,8 @@ import pytest
 from benchmarks.portfolios import catalogue, quarterly
 from planner.packing import family as room
 from planner.packing.answer import answer
+from planner.packing.counts import build_counts
+from planner.packing.elastic import uncapped
 from planner.packing.family import Family, family_of
 from planner.packing.problem import Limit, Quota, Reserve, SpendLimit
 
@@ -126,7 +128,7 @@ def test_small_variants_agree_with_trying_everything(small, least_cost, faults):
 def test_what_the_family_cannot_prove_it_leaves_to_the_search(portfolio, monkeypatch):
     members = family(portfolio)
     assert members.found(portfolio, GAP) is not None
-    monkeypatch.setattr(room, "_MOST_BRANCHES", 1)
+    monkeypatch.setattr(room, "_MOST_POINTS", 0)
     assert members.found(portfolio, GAP) is None
 
 
@@ -171,3 +173,40 @@ def test_limits_and_quotas_hold_for_every_variant(small, least_cost, faults):
             assert found.cost_cents is not None
             assert found.bound_cents <= least <= found.cost_cents
     assert planned >= 2
+
+
+def test_every_cut_on_node_counts_holds_for_plans_of_other_counts_and_prices(portfolio, solve):
+    members = family(portfolio)
+    cuts, held = members._cuts.stacked(), 0
+    for number in range(20, 24):
+        problem = drawn(portfolio, number)
+        plan = solve(problem, asked_gap=0.0)
+        nodes = [
+            sum(plan.entering(n, 0) for n, one in enumerate(problem.supplies) if one.pool == p)
+            for p in range(len(problem.pools))
+        ]
+        bundles = [
+            sum(
+                layout.count
+                for layout in plan.layouts[0][bundle.pool]
+                if layout.span == bundle.size
+            )
+            for bundle in members._cuts.bundles
+        ]
+        counts = [demand.count for demand in problem.demands]
+        worth = cuts.nodes @ nodes + cuts.bundles @ bundles
+        assert (worth >= cuts.asked @ counts + cuts.least - 1e-6).all()
+        held += len(worth)
+    assert held > 20
+
+
+def test_a_choice_is_left_out_only_where_another_always_stands_in_for_it(build):
+    """12 GPUs fill no nodes of 8, on which 16 run; on nodes of 4, those are no better."""
+    larger = build.units(1, ("h100", 12, 8, 90_000), ("h100", 16, 8, 90_000))
+    twice = build.units(1, ("h100", 1, 8, 90_000), ("h100", 2, 16, 180_000), ("h100", 2, 4, 1))
+    for gpus, beaten in ((8, set()), (4, {(0, 1)})):
+        pool = build.pool("h100", node=(gpus, 112, 2_000_000))
+        counts = build_counts(build.problem([pool], [build.buy(1)], [larger, twice]))
+        free = uncapped(counts)
+        left_out = {key for key, index in counts.choice.items() if free[index].upper == 0}
+        assert left_out == beaten | {(1, 1)}

@@ -15,11 +15,11 @@ from planner.packing.solver import (
     Answer,
     LinearMaster,
     Outcome,
-    WarmLinear,
     solve_integer,
     solve_linear,
     solver_version,
 )
+from planner.packing.warm import WarmLinear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,117 @@
+"""Layouts on nodes of one kind from patterns that are known: a covering program, stated once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.packing.greedy import Pattern, first_fit_within, orders
+from planner.packing.program import Program, Row, Variable
+from planner.packing.tight import least_slack
+from planner.packing.warm import WarmLinear
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.packing.cutting import Cut, CuttingStock, Packed
+    from planner.packing.problem import Shape
+
+__all__ = ["KnownPatterns"]
+
+_TOLERANCE = 1e-6
+_FEW_NODES = 10
+"""So many are filled greedily, and node by node with a search."""
+
+
+class KnownPatterns:
+    """The patterns of a cutting stock, as they are now."""
+
+    def __init__(self, node: Shape, stock: CuttingStock) -> None:
+        """Patterns that the stock meets later are not used. Raises LimitError if HiGHS fails."""
+        self._node, self._shapes, self._stock = node, stock.shapes, stock
+        self._orders = orders(node, stock.shapes)
+        alone = [((index, 1),) for index in range(len(stock.shapes))]
+        self._patterns: list[Pattern] = list(dict.fromkeys([*alone, *stock.patterns()]))
+        self._units = np.zeros((len(stock.shapes), len(self._patterns)), dtype=np.int64)
+        for column, pattern in enumerate(self._patterns):
+            for index, units in pattern:
+                self._units[index, column] = units
+        variables = [Variable("pattern", 0.0, None, 1.0, integer=True) for _ in self._patterns]
+        rows = []
+        for index in range(len(stock.shapes)):
+            terms = [
+                (int(column), float(self._units[index, column]))
+                for column in np.flatnonzero(self._units[index])
+            ]
+            terms.append((len(variables), -1.0))
+            variables.append(Variable("more", 0.0, None, 0.0, integer=False))
+            rows.append(Row("units", tuple(terms), "==", 0.0))
+        self._linear = WarmLinear(Program(variables, rows)) if rows else None
+        self._rows = np.arange(len(rows), dtype=np.int32)
+
+    def keep(self, asked: Sequence[int]) -> None:
+        """Let every question begin where this one would end."""
+        if self._linear:
+            self._linear.ask(self._rows, asked)
+            self._linear.solve()
+            self._linear.keep()
+
+    def quickly(self, asked: Sequence[int], nodes: int) -> list[tuple[Pattern, int]] | None:
+        """These units on at most so many nodes by first-fit; None where that takes more."""
+        return first_fit_within(self._node, self._shapes, asked, nodes, self._orders)
+
+    def laid_out(self, asked: Sequence[int], nodes: int) -> list[tuple[Pattern, int]] | None:
+        """These units on at most so many nodes; None where no such layout is found.
+
+        Whole parts of the covering program are taken, or its largest part, and what is left is
+        covered anew, until first-fit finishes it.
+        """
+        left, packed = np.array(asked, dtype=np.int64), []
+        if not left.any():
+            return []
+        if self._linear is None:
+            return None
+        self._linear.begin()
+        while True:
+            self._linear.ask(self._rows, left.tolist())
+            solved = self._linear.solve()
+            if solved is None:
+                return None
+            values = solved[0][: len(self._patterns)]
+            if values.sum() > nodes + _TOLERANCE:
+                return None
+            taken = np.floor(values + _TOLERANCE).astype(np.int64)
+            if not taken.any():
+                taken[int(values.argmax())] = 1
+            for column in np.flatnonzero(taken):
+                for _ in range(int(taken[column])):
+                    held = [
+                        (index, min(units, int(left[index])))
+                        for index, units in self._patterns[column]
+                    ]
+                    pattern = tuple((index, units) for index, units in held if units)
+                    for index, units in pattern:
+                        left[index] -= units
+                    if pattern:
+                        packed.append((pattern, 1))
+                        nodes -= 1
+            if nodes > _FEW_NODES and left.any():
+                continue
+            rest = self.quickly(left.tolist(), nodes)
+            if rest is None:
+                tight, over = least_slack(self._node, self._shapes, left.tolist(), nodes)
+                rest = None if any(over) else tight
+            if rest is not None:
+                return _merged([*packed, *rest])
+
+    def searched(self, asked: Sequence[int], nodes: int) -> Packed | Cut | None:
+        """The same with other patterns, too: a cutting stock that begins with those known here."""
+        return self._stock.begun(self._patterns).pack(asked, nodes)
+
+
+def _merged(packed: Sequence[tuple[Pattern, int]]) -> list[tuple[Pattern, int]]:
+    times: dict[Pattern, int] = {}
+    for pattern, many in packed:
+        times[pattern] = times.get(pattern, 0) + many
+    return list(times.items())

@@ -1,0 +1,103 @@
+"""Inequalities on node counts that every plan obeys, whatever the counts of units.
+
+A dual solution of the counting program, whatever it was solved for, says what nodes have to be
+worth: `nodes · acquired + bundles · m >= asked · d + least` holds for all counts d.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Bundle", "NodeCut", "NodeCuts", "Stacked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Nodes of a pool that one piece takes as a whole, so many together."""
+
+    pool: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCut:
+    """`nodes · acquired + bundles · m >= asked · d + least`."""
+
+    nodes: Floats
+    """By pool: of one node acquired."""
+    bundles: Floats
+    """By bundle: more, or less, where its nodes are taken together."""
+    asked: Floats
+    """By demand: of one unit."""
+    least: float
+
+
+class NodeCuts:
+    """Inequalities that every plan obeys, as one matrix."""
+
+    def __init__(self, owned: Sequence[int], bundles: Sequence[Bundle]) -> None:
+        """`owned` nodes by pool come on top of those that a cut counts."""
+        self.owned, self.bundles = tuple(owned), tuple(bundles)
+        self.divided: frozenset[int] = frozenset()
+        """Bundles that are told apart from single nodes; with all of them there are many points."""
+        self._cuts: list[NodeCut] = []
+        self._stacked: Stacked | None = None
+
+    def __len__(self) -> int:
+        return len(self._cuts)
+
+    def add(self, cut: NodeCut) -> None:
+        """State a cut; its largest factor becomes 1."""
+        scale = float(max(np.abs(cut.nodes).max(initial=0.0), np.abs(cut.bundles).max(initial=0.0)))
+        if scale:
+            scaled = NodeCut(
+                cut.nodes / scale, cut.bundles / scale, cut.asked / scale, cut.least / scale
+            )
+            self._cuts.append(scaled)
+            self._stacked = None
+
+    def forget(self, after: int) -> None:
+        """Drop all but the first so many."""
+        if len(self._cuts) > after:
+            del self._cuts[after:]
+            self._stacked = None
+
+    def stacked(self) -> Stacked:
+        """All cuts, a row each."""
+        if self._stacked is None:
+            nodes = np.array([cut.nodes for cut in self._cuts])
+            bundles = np.array([cut.bundles for cut in self._cuts]).reshape(len(self._cuts), -1)
+            gain = np.zeros_like(nodes)
+            for number, bundle in enumerate(self.bundles):
+                each = np.maximum(bundles[:, number], 0.0) / bundle.size
+                np.maximum(gain[:, bundle.pool], each, out=gain[:, bundle.pool])
+            self._stacked = Stacked(
+                nodes,
+                bundles,
+                np.array([cut.asked for cut in self._cuts]),
+                np.array([cut.least for cut in self._cuts]),
+                gain,
+            )
+        return self._stacked
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """Cuts as matrices."""
+
+    nodes: Floats
+    bundles: Floats
+    asked: Floats
+    least: Floats
+    gain: Floats
+    """By pool: what a node may count more for, with the best bundle."""
