@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import pytest
 
@@ -14,7 +15,9 @@ from planner.packing.answer import answer
 from planner.packing.counts import build_counts
 from planner.packing.elastic import uncapped
 from planner.packing.family import Family, family_of
+from planner.packing.known import KnownPatterns
 from planner.packing.problem import Limit, Quota, Reserve, SpendLimit
+from planner.packing.trial import Trial
 
 GAP = 1e-3
 
@@ -61,8 +64,18 @@ def portfolio():
     return catalogue(80, 1)
 
 
-def test_variants_are_laid_out_soundly_and_as_near_as_asked(portfolio, solve, faults):
-    members = family(portfolio)
+@pytest.fixture(scope="module")
+def members(portfolio):
+    return family(portfolio)
+
+
+@pytest.fixture(scope="module")
+def best(portfolio, solve):
+    """The cheapest plan of a drawn variant, searched for once."""
+    return cache(lambda number: solve(drawn(portfolio, number), asked_gap=0.0))
+
+
+def test_variants_are_laid_out_soundly_and_as_near_as_asked(portfolio, members, best, faults):
     planned = 0
     for number in range(12):
         problem = drawn(portfolio, number)
@@ -73,9 +86,8 @@ def test_variants_are_laid_out_soundly_and_as_near_as_asked(portfolio, solve, fa
         solution = answer(problem, found, GAP)
         assert not faults(problem, solution)
         assert solution.gap <= GAP
-        best = solve(problem, asked_gap=0.0)
-        assert solution.bound_cents <= best.cost_cents
-        assert solution.cost_cents >= best.bound_cents
+        assert solution.bound_cents <= best(number).cost_cents
+        assert solution.cost_cents >= best(number).bound_cents
     assert planned >= 10
 
 
@@ -125,15 +137,13 @@ def test_small_variants_agree_with_trying_everything(small, least_cost, faults):
     assert planned >= 8
 
 
-def test_what_the_family_cannot_prove_it_leaves_to_the_search(portfolio, monkeypatch):
-    members = family(portfolio)
+def test_what_the_family_cannot_prove_it_leaves_to_the_search(portfolio, members, monkeypatch):
     assert members.found(portfolio, GAP) is not None
     monkeypatch.setattr(room, "_MOST_POINTS", 0)
     assert members.found(portfolio, GAP) is None
 
 
-def test_another_kind_of_problem_is_no_member(portfolio, small):
-    members = family(portfolio)
+def test_another_kind_of_problem_is_no_member(portfolio, members, small):
     other = replace(portfolio, demands=portfolio.demands[1:])
     dearer = replace(portfolio, fixed_cost_cents=5)
     assert members.found(other, GAP) is None
@@ -175,12 +185,12 @@ def test_limits_and_quotas_hold_for_every_variant(small, least_cost, faults):
     assert planned >= 2
 
 
-def test_every_cut_on_node_counts_holds_for_plans_of_other_counts_and_prices(portfolio, solve):
-    members = family(portfolio)
+def test_every_cut_on_node_counts_holds_for_plans_of_other_counts_and_prices(
+    portfolio, members, best
+):
     cuts, held = members._cuts.stacked(), 0
-    for number in range(20, 24):
-        problem = drawn(portfolio, number)
-        plan = solve(problem, asked_gap=0.0)
+    for number in range(4):
+        problem, plan = drawn(portfolio, number), best(number)
         nodes = [
             sum(plan.entering(n, 0) for n, one in enumerate(problem.supplies) if one.pool == p)
             for p in range(len(problem.pools))
@@ -210,3 +220,36 @@ def test_a_choice_is_left_out_only_where_another_always_stands_in_for_it(build):
         free = uncapped(counts)
         left_out = {key for key, index in counts.choice.items() if free[index].upper == 0}
         assert left_out == beaten | {(1, 1)}
+
+
+def test_a_longer_search_for_whole_units_is_sound_as_well(
+    portfolio, members, best, faults, monkeypatch
+):
+    """As if units were never made whole simply, and never laid out by what is known."""
+    planned = 0
+    monkeypatch.setattr(Trial, "rounded", lambda *_: None)
+    monkeypatch.setattr(Trial, "dived", lambda *_: None)
+    monkeypatch.setattr(KnownPatterns, "quickly", lambda *_: None)
+    monkeypatch.setattr(KnownPatterns, "laid_out", lambda *_: None)
+    for number in range(4):
+        problem = drawn(portfolio, number)
+        found = members.found(problem, GAP)
+        if found is not None:
+            planned += 1
+            solution = answer(problem, found, GAP)
+            assert not faults(problem, solution)
+            assert solution.bound_cents <= best(number).cost_cents
+            assert solution.cost_cents >= best(number).bound_cents
+    assert planned >= 2
+
+
+def test_a_cut_that_layouts_violate_holds_for_the_variant_and_is_then_forgotten(portfolio, members):
+    bounded = members._bounded(portfolio, members._cheapest(portfolio))
+    assert bounded is not None
+    point, trial = bounded[0], members._trial
+    assert trial.whole(point) is not None
+    pool = max(range(len(portfolio.pools)), key=point.nodes.__getitem__)
+    trial.require(pool, dict.fromkeys(members._root.shapes[pool], 8.0))
+    assert trial.whole(point) is None
+    members._bounded(portfolio, members._cheapest(portfolio))
+    assert trial.whole(point) is not None

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from planner.packing import cheapest as room
 from planner.packing.cheapest import Cheapest, Offer
 from planner.packing.nodecuts import Bundle, NodeCut, NodeCuts
 
@@ -77,6 +78,20 @@ def test_points_come_cheapest_first_and_none_is_left_out(seed):
         assert point.nodes in known
         del known[point.nodes]
         cheapest.refuse(point)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_first_point_is_the_same_where_they_are_too_many_to_be_listed(seed, monkeypatch):
+    cuts, asked, offers = drawn(seed)
+    known = tried(cuts, asked, offers)
+    monkeypatch.setattr(room, "_MOST_STATES", 0)
+    cheapest = Cheapest(cuts, asked, offers)
+    point = cheapest.next()
+    assert (point is None) == (not known)
+    if point is not None:
+        assert point.cents == known[point.nodes] == min(known.values())
+        cheapest.refuse(point)
+        assert cheapest.next() is None
 
 
 def test_a_cut_that_is_added_later_is_obeyed_and_may_be_forgotten():
