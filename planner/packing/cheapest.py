@@ -93,9 +93,11 @@ class Cheapest:
         """What is listed and not yet in the queue, by cost."""
         self._most = 0.0
         """What points may cost that are listed."""
+        self._high = np.zeros(0)
+        """Nodes of each pool beyond which they cost more, by what the dearest cut alone says."""
         self._single = False
         """Whether there are so many points that only the cheapest is found."""
-        self._listed = self._known = 0
+        self._listed = self._known = -1
         self._look()
 
     def refuse(self, point: Point) -> None:
@@ -146,7 +148,7 @@ class Cheapest:
         self._known = len(self._cuts)
         stacked = self._cuts.stacked()
         self._nodes, self._bundles, self._gain = stacked.nodes, stacked.bundles, stacked.gain
-        self._need = stacked.asked @ self._asked + stacked.least
+        self._need = stacked.least + (stacked.asked @ self._asked if self._known else 0.0)
         self._worth = self._nodes + self._gain
         rates = np.full((self._known, len(self._pools) + 1), _NEVER)
         worth = self._worth[:, self._order]
@@ -216,10 +218,16 @@ class Cheapest:
         dearer pools only the least of the last is listed.
         """
         need = self._need - self._gain @ self._owned
-        bound = float((np.maximum(need, 0.0) * self._least[:, 0]).max(initial=0.0))
+        bounds = np.maximum(need, 0.0) * self._least[:, 0]
+        bound = float(bounds.max(initial=0.0))
         if bound >= _NEVER:
             return None
         self._most = bound + window * self._step + 1
+        self._high = np.full(len(self._prices), _NEVER)
+        if bound:
+            cut = int(bounds.argmax())
+            dearer = self._prices - self._least[cut, 0] * self._worth[cut]
+            self._high = (self._most - bound) / np.maximum(dearer, _TOLERANCE) + 1
         points = self._within(need)
         self._single = points is None
         return self._best() if points is None else points
@@ -337,12 +345,13 @@ class Cheapest:
         steps: list[Floats] = [np.zeros(1)]
         for offer in self._offers[pool]:
             room = float("inf") if offer.most is None else float(offer.most)
+            room = min(room, self._high[pool])
             if offer.cents:
                 room = min(room, (self._most - steps[-1][-1]) // offer.cents)
             if room > _MOST_NODES:
                 return None
             if room > 0:
-                steps.append(steps[-1][-1] + offer.cents * np.arange(1.0, room + 1))
+                steps.append(steps[-1][-1] + offer.cents * np.arange(1.0, int(room) + 1))
         return steps[0] if len(steps) == 1 else np.concatenate(steps)
 
 

@@ -90,7 +90,7 @@ class Family:
             self._trial = Trial(self._counts)
             self._tried(drawn, lay_out=False)
         self._trial.keep()
-        self._housing.settle(self._variant(problem), values)
+        self._housing.settle(values)
         self._known, self._divided = len(self._cuts), self._cuts.divided
 
     def _tried(self, drawn: list[Problem], *, lay_out: bool = True) -> tuple[float, ...]:
@@ -108,7 +108,7 @@ class Family:
                 continue
             if units is not None and len(units):
                 values = self._values(problem, bounded[0], units)
-                self._housing.learn(self._variant(problem), values)
+                self._housing.learn(values)
         return values
 
     def found(self, problem: Problem, asked_gap: float) -> Found | None:
@@ -155,7 +155,7 @@ class Family:
                 units = self._trial.dived(values)
             if units is not None:
                 whole = self._values(problem, point, units)
-                layouts = self._housing.laid_out(found.counts, whole)
+                layouts = self._housing.laid_out(whole)
                 if layouts is not None and self._kept(found, waiting[0], whole, layouts):
                     return found if found.closed(asked_gap) else None
             cheapest.refuse(point)
@@ -176,7 +176,7 @@ class Family:
                 if units is None or not len(units):
                     break
                 values = self._values(problem, point, units)
-                layouts, cuts = self._housing.searched(found.counts, values)
+                layouts, cuts = self._housing.searched(values)
                 if layouts is not None and self._kept(found, waiting[0], values, layouts):
                     return False
                 for pool, cut in cuts:

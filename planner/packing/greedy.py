@@ -32,16 +32,44 @@ def first_fit(
 ) -> list[tuple[Pattern, int]]:
     """Patterns with their multiplicity, filling nodes in the given order of shapes."""
     left = list(counts)
-    remaining = [index for index in order if left[index]]
+    remaining = [
+        (index, shape.gpus, shape.cpus, shape.memory_mb)
+        for index in order
+        if left[index]
+        for shape in (shapes[index],)
+    ]
     packed: list[tuple[Pattern, int]] = []
     while remaining:
-        pattern = fill(node, shapes, (left,), remaining)
-        times = min(left[index] // units for index, units in pattern)
+        pattern = _filled(node, left, remaining)
+        times = min([left[index] // units for index, units in pattern])
         for index, units in pattern:
             left[index] -= units * times
         packed.append((pattern, times))
-        remaining = [index for index in remaining if left[index]]
+        remaining = [sizes for sizes in remaining if left[sizes[0]]]
     return packed
+
+
+def _filled(
+    node: Shape, left: Sequence[int], sizes: Sequence[tuple[int, int, int, int]]
+) -> Pattern:
+    """As `fill` with one pass, for shapes that are left, given as (index, GPUs, cores, MB)."""
+    gpus, cpus, memory_mb = node.gpus, node.cpus, node.memory_mb
+    held = []
+    for index, takes, cores, mb in sizes:
+        if takes > gpus or cores > cpus or mb > memory_mb:
+            continue
+        units = min(left[index], gpus // takes)
+        if cores:
+            units = min(units, cpus // cores)
+        if mb:
+            units = min(units, memory_mb // mb)
+        held.append((index, units))
+        gpus -= units * takes
+        if not gpus:
+            break
+        cpus -= units * cores
+        memory_mb -= units * mb
+    return tuple(sorted(held))
 
 
 def fill(

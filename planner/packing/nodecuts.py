@@ -75,8 +75,13 @@ class NodeCuts:
     def stacked(self) -> Stacked:
         """All cuts, a row each."""
         if self._stacked is None:
-            nodes = np.array([cut.nodes for cut in self._cuts])
-            bundles = np.array([cut.bundles for cut in self._cuts]).reshape(len(self._cuts), -1)
+            many = len(self._cuts)
+            nodes = np.array([cut.nodes for cut in self._cuts]).reshape(many, len(self.owned))
+            bundles = (
+                np.array([cut.bundles for cut in self._cuts]).reshape(many, -1)
+                if many
+                else np.zeros((0, len(self.bundles)))
+            )
             gain = np.zeros_like(nodes)
             for number, bundle in enumerate(self.bundles):
                 each = np.maximum(bundles[:, number], 0.0) / bundle.size

@@ -147,6 +147,8 @@ class Trial:
         split: dict[int, list[int]] = defaultdict(list)
         for index in np.flatnonzero(part > _NONE).tolist():
             split[self._stated.demand[index]].append(index)
+        if not split:
+            return whole
         parts = [
             list(combinations(open_, round(float(part[open_].sum())))) for open_ in split.values()
         ]

@@ -137,6 +137,19 @@ def test_small_variants_agree_with_trying_everything(small, least_cost, faults):
     assert planned >= 8
 
 
+def test_variants_that_owned_nodes_hold_cost_nothing(build):
+    problem = build.problem(
+        [build.pool("h100", owned=2)],
+        [build.buy(9_000_000)],
+        [build.units(3, ("h100", 4, 8, 90_000)), build.units(1, ("h100", 1, 8, 90_000))],
+    )
+    members = family(problem)
+    for counts, cost in (((3, 1), 0), ((3, 4), 0), ((3, 5), 9_000_000), ((1, 1), 0)):
+        found = members.found(asked(problem, counts), GAP)
+        assert found is not None
+        assert found.cost_cents == found.bound_cents == cost
+
+
 def test_what_the_family_cannot_prove_it_leaves_to_the_search(portfolio, members, monkeypatch):
     assert members.found(portfolio, GAP) is not None
     monkeypatch.setattr(room, "_MOST_POINTS", 0)
