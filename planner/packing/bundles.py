@@ -34,7 +34,9 @@ __all__ = [
     "arranged",
     "as_packed",
     "empty_seat",
+    "gpu_of",
     "lay_out_bundles",
+    "on_fewest_gpus",
 ]
 
 _MANY = 100
@@ -65,6 +67,11 @@ class Arrangement:
         )
 
 
+def on_fewest_gpus(pool: Pool, pieces: Mapping[Shape, int]) -> list[Held]:
+    """Pieces with parts by the GPUs that they share, on as few of these as were found."""
+    return [held for held in _alike(_fewest_opened(pool, pieces), pieces) if held]
+
+
 def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
     """What each of the fewest GPUs holds that have room for these pieces, as far as was found."""
     wanted: Counter[Part] = Counter()
@@ -74,7 +81,7 @@ def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
     shares = sorted((part, number) for part, number in wanted.items() if not part.profile)
     fills = [*_fewest_shared(pool, shares)] if shares else []
     if profiles:
-        holds = fillings(pool, [part for part, _ in profiles]).holds
+        holds = fillings(pool, [part for part, _ in profiles])
         fills += [fill for fill, times in fewest(holds, profiles) for _ in range(times)]
     return fills
 
@@ -83,7 +90,7 @@ def _fewest_shared(pool: Pool, wanted: Sequence[tuple[Part, int]]) -> Iterator[F
     """Shares of memory laid out on GPUs like pieces on nodes that offer nothing else."""
     asked = [number for _, number in wanted]
     shapes = [Shape(1, 0, part.memory_mb) for part, _ in wanted]
-    gpu = Shape(sum(asked), 0, pool.shared_mb)
+    gpu = gpu_of(pool.shared_mb, shapes)
     packed = fullest_first_fit(gpu, shapes, asked)
     memory_mb = sum(part.memory_mb * number for part, number in wanted)
     least, stock = -(-memory_mb // pool.shared_mb), CuttingStock(gpu, shapes)
@@ -99,6 +106,11 @@ def _fewest_shared(pool: Pool, wanted: Sequence[tuple[Part, int]]) -> Iterator[F
     for pattern, times in packed:
         fill = tuple((wanted[index][0], number) for index, number in pattern)
         yield from (fill for _ in range(times))
+
+
+def gpu_of(shared_mb: int, shares: Sequence[Shape]) -> Shape:
+    """A GPU that is shared by memory, as a node for pieces that take so much of it."""
+    return Shape(shared_mb // min(share.memory_mb for share in shares), 0, shared_mb)
 
 
 def lay_out_bundles(

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from planner.packing.dual import ORDERS, PARTS, dual_feasible
+from planner.packing.dual import weights_by_order
 from planner.packing.limits import add_limits, add_reserves
-from planner.packing.parts import OPENED, fillings
+from planner.packing.opened import add_opened
+from planner.packing.parts import OPENED
 from planner.packing.problem import ALWAYS, WEEKS, WHOLE
 from planner.packing.procure import state_procurement, state_spent_on_moves
 from planner.packing.program import Program
@@ -53,6 +54,11 @@ class Usage:
         """Pieces in a solution."""
         return sum(values[index] * factor for index, factor in self.terms)
 
+    def weigh(self, load: Terms, weight: float) -> None:
+        """Add its pieces, each with a weight, to the terms of a row."""
+        for index, factor in self.terms:
+            load[index] += factor * weight
+
 
 @dataclass
 class Counts:
@@ -76,6 +82,8 @@ class Counts:
     """(pool, quarter) -> variable: nodes that it lends for partitioned GPUs alone."""
     opened: dict[tuple[int, int], Usage]
     """(pool, quarter) -> GPUs that pieces take parts of, counted like pieces of `OPENED`."""
+    shared: dict[tuple[int, int], int]
+    """(pool, quarter) -> variable: those of them that pieces share by memory."""
     room_rows: dict[int, tuple[int, int]]
     """Rows of cores, of memory and of cuts -> (pool, quarter): where room makes layouts easier."""
     demand_rows: list[int]
@@ -128,6 +136,11 @@ class Counts:
         whole = [usage for usage in self.usages[pool, quarter] if usage.shape.part == WHOLE]
         opened = self.opened.get((pool, quarter))
         return [*whole, opened] if opened else whole
+
+    def open_gpus(self, key: tuple[int, int], variables: Iterable[int]) -> None:
+        """Say which variables count the GPUs of a pool and quarter that parts are taken of."""
+        terms = tuple((index, 1.0) for index in variables)
+        self.opened[key] = Usage(*key, OPENED, terms, 0)
 
     @staticmethod
     def cost(cents: int) -> float:
@@ -190,17 +203,21 @@ class Counts:
             terms[index] -= factor
         return self.program.row(f"{name}[{pool},{quarter}]", terms, "<=", right, tightens=tightens)
 
-    def add_cut(self, pool: Pool, cut: Cut, shapes: tuple[Shape, ...]) -> None:
+    def add_cut(self, pool: Pool, cut: Cut) -> None:
         """State a cut for every pool of the same kind of node, in every quarter."""
-        weight = dict(zip(shapes, cut.weights, strict=True))
+        weight = dict(zip(cut.shapes, cut.weights, strict=True))
+        parts = any(shape.part != WHOLE for shape in cut.shapes)
         for number, quarter in self.usages:
             other = self.problem.pools[number]
-            if (other.gpu_type, other.node) != (pool.gpu_type, pool.node):
+            alike = (other.gpu_type, other.node) == (pool.gpu_type, pool.node)
+            if parts:
+                alike &= (other.divisions, other.shared_mb) == (pool.divisions, pool.shared_mb)
+            if not alike:
                 continue
             load: Terms = defaultdict(float)
-            for usage in self.on_nodes(number, quarter):
-                for index, factor in usage.terms:
-                    load[index] += factor * (usage.span or weight.get(usage.shape, 0.0))
+            opened = self.opened.get((number, quarter))
+            for usage in (*self.usages[number, quarter], *([opened] if opened else ())):
+                usage.weigh(load, usage.span or weight.get(usage.shape, 0.0))
             if any(load.values()):
                 row = self.capacity_row("cutting", number, quarter, load, tightens=True)
                 self.room_rows[row] = (number, quarter)
@@ -209,14 +226,14 @@ class Counts:
 def build_counts(problem: Problem) -> Counts:
     """State the counting program of a problem."""
     program = Program()
-    counts = Counts(problem, program, {}, {}, {}, {}, {}, set(), {}, {}, {}, [], {})
+    counts = Counts(problem, program, {}, {}, {}, {}, {}, set(), {}, {}, {}, {}, [], {})
     _choices(counts)
     _acquisitions(counts)
     add_limits(counts)
     add_quotas(counts)
     _usages(counts)
     _lent(counts)
-    _opened(counts)
+    add_opened(counts)
     add_spares(counts)
     add_reserves(counts)
     add_stays(counts)
@@ -316,76 +333,24 @@ def _lent(counts: Counts) -> None:
             counts.usages.setdefault((lender, quarter), [])
 
 
-def _opened(counts: Counts) -> None:
-    """GPUs that parts are taken of, by what one holds: rows `parts` and `shared`."""
-    for (pool, quarter), usages in counts.usages.items():
-        sharing = [usage for usage in usages if usage.shape.part != WHOLE]
-        if not sharing:
-            continue
-        kind = counts.problem.pools[pool]
-        parts = sorted({usage.shape.part for usage in sharing})
-        place = f"[{pool},{quarter}]"
-        fills = fillings(kind, parts)
-        opened = {
-            fill: counts.program.variable(f"opened{place}", integer=True) for fill in fills.holds
-        }
-        for alike, members in fills.kinds.items():
-            load: Terms = defaultdict(float)
-            for fill, index in opened.items():
-                load[index] -= dict(fill).get(alike, 0)
-            _add(load, ((usage, 1.0) for usage in sharing if usage.shape.part in members))
-            counts.program.row(f"parts{place}", load, "<=", 0.0)
-        if kind.shared_mb:
-            load = defaultdict(float)
-            for fill, index in opened.items():
-                load[index] -= float(not any(part.profile for part, _ in fill))
-            shares = ((usage, usage.shape.part.memory_mb / kind.shared_mb) for usage in sharing)
-            _add(load, shares)
-            counts.program.row(f"shared{place}", load, "<=", 0.0)
-        terms = tuple((index, 1.0) for index in opened.values())
-        counts.opened[pool, quarter] = Usage(pool, quarter, OPENED, terms, 0)
-
-
-def _add(load: Terms, weighed: Iterable[tuple[Usage, float]]) -> None:
-    """Add pieces, each with its weight, to the terms of a row."""
-    for usage, weight in weighed:
-        for index, factor in usage.terms:
-            load[index] += factor * weight
-
-
 def _capacity(counts: Counts, key: tuple[int, int], usages: list[Usage]) -> None:
     """GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings `dual`."""
     node = counts.problem.pools[key[0]].node
     in_weeks = any(usage.shape.run != ALWAYS for usage in usages)
     for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
-        sizes = [_size(usage.shape, resource) for usage in usages]
-        parts = max(offered, 1)
-        one = parts * PARTS * WEEKS
-        seen: list[tuple[int, ...]] = []
-        for order in ORDERS:
-            weights = tuple(
-                usage.span * one or dual_feasible(size, parts, order) * usage.shape.run.weeks
-                for usage, size in zip(usages, sizes, strict=True)
-            )
-            if _adds_nothing(weights, seen):
-                continue
-            seen.append(weights)
+        taken = [
+            (usage.span, _size(usage.shape, resource), usage.shape.run.weeks) for usage in usages
+        ]
+        for order, weights in weights_by_order(taken, offered, WEEKS):
             load: Terms = defaultdict(float)
-            _add(load, zip(usages, (weight / one for weight in weights), strict=True))
+            for usage, weight in zip(usages, weights, strict=True):
+                usage.weigh(load, weight)
             name = resource if order == 0 else f"dual-{resource}-{order}"
             row = counts.capacity_row(name, *key, load, tightens=order > 0)
             if order == 0:
                 counts.capacity_rows.setdefault(key, {})[resource] = row
             if order == 0 and (in_weeks or resource != "gpus"):
                 counts.room_rows[row] = key
-
-
-def _adds_nothing(weights: tuple[int, ...], seen: list[tuple[int, ...]]) -> bool:
-    """A row is implied where an earlier one weighs every shape at least as much."""
-    return any(
-        all(ours <= theirs for ours, theirs in zip(weights, earlier, strict=True))
-        for earlier in seen
-    )
 
 
 def _size(shape: Shape, resource: str) -> int:

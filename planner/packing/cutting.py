@@ -60,6 +60,7 @@ class Cut:
     """`sum(weight × units of the shape) <= nodes` holds for every packing on these nodes."""
 
     weights: tuple[float, ...]
+    shapes: tuple[Shape, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +308,8 @@ class CuttingStock:
 
     def _cut(self, view: _View, relaxation: _Relaxation) -> Cut:
         weigh = view.knapsack.weigh
-        return Cut(tuple(weigh(relaxation.prices, shape) * _SAFETY for shape in self.shapes))
+        weights = (weigh(relaxation.prices, shape) * _SAFETY for shape in self.shapes)
+        return Cut(tuple(weights), self.shapes)
 
     def _dive(
         self, view: _View, left: list[int], nodes: int, relaxation: _Relaxation

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from math import lcm
+from typing import TYPE_CHECKING
 
-__all__ = ["ORDERS", "PARTS", "dual_feasible"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["ORDERS", "PARTS", "dual_feasible", "weights_by_order"]
 
 ORDERS = range(8)
 """Orders q of the dual feasible functions u_q: beyond 7 they cut nothing on 8-GPU nodes."""
@@ -21,3 +25,30 @@ def dual_feasible(size: int, offered: int, order: int) -> int:
     if order == 0 or not rest:
         return size * PARTS
     return whole * offered * (PARTS // order)
+
+
+def weights_by_order(
+    taken: Sequence[tuple[int, int, int]], offered: int, weeks: int
+) -> Iterator[tuple[int, list[float]]]:
+    """Shares of what a node or a GPU offers, by the function of each order that says more.
+
+    `taken` is by piece: whole nodes, or 0 and how much of one, and for how many of the `weeks`.
+    """
+    parts = max(offered, 1)
+    one = parts * PARTS * weeks
+    seen: list[tuple[int, ...]] = []
+    for order in ORDERS:
+        weights = tuple(
+            span * one or dual_feasible(size, parts, order) * run for span, size, run in taken
+        )
+        if not _adds_nothing(weights, seen):
+            seen.append(weights)
+            yield order, [weight / one for weight in weights]
+
+
+def _adds_nothing(weights: tuple[int, ...], seen: list[tuple[int, ...]]) -> bool:
+    """A row is implied where an earlier one weighs every shape at least as much."""
+    return any(
+        all(ours <= theirs for ours, theirs in zip(weights, earlier, strict=True))
+        for earlier in seen
+    )

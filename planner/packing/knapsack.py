@@ -60,6 +60,8 @@ class Knapsack:
         self._up = real
         self.exact = len(shapes) <= EXACT_SHAPES and not real
         cpu_cells, memory_cells = _CELLS[loads[0] > _SCARCE, loads[1] > _SCARCE]
+        if not any(shape.cpus for shape in shapes):
+            memory_cells *= cpu_cells  # as many cells in all
         self._gpus = node.gpus
         self._cpu = _cells(node.cpus, [shape.cpus for shape in shapes], cpu_cells)
         self._memory = _cells(node.memory_mb, [shape.memory_mb for shape in shapes], memory_cells)

@@ -7,105 +7,45 @@ part of one of them. Partitions fit where a division has them all; shares fit by
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from planner.packing.problem import Part, Shape
 from planner.packing.program import Program
-from planner.packing.racks import fullest
 from planner.packing.solver import solve_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
     from planner.packing.problem import Pool
 
-__all__ = ["OPENED", "Fill", "Fillings", "Sharing", "fewest", "fillings", "starts"]
+__all__ = ["OPENED", "Fill", "Sharing", "fewest", "fillings", "starts"]
 
 OPENED = Shape(1, 0, 0)
 """An opened GPU, as it is laid out on a node; the host's cores and memory are its pieces' own."""
 
-_MOST_FILLS = 100
-_MOST_SIZES = 40
-"""Of shares of memory that are told apart; where they are more unlike, or have more fillings, those
-of similar size count as the least of them, so that the fillings still hold whatever fits."""
 _TIME_S = 5.0
 
 Fill = tuple[tuple[Part, int], ...]
 """What one GPU holds: (part, pieces), sorted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fillings:
-    """Every fullest filling of one GPU of a pool."""
-
-    holds: tuple[Fill, ...]
-    """By parts that stand for all of their kind."""
-    kinds: Mapping[Part, frozenset[Part]]
-    """The parts of each kind, by the one that stands for them."""
-
-
-def fillings(pool: Pool, parts: Sequence[Part]) -> Fillings:
-    """What an opened GPU holds of these parts, at the most: no packing can hold more."""
-    profiles = [part for part in parts if part.profile]
-    shares = [part for part in parts if not part.profile]
-    kinds: dict[Part, set[Part]] = defaultdict(set, {part: {part} for part in profiles})
-    holds = list(_divided(pool, profiles))
-    if shares:
-        shared, least = _told_apart(pool.shared_mb, [part.memory_mb for part in shares])
-        holds += shared
-        for part in shares:
-            kinds[Part("", least[part.memory_mb])].add(part)
-    return Fillings(tuple(holds), {alike: frozenset(kinds[alike]) for alike in sorted(kinds)})
-
-
-def _told_apart(room_mb: int, sizes_mb: Sequence[int]) -> tuple[list[Fill], dict[int, int]]:
-    """Fullest fillings of one GPU, and for each size the least of those that count as alike."""
-    sizes = sorted(set(sizes_mb))
-    for classes in range(min(len(sizes), _MOST_SIZES), 1, -1):
-        least = {
-            size: sizes[-(-(number * classes // len(sizes)) * len(sizes) // classes)]
-            for number, size in enumerate(sizes)
-        }
-        fills = _shared(room_mb, set(least.values()))
-        if len(fills) <= _MOST_FILLS:
-            return fills, least
-    return _shared(room_mb, {sizes[0]}), dict.fromkeys(sizes, sizes[0])
-
-
-def _divided(pool: Pool, profiles: Sequence[Part]) -> Iterator[Fill]:
+def fillings(pool: Pool, profiles: Sequence[Part]) -> tuple[Fill, ...]:
     """Partitions of these profiles that one GPU has, where no division has more of them."""
     known = {part.profile: part for part in profiles}
     held = {
         tuple(sorted(Counter(known[name] for name, _ in one.slots if name in known).items()))
         for one in pool.divisions
     }
-    for fill in sorted(held - {()}):
-        if not any(fill != other and _covers(other, fill) for other in held):
-            yield fill
+    fills = sorted(held - {()})
+    return tuple(
+        fill for fill in fills if not any(fill != other and _covers(other, fill) for other in fills)
+    )
 
 
 def _covers(fill: Fill, wanted: Fill) -> bool:
     holds = dict(fill)
     return all(count <= holds.get(part, 0) for part, count in wanted)
-
-
-def _shared(room: int, sizes: set[int]) -> list[Fill]:
-    """Fullest sets of shares of memory, one more than are told apart if there are more."""
-    ordered = sorted(sizes, reverse=True)
-    sets = fullest(tuple((size, 0) for size in ordered), (room, 0))
-    return [
-        tuple(
-            sorted(
-                (Part("", size), count)
-                for size, count in zip(ordered, counts, strict=True)
-                if count
-            )
-        )
-        for counts in islice(sets, _MOST_FILLS + 1)
-    ]
 
 
 class Sharing:

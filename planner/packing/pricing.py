@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from planner.packing.problem import WEEKS
+from planner.packing.dual import weights_by_order
+from planner.packing.parts import fillings
+from planner.packing.problem import WEEKS, WHOLE
 from planner.packing.program import Program
 from planner.packing.solver import solve_integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planner.packing.problem import Shape
+    from planner.packing.problem import Part, Pool, Shape
     from planner.packing.timetable import Started
 
 __all__ = ["Pricing"]
@@ -28,8 +31,12 @@ class Pricing:
         shapes: Sequence[Shape],
         active: Sequence[int],
         most: Sequence[int] | None = None,
+        pool: Pool | None = None,
     ) -> None:
-        """`active` are the shapes that may be used, `most` says how often each may be at most."""
+        """`active` are the shapes that may be used, `most` says how often each may be at most.
+
+        Some may take parts of the GPUs of a `pool`.
+        """
         self._program = Program()
         self._begun: dict[Started, int] = {}
         for index in active:
@@ -48,10 +55,13 @@ class Pricing:
         ]
         offered = (node.gpus, node.cpus, node.memory_mb)
         sizes = {
-            index: (shapes[index].gpus, shapes[index].cpus, shapes[index].memory_mb)
+            index: (shapes[index].whole_gpus, shapes[index].cpus, shapes[index].memory_mb)
             for index in active
         }
+        opened = self._opened(pool, shapes) if pool else []
         binding = _binding(offered, list(sizes.values()))
+        if opened and 0 not in binding:
+            binding.append(0)
         stated: list[set[Started]] = []
         for begun in sorted(running, key=len, reverse=True):
             if any(begun <= other for other in stated):
@@ -63,7 +73,34 @@ class Pricing:
                     for start in sorted(begun)
                     if sizes[start[0]][resource]
                 }
+                if resource == 0:
+                    load |= dict.fromkeys(opened, 1 / node.gpus)
                 self._program.row("fits", load, "<=", 1.0)
+
+    def _opened(self, pool: Pool, shapes: Sequence[Shape]) -> list[int]:
+        """Variables that count the GPUs of a node that parts are taken of, as `opened` has them."""
+        pieces: dict[Part, list[int]] = defaultdict(list)
+        for begun, variable in self._begun.items():
+            pieces[shapes[begun[0]].part].append(variable)
+        profiles = sorted(part for part in pieces if part.profile)
+        fills = {
+            fill: self._program.variable("opened", integer=True)
+            for fill in fillings(pool, profiles)
+        }
+        for part in profiles:
+            load = {index: -float(dict(fill).get(part, 0)) for fill, index in fills.items()}
+            self._program.row("parts", load | dict.fromkeys(pieces[part], 1.0), "<=", 0.0)
+        shares = [part for part in sorted(pieces) if part != WHOLE and not part.profile]
+        if not shares:
+            return [*fills.values()]
+        shared = self._program.variable("shared", integer=True)
+        taken = [(0, part.memory_mb, 1) for part in shares]
+        for _, weights in weights_by_order(taken, pool.shared_mb, 1):
+            load = {shared: -1.0}
+            for part, weight in zip(shares, weights, strict=True):
+                load |= dict.fromkeys(pieces[part], weight)
+            self._program.row("shared", load, "<=", 0.0)
+        return [*fills.values(), shared]
 
     def best(self, prices: Mapping[int, float]) -> tuple[float, tuple[Started, ...]]:
         """What no timetable is worth more than, and the pieces of a good one."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Seated", "Units", "reseatable", "seat_by_counts", "seat_the_rest"]
 
-_FEW_UNITS = 300
+_FEW_UNITS = 100
 
 Units = dict[int, dict["Shape", list[Unit]]]
 """By pool and shape: the units, piece by piece."""

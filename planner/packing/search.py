@@ -16,8 +16,10 @@ from planner.packing.counts import CENTS_PER_UNIT, build_counts
 from planner.packing.cutting import Cut, Packed
 from planner.packing.found import Found, Infeasible
 from planner.packing.inweeks import plan_in_weeks
+from planner.packing.joint import joint_stocks
 from planner.packing.layout import lay_out, load_of
 from planner.packing.lean import solve_lean
+from planner.packing.opened import add_shared_cut, gpu_stocks, shared_load
 from planner.packing.problem import ALWAYS
 from planner.packing.reseat import Seated, reseatable, seat_by_counts, seat_the_rest
 from planner.packing.solver import Answer, Outcome, solve_integer, solve_linear
@@ -110,6 +112,8 @@ class _Search:
         self._found = Found(self._counts)
         self._found.shapes, self._stocks = cutting_stocks(self._counts, self._in_time)
         self._found.stocks = self._stocks
+        self._gpu_stocks = gpu_stocks(self._counts, self._in_time)
+        self._joint_stocks = joint_stocks(self._counts, self._stocks, self._in_time)
         self._rounded: tuple[float, ...] = ()
         """The last whole units on the bound's node counts, laid out or not."""
         self._stuck: dict[tuple[int, int], int] = {}
@@ -346,16 +350,29 @@ class _Search:
                 cut = stock.separate(load, nodes)
                 if cut:
                     cuts.append((pool, cut))
-            if not self._add(cuts) or self._left_s() <= 0:
+            if not self._add(cuts) + self._cut_shared(relaxed.values) or self._left_s() <= 0:
                 break
         return self._found
 
-    def _add(self, cuts: list[tuple[int, Cut]]) -> bool:
-        """State each new cut once for its kind of node; False where there is none."""
+    def _cut_shared(self, values: tuple[float, ...]) -> int:
+        """Cut the GPUs that a solution shares by memory, where they are too few; how many cuts."""
+        counts, cuts = self._counts, []
+        for key, shared in counts.shared.items():
+            stock = self._gpu_stocks[key[0]]
+            cut = stock.separate(shared_load(counts, stock, key, values), values[shared])
+            if cut:
+                cuts.append((key[0], cut))
         for pool, cut in dict.fromkeys(cuts):
-            self._counts.add_cut(self._problem.pools[pool], cut, self._found.shapes[pool])
+            add_shared_cut(counts, self._problem.pools[pool], cut)
+        self._found.cuts += len(cuts)
+        return len(cuts)
+
+    def _add(self, cuts: list[tuple[int, Cut]]) -> int:
+        """State each new cut once for its kind of node; how many there are."""
+        for pool, cut in dict.fromkeys(cuts):
+            self._counts.add_cut(self._problem.pools[pool], cut)
             self._found.cuts += 1
-        return bool(cuts)
+        return len(cuts)
 
     def _lay_out(self, solved: tuple[float, ...]) -> bool:
         """Lay out every pool and quarter; keep the plan if all fit, else learn from the rest."""
@@ -365,13 +382,18 @@ class _Search:
         self._stuck = {}
         for pool, quarter in self._counts.usages:
             stock = self._stocks[pool]
-            packed = lay_out(self._counts, stock, (pool, quarter), values, self._in_time)
+            key = (pool, quarter)
+            packed = lay_out(self._counts, stock, key, values, self._in_time)
+            if packed is None and pool in self._joint_stocks:
+                packed = self._joint_stocks[pool].lay_out(self._counts, key, values)
             if isinstance(packed, Packed):
                 packings[pool, quarter] = packed
                 continue
             self._stuck[pool, quarter] = round(self._counts.nodes(pool, quarter, values)) + 1
             cuts += [(pool, packed)] if packed else []
         self._add(cuts)
+        if self._stuck:
+            self._cut_shared(values)
         return not self._stuck and self._keep(values, packings)
 
     def _keep(self, solved: tuple[float, ...], packings: dict[tuple[int, int], Packed]) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from planner.packing.counts import Counts
     from planner.packing.problem import Problem, Shape
 
-__all__ = ["cutting_stocks", "stock_of"]
+__all__ = ["cutting_stocks", "most_pieces", "stock_of"]
 
 Shapes = dict[int, tuple["Shape", ...]]
 """By pool: what the indices of its patterns mean."""
@@ -33,7 +33,7 @@ def cutting_stocks(
         kept = kinds.setdefault((pool.gpu_type, pool.node), set())
         laid = counts.on_nodes(number, quarter)
         kept.update(usage.shape for usage in laid if not usage.span)
-    most = _most(counts.problem)
+    most = most_pieces(counts.problem)
     made = {}
     for (gpu_type, node), held in kinds.items():
         shapes_held = tuple(sorted(held))
@@ -46,7 +46,7 @@ def cutting_stocks(
     return shapes, stocks
 
 
-def _most(problem: Problem) -> dict[tuple[str, Shape], int]:
+def most_pieces(problem: Problem) -> dict[tuple[str, Shape], int]:
     """By GPU type and shape: pieces that there can be in any one quarter."""
     pieces: Counter[tuple[str, Shape, int]] = Counter()
     for demand in problem.demands:

@@ -14,6 +14,7 @@ from planner.packing.cutting import Cut, CuttingStock, Packed
 from planner.packing.fitting import fitted
 from planner.packing.moments import Moments
 from planner.packing.pricing import Pricing
+from planner.packing.problem import WHOLE
 from planner.packing.program import Program
 from planner.packing.solver import LinearMaster, solve_integer
 from planner.packing.timetable import numbered, pattern_of, without
@@ -25,20 +26,21 @@ if TYPE_CHECKING:
     from planner.packing.problem import Shape
     from planner.packing.timetable import Started, Timetable
 
-__all__ = ["WeeklyStock"]
+__all__ = ["WeeklyStock", "holds"]
 
 _TOLERANCE = 1e-6
 _SAFETY = 1 - 1e-7
 """Taken off the weights that come from prices, against rounding in the programs."""
 _COLUMN_ROUNDS = 60
-_FEW_SHAPES = 12
-"""Beyond so many shapes in use, whole timetables take too long to price."""
 _PASSES, _QUICK_PASSES = 60, 12
 _PROGRAM_S, _PROGRAM_NODES = 5.0, 300
 
 
 class WeeklyStock(CuttingStock):
     """Packings of one kind of node week by week; keeps patterns with their timetables."""
+
+    _few_shapes = 12
+    """Beyond so many shapes in use, whole timetables take too long to price."""
 
     def __init__(
         self,
@@ -60,7 +62,7 @@ class WeeklyStock(CuttingStock):
         """When each piece of a pattern that was met starts, and on which GPUs."""
         known = self._timetables.get(pattern)
         if known is None:
-            larger = (other for other in self._timetables if _holds(other, pattern))
+            larger = (other for other in self._timetables if holds(other, pattern))
             known = self._timetables[pattern] = without(self._timetables[next(larger)], pattern)
         return known
 
@@ -81,7 +83,7 @@ class WeeklyStock(CuttingStock):
     def separate(self, usage: Sequence[float], nodes: float) -> Cut | None:
         """A cut that a fractional usage of fractional nodes violates, if one is quickly found."""
         weights = self._moments.violated(usage, nodes) or self._moments.priced(usage, nodes)
-        return Cut(weights) if weights else None
+        return Cut(weights, self.shapes) if weights else None
 
     def most(self, counts: Sequence[int], nodes: int) -> tuple[Packed, list[int]]:
         """A packing of most pieces on these nodes, and the pieces by shape without room."""
@@ -125,7 +127,7 @@ class WeeklyStock(CuttingStock):
         Patterns may first hold any number of pieces of a shape, so that prices can be lifted; then
         no more than there are, which says more where there are few.
         """
-        if sum(units > _TOLERANCE for units in usage) > _FEW_SHAPES:
+        if sum(units > _TOLERANCE for units in usage) > self._few_shapes:
             return None
         for bounded in (False, True):
             bound, prices = self._relaxed(usage, nodes, bounded=bounded)
@@ -144,7 +146,7 @@ class WeeklyStock(CuttingStock):
         active = [index for index, units in enumerate(usage) if units > _TOLERANCE]
         if not active:
             return 0.0, {}
-        pricing = Pricing(self._node, self.shapes, active, most)
+        pricing = self._pricing(active, most)
         master = LinearMaster([usage[index] for index in active])
         row = {index: number for number, index in enumerate(active)}
         for index in active:
@@ -176,9 +178,13 @@ class WeeklyStock(CuttingStock):
             self.keeps(pieces)
         return best
 
+    def _pricing(self, active: Sequence[int], most: Sequence[int] | None) -> Pricing:
+        return Pricing(self._node, self.shapes, active, most)
+
     def _unlifted(self, prices: dict[int, float]) -> Cut:
         """Prices as a cut in which what was not in use weighs nothing."""
-        return Cut(tuple(prices.get(index, 0.0) * _SAFETY for index in range(len(self.shapes))))
+        weights = (prices.get(index, 0.0) * _SAFETY for index in range(len(self.shapes)))
+        return Cut(tuple(weights), self.shapes)
 
     def _lifted(self, prices: dict[int, float]) -> Cut:
         """Prices as a cut: what was not in use weighs what the dearest that it could replace does.
@@ -197,7 +203,8 @@ class WeeklyStock(CuttingStock):
                 )
                 * _SAFETY
                 for number, shape in enumerate(self.shapes)
-            )
+            ),
+            self.shapes,
         )
 
     def _by_program(self, counts: Sequence[int], nodes: int) -> Packed | None:
@@ -223,7 +230,8 @@ class WeeklyStock(CuttingStock):
         )
 
 
-def _holds(larger: Pattern, pattern: Pattern) -> bool:
+def holds(larger: Pattern, pattern: Pattern) -> bool:
+    """Whether a pattern has all the pieces of another."""
     held = dict(larger)
     return all(units <= held.get(index, 0) for index, units in pattern)
 
@@ -238,4 +246,7 @@ def _replaces(shape: Shape, other: Shape) -> bool:
         and theirs.weeks <= run.weeks
         and theirs.earliest <= run.earliest
         and run.until - run.weeks + theirs.weeks <= theirs.until
+        and other.part.profile == shape.part.profile
+        and other.part.memory_mb <= shape.part.memory_mb
+        and (other.part == WHOLE) == (shape.part == WHOLE)
     )

@@ -406,7 +406,8 @@ class _Exhaustive:
             more, cents, paid = self._of_orders(orders)
             for (before, spent), cost in reached.items():
                 served = tuple(have + new for have, new in zip(before, more, strict=True))
-                if lots or max(served) <= max(most, *before):
+                late = [have for have, new in zip(served, more, strict=True) if new]
+                if lots or min(late, default=0) <= most:
                     key = (served, tuple(a + b for a, b in zip(spent, paid, strict=True)))
                     best[key] = min(best.get(key, cost + cents), cost + cents)
         return best

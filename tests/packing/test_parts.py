@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from planner.packing.parts import fillings
 from planner.packing.problem import (
     ALWAYS,
     WEEKS,
@@ -274,21 +272,17 @@ def test_shares_of_a_hundred_sizes_are_told_apart_when_they_are_laid_out(nodes_f
     assert nodes_for(*pieces, node=(8, 80, 800)) == 4
 
 
-def test_whatever_shares_a_gpu_is_within_a_filling_though_sizes_count_as_the_least_of_some():
-    rng = random.Random(7)
-    sizes = [rng.randrange(2_000, 60_000) for _ in range(200)]
-    pool = Pool("n", "main", "a", Shape(1, 1, 1), 0, 0, fabric=False, shared_mb=72_000)
-    found = fillings(pool, [Part("", size) for size in sizes])
-    least = {part: alike for alike, members in found.kinds.items() for part in members}
-    assert len(found.holds) <= 100
-    assert len(found.kinds) > 5
-    for _ in range(300):
-        held: list[Part] = []
-        for size in rng.sample(sizes, 40):
-            if sum(part.memory_mb for part in held) + size <= 72_000:
-                held.append(Part("", size))
-        wanted = Counter(least[part] for part in held)
-        assert any(wanted <= Counter(dict(fill)) for fill in found.holds)
+def test_hosts_that_decide_which_parts_share_a_node_are_in_the_bound(nodes_for):
+    """Two GPUs would do for the memory of four halves; a node has cores for two of them alone."""
+    half = Part("", 40_000)
+    assert nodes_for((half, 30, 4), (WHOLE, 20, 1), node=(3, 80, 9)) == 2
+    assert nodes_for((half, 50, 2), (half, 30, 2), node=(2, 80, 9)) == 2
+    assert nodes_for((half, 50, 3), (half, 29, 3), node=(2, 80, 9)) == 3
+
+
+def test_shares_that_fill_no_gpu_are_told_by_a_cut_as_pieces_that_fill_no_node_are(nodes_for):
+    """Their memory is that of four GPUs less a bit; beside 31 GB only one of 25 finds room."""
+    assert nodes_for((Part("", 31_000), 0, 5), (Part("", 25_000), 0, 6), node=(1, 80, 9)) == 5
 
 
 def test_unlike_shares_over_quarters_have_a_plan_at_once(build, solve, faults):

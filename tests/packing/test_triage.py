@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.errors import DisagreementError
+from planner.errors import DisagreementError, LimitError
 from planner.packing.claims import Claim
 from planner.packing.counts import CENTS_PER_UNIT
 from planner.packing.crosscheck import Opinion, Verdict, second_opinions
@@ -27,6 +27,7 @@ from planner.packing.problem import (
     Shape,
     SpendLimit,
 )
+from planner.packing.search import search
 from planner.packing.triage import Level, triage
 from tests.packing.draws import SHARING
 
@@ -184,7 +185,8 @@ def test_a_dropped_job_holds_nothing_of_its_teams_quota(build):
     assert decide(problem, claims).delays == {"large": 0, "small": None}
 
 
-def test_a_question_that_finds_no_plan_keeps_the_one_before_and_is_not_proved(build):
+@pytest.fixture
+def too_few_cores(build) -> tuple[Problem, list[Claim]]:
     """By weeks the cores would do: the run takes 5 of 14 for four of thirteen."""
     pool = replace(build.pool("b", node=(2, 14, 10)), shared_mb=80)
     share, run = Part("", 20), Run(4, 0, 13)
@@ -198,10 +200,32 @@ def test_a_question_that_finds_no_plan_keeps_the_one_before_and_is_not_proved(bu
         Claim(name, priority, False, (((number, demands[number].count),),))
         for number, (name, priority) in enumerate((("a", 75), ("b", 75), ("c", 50)))
     ]
-    found = decide(problem, claims)
+    return problem, claims
+
+
+def test_a_part_that_lacks_cores_beside_a_run_is_dropped_and_that_is_proved(too_few_cores):
+    found = decide(*too_few_cores)
     assert found.delays == {"a": 0, "b": 0, "c": None}
-    assert found.levels == (Level(75, 0, 0, True), Level(50, 1, 0, False))
+    assert found.levels == (Level(75, 0, 0, True), Level(50, 1, 0, True))
     assert found.cost_cents == 900
+
+
+def test_a_question_that_finds_no_plan_keeps_the_one_before_and_is_not_proved(
+    too_few_cores, monkeypatch
+):
+    asked = []
+
+    def once(*args, **limits):
+        asked.append(limits)
+        if len(asked) > 1:
+            raise LimitError("no plan was found")
+        return search(*args, **limits)
+
+    monkeypatch.setattr("planner.packing.triage.search", once)
+    found = decide(*too_few_cores)
+    assert found.levels[0].proved
+    assert not found.levels[1].proved
+    assert found.levels[1].dropped == 1
 
 
 def drawn(rng: random.Random, build) -> tuple[Problem, list[Claim]]:
