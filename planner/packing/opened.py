@@ -17,13 +17,13 @@ from planner.packing.parts import fillings
 from planner.packing.problem import WHOLE, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from planner.packing.counts import Counts, Terms, Usage
     from planner.packing.cutting import Cut
     from planner.packing.problem import Pool
 
-__all__ = ["Key", "add_opened", "add_shared_cut", "gpu_stocks", "shared_load"]
+__all__ = ["Key", "add_opened", "cut_shared", "gpu_stocks"]
 
 Key = tuple[int, int]
 """Pool and quarter."""
@@ -60,7 +60,22 @@ def add_opened(counts: Counts) -> None:
             counts.open_gpus(key, opened)
 
 
-def add_shared_cut(counts: Counts, pool: Pool, cut: Cut) -> None:
+def cut_shared(
+    counts: Counts, stocks: Mapping[int, CuttingStock], values: tuple[float, ...]
+) -> int:
+    """State cuts where a solution shares too few GPUs by memory; how many there are."""
+    cuts: dict[tuple[int, Cut], None] = {}
+    for key, shared in counts.shared.items():
+        stock = stocks[key[0]]
+        cut = stock.separate(_load(counts, stock, key, values), values[shared])
+        if cut:
+            cuts[key[0], cut] = None
+    for pool, cut in cuts:
+        _add_cut(counts, counts.problem.pools[pool], cut)
+    return len(cuts)
+
+
+def _add_cut(counts: Counts, pool: Pool, cut: Cut) -> None:
     """State a cut of the GPUs that are shared, for every pool where they are the same."""
     weight = dict(zip(cut.shapes, cut.weights, strict=True))
     for key in counts.shared:
@@ -84,9 +99,7 @@ def gpu_stocks(counts: Counts, go_on: Callable[[], bool]) -> dict[int, CuttingSt
     return {number: made[pool.gpu_type, pool.shared_mb] for number, pool in pools}
 
 
-def shared_load(
-    counts: Counts, stock: CuttingStock, key: Key, values: tuple[float, ...]
-) -> list[float]:
+def _load(counts: Counts, stock: CuttingStock, key: Key, values: tuple[float, ...]) -> list[float]:
     """Pieces that share GPUs by memory in a solution, by the shapes of the stock."""
     position = {shape: index for index, shape in enumerate(stock.shapes)}
     load = [0.0] * len(position)

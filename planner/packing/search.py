@@ -19,18 +19,19 @@ from planner.packing.inweeks import plan_in_weeks
 from planner.packing.joint import joint_stocks
 from planner.packing.layout import lay_out, load_of
 from planner.packing.lean import solve_lean
-from planner.packing.opened import add_shared_cut, gpu_stocks, shared_load
+from planner.packing.opened import cut_shared, gpu_stocks
+from planner.packing.patterns import from_patterns
 from planner.packing.problem import ALWAYS
 from planner.packing.reseat import Seated, reseatable, seat_by_counts, seat_the_rest
 from planner.packing.solver import Answer, Outcome, solve_integer, solve_linear
 from planner.packing.spread import spread
+from planner.packing.start import begin
 from planner.packing.stays import moves_held
 from planner.packing.stocks import cutting_stocks
 from planner.packing.variants import (
     on_cheapest_gpus,
     rounded_up,
     with_at_least,
-    with_patterns,
     with_reserve,
     with_room,
 )
@@ -48,10 +49,12 @@ _ROOT_GAIN = 2e-4
 _ROUNDS = 60
 _BOUND_GAP, _BOUND_TIME = 0.7, 0.4
 """Where sites limit the nodes, what the bound may take of the asked gap, and of the time left."""
+_WHOLE_TIME = 0.6
+"""Of the time left, what counting whole units may take where GPUs are shared: laying them out
+takes some as well."""
 _TIE_GAP = 0.01
 _TIE_NODES = 200
 """How far the tie-break is pursued: to 1 %, or this many nodes of the solver's tree."""
-_PATTERN_NODES = 500
 _FEW_DEMANDS, _FEW_IN_WEEKS = 300, 100
 """Beyond so many demands there is time for one way to choose the units, not for all."""
 _LEVEL_RESERVE = 0.006
@@ -60,6 +63,10 @@ _RESERVE_GAP = 1e-3
 """How exactly those nodes are counted."""
 _DIVE_SHARE, _WHOLE = 0.25, 1e-6
 """Of the time left, what counting anew around whole units may take; how near to whole those are."""
+_LARGE = 10_000
+"""Variables of a program from which on a first plan is made before any integer program."""
+_SLOW = 0.1
+"""Of the time left: a linear program that takes more is not solved again for more cuts."""
 _LAST_CHANCE_S = 1.0
 """Time beyond the limit while there is no plan at all."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
@@ -114,6 +121,7 @@ class _Search:
         self._found.stocks = self._stocks
         self._gpu_stocks = gpu_stocks(self._counts, self._in_time)
         self._joint_stocks = joint_stocks(self._counts, self._stocks, self._in_time)
+        self._large = len(self._counts.program.variables) > _LARGE
         self._rounded: tuple[float, ...] = ()
         """The last whole units on the bound's node counts, laid out or not."""
         self._stuck: dict[tuple[int, int], int] = {}
@@ -128,7 +136,7 @@ class _Search:
             self._say(f"counting and laying out nodes, round {number}")
             if not self._round() or self._closed() or self._unlike or self._left_s() <= 0:
                 break
-        if self._found.cost_cents is None or not (self._unlike or self._closed()):
+        if not (self._over() or self._closed() or (self._unlike and self._found.cost_cents)):
             self._beyond_need()
         if self._found.cost_cents is None:
             cause = "no plan was found, though time was left"
@@ -139,6 +147,10 @@ class _Search:
 
     def _closed(self) -> bool:
         return self._found.closed(self._asked_gap)
+
+    def _over(self) -> bool:
+        """Whether the time is, and there is a plan."""
+        return self._found.cost_cents is not None and not self._in_time()
 
     def _left_s(self) -> float:
         return self._deadline - time.monotonic()
@@ -152,18 +164,20 @@ class _Search:
         )
         if self._unlike and self._by_levelling(bounded):
             return False
-        if bounded is None or self._closed():
+        if bounded and self._large:
+            begin(self._found, bounded.values, max(self._left_s(), _LAST_CHANCE_S))
+        if bounded is None or self._closed() or self._over():
             return False
         self._rounded = ()
         if self._on_bound(bounded):
             return False
         if self._found.cuts > cuts:
             return True
-        if self._rounded:
+        if self._rounded or self._over():
             return False
         if self._found.cost_cents is None:
             self._dive(bounded)
-        whole = self._bound(frozenset())
+        whole = self._bound(frozenset(), _WHOLE_TIME if self._counts.opened else 1.0)
         if whole is None or self._lay_out(whole.values) or self._on_bound(whole):
             return False
         return self._found.cuts > cuts
@@ -180,12 +194,15 @@ class _Search:
         if answer.values:
             self._lay_out(answer.values)
 
-    def _bound(self, relaxed: frozenset[int]) -> Answer | None:
-        """Solve the counting program and keep its bound; None where time ended without values."""
+    def _bound(self, relaxed: frozenset[int], share: float = 1.0) -> Answer | None:
+        """Solve the counting program and keep its bound; None where time ended without values.
+
+        It may take a share of the time left.
+        """
         limited = bool(self._problem.limits or self._problem.racks)
         limited = limited or self._in_weeks
         limits: dict[str, Any] = {
-            "time_limit_s": self._left_s() * (_BOUND_TIME if limited else 1.0),
+            "time_limit_s": self._left_s() * (_BOUND_TIME if limited else share),
             "relative_gap": self._asked_gap * _BOUND_GAP if limited else 0.0,
             "relaxed": relaxed,
         }
@@ -197,12 +214,14 @@ class _Search:
         if answer.outcome is Outcome.INFEASIBLE:
             raise Infeasible(self._counts, relaxed)
         exact = answer.outcome is Outcome.OPTIMAL and not limited
-        bound = answer.objective if exact else answer.bound
+        self._raise_bound(answer.objective if exact else answer.bound, relaxed)
+        return answer if answer.values else None
+
+    def _raise_bound(self, bound: float, relaxed: frozenset[int]) -> None:
         if bound > float("-inf"):
             cents = round(bound * CENTS_PER_UNIT) + self._problem.fixed_cost_cents
             if cents > self._found.bound_cents:
                 self._found.bound_cents, self._found.relaxed = cents, relaxed
-        return answer if answer.values else None
 
     def _on_bound(self, bounded: Answer) -> bool:
         """Lay whole units out on the node counts of the bound; True where that worked.
@@ -218,6 +237,8 @@ class _Search:
             programs.insert(0, on_cheapest_gpus(self._counts))
         before, chosen = self._found.cuts, []
         for program in programs:
+            if self._over():
+                return False
             answer = solve_integer(
                 program.fixed(held),
                 time_limit_s=max(self._left_s(), 0.1),
@@ -258,7 +279,7 @@ class _Search:
         done = seat_the_rest(
             self._counts, self._stocks, seated, self._in_time, more_nodes=more_nodes
         )
-        return done is not None and self._keep(*done)
+        return done is not None and self._found.keep(*done)
 
     def _by_levelling(self, bounded: Answer | None) -> bool:
         """Spread units over the bound's nodes and level them; else over nodes with a reserve."""
@@ -284,31 +305,13 @@ class _Search:
 
     def _by_patterns(self, held: dict[int, float]) -> bool:
         """Choose units and layouts at once, from the patterns met so far, on given node counts."""
-        known = {
-            key: (self._found.shapes[key[0]], self._stocks[key[0]].patterns())
-            for key in self._counts.usages
-        }
-        program, columns = with_patterns(self._counts, known)
-        answer = solve_integer(
-            program.fixed(held).priced({}),
-            time_limit_s=max(self._left_s(), 0.1),
-            node_limit=_PATTERN_NODES,
-        )
-        if not answer.values:
-            return False
-        values = tuple(float(round(value)) for value in answer.values)
-        packings = {}
-        for (pool, quarter), used in columns.items():
-            stock = self._stocks[pool]
-            chosen = [(pattern, round(values[index])) for pattern, index in used.items()]
-            load, _ = load_of(self._counts, stock, (pool, quarter), values)
-            packings[pool, quarter] = stock.exactly(chosen, [round(units) for units in load])
-        return self._keep(values, packings)
+        found = from_patterns(self._found, held, max(self._left_s(), 0.1))
+        return found is not None and self._found.keep(*found)
 
     def _beyond_need(self) -> None:
         """Give the pools whose units could not be laid out one more node at a time."""
         for share in _RESERVES:
-            if not self._in_time() and share > _RESERVES[0]:
+            if self._over() or (not self._in_time() and share > _RESERVES[0]):
                 break
             program = with_reserve(self._counts, share)
             relaxed = self._counts.unit_variables
@@ -335,9 +338,14 @@ class _Search:
         """Cuts that the linear relaxation violates, before any integer program is solved."""
         before = 0.0
         for _ in range(_ROOT_ROUNDS):
+            begun = time.monotonic()
             relaxed = solve_linear(self._counts.program)
             if relaxed is None:
                 raise Infeasible(self._counts)
+            slow = time.monotonic() - begun > _SLOW * self._left_s()
+            if self._large and not before:
+                self._raise_bound(relaxed.objective, frozenset(range(len(relaxed.values))))
+                begin(self._found, relaxed.values, self._left_s())
             if self._unlike and before and relaxed.objective < before * (1 + _ROOT_GAIN):
                 break
             before = relaxed.objective
@@ -350,22 +358,15 @@ class _Search:
                 cut = stock.separate(load, nodes)
                 if cut:
                     cuts.append((pool, cut))
-            if not self._add(cuts) + self._cut_shared(relaxed.values) or self._left_s() <= 0:
+            if not self._add(cuts) + self._cut_shared(relaxed.values) or slow:
                 break
         return self._found
 
     def _cut_shared(self, values: tuple[float, ...]) -> int:
         """Cut the GPUs that a solution shares by memory, where they are too few; how many cuts."""
-        counts, cuts = self._counts, []
-        for key, shared in counts.shared.items():
-            stock = self._gpu_stocks[key[0]]
-            cut = stock.separate(shared_load(counts, stock, key, values), values[shared])
-            if cut:
-                cuts.append((key[0], cut))
-        for pool, cut in dict.fromkeys(cuts):
-            add_shared_cut(counts, self._problem.pools[pool], cut)
-        self._found.cuts += len(cuts)
-        return len(cuts)
+        cuts = cut_shared(self._counts, self._gpu_stocks, values)
+        self._found.cuts += cuts
+        return cuts
 
     def _add(self, cuts: list[tuple[int, Cut]]) -> int:
         """State each new cut once for its kind of node; how many there are."""
@@ -394,7 +395,4 @@ class _Search:
         self._add(cuts)
         if self._stuck:
             self._cut_shared(values)
-        return not self._stuck and self._keep(values, packings)
-
-    def _keep(self, solved: tuple[float, ...], packings: dict[tuple[int, int], Packed]) -> bool:
-        return self._found.keep(solved, packings)
+        return not self._stuck and self._found.keep(values, packings)

@@ -182,11 +182,17 @@ def rounded_up(counts: Counts) -> tuple[float, ...]:
     )
 
 
-def with_at_least(counts: Counts, nodes: Mapping[tuple[int, int], int]) -> Program:
-    """The program in which some pools have at least so many usable nodes."""
+def with_at_least(
+    counts: Counts,
+    nodes: Mapping[tuple[int, int], int],
+    opened: Mapping[tuple[int, int], int] | None = None,
+) -> Program:
+    """The program in which some pools have at least so many usable nodes, or opened GPUs."""
     extra = []
     for (pool, quarter), wanted in sorted(nodes.items()):
         terms, owned = counts.usable_nodes(pool, quarter)
         row = Row(f"at-least[{pool},{quarter}]", tuple(terms.items()), ">=", wanted - owned)
         extra.append(row)
+    for key, gpus in sorted((opened or {}).items()):
+        extra.append(Row(f"at-least-opened[{key}]", counts.opened[key].terms, ">=", gpus))
     return Program(counts.program.variables, [*counts.program.rows, *extra])
