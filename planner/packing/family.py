@@ -85,7 +85,7 @@ class Family:
         values = self._tried(drawn)
         if self._housing.cuts:
             for pool, cut in self._housing.cuts:
-                self._counts.add_cut(problem.pools[pool], cut, root.shapes[pool])
+                self._counts.add_cut(problem.pools[pool], cut)
                 root.cuts += 1
             self._trial = Trial(self._counts)
             self._tried(drawn, lay_out=False)
