@@ -113,8 +113,8 @@ def report(
     if moved is None:
         command = command_for("sensitivity", plan, str(plan_json.parent))
         click.echo(
-            f"hint: where the recommendation turns is left open; `{command}` finds out, "
-            "then report again",
+            f"hint: where the recommendation turns is left open; `{command}` finds out, for the "
+            "next report",
             err=True,
         )
 

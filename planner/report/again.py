@@ -12,7 +12,13 @@ __all__ = ["command_for"]
 
 
 def command_for(name: str, plan: Plan, out: str = "DIR") -> str:
-    """`planner sensitivity scenarios/quarterly.yaml --set finance.pue=1.2 --out DIR`."""
+    """`planner sensitivity scenarios/quarterly.yaml --set finance.pue=1.2 --out DIR`.
+
+    A plan that took over what runs in another is asked again through what it records itself.
+    """
+    if any(role == "placement" for role, _, _ in plan.provenance.files):
+        again = ["planner", "report", f"{out}/plan.json", "--what-if", "all", "--out", out]
+        return shlex.join(again)
     asked = plan.provenance.options
     words = ["planner", name]
     words += [path for role, path, _ in plan.provenance.files if role == "scenario"]

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.reader import parse_document
-from planner.inputs.written import flow
+from planner.inputs.written import stated
 from planner.plan.store import digest_of
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def question_behind(plan: Plan) -> str:
 
 
 def _digest(question: str, files: Iterable[tuple[str, str]]) -> str:
-    # Each value stands beside the place where it was written, which is not asked about.
+    # Neither the order of keys nor the place where a value was written is asked about.
     data = parse_document(question, "scenario").data if question else {}
     facts = sorted(file for file in files if file[0] in ("catalog", "rules"))
-    return sha256(repr((flow(data), facts)).encode()).hexdigest()
+    return sha256(repr((stated(data), facts)).encode()).hexdigest()
 
 
 def dumps(found: Kept) -> str:

@@ -208,3 +208,22 @@ def test_both_documents_are_printed_where_weasyprint_is_there(run, plan_json, mo
     folder = plan_json.parent.parent / "report"
     assert {path.name for path in folder.glob("*.pdf")} == {"justification.pdf", "quarterly.pdf"}
     assert (folder / "quarterly.pdf").read_bytes() == b"%PDF-1.7"
+
+
+def test_options_of_a_plan_that_took_over_what_runs_are_found_again(run, scenario):
+    begun = (
+        "format: 1\nname: Begun\nhorizon: {first_quarter: 2027Q1, quarters: 2}\n"
+        "fleet: {east: {node_type: xe9680-h100, count: 1}}\n"
+        "offers: {h200: {node_type: xe9680-h200, kind: buy, maximum: 4}}\n"
+        "jobs: {assistant: {serve: {parameters_b: 10, replicas: 2}}}\n"
+    )
+    scenario.write_text(begun, encoding="utf-8")
+    assert run("plan", scenario, "--out", "begun").exit_code == 0
+    scenario.write_text(begun.replace("2027Q1", "2027Q2"), encoding="utf-8")
+    carried = ("--from", "begun/plan.json", "--out", "next")
+    assert run("plan", scenario, *carried).exit_code == 0
+    first = run("report", "next/plan.json", "--out", "next", "--jobs", "1")
+    assert "`planner report next/plan.json --what-if all --out next` finds out" in first.stderr
+    again = run("report", "next/plan.json", "--out", "next", "--what-if", "none")
+    assert again.exit_code == 0
+    assert "left out" not in again.stderr

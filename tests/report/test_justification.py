@@ -294,6 +294,12 @@ def test_a_field_left_open_names_the_command_with_all_that_the_plan_was_asked(pl
     assert command_for("sensitivity", asked) == (
         "planner sensitivity 'my plan.yaml' --scenario late --set 'name=a b' --rules own --out DIR"
     )
+    files = (*files, ("placement", "last.json", "1"))
+    provenance = provenance.model_copy(update={"files": files})
+    carried = plan.model_copy(update={"provenance": provenance})
+    assert command_for("sensitivity", carried, "q") == (
+        "planner report q/plan.json --what-if all --out q"
+    )
 
 
 def test_switching_values_say_where_the_recommendation_turns(plan, beside):
