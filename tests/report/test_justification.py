@@ -294,8 +294,8 @@ def test_a_field_left_open_names_the_command_with_all_that_the_plan_was_asked(pl
     assert command_for("sensitivity", asked) == (
         "planner sensitivity 'my plan.yaml' --scenario late --set 'name=a b' --rules own --out DIR"
     )
-    files = (*files, ("placement", "last.json", "1"))
-    provenance = provenance.model_copy(update={"files": files})
+    both = (*files, ("placement", "last.json", "1"))
+    provenance = provenance.model_copy(update={"files": both})
     carried = plan.model_copy(update={"provenance": provenance})
     assert command_for("sensitivity", carried, "q") == (
         "planner report q/plan.json --what-if all --out q"
