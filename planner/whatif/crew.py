@@ -10,6 +10,7 @@ import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context, parent_process
@@ -93,7 +94,8 @@ class Processes:
         pool = self._hired(len(variants))
         room = self._jobs * _ROWS_OF_A_WORKER - self._planned
         batch = list(islice(variants.items(), room))
-        waiting = {pool.submit(_figures, key, variant): key for key, variant in batch}
+        with _interrupts_blocked():  # a worker begins when work is handed to it
+            waiting = {pool.submit(_figures, key, variant): key for key, variant in batch}
         try:
             for future in as_completed(waiting):
                 self._planned += 1
@@ -120,6 +122,16 @@ class Processes:
         self._pool, self._planned = None, 0
 
 
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Ctrl-C waits, also in processes that begin now: until they unblock it, they keep silent."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 _HERE: list[Desk] = []
 """The desk of this worker process."""
 
@@ -127,6 +139,7 @@ _HERE: list[Desk] = []
 def _start(station: Station) -> None:
     """Begin as a worker: Ctrl-C and the end of the parent end it at once and without words."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=partial(_end_with, parent.sentinel), daemon=True).start()

@@ -111,6 +111,11 @@ def test_a_second_solver_that_hangs_is_killed_and_confirms_nothing(
         os.kill(int(slow_cbc.read_text()), 0)
 
 
+GRID = """\
+format: 1
+scenario: scenario.yaml
+grid: {set: {finance.pue: [1.1, 1.2, 1.3, 1.4, 1.5, 1.6]}}
+"""
 SLOW = """\
 import sys
 from planner.packing import solver
@@ -135,6 +140,35 @@ def test_ctrl_c_while_solving_ends_at_once_with_130_and_nothing_written(scenario
     assert (process.returncode, shown, told) == (130, b"", b"interrupted\n")
     assert time.monotonic() - begun < 5
     assert not files()
+
+
+def running(process: str) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    except OSError:
+        return False
+
+
+def test_ctrl_c_while_workers_begin_ends_all_of_them_without_a_word_of_theirs(scenario):
+    """A terminal sends it to every process of the command, also to one that is still loading."""
+    Path("grid.yaml").write_text(GRID, encoding="utf-8")
+    words = ("sweep", "grid.yaml", "--out", "out", "--jobs", "2")
+    process = start(*words, start_new_session=True)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    workers: list[str] = []
+    while len(workers) < 3:  # one of them tracks what they share
+        assert process.poll() is None
+        workers = children.read_text(encoding="ascii").split()
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    shown, told = process.communicate(timeout=20)
+    assert (process.returncode, shown) == (130, b"")
+    assert told.splitlines()[-1] == b"interrupted"
+    assert not any(word in told for word in SILENT)
+    begun = time.monotonic()
+    while any(map(running, workers)):  # one that is still loading ends as soon as it has
+        assert time.monotonic() - begun < 20
+        time.sleep(0.05)
 
 
 WRITING = """\
