@@ -101,7 +101,9 @@ class Counts:
     quota_terms: dict[int, tuple[tuple[tuple[int, int], ...], ...]] = field(default_factory=dict)
     """By number of a quota and quarter: what one unit of a variable holds of it, in GPUs."""
     capacity_rows: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
-    """(pool, quarter) -> by resource, the row that holds it; none where another implies it."""
+    """(pool, quarter) -> its rows by name, `dual` and `cutting` too; those alike share a name."""
+    split_rows: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
+    """Rows `split` -> (pool, quarter) -> variable: pieces of a shape there."""
     moved: dict[int, int] = field(default_factory=dict)
     """demand -> variable: units that leave the pool in which they run today."""
     stays: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -207,6 +209,7 @@ class Counts:
         """State a cut for every pool of the same kind of node, in every quarter."""
         weight = dict(zip(cut.shapes, cut.weights, strict=True))
         parts = any(shape.part != WHOLE for shape in cut.shapes)
+        name = f"cutting-{len(self.program.rows)}"
         for number, quarter in self.usages:
             other = self.problem.pools[number]
             alike = (other.gpu_type, other.node) == (pool.gpu_type, pool.node)
@@ -221,6 +224,7 @@ class Counts:
             if any(load.values()):
                 row = self.capacity_row("cutting", number, quarter, load, tightens=True)
                 self.room_rows[row] = (number, quarter)
+                self.capacity_rows[number, quarter][name] = row
 
 
 def build_counts(problem: Problem) -> Counts:
@@ -314,12 +318,15 @@ def _split(
         yield pools[0], terms
         return
     balance: Terms = defaultdict(float, {index: -factor for index, factor in terms.items()})
+    places = {}
     for pool in pools:
         index = counts.program.variable(f"split[{pool},{quarter}]", integer=True)
         counts.splits.add(index)
         balance[index] = 1.0
+        places[pool, quarter] = index
         yield pool, {index: 1.0}
-    counts.program.row(f"split[{quarter}]", balance, "==", 0.0)
+    row = counts.program.row(f"split[{quarter}]", balance, "==", 0.0)
+    counts.split_rows[row] = places
 
 
 def _lent(counts: Counts) -> None:
@@ -347,8 +354,7 @@ def _capacity(counts: Counts, key: tuple[int, int], usages: list[Usage]) -> None
                 usage.weigh(load, weight)
             name = resource if order == 0 else f"dual-{resource}-{order}"
             row = counts.capacity_row(name, *key, load, tightens=order > 0)
-            if order == 0:
-                counts.capacity_rows.setdefault(key, {})[resource] = row
+            counts.capacity_rows.setdefault(key, {})[name] = row
             if order == 0 and (in_weeks or resource != "gpus"):
                 counts.room_rows[row] = key
 

@@ -9,24 +9,19 @@ the easy ones move around them. The idea is Nagata and Bräysy's for vehicles wi
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from planner.packing.fitting import snuggest, windows
-from planner.packing.problem import ALWAYS, WEEKS
+from planner.packing.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from planner.packing.ledger import Entry
     from planner.packing.problem import Shape
-
-    Integers = NDArray[np.int64]
 
 __all__ = ["Asked", "Ejection", "Placed", "Way", "by_node"]
 
@@ -35,9 +30,11 @@ _FRUGAL, _STUBBORN = 1.3, 8
 many times."""
 _WASTE = 30.0
 """Trouble that a way is worth that costs twice as much as the cheapest."""
-_JITTER = 0.05
+_JITTER, _LITTLE = 0.05, 1e-3
+_EDGE = 0.25
+"""How much GPUs that are free just before and after a run count, against those during it."""
 _TRIED = 8
-"""Weeks and nodes, those that lack the least, at which it is asked who is in the way."""
+"""Weeks and nodes, those with most GPUs free, at which it is asked who is in the way."""
 
 Key = tuple[int, int]
 """Pool and quarter."""
@@ -78,23 +75,25 @@ class Placed:
 class _Cell:
     """The nodes of a pool in a quarter."""
 
-    node: Integers
-    """GPUs, cores and MB of one."""
-    free: Integers
-    """nodes × weeks × (GPUs, cores, MB)."""
-    held: list[dict[int, list[tuple[int, int, Integers]]]]
-    """By node and unit: first week, week of its end, what it takes."""
+    ledger: Ledger
+    free: list[int]
+    """By node, as its ledger writes it."""
+    held: list[dict[int, int]]
+    """By node and unit: what it takes there."""
 
     def copy(self) -> _Cell:
-        held = [{unit: list(taken) for unit, taken in node.items()} for node in self.held]
-        return _Cell(self.node, self.free.copy(), held)
+        return _Cell(self.ledger, list(self.free), [dict(node) for node in self.held])
 
 
 class Ejection:
     """Units, those that have a seat and those that wait for one."""
 
     def __init__(
-        self, nodes: Mapping[Key, int], kinds: Mapping[int, Shape], asked: Sequence[Asked]
+        self,
+        nodes: Mapping[Key, int],
+        kinds: Mapping[int, Shape],
+        asked: Sequence[Asked],
+        seed: int = 0,
     ) -> None:
         """`nodes` are there by pool and quarter, all empty; `kinds` say what a node has, by pool.
 
@@ -104,13 +103,15 @@ class Ejection:
             Asked(tuple(sorted(unit.ways, key=lambda way: (way.cost, way.name))), unit.quarters)
             for unit in asked
         ]
-        self._cells: dict[Key, _Cell] = {}
-        for key, number in nodes.items():
-            node = _size(kinds[key[0]])
-            free = np.tile(node, (number, WEEKS, 1))
-            self._cells[key] = _Cell(node, free, [{} for _ in range(number)])
+        ledgers = {pool: Ledger(kinds[pool]) for pool, _ in nodes}
+        self._cells: dict[Key, _Cell] = {
+            key: _Cell(
+                ledgers[key[0]], [ledgers[key[0]].empty] * number, [{} for _ in range(number)]
+            )
+            for key, number in nodes.items()
+        }
         self._trouble = [1.0] * len(asked)
-        self._random = np.random.default_rng(0)
+        self._random = random.Random(seed)
         self.seated: dict[int, tuple[Way, list[Placed]]] = {}
         """By unit: its way, and where each of its pieces is."""
         self.waiting: list[int] = []
@@ -127,15 +128,21 @@ class Ejection:
         other._barred.update((key, set(numbers)) for key, numbers in self._barred.items())
         return other
 
+    def add(self, key: Key) -> None:
+        """One node more."""
+        cell = self._cells[key]
+        cell.free.append(cell.ledger.empty)
+        cell.held.append({})
+
     def remove(self, key: Key) -> None:
         """One node less, the one that holds least; its units wait. There must be one."""
         cell = self._cells[key]
-        number = int((cell.free / cell.node.clip(1)).sum(axis=(1, 2)).argmax())
+        idle = [cell.ledger.idle(free, cell.ledger.whole) for free in cell.free]
+        number = idle.index(max(idle))
         out = sorted(cell.held[number])
         for unit in out:
             self._leave(unit)
-        cell.free = np.delete(cell.free, number, axis=0)
-        del cell.held[number]
+        del cell.free[number], cell.held[number]
         self._barred.clear()
         for _, places in self.seated.values():
             for at, place in enumerate(places):
@@ -197,7 +204,6 @@ class Ejection:
     def _room(self, unit: int, way: Way, quarter: int) -> Placed | None:
         """Where the piece leaves the fewest GPUs idle beside it."""
         best: tuple[float, Placed] | None = None
-        needed = _size(way.shape)
         for pool, span in way.pools:
             cell = self._cells.get((pool, quarter))
             if cell is None or len(cell.held) < max(span, 1):
@@ -207,10 +213,17 @@ class Ejection:
                 if len(empty) == span:
                     return Placed((pool, quarter), tuple(empty), 0)
                 continue
+            entries, guards = cell.ledger.entries(way.shape), cell.ledger.guards
             barred = self._barred.get((unit, (pool, quarter)), ())
-            found = snuggest(cell.free, needed, way.shape.run, barred)
-            if found and (best is None or found[0] < best[0]):
-                best = found[0], Placed((pool, quarter), (found[1],), found[2])
+            for number, free in enumerate(cell.free):
+                if number in barred:
+                    continue
+                for entry in entries:
+                    if (free - entry.taken) & guards == guards:
+                        idle = cell.ledger.idle(free, entry)
+                        idle += _EDGE * cell.ledger.around(free, entry)
+                        if best is None or idle < best[0]:
+                            best = idle, Placed((pool, quarter), (number,), entry.week)
         return best[1] if best else None
 
     def _forced(self, unit: int) -> list[int] | None:
@@ -220,10 +233,10 @@ class Ejection:
         for way in asked.ways:
             trouble = _WASTE * (way.cost / max(asked.ways[0].cost, 1e-9) - 1)
             for quarter in asked.quarters:
-                least = self._least_trouble(unit, way, quarter)
-                trouble += least[0] * (1 + _JITTER * self._random.random()) if least else inf
                 if best and trouble >= best[0]:
                     break
+                least = self._least_trouble(unit, way, quarter)
+                trouble += least[0] * (1 + _JITTER * self._random.random()) if least else inf
             if trouble < (best[0] if best else inf):
                 best = trouble, way
         if best is None:
@@ -276,46 +289,43 @@ class Ejection:
     def _in_the_way(
         self, unit: int, shape: Shape, key: Key
     ) -> Iterator[tuple[float, Placed, list[int]]]:
-        """For the nodes and weeks that lack the least: those who leave, the easiest first."""
-        cell, run, needed = self._cells[key], shape.run, _size(shape)
-        lacks = np.maximum(needed - windows(cell.free, run).min(axis=3), 0) / cell.node.clip(1)
-        rough = lacks.max(axis=2) + 1e-3 * self._random.random(lacks.shape[:2])
+        """For the nodes and weeks with most GPUs free: those who leave, the easiest first."""
+        cell = self._cells[key]
+        ledger = cell.ledger
         barred = self._barred.get((unit, key), ())
-        for at in np.argsort(rough, axis=None, kind="stable")[:_TRIED].tolist():
-            number, start = divmod(at, len(run.starts))
-            first = run.starts[start]
-            if number in barred:
-                continue
-            out = self._leavers(unit, cell, number, (first, first + run.weeks), needed)
+        rough = sorted(
+            (self._random.random() - ledger.idle(free, entry), number, at)
+            for number, free in enumerate(cell.free)
+            if number not in barred
+            for at, entry in enumerate(ledger.entries(shape))
+        )
+        for _, number, at in rough[:_TRIED]:
+            entry = ledger.entries(shape)[at]
+            out = self._leavers(unit, cell, number, entry)
             if out is not None:
-                yield self._sum(out), Placed(key, (number,), first), out
+                yield self._sum(out), Placed(key, (number,), entry.week), out
 
-    def _leavers(
-        self, unit: int, cell: _Cell, number: int, weeks: tuple[int, int], needed: Integers
-    ) -> list[int] | None:
-        """A few units that give a piece room on a node in these weeks; None where none do."""
-        first, end = weeks
-        room = cell.free[number, first:end].copy()
+    def _leavers(self, unit: int, cell: _Cell, number: int, entry: Entry) -> list[int] | None:
+        """A few units that give a piece room on a node in its weeks; None where none do."""
+        room, guards, weeks = cell.free[number] - entry.taken, cell.ledger.guards, entry.span
+        held, out = cell.held[number], []
         there = [
-            (self._trouble[other], self._random.random(), other)
-            for other, taken in cell.held[number].items()
-            if other != unit and any(begun < end and first < ended for begun, ended, _ in taken)
+            (self._trouble[other] + _LITTLE * self._random.random(), other)
+            for other, taken in held.items()
+            if taken & weeks and other != unit
         ]
-        out: list[int] = []
-        for _, _, other in sorted(there):
-            lacking = (room < needed).any(axis=1)
-            if not lacking.any():
+        there.sort()
+        for _, other in there:
+            if room & guards == guards:
                 break
-            given = _given(cell.held[number][other], first, end)
-            if given[lacking].any():
-                room += given
-                out.append(other)
-        if (room < needed).any():
+            room += held[other] & weeks
+            out.append(other)
+        if room & guards != guards:
             return None
         for other in reversed(out.copy()):
-            given = _given(cell.held[number][other], first, end)
-            if (room - given >= needed).all():
-                room -= given
+            left = room - (held[other] & weeks)
+            if left & guards == guards:
+                room = left
                 out.remove(other)
         return out
 
@@ -324,13 +334,13 @@ class Ejection:
 
     def _put(self, unit: int, way: Way, place: Placed) -> None:
         cell = self._cells[place.key]
-        run = way.shape.run if len(place.nodes) == 1 else ALWAYS
-        whole = dict(way.pools)[place.key[0]]
-        size = cell.node if whole else _size(way.shape)
-        end = place.week + run.weeks
+        taken = cell.ledger.whole.taken
+        if not dict(way.pools)[place.key[0]]:
+            entries = cell.ledger.entries(way.shape)
+            taken = entries[place.week - entries[0].week].taken
         for number in place.nodes:
-            cell.free[number, place.week : end] -= size
-            cell.held[number].setdefault(unit, []).append((place.week, end, size))
+            cell.free[number] -= taken
+            cell.held[number][unit] = cell.held[number].get(unit, 0) + taken
         self.seated[unit][1].append(place)
 
     def _leave(self, unit: int) -> None:
@@ -340,8 +350,7 @@ class Ejection:
         for place in self.seated.pop(unit)[1]:
             cell = self._cells[place.key]
             for number in place.nodes:
-                for first, end, size in cell.held[number].pop(unit, ()):
-                    cell.free[number, first:end] += size
+                cell.free[number] += cell.held[number].pop(unit, 0)
 
 
 def by_node(
@@ -354,15 +363,3 @@ def by_node(
             if not dict(way.pools)[place.key[0]]:
                 found[place.key][place.nodes[0]].append((unit, way, place.week))
     return found
-
-
-def _size(shape: Shape) -> Integers:
-    return np.array([shape.gpus, shape.cpus, shape.memory_mb], dtype=np.int64)
-
-
-def _given(taken: Sequence[tuple[int, int, Integers]], first: int, end: int) -> Integers:
-    """What a unit takes in these weeks: weeks × (GPUs, cores, MB)."""
-    given = np.zeros((end - first, 3), dtype=np.int64)
-    for begun, ended, size in taken:
-        given[max(begun - first, 0) : max(ended - first, 0)] += size
-    return given

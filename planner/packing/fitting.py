@@ -13,14 +13,14 @@ import numpy as np
 from planner.packing.problem import WEEKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from planner.packing.problem import Run, Shape
+    from planner.packing.problem import Shape
     from planner.packing.timetable import Started
 
-__all__ = ["fitted", "rectangle", "snuggest", "windows"]
+__all__ = ["fitted", "rectangle"]
 
 _Tried = tuple[float, list[list["Started"]], list[int]]
 
@@ -100,36 +100,17 @@ class _Fitting:
 
     def _best(self, free: NDArray[np.int64], index: int) -> tuple[int, int] | None:
         """Node and week where the piece leaves the fewest GPUs idle beside it."""
-        best = snuggest(free, self._sizes[index], self._shapes[index].run)
-        return best[1:] if best else None
-
-
-def snuggest(
-    free: NDArray[np.int64], size: NDArray[np.int64], run: Run, barred: Collection[int] = ()
-) -> tuple[float, int, int] | None:
-    """(GPUs idle beside it, node, first week) where a piece leaves the fewest; None without room.
-
-    `free` is nodes × weeks × (GPUs, cores, MB), `size` what the piece takes of these, and `barred`
-    are nodes that it may not have.
-    """
-    if not len(free):
-        return None
-    spans = windows(free, run)
-    fits = (spans.min(axis=3) >= size).all(axis=2)
-    fits[list(barred)] = False
-    if not fits.any():
-        return None
-    idle = spans[:, :, 0].mean(axis=2) + _EDGE * _beside(free, run.weeks, run.starts)
-    idle = np.where(fits, idle, np.inf)
-    best = int(idle.argmin())
-    number, start = divmod(best, len(run.starts))
-    return float(idle.flat[best]), number, run.starts[start]
-
-
-def windows(free: NDArray[np.int64], run: Run) -> NDArray[np.int64]:
-    """What is free: nodes × first weeks × (GPUs, cores, MB) × weeks of the run."""
-    spans = np.lib.stride_tricks.sliding_window_view(free, run.weeks, axis=1)
-    return spans[:, run.starts.start : run.starts.stop]
+        if not len(free):
+            return None
+        run = self._shapes[index].run
+        spans = np.lib.stride_tricks.sliding_window_view(free, run.weeks, axis=1)
+        spans = spans[:, run.starts.start : run.starts.stop]
+        fits = (spans.min(axis=3) >= self._sizes[index]).all(axis=2)
+        if not fits.any():
+            return None
+        idle = spans[:, :, 0].mean(axis=2) + _EDGE * _beside(free, run.weeks, run.starts)
+        number, start = divmod(int(np.where(fits, idle, np.inf).argmin()), len(run.starts))
+        return number, run.starts[start]
 
 
 def _beside(free: NDArray[np.int64], weeks: int, open_to: range) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from planner.packing.counts import CENTS_PER_UNIT
 from planner.packing.limits import within_limits, within_reserves
 from planner.packing.procure import acquirable
 from planner.packing.quotas import within_quotas
@@ -50,6 +51,14 @@ class Found:
     cuts: int = 0
     relaxed: frozenset[int] = frozenset()
     """Variables that were fractional where the bound was won."""
+
+    def raise_bound(self, bound: float, relaxed: frozenset[int]) -> None:
+        """Keep a bound of the program's objective, won with these variables fractional."""
+        if bound > float("-inf"):
+            problem = self.counts.problem
+            cents = round(bound * CENTS_PER_UNIT) + problem.fixed_cost_cents
+            if cents > self.bound_cents:
+                self.bound_cents, self.relaxed = cents, relaxed
 
     def closed(self, gap: float) -> bool:
         """Whether cost and bound are within the relative gap."""

@@ -8,17 +8,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.apart import kept_apart
-from planner.packing.counts import CENTS_PER_UNIT, build_counts
+from planner.packing.counts import build_counts
 from planner.packing.cutting import Cut, Packed
 from planner.packing.found import Found, Infeasible
 from planner.packing.inweeks import plan_in_weeks
 from planner.packing.joint import joint_stocks
 from planner.packing.layout import lay_out, load_of
-from planner.packing.lean import solve_lean
 from planner.packing.opened import cut_shared, gpu_stocks
 from planner.packing.patterns import from_patterns
 from planner.packing.problem import ALWAYS
@@ -130,9 +129,13 @@ class _Search:
     def run(self) -> Found:
         self._say("tightening the bound")
         self.cut_root()
-        self._seat_in_weeks()
+        if self._in_weeks:
+            gap = self._asked_gap
+            plan_in_weeks(self._found, gap, gap * _BOUND_GAP, self._left_s, self._say)
         for number in range(1, _ROUNDS + 1):
             self._found.rounds = number
+            if self._closed() or self._over():
+                break
             self._say(f"counting and laying out nodes, round {number}")
             if not self._round() or self._closed() or self._unlike or self._left_s() <= 0:
                 break
@@ -199,29 +202,18 @@ class _Search:
 
         It may take a share of the time left.
         """
-        limited = bool(self._problem.limits or self._problem.racks)
-        limited = limited or self._in_weeks
-        limits: dict[str, Any] = {
-            "time_limit_s": self._left_s() * (_BOUND_TIME if limited else share),
-            "relative_gap": self._asked_gap * _BOUND_GAP if limited else 0.0,
-            "relaxed": relaxed,
-        }
-        program = self._counts.program
-        if self._in_weeks:
-            answer = solve_lean(self._counts, program, **limits)
-        else:
-            answer = solve_integer(program, **limits)
+        limited = bool(self._problem.limits or self._problem.racks) or self._in_weeks
+        answer = solve_integer(
+            self._counts.program,
+            time_limit_s=self._left_s() * (_BOUND_TIME if limited else share),
+            relative_gap=self._asked_gap * _BOUND_GAP if limited else 0.0,
+            relaxed=relaxed,
+        )
         if answer.outcome is Outcome.INFEASIBLE:
             raise Infeasible(self._counts, relaxed)
         exact = answer.outcome is Outcome.OPTIMAL and not limited
-        self._raise_bound(answer.objective if exact else answer.bound, relaxed)
+        self._found.raise_bound(answer.objective if exact else answer.bound, relaxed)
         return answer if answer.values else None
-
-    def _raise_bound(self, bound: float, relaxed: frozenset[int]) -> None:
-        if bound > float("-inf"):
-            cents = round(bound * CENTS_PER_UNIT) + self._problem.fixed_cost_cents
-            if cents > self._found.bound_cents:
-                self._found.bound_cents, self._found.relaxed = cents, relaxed
 
     def _on_bound(self, bounded: Answer) -> bool:
         """Lay whole units out on the node counts of the bound; True where that worked.
@@ -265,15 +257,6 @@ class _Search:
         values = tuple(float(round(value)) for value in solved)
         seated = seat_by_counts(self._counts, self._stocks, values)
         return self._seat(seated, more_nodes=more_nodes)
-
-    def _seat_in_weeks(self) -> None:
-        """Where pieces run for some weeks: a first bound, and a first plan."""
-        if not self._in_weeks:
-            return
-        bounded = self._bound(self._counts.shared_unit_variables)
-        values = bounded.values if bounded else ()
-        if not self._closed():
-            plan_in_weeks(self._found, values, self._asked_gap, self._left_s, self._say)
 
     def _seat(self, seated: Seated, *, more_nodes: bool) -> bool:
         done = seat_the_rest(
@@ -344,7 +327,7 @@ class _Search:
                 raise Infeasible(self._counts)
             slow = time.monotonic() - begun > _SLOW * self._left_s()
             if self._large and not before:
-                self._raise_bound(relaxed.objective, frozenset(range(len(relaxed.values))))
+                self._found.raise_bound(relaxed.objective, frozenset(range(len(relaxed.values))))
                 begin(self._found, relaxed.values, self._left_s())
             if self._unlike and before and relaxed.objective < before * (1 + _ROOT_GAIN):
                 break

@@ -7,7 +7,7 @@ shares are put together first, and each is then a piece of its pool and quarter 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.packing.bundles import Arrangement, arranged
@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 
 __all__ = ["SeatedInWeeks", "seat_in_weeks"]
 
-_FEW_STEPS = 60
+_TRIES = 2
+"""Times that units are seated anew, with other choices where all is the same."""
+_COUNTED = 0.9
+"""What a unit's counted choice costs against its cheapest: the counts fit the nodes as they are."""
+_FEW_STEPS = 250
 """Steps without an advance with one node less."""
 _MISFITS = 20
 """Times that units whose runs find no neighbouring GPUs are sent elsewhere."""
@@ -69,10 +73,11 @@ def seat_in_weeks(
         if demands[number].choices[position].shape.part == WHOLE
     ]
     seating = _Seating(counts, stocks, values, shared, units)
-    ejection = seating.begun()
-    if not seating.settled(ejection, steps, go_on):
-        return None
-    return SeatedInWeeks(seating, Fleet(counts, values, ejection))
+    for attempt in range(_TRIES):
+        ejection = seating.begun(attempt)
+        if seating.settled(ejection, steps, go_on):
+            return SeatedInWeeks(seating, Fleet(counts, values, ejection))
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ class _Seating:
     units: list[tuple[int, int]]
     """(demand, choice) of each that takes whole GPUs, as counted; the largest fractions go up."""
 
-    def begun(self) -> Ejection:
+    def begun(self, attempt: int) -> Ejection:
         """Every unit in its counted choice, or waiting where there is no room."""
         units, opened = self.units, self._opened()
         prices = gpu_prices(self.counts.problem)
@@ -130,7 +135,7 @@ class _Seating:
         ]
         nodes = {key: round(self.counts.nodes(*key, self.values)) for key in self.counts.usages}
         kinds = {number: pool.node for number, pool in enumerate(self.counts.problem.pools)}
-        ejection = Ejection(nodes, kinds, asked)
+        ejection = Ejection(nodes, kinds, asked, seed=attempt)
         counted = [at for _, at in [*units, *opened]]
         for unit in sorted(range(len(asked)), key=lambda unit: _first(asked[unit], unit)):
             ejection.seat(unit, (counted[unit],))
@@ -217,7 +222,8 @@ class _Seating:
                 price = (prices[choice.gpu_type] + _LEAST_PRICE) * node.gpus
                 cost = price * rectangle(choice.shape, node)
                 ways.append(Way(at, cost, choice.shape, pools))
-        return tuple(ways)
+        least = min((way.cost for way in ways), default=0.0) * _COUNTED
+        return tuple(replace(way, cost=least) if way.name == position else way for way in ways)
 
     def _gpu(self, key: Key, number: int) -> Asked:
         """A GPU that pieces share: it may be on any node of its pool, in its quarter."""

@@ -27,7 +27,6 @@ __all__ = [
     "on_cheapest_gpus",
     "rounded_up",
     "with_at_least",
-    "with_no_fewer",
     "with_patterns",
     "with_reserve",
     "with_room",
@@ -112,14 +111,6 @@ def with_room(counts: Counts, values: tuple[float, ...]) -> Program:
             variables.append(Variable("room", 0.0, _USEFUL_ROOM, -nodes, integer=False))
         rows[row] = replace(rows[row], terms=(*rows[row].terms, (room[key], nodes)))
     return Program(variables, rows)
-
-
-def with_no_fewer(program: Program, values: Mapping[int, float]) -> Program:
-    """The program in which these variables may only grow."""
-    variables = list(program.variables)
-    for index, value in values.items():
-        variables[index] = replace(variables[index], lower=value)
-    return Program(variables, program.rows)
 
 
 def with_reserve(counts: Counts, share: float) -> Program:
