@@ -1,10 +1,14 @@
-"""One flag for all golden files, and the comparison that knows it."""
+"""One flag for all golden files, and the comparison that knows it; drawn examples have no clock."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 
 def pytest_addoption(parser):

@@ -77,7 +77,7 @@ NAMES = st.text(
 ).filter(lambda name: name == name.strip() and name.isprintable() and not PLACEHOLDER.search(name))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(NAMES, NAMES, min_size=1, max_size=5))
 def test_names_and_notes_come_back_whatever_a_spreadsheet_makes_of_them(notes):
     jobs = {name: {"fixed": {"gpus": 1}, "note": note} for name, note in notes.items()}

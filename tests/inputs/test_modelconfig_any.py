@@ -57,7 +57,7 @@ def read(config: dict[str, Any]) -> Model | InputError:
         return error
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.sampled_from(sorted(MODEL_TYPES)),
     st.fixed_dictionaries(dict.fromkeys(KEYS[:8], SMALL)),
@@ -75,7 +75,7 @@ def test_any_figures_under_known_keys_give_a_model_or_findings(
         assert outcome.whole_context_layers + outcome.sliding_layers <= outcome.layers
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=60))
 def test_any_bytes_give_a_model_or_findings(content: bytes) -> None:
     with pytest.raises(InputError):

@@ -21,7 +21,7 @@ NEEDS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(needs=NEEDS)
 def test_every_sound_packing_becomes_a_plan_that_passes(packer, needs):
     case = packer(needs)
@@ -30,7 +30,7 @@ def test_every_sound_packing_becomes_a_plan_that_passes(packer, needs):
     assert loads(dumps(plan), "plan.json") == plan
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30, derandomize=True)
 @given(needs=NEEDS)
 def test_nobody_moves_when_nothing_changes(packer, needs):
     constant = [(gpus, replicas, (units[0],) * 3) for gpus, replicas, units in needs]

@@ -401,7 +401,7 @@ NEEDS = st.lists(
 NAMES = st.lists(st.sampled_from(["red", "blue", None]), min_size=7, max_size=7)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(needs=NEEDS, names=NAMES, policy=st.sampled_from(["separate", "spread"]))
 def test_charges_add_up_to_the_cost_whatever_is_planned(packer, needs, names, policy):
     case = packer(needs)

@@ -20,7 +20,6 @@ def drawing(examples: int) -> settings:
     return settings(
         max_examples=int(_LONG) if _LONG else examples,
         derandomize=not _LONG,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
     )
 

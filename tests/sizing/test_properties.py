@@ -12,9 +12,7 @@ from planner.inputs.job import Job
 
 METHODS = ("full", "lora", "qlora", "p-tuning")
 sizes = st.integers(min_value=1, max_value=400)
-quick = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+quick = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @st.composite

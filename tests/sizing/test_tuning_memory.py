@@ -390,7 +390,7 @@ METHODS = strategies.sampled_from(["full", "lora", "qlora", "p-tuning"])
 MODELS = strategies.sampled_from(["llama-3.1-8b", "mixtral-8x7b", "phi-2", "qwen3-30b-a3b"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     method=METHODS,
     model=MODELS,
@@ -412,7 +412,7 @@ def test_more_of_batch_sequence_or_rank_never_takes_less(
     assert peak(adapter_rank=rank + 1) >= least
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     method=METHODS,
     model=MODELS,
