@@ -226,7 +226,8 @@ def _by_nodes(
 def empty_seat(number: int, pool: Pool) -> Seat:
     """A node of a pool, of that number, with nothing on it."""
     sharing = _sharing(pool) if pool.divisions or pool.shared_mb else None
-    return Seat(number, pool.node.gpus, pool.node.cpus, pool.node.memory_mb, sharing=sharing)
+    node, apart = pool.node, not pool.mixes
+    return Seat(number, node.gpus, node.cpus, node.memory_mb, sharing=sharing, apart=apart)
 
 
 _sharing = lru_cache(maxsize=64)(Sharing)

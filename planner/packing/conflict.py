@@ -62,6 +62,8 @@ class Conflict:
     """By how much a member that stands alone must rise, even if nothing else were asked for."""
     remedies: tuple[tuple[tuple[Condition, int], ...], ...]
     """What is to be raised, and by how much: each leaves a plan that keeps all the rest."""
+    in_time: bool = True
+    """Whether time was left when all raises had been asked for."""
 
 
 def conflict_of(translation: Translation) -> Conflict | None:
@@ -140,6 +142,7 @@ class _Asking:
             tuple(self._conditions[one] for one in sorted(members)),
             needed,
             tuple(raises for raises in mended if raises),
+            time.monotonic() < self._deadline,
         )
 
     def _kept(self, asked: Set) -> bool:

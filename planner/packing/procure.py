@@ -7,7 +7,7 @@ and what leaves the search is held against the whole cents themselves.
 from __future__ import annotations
 
 from collections import defaultdict
-from math import gcd
+from math import ceil, gcd
 from typing import TYPE_CHECKING
 
 from planner.packing.limits import within_limits
@@ -107,13 +107,17 @@ def _most(problem: Problem, number: int) -> int:
 
 
 def _useful(problem: Problem) -> int:
-    """Nodes of one pool beyond which none is of use: one for each GPU asked for, and the spare."""
+    """Nodes of one pool beyond which none is of use.
+
+    One for each GPU asked for or kept free for growth, and the spare ones.
+    """
     asked = sum(
         demand.count
         * max((choice.copies * choice.shape.gpus for choice in demand.choices), default=0)
         for demand in problem.demands
     )
-    return asked + sum(pool.spare for pool in problem.pools)
+    free = max((reserve.free for reserve in problem.reserves), default=0)
+    return ceil(asked / (1 - free)) + sum(pool.spare for pool in problem.pools)
 
 
 def _budget(counts: Counts, number: int, limit: SpendLimit) -> None:

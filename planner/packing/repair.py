@@ -46,6 +46,8 @@ class Seat:
     """What one GPU here holds together, where units may take parts of one."""
     opened: list[tuple[Part, ...]] = field(default_factory=list)
     """GPUs that parts are taken of, by these parts."""
+    apart: bool = False
+    """Whether it may hold partitions or others, and not both."""
 
     def fits(self, shape: Shape) -> bool:
         """Whether the unit fits into what is free."""
@@ -56,6 +58,7 @@ class Seat:
                 shape.gpus <= self.gpus
                 or (shape.part != WHOLE and self._opened_for(shape.part) is not None)
             )
+            and self._mixes(shape)
         )
 
     def fits_instead(self, shape: Shape, other: Unit, moved: Shape) -> bool:
@@ -118,6 +121,12 @@ class Seat:
         """Undo all moves since then."""
         (self.gpus, self.cpus, self.memory_mb), units, opened = before
         self.units[:], self.opened[:] = units, opened
+
+    def _mixes(self, shape: Shape) -> bool:
+        if not (self.apart and self.units):
+            return True
+        partitioned = any(part.profile for parts in self.opened for part in parts)
+        return partitioned == bool(shape.part.profile)
 
     def _opened_for(self, part: Part) -> int | None:
         """The fullest of the opened GPUs that hold one part more."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["explain_infeasible"]
 
 _TIME_S = 10.0
+_UNMENDED = "time did not suffice to tell what would mend it"
 _UNTOLD = "what is asked for cannot all be kept; time did not suffice to tell what is in the way"
 
 
@@ -43,6 +44,8 @@ def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleEr
     lacking = [*_lacking(translation, short)]
     pools = [*_supply(translation, short)]
     remedies = tuple(map(_mended, conflict.remedies)) if conflict else ()
+    if conflict and not (remedies or conflict.in_time):
+        remedies = (_UNMENDED,)
     later = tuple(later_remedies(translation, short))
     jobs = tuple(sorted({job for number in short for job, _ in translation.members[number]}))
     if conflict is None:

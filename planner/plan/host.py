@@ -53,7 +53,7 @@ class Host:
         here = self._here(gpu_type)
         matched = self._matched(pools, layouts)
         unrest = self._unrest(matched, here)
-        if not any(unrest) or not self._seatable(pools, matched):
+        if not any(unrest) or not self._seatable(matched):
             return matched
         settled = settle(self._asked(gpu_type, pools), here)
         calmer = settled and self._unrest(settled, here) <= unrest
@@ -61,16 +61,15 @@ class Host:
         fits = calmer and not (grows and _bundles(settled) > _bundles(matched))
         return settled if fits and self._at_home(settled) == self._at_home(matched) else matched
 
-    def _seatable(self, pools: Sequence[int], hostings: Sequence[Hosting]) -> bool:
-        """Whether units can be seated one by one: none runs for weeks, and nodes may mix parts."""
+    def _seatable(self, hostings: Sequence[Hosting]) -> bool:
+        """Whether units can be seated one by one: none runs for weeks."""
         shapes = [
             self.problem.demands[member.demand].choices[member.choice].shape
             for hosting in hostings
             for bundle in hosting.bundles
             for member in bundle.members
         ]
-        apart = not all(self.problem.pools[pool].mixes for pool in pools)
-        return not any(shape.run != ALWAYS or (apart and shape.part.profile) for shape in shapes)
+        return all(shape.run == ALWAYS for shape in shapes)
 
     def _at_home(self, hostings: Sequence[Hosting]) -> Counter[int]:
         """In the first quarter, by demand: units in the pool in which they run before it.

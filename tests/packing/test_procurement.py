@@ -5,12 +5,23 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 import pytest
 
-from planner.packing.problem import Choice, Demand, Lot, Pool, Problem, Shape, SpendLimit, Supply
+from planner.packing.problem import (
+    Choice,
+    Demand,
+    Lot,
+    Pool,
+    Problem,
+    Reserve,
+    Shape,
+    SpendLimit,
+    Supply,
+)
 from planner.packing.solution import Status
 
 FEATURES = ("window", "reserve", "retire", "lots", "budget")
@@ -184,6 +195,14 @@ def test_one_node_too_many_is_bought_where_that_reaches_the_lower_price(build, s
 def test_the_lower_price_is_not_had_for_fewer_nodes(build, solve):
     problem = build.problem([build.pool()], levels(build), [build.units(2, ("h100", 8, 0, 0))])
     assert solve(problem).cost_cents == 2000
+
+
+def test_an_order_is_as_large_as_what_stays_free_for_growth_asks(build, solve):
+    """Of nodes with one GPU, five are for each that runs: more than there are GPUs in use."""
+    pool = build.pool(node=(1, 80, 800_000))
+    problem = build.problem([pool], levels(build), [build.units(2, ("h100", 1, 0, 0))])
+    problem = replace(problem, reserves=(Reserve("h100", Fraction(4, 5)),))
+    assert solve(problem).bought == ((0,), (10,))
 
 
 def test_orders_of_two_quarters_do_not_add_up_to_one(build, solve):

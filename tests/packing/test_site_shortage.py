@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
+from planner.packing.conflict import conflict_of
 from planner.packing.problem import Limit, Problem, RackSpace
 
 BUY = 10_000_000
@@ -42,6 +45,17 @@ def test_too_little_power_is_named_with_what_would_do(build, told):
     assert "power at main: 25 kW, owned nodes take 10.2 kW" in error.reasons
     assert "chat: 2 of 4 units without room (2027Q1)" in error.reasons
     assert error.remedies == ("raise power at main by 15.8 kW, to 40.8 kW",)
+
+
+def test_raises_that_time_did_not_suffice_for_are_said_to_be_lacking(build, told, monkeypatch):
+    def hurried(translation):
+        return replace(conflict_of(translation), remedies=(), in_time=False)
+
+    monkeypatch.setattr("planner.packing.shortage.conflict_of", hurried)
+    limit = Limit("power at main", ((0, 10_000),), (25_000,), "W")
+    error = told(build.units(4, ("h100", 8, 0, 0)), [build.pool()], limits=[limit])
+    assert error.headline == "no plan exists: power at main is 25 kW, at least 40 kW are needed"
+    assert error.remedies == ("time did not suffice to tell what would mend it",)
 
 
 def test_too_few_racks_are_named_with_what_would_do(build, told):

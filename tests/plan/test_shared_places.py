@@ -46,7 +46,7 @@ def gpu_types(catalog):
     return {H100: catalog.gpus[H100].model_copy(update={"mig_profiles": profiles})}
 
 
-def placed(catalog, choices, active, layouts, nodes=2, reserves=()):
+def placed(catalog, choices, active, layouts, nodes=2, reserves=(), *, mixes=True):
     """One job per choice with as many units as are active; layouts by quarter of one pool."""
     quarters = range(len(layouts))
     demands = [
@@ -54,7 +54,7 @@ def placed(catalog, choices, active, layouts, nodes=2, reserves=()):
         for one, at in zip(choices, active, strict=True)
     ]
     pool = Pool("eight", "main", H100, Shape(8, 64, 1000), nodes, 0, True)
-    pool = replace(pool, divisions=(SEVEN,), shared_mb=80_000)
+    pool = replace(pool, divisions=(SEVEN,), shared_mb=80_000, mixes=mixes)
     members = tuple(
         tuple((f"job-{index}", unit) for unit in range(1, demand.count + 1))
         for index, demand in enumerate(demands)
@@ -219,6 +219,30 @@ def test_who_goes_on_stays_where_others_share_gpus_though_the_layouts_have_them_
     assert found.moves == (0, 0)
     kept = seats(found, 1)
     assert {name: kept[name] for name in seats(found, 0)} == seats(found, 0)
+
+
+def test_so_they_do_where_partitions_have_nodes_of_their_own(case):
+    """The layouts put the partitions together; the newcomer then has the wrong node free."""
+    first = Bundle(1, tuple(Member(0, 0, 0, 0, slot) for slot in range(7)))
+    second = Bundle(1, (Member(1, 0, 0, 0, 0),))
+    found = placed(
+        case.inputs.catalog,
+        [choice(part=SLICES), choice(part=SLICES, way="2x"), choice(4), choice(2)],
+        [(28, 28), (1, 1), (1, 1), (0, 1)],
+        [
+            [Layout((), 1, bundles=(first,) * 4), Layout((), 1, bundles=(second,)), whole(2)],
+            [Layout((), 1, bundles=(*(first,) * 4, second)), whole(2), whole(3)],
+        ],
+        nodes=3,
+        mixes=False,
+    )
+    assert found.moves == (0, 0)
+    newcomer, resident = (seats(found, 1)[name, 1][0] for name in ("job-3", "job-2"))
+    assert newcomer == resident
+
+
+def whole(demand):
+    return Layout(((demand, 0, 1),), 1)
 
 
 def test_gpus_that_must_stay_free_are_not_opened_to_save_a_move(case):
