@@ -49,7 +49,9 @@ def test_too_little_power_is_named_with_what_would_do(build, told):
 
 def test_raises_that_time_did_not_suffice_for_are_said_to_be_lacking(build, told, monkeypatch):
     def hurried(translation):
-        return replace(conflict_of(translation), remedies=(), in_time=False)
+        conflict = conflict_of(translation)
+        assert conflict is not None
+        return replace(conflict, remedies=(), in_time=False)
 
     monkeypatch.setattr("planner.packing.shortage.conflict_of", hurried)
     limit = Limit("power at main", ((0, 10_000),), (25_000,), "W")
