@@ -23,6 +23,7 @@ from planner.packing.program import Program
 from planner.packing.quotas import add_quotas
 from planner.packing.spares import add_spares
 from planner.packing.stays import add_stays
+from planner.packing.turns import add_turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -244,7 +245,9 @@ def build_counts(problem: Problem) -> Counts:
     state_spent_on_moves(counts)
     for key, usages in counts.usages.items():
         opened = counts.opened.get(key)
-        _capacity(counts, key, [*usages, *([opened] if opened else [])])
+        on_nodes = [*usages, *([opened] if opened else [])]
+        _capacity(counts, key, on_nodes)
+        add_turns(counts, key, on_nodes)
     return counts
 
 

@@ -35,6 +35,19 @@ def test_a_lean_program_without_a_solution_says_so(build):
     assert answer.outcome == "infeasible"
 
 
+def test_a_wide_run_needs_a_node_on_which_little_stays(build):
+    def counted(*demands):
+        problem = build.problem([build.pool()], [build.buy(100_000)], demands)
+        return solve_integer(build_counts(problem).program, time_limit_s=5).objective
+
+    stay = units(5, (1, 0, ALWAYS))
+    week = Run(1, 0, 13)
+    assert counted(stay, units(1, (2, 0, week))) == pytest.approx(1)
+    assert counted(stay, units(1, (4, 0, week))) == pytest.approx(2)
+    assert counted(stay, units(4, (8, 0, week))) == pytest.approx(2)
+    assert counted(units(4, (8, 0, week))) == pytest.approx(1)
+
+
 ONE_RUN = units(1, (8, 0, Run(5, 0, 13)))
 
 
