@@ -35,9 +35,9 @@ __all__ = ["Cheapest", "Offer", "Point"]
 
 _TOLERANCE = 1e-7
 """What a point may miss a cut by: more than rounding, far less than a GPU."""
-_WINDOWS = (3, 8, 25, 80, 250, 800)
+_WINDOWS = (2, 4, 8, 25, 80, 250, 800)
 """Of the least dear nodes, so many's cost beyond the bound at hand: there points are listed."""
-_MOST_STATES, _MOST_NODES = 300_000, 10_000
+_MOST_STATES, _MOST_NODES = 2_000_000, 10_000
 """Points times cuts at once, and nodes of a pool, before only the cheapest point is looked for."""
 _PATIENCE_S, _MOST_BRANCHES = 60.0, 1_000
 """What an integer program may take for that; the time is never reached."""
@@ -286,9 +286,9 @@ class Cheapest:
             else:
                 gives = taken * worth[:, pool]
             affordable = np.searchsorted(table, most - costs, side="right")
-            states = np.repeat(np.arange(len(costs)), affordable)
-            if len(states) * self._known > _MOST_STATES:
+            if int(affordable.sum()) * self._known > _MOST_STATES:
                 return None
+            states = np.repeat(np.arange(len(costs)), affordable)
             way = np.arange(len(states)) - np.repeat(np.cumsum(affordable) - affordable, affordable)
             costs = costs[states] + table[way]
             left = left[states] - gives[way]

@@ -58,11 +58,13 @@ def _filled(
     for index, takes, cores, mb in sizes:
         if takes > gpus or cores > cpus or mb > memory_mb:
             continue
-        units = min(left[index], gpus // takes)
-        if cores:
-            units = min(units, cpus // cores)
-        if mb:
-            units = min(units, memory_mb // mb)
+        units = left[index]
+        if units * takes > gpus:
+            units = gpus // takes
+        if units * cores > cpus:
+            units = cpus // cores
+        if units * mb > memory_mb:
+            units = memory_mb // mb
         held.append((index, units))
         gpus -= units * takes
         if not gpus:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["KnownPatterns"]
 
 _TOLERANCE = 1e-6
+_ORDERS = 2
+"""Orders of first-fit: what these do not lay out, others hardly ever do."""
 _FEW_NODES = 10
 """So many are filled greedily, and node by node with a search."""
 
@@ -30,7 +32,7 @@ class KnownPatterns:
     def __init__(self, node: Shape, stock: CuttingStock) -> None:
         """Patterns that the stock meets later are not used. Raises LimitError if HiGHS fails."""
         self._node, self._shapes, self._stock = node, stock.shapes, stock
-        self._orders = orders(node, stock.shapes)
+        self._orders = orders(node, stock.shapes)[:_ORDERS]
         alone = [((index, 1),) for index in range(len(stock.shapes))]
         self._patterns: list[Pattern] = list(dict.fromkeys([*alone, *stock.patterns()]))
         self._units = np.zeros((len(stock.shapes), len(self._patterns)), dtype=np.int64)
