@@ -22,8 +22,8 @@ __all__ = ["KnownPatterns"]
 _TOLERANCE = 1e-6
 _ORDERS = 2
 """Orders of first-fit: what these do not lay out, others hardly ever do."""
-_FEW_NODES = 10
-"""So many are filled greedily, and node by node with a search."""
+_FEW_NODES, _SOME_NODES = 10, 30
+"""So many are filled node by node once the rest is laid out, and where no patterns do."""
 
 
 class KnownPatterns:
@@ -69,43 +69,39 @@ class KnownPatterns:
         Whole parts of the covering program are taken, or its largest part, and what is left is
         covered anew, until first-fit finishes it.
         """
-        left, packed = np.array(asked, dtype=np.int64), []
-        if not left.any():
-            return []
-        if self._linear is None:
-            return None
+        if self._linear is None or not any(asked):
+            return None if any(asked) else []
         self._linear.begin()
+        left, packed, room = np.array(asked, dtype=np.int64), list[Pattern](), nodes
         while True:
             self._linear.ask(self._rows, left.tolist())
             solved = self._linear.solve()
-            if solved is None:
-                return None
-            values = solved[0][: len(self._patterns)]
-            if values.sum() > nodes + _TOLERANCE:
-                return None
+            values = solved[0][: len(self._patterns)] if solved else np.array([np.inf])
+            if values.sum() > room + _TOLERANCE:
+                tight = self._tightly(asked, nodes) if nodes <= _SOME_NODES else None
+                return tight and _merged(tight)
             taken = np.floor(values + _TOLERANCE).astype(np.int64)
             if not taken.any():
                 taken[int(values.argmax())] = 1
-            for column in np.flatnonzero(taken):
-                for _ in range(int(taken[column])):
-                    held = [
-                        (index, min(units, int(left[index])))
-                        for index, units in self._patterns[column]
-                    ]
-                    pattern = tuple((index, units) for index, units in held if units)
-                    for index, units in pattern:
-                        left[index] -= units
-                    if pattern:
-                        packed.append((pattern, 1))
-                        nodes -= 1
-            if nodes > _FEW_NODES and left.any():
+            for column in np.repeat(np.arange(len(taken)), taken).tolist():
+                held = [
+                    (index, min(units, int(left[index]))) for index, units in self._patterns[column]
+                ]
+                pattern = tuple((index, units) for index, units in held if units)
+                for index, units in pattern:
+                    left[index] -= units
+                packed += [pattern] if pattern else []
+            room = nodes - len(packed)
+            if room > _FEW_NODES and left.any():
                 continue
-            rest = self.quickly(left.tolist(), nodes)
-            if rest is None:
-                tight, over = least_slack(self._node, self._shapes, left.tolist(), nodes)
-                rest = None if any(over) else tight
+            rest = self.quickly(left.tolist(), room) or self._tightly(left.tolist(), room)
             if rest is not None:
-                return _merged([*packed, *rest])
+                return _merged([*((pattern, 1) for pattern in packed), *rest])
+
+    def _tightly(self, asked: Sequence[int], nodes: int) -> list[tuple[Pattern, int]] | None:
+        """The same node by node, each as full as it can be."""
+        packed, over = least_slack(self._node, self._shapes, asked, nodes)
+        return None if any(over) else packed
 
     def searched(self, asked: Sequence[int], nodes: int) -> Packed | Cut | None:
         """The same with other patterns, too: a cutting stock that begins with those known here."""
