@@ -79,8 +79,9 @@ class Family:
             for pool in range(len(problem.pools))
         ]
         self._cuts = NodeCuts([pool.owned_in(0) for pool in problem.pools], self._trial.bundles)
-        for first in self._trial.first_cuts():
-            self._cuts.add(first)
+        for row in self._trial.of_nodes():
+            self._cuts.add(row)
+        self._relax(problem)
         drawn = [*_drawn(problem), problem]
         values = self._tried(drawn)
         if self._housing.cuts:
@@ -97,8 +98,13 @@ class Family:
         """Learn cuts and patterns; the values of the last plan, or zeros."""
         values = tuple(0.0 for _ in self._trial.free)
         for problem in drawn:
+            before = len(self._cuts)
             try:
-                bounded = self._bounded(problem, self._cheapest(problem))
+                cheapest = self._cheapest(problem)
+                at_these_prices = len(self._cuts) > before
+                bounded = self._bounded(problem, cheapest)
+                if at_these_prices:
+                    self._cuts.drop(before)
                 if not bounded or not lay_out:
                     continue
                 units = self._trial.rounded(bounded[1])
@@ -223,7 +229,16 @@ class Family:
             cheapest.divide(open_)
         return None
 
+    def _relax(self, problem: Problem) -> None:
+        """Add what the linear relaxation says."""
+        cut = self._trial.relaxed(self._variant(problem).program)
+        if cut is not None:
+            self._cuts.add(cut)
+
     def _cheapest(self, problem: Problem) -> Cheapest:
+        """The cheapest nodes; at prices that are new, a cut of their own makes them few."""
+        if _prices(problem) != _prices(self._counts.problem):
+            self._relax(problem)
         offers = [
             sorted(
                 (
@@ -291,6 +306,10 @@ def _drawn(problem: Problem) -> list[Problem]:
 def _costs(problem: Problem) -> bool:
     """Whether no node is worth more at the end than it cost: then fewer are always cheaper."""
     return all((cents or 0) >= 0 for supply in problem.supplies for cents in supply.unit_cost_cents)
+
+
+def _prices(problem: Problem) -> tuple[int | None, ...]:
+    return tuple(supply.unit_cost_cents[0] for supply in problem.supplies)
 
 
 _OTHERS = ("demands", "supplies", "fixed_cost_cents")

@@ -66,6 +66,11 @@ class NodeCuts:
             self._cuts.append(scaled)
             self._stacked = None
 
+    def drop(self, number: int) -> None:
+        """Drop one."""
+        del self._cuts[number]
+        self._stacked = None
+
     def forget(self, after: int) -> None:
         """Drop all but the first so many."""
         if len(self._cuts) > after:

@@ -18,7 +18,6 @@ import numpy as np
 from planner.errors import LimitError
 from planner.packing.elastic import Elastic, uncapped
 from planner.packing.nodecuts import NodeCut
-from planner.packing.program import Program
 from planner.packing.solver import solve_linear
 from planner.packing.warm import WarmLinear
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from planner.packing.cheapest import Point
     from planner.packing.counts import Counts, Terms
     from planner.packing.problem import Shape
-    from planner.packing.program import Row
+    from planner.packing.program import Program, Row
 
     Floats = NDArray[np.float64]
 
@@ -87,17 +86,20 @@ class Trial:
         """Let every question begin where the last one ended."""
         self._linear.keep()
 
-    def first_cuts(self) -> Iterator[NodeCut]:
-        """Rows of nodes alone, and the bound of the linear relaxation."""
-        counts = self._counts
-        for row in counts.program.rows:
+    def of_nodes(self) -> Iterator[NodeCut]:
+        """Rows that count nothing but nodes."""
+        for row in self._counts.program.rows:
             if row.terms and self._stated.of_nodes(row):
                 yield self._of_nodes(row)
-        duals = solve_linear(Program(self.free, counts.program.rows))
-        if duals is not None:
-            prices = np.zeros(len(self._right))
-            prices[: len(self._stated.kept)] = [duals.rows[number] for number in self._stated.kept]
-            yield self._cut(prices)
+
+    def relaxed(self, program: Program) -> NodeCut | None:
+        """What the linear relaxation of the counting program, as it is here, says of nodes."""
+        duals = solve_linear(program)
+        if duals is None:
+            return None
+        prices = np.zeros(len(self._right))
+        prices[: len(self._stated.kept)] = [duals.rows[number] for number in self._stated.kept]
+        return self._cut(prices)
 
     def ask(self, counts: Sequence[int]) -> None:
         """Begin anew with other counts of units."""
