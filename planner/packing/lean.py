@@ -97,7 +97,8 @@ def _added_up(counts: Counts, program: Program) -> tuple[Program, list[int]]:
         if number in capacity or len(terms) == len(row.terms):
             lean.rows.append(replace(row, terms=terms))
     for row in _sums(counts, program, splits):
-        added = {place[index]: factor for index, factor in row.terms}
+        # Splits over more pools than these are left out: what is in the sum then weighs less.
+        added = {place[index]: factor for index, factor in row.terms if index in place}
         lean.row(row.name, added, "<=", row.right, tightens=row.tightens)
     _count_together(counts, lean, place)
     return lean, kept

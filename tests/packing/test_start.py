@@ -1,0 +1,50 @@
+"""A first plan from a solution in fractions: sound whatever shares nodes, and there in no time."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from planner.packing import search as searching
+from planner.packing.answer import answer
+from planner.packing.found import Infeasible
+from planner.packing.search import rooted, search
+from planner.packing.solver import solve_linear
+from planner.packing.start import begin
+from tests.packing import test_brute_force, test_quotas, test_sites
+from tests.packing.draws import SHARING
+
+
+def limited(rng):
+    return test_sites.with_limits(test_sites.draw(rng), rng, which={"power", "racks", "growth"})
+
+
+@pytest.mark.parametrize("draw", [test_brute_force.draw, test_quotas.draw, limited, *SHARING])
+def test_a_first_plan_is_sound(draw, faults):
+    planned = 0
+    for number in range(30):
+        problem = draw(random.Random(f"start {number}"))
+        try:
+            found = rooted(problem, 10.0)
+        except Infeasible:
+            continue
+        relaxed = solve_linear(found.counts.program)
+        assert relaxed is not None
+        if begin(found, relaxed.values, 10.0):
+            planned += 1
+            assert not faults(problem, answer(problem, found, 0.0)), f"problem {number}"
+    assert planned >= 5, "too few plans to mean anything"
+
+
+def test_a_large_program_has_a_plan_and_a_bound_though_time_is_over(build, faults, monkeypatch):
+    monkeypatch.setattr(searching, "_LARGE", 0)
+    units = [
+        build.units(7, ("h100", gpus, 9, 0), quarters=range(number, 4))
+        for number, gpus in enumerate((1, 2, 5))
+    ]
+    problem = build.problem([build.pool()], [build.buy(9, 8, 7, 6)], units, 4)
+    found = search(problem, asked_gap=0.0, time_limit_s=1e-9)
+    assert found.cost_cents is not None
+    assert 0 < found.bound_cents <= found.cost_cents
+    assert not faults(problem, answer(problem, found, 0.0))
