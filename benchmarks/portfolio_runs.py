@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,15 @@ from benchmarks.divided import divided
 from benchmarks.greedy import first_fit_decreasing
 from benchmarks.naive import NaiveResult, solve_naive
 from benchmarks.portfolios import catalogue, quarterly, unique, weekly
+from benchmarks.scenario import write_weeks
 from benchmarks.table import Row
 from planner.errors import LimitError
 from planner.inputs.load import load_inputs
 from planner.packing.answer import answer
 from planner.packing.search import search
+from planner.packing.translate import translate
 from planner.plan.make import make_plan
+from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,6 +117,7 @@ def on_partitions() -> Iterator[Row]:
 def week_by_week() -> Iterator[Row]:
     """Runs of some weeks in four quarters, with sites, spare nodes, power and budgets."""
     yield _within("weekly, 200 jobs × 4 quarters × 13 weeks", weekly, 200, 5e-3, 30.0)
+    yield _within("the same of a scenario file", _scenario_in_weeks, 200, 5e-3, 30.0)
     for name in ("quarterly", "data-centre"):
         path = Path(__file__).resolve().parent.parent / "scenarios" / f"{name}.yaml"
         question = load_inputs(path, settings=("policies.time=weeks",))
@@ -125,6 +130,16 @@ def week_by_week() -> Iterator[Row]:
             "≤ 30 s; proved",
             took <= 30.0 and proof.status == "proved",
         )
+
+
+def _scenario_in_weeks(jobs: int, seed: int) -> Problem:
+    """What the packing is asked for a scenario file, by shipped models, rules and prices."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "weeks.yaml"
+        write_weeks(path, jobs, seed)
+        inputs = load_inputs(path)
+    sized = Sizers().sizer(inputs, inputs.gpu_types_in_play).portfolio(inputs.scenario)
+    return translate(inputs, sized).problem
 
 
 def no_two_alike(sizes: tuple[int, ...]) -> Iterator[Row]:
