@@ -37,9 +37,9 @@ _STEPS = 1000
 """Units seated at the cost of others without an advance, until more is kept free."""
 _GAP, _NODES = 0.005, 200
 """How far nodes are counted; and how far units on them, to 1 %, or this many nodes of a tree."""
-_FIRST_TIME, _TIME, _LEAST_TIME_S = 0.2, 0.3, 1.0
-"""Of the time left, what counting nodes once may take until there is a plan, and then; and seconds
-at the least."""
+_FIRST_TIME, _TIME, _SEAT_TIME, _LEAST_TIME_S = 0.2, 0.35, 0.15, 1.0
+"""Of the time left, what counting nodes once may take until there is a plan, and then; what seating
+units may; and seconds at the least."""
 _EARLY_S, _LATE_S = 1.5, 1.0
 """How long before the end the bound beside the plans should be there, and how long after it may."""
 _LAST = 0.1
@@ -110,12 +110,10 @@ class _Plans:
         counts = self._found.counts
         if counts.opened and values:
             values = self._whole(values)
+        left_s = self._left_s()
+        ends = left_s - max(left_s * _SEAT_TIME, _LEAST_TIME_S)
         seated = values and seat_in_weeks(
-            counts,
-            self._found.stocks,
-            values,
-            lambda: self._left_s() > -_LEAST_TIME_S,
-            steps=_STEPS,
+            counts, self._found.stocks, values, lambda: self._left_s() > ends, steps=_STEPS
         )
         if seated and self._found.keep(*seated.plan()):
             self._best = seated
