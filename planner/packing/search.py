@@ -174,6 +174,8 @@ class _Search:
         self._rounded = ()
         if self._on_bound(bounded):
             return False
+        if self._found.cost_cents is None and self._counts.opened:
+            self._dive(bounded)  # cuts of whole nodes may go on until time ends
         if self._found.cuts > cuts:
             return True
         if self._rounded or self._over():
