@@ -94,7 +94,7 @@ class UserFiles(Frozen):
     catalog: tuple[str, ...] = ()
     """Catalog and price files."""
     rules: tuple[str, ...] = ()
-    """Rule files, one rule each."""
+    """Rule files."""
 
 
 class Scenario(Frozen):
