@@ -84,9 +84,10 @@ def _retiring(inputs: Inputs) -> Iterator[Note]:
     horizon = inputs.scenario.horizon
     for name, entry in sorted(inputs.scenario.fleet.items()):
         if entry.retires is not None and entry.retires - horizon.first_quarter < horizon.quarters:
+            retire, are = ("retires", "it is") if entry.count == 1 else ("retire", "they are")
             yield Note(
                 text=f"{some(entry.count, 'owned node')} of {name} ({entry.node_type} @ "
-                f"{entry.site}) retire: from {entry.retires} on they are no longer in service",
+                f"{entry.site}) {retire}: from {entry.retires} on {are} no longer in service",
                 origin=f"fleet.{name}",
             )
 

@@ -94,8 +94,9 @@ def _opinions(step: ProvedStep) -> str:
 def _job(job: ShortJob) -> Iterator[Block]:
     yield Heading(f"{job.name}: {job.how}", 3)
     also = f" {job.deployment}, derived from it, with it." if job.deployment else ""
+    asked = range_of(job.asked)
     yield Paragraph(
-        f"Priority {job.priority}, {range_of(job.asked)} units a quarter.{also} "
+        f"Priority {job.priority}, {asked} {'unit' if asked == '1' else 'units'} a quarter.{also} "
         f"As asked, beside all that is kept: {job.cause}."
     )
     if job.remedies:
