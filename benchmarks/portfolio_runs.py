@@ -18,7 +18,7 @@ from planner.errors import LimitError
 from planner.inputs.load import load_inputs
 from planner.packing.answer import answer
 from planner.packing.search import search
-from planner.packing.translate import translate
+from planner.packing.statement.translate import translate
 from planner.plan.make import make_plan
 from planner.sizing.sizers import Sizers
 

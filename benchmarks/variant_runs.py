@@ -17,8 +17,8 @@ from benchmarks.portfolios import catalogue
 from benchmarks.table import Row
 from planner.cli.app import OBJECTS_BETWEEN_SCANS
 from planner.packing.answer import answer
-from planner.packing.counts import build_counts
-from planner.packing.family import family_of
+from planner.packing.counting.counts import build_counts
+from planner.packing.families.family import family_of
 from planner.packing.search import rooted, search
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.packing.problem import Problem
-    from planner.packing.program import Row as ProgramRow
     from planner.packing.solution import Solution
+    from planner.packing.solvers.program import Row as ProgramRow
     from planner.whatif.figures import Figures
 
 __all__ = ["variants"]

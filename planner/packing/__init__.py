@@ -3,6 +3,6 @@
 from planner.packing.pack import solve
 from planner.packing.problem import Problem
 from planner.packing.solution import Solution, Status
-from planner.packing.translate import Translation, translate
+from planner.packing.statement.translate import Translation, translate
 
 __all__ = ["Problem", "Solution", "Status", "Translation", "solve", "translate"]

@@ -6,25 +6,25 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.packing.counts import CENTS_PER_UNIT
-from planner.packing.limits import all_racked
-from planner.packing.parts import starts
-from planner.packing.program import Program
+from planner.packing.counting.counts import CENTS_PER_UNIT
+from planner.packing.counting.limits import all_racked
+from planner.packing.counting.stays import kept_by_pool, moved_units
+from planner.packing.layouts.parts import starts
+from planner.packing.layouts.timetable import bundled
 from planner.packing.solution import Bundle, Layout, Member, PriceTag, Solution, Status
-from planner.packing.solver import solve_linear
-from planner.packing.stays import kept_by_pool, moved_units
-from planner.packing.timetable import bundled
+from planner.packing.solvers.program import Program
+from planner.packing.solvers.solver import solve_linear
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planner.packing.bundles import Held
-    from planner.packing.counts import Counts
-    from planner.packing.cutting import Packed
+    from planner.packing.counting.counts import Counts
     from planner.packing.found import Found
+    from planner.packing.layouts.bundles import Held
+    from planner.packing.layouts.cutting import Packed
     from planner.packing.problem import Pool, Problem, Shape
-    from planner.packing.program import Variable
-    from planner.packing.solver import Duals
+    from planner.packing.solvers.program import Variable
+    from planner.packing.solvers.solver import Duals
 
 __all__ = ["answer"]
 

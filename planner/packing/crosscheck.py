@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from fractions import Fraction
 from math import isfinite
 from typing import TYPE_CHECKING
 
 from planner.errors import DisagreementError, LimitError
-from planner.packing.counts import CENTS_PER_UNIT
-from planner.packing.solver import (
+from planner.packing.counting.counts import CENTS_PER_UNIT
+from planner.packing.solution import Opinion, Verdict
+from planner.packing.solvers.solver import (
     Outcome,
     cbc_version,
     mps_text,
@@ -29,25 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from planner.packing.found import Found, Infeasible
-    from planner.packing.program import Program
-    from planner.packing.solver import Answer
+    from planner.packing.solvers.program import Program
+    from planner.packing.solvers.solver import Answer
 
-__all__ = ["Claim", "Opinion", "Verdict", "keeps_rows", "require_agreement", "second_opinions"]
+__all__ = ["Claim", "keeps_rows", "require_agreement", "second_opinions"]
 
 _TOLERANCE = 1e-6
 """Relative: objectives and rows of floating-point solvers agree no closer than this."""
-
-
-class Verdict(StrEnum):
-    """What a second opinion makes of a claim."""
-
-    CONFIRMED = "confirmed"
-    UNDECIDED = "undecided"
-    """Its time ended before it could say."""
-    UNFOUNDED = "unfounded"
-    """It disagrees, and what it says is wrong: its solution breaks a row, or ours breaks none."""
-    REFUTED = "refuted"
-    """It has a solution that the claim says cannot exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +77,6 @@ class Claim:
     def cents(self, objective: float) -> int:
         """What an objective of the program costs."""
         return round(objective * CENTS_PER_UNIT) + self.fixed_cents
-
-
-@dataclass(frozen=True, slots=True)
-class Opinion:
-    """What one solver says of a claim."""
-
-    solver: str
-    verdict: Verdict
-    reached_cents: int | None = None
-    """Its bound, or where it disagrees the cost of its solution; None: it finds no solution, or
-    nothing at all (`undecided`)."""
-    values: tuple[float, ...] = ()
-    """Its solution, where it disagrees."""
 
 
 def require_agreement(

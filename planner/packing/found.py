@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from planner.packing.counts import CENTS_PER_UNIT
-from planner.packing.limits import within_limits, within_reserves
-from planner.packing.procure import acquirable
-from planner.packing.quotas import within_quotas
-from planner.packing.stays import move_costs, with_stays
+from planner.packing.counting.counts import CENTS_PER_UNIT
+from planner.packing.counting.limits import within_limits, within_reserves
+from planner.packing.counting.procure import acquirable
+from planner.packing.counting.quotas import within_quotas
+from planner.packing.counting.stays import move_costs, with_stays
 
 if TYPE_CHECKING:
-    from planner.packing.counts import Counts
-    from planner.packing.cutting import CuttingStock, Packed
+    from planner.packing.counting.counts import Counts
+    from planner.packing.layouts.cutting import CuttingStock, Packed
     from planner.packing.problem import Shape
 
 __all__ = ["Found", "Infeasible"]

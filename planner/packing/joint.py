@@ -11,26 +11,26 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from planner.packing.bundles import on_fewest_gpus
-from planner.packing.cutting import Cut, Packed
-from planner.packing.limits import free_to_hold
-from planner.packing.parts import OPENED
-from planner.packing.pricing import Pricing
+from planner.packing.counting.limits import free_to_hold
+from planner.packing.layouts.bundles import on_fewest_gpus
+from planner.packing.layouts.cutting import Cut, Packed
+from planner.packing.layouts.parts import OPENED
+from planner.packing.layouts.pricing import Pricing
+from planner.packing.layouts.stocks import most_pieces
+from planner.packing.layouts.timetable import numbered, pattern_of
+from planner.packing.layouts.weekly import WeeklyStock, holds
 from planner.packing.problem import WHOLE
-from planner.packing.stocks import most_pieces
-from planner.packing.timetable import numbered, pattern_of
-from planner.packing.weekly import WeeklyStock, holds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from planner.packing.bundles import Held
-    from planner.packing.counts import Counts
-    from planner.packing.cutting import CuttingStock
-    from planner.packing.greedy import Pattern
-    from planner.packing.opened import Key
+    from planner.packing.counting.counts import Counts
+    from planner.packing.counting.opened import Key
+    from planner.packing.layouts.bundles import Held
+    from planner.packing.layouts.cutting import CuttingStock
+    from planner.packing.layouts.greedy import Pattern
+    from planner.packing.layouts.timetable import Started
     from planner.packing.problem import Pool, Shape
-    from planner.packing.timetable import Started
 
 __all__ = ["JointStock", "joint_stocks"]
 

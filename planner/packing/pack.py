@@ -10,15 +10,15 @@ from planner.errors import LimitError
 from planner.packing.answer import answer
 from planner.packing.crosscheck import Claim, require_agreement, second_opinions
 from planner.packing.found import Infeasible
+from planner.packing.reasons.shortage import explain_infeasible
 from planner.packing.search import search
-from planner.packing.shortage import explain_infeasible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.packing.family import Family
+    from planner.packing.families.family import Family
     from planner.packing.solution import Solution
-    from planner.packing.translate import Translation
+    from planner.packing.statement.translate import Translation
 
 __all__ = ["attempt", "solve"]
 

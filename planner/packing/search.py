@@ -12,28 +12,27 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.apart import kept_apart
-from planner.packing.counts import build_counts
-from planner.packing.cutting import Cut, Packed
-from planner.packing.found import Found, Infeasible
-from planner.packing.inweeks import plan_in_weeks
-from planner.packing.joint import joint_stocks
-from planner.packing.layout import lay_out, load_of
-from planner.packing.opened import cut_shared, gpu_stocks
-from planner.packing.patterns import from_patterns
-from planner.packing.problem import ALWAYS
-from planner.packing.reseat import Seated, reseatable, seat_by_counts, seat_the_rest
-from planner.packing.solver import Answer, Outcome, solve_integer, solve_linear
-from planner.packing.spread import spread
-from planner.packing.start import begin
-from planner.packing.stays import moves_held
-from planner.packing.stocks import cutting_stocks
-from planner.packing.variants import (
+from planner.packing.counting.counts import build_counts
+from planner.packing.counting.layout import cutting_stocks, lay_out, load_of
+from planner.packing.counting.opened import cut_shared, gpu_stocks
+from planner.packing.counting.stays import moves_held
+from planner.packing.counting.variants import (
     on_cheapest_gpus,
     rounded_up,
     with_at_least,
     with_reserve,
     with_room,
 )
+from planner.packing.found import Found, Infeasible
+from planner.packing.heuristics.patterns import from_patterns
+from planner.packing.heuristics.reseat import Seated, reseatable, seat_by_counts, seat_the_rest
+from planner.packing.heuristics.spread import spread
+from planner.packing.heuristics.start import begin
+from planner.packing.joint import joint_stocks
+from planner.packing.layouts.cutting import Cut, Packed
+from planner.packing.problem import ALWAYS
+from planner.packing.solvers.solver import Answer, Outcome, solve_integer, solve_linear
+from planner.packing.weeks.inweeks import plan_in_weeks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

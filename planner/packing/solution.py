@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from planner.packing.crosscheck import Opinion
-
-__all__ = ["Bundle", "Layout", "Member", "PriceTag", "Racked", "Solution", "Status"]
+__all__ = [
+    "Bundle",
+    "Layout",
+    "Member",
+    "Opinion",
+    "PriceTag",
+    "Racked",
+    "Solution",
+    "Status",
+    "Verdict",
+]
 
 
 class Status(StrEnum):
@@ -74,6 +80,31 @@ class PriceTag:
     """Per unit; summed over all units, with `Solution.bound_terms`, it gives the bound."""
     extra_cents_by_choice: tuple[float | None, ...]
     """Reduced cost: how much the bound rises if one unit must take this choice; None: no pool."""
+
+
+class Verdict(StrEnum):
+    """What a second opinion makes of a claim."""
+
+    CONFIRMED = "confirmed"
+    UNDECIDED = "undecided"
+    """Its time ended before it could say."""
+    UNFOUNDED = "unfounded"
+    """It disagrees, and what it says is wrong: its solution breaks a row, or ours breaks none."""
+    REFUTED = "refuted"
+    """It has a solution that the claim says cannot exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What one solver says of a claim."""
+
+    solver: str
+    verdict: Verdict
+    reached_cents: int | None = None
+    """Its bound, or where it disagrees the cost of its solution; None: it finds no solution, or
+    nothing at all (`undecided`)."""
+    values: tuple[float, ...] = ()
+    """Its solution, where it disagrees."""
 
 
 @dataclass(frozen=True, slots=True)

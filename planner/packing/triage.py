@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing import crosscheck
-from planner.packing.claims import at_most, with_classes
-from planner.packing.counts import CENTS_PER_UNIT
+from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.problem import SpendLimit
 from planner.packing.search import search
+from planner.packing.statement.claims import at_most, with_classes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.claims import Claim, Class
-    from planner.packing.crosscheck import Opinion
     from planner.packing.found import Found
     from planner.packing.problem import Problem
+    from planner.packing.solution import Opinion
+    from planner.packing.statement.claims import Claim, Class
 
 __all__ = ["Level", "Step", "Triage", "triage"]
 

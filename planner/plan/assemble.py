@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from planner.packing import Status
-from planner.packing.crosscheck import Verdict
+from planner.packing.solution import Opinion, Status, Verdict
 from planner.plan.breakeven import break_evens
 from planner.plan.budgets import budget_uses
 from planner.plan.chargeback import chargeback
@@ -28,7 +27,6 @@ from planner.plan.use import pool_uses
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
-    from planner.packing.crosscheck import Opinion
     from planner.plan.shortage import Shortage
     from planner.sizing.candidate import SizedJob
 

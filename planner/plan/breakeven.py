@@ -6,8 +6,8 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.packing.economics import node_costs
-from planner.packing.offers import entry_quarters
+from planner.packing.statement.economics import node_costs
+from planner.packing.statement.offers import entry_quarters
 from planner.plan.plan import BreakEven
 
 if TYPE_CHECKING:

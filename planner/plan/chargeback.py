@@ -14,7 +14,7 @@ from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING
 
-from planner.packing.economics import node_costs, owned_costs
+from planner.packing.statement.economics import node_costs, owned_costs
 from planner.plan.fleet import quarters_of
 from planner.plan.teams import Chargeback, QuotaUse, TeamUse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.packing.solver import solver_version
+from planner.packing.solvers.solver import solver_version
 from planner.plan.assemble import assemble
 from planner.plan.verify import verify
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from planner.errors import InfeasibleError
 from planner.packing import translate
 from planner.packing.found import Infeasible
-from planner.packing.hold import Order, holding
 from planner.packing.pack import attempt
+from planner.packing.statement.hold import Order, holding
 from planner.plan.checked import checked_plan
 from planner.plan.eligible import stuck_jobs
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING
 
-from planner.packing.economics import node_costs, owned_costs
+from planner.packing.statement.economics import node_costs, owned_costs
 from planner.plan.fleet import quarters_of
 from planner.plan.plan import Acquisition, CostLine, CostName
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs, Setting, SettledOffer
     from planner.packing import Translation
-    from planner.packing.economics import CostStream
     from planner.packing.solution import Solution
+    from planner.packing.statement.economics import CostStream
     from planner.plan.moves import CurrentPlacement
 
 __all__ = ["acquisitions", "cost_lines"]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planner.packing.problem import Pool
-    from planner.packing.translate import Translation
+    from planner.packing.statement.translate import Translation
     from planner.sizing.candidate import Candidate, SizedJob, Sizing
 
 __all__ = ["require_eligible", "stuck_jobs"]

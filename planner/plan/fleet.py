@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from planner.inputs.running import fleet_by_pool, running_units
-from planner.packing.translate import held_name
+from planner.packing.statement.translate import held_name
 from planner.plan.plan import Node
 
 if TYPE_CHECKING:

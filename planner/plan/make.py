@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
-from planner.packing.family import Family, family_of
+from planner.packing.families.family import Family, family_of
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.plan.checked import checked_plan

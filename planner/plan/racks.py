@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import RackSpace
     from planner.packing.solution import Racked, Solution
-    from planner.packing.translate import Translation
+    from planner.packing.statement.translate import Translation
     from planner.plan.fleet import Fleet
 
 __all__ = ["racks_by_node"]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
-from planner.packing.claims import claims_of
 from planner.packing.crosscheck import Claim, require_agreement, second_opinions
 from planner.packing.found import Infeasible
+from planner.packing.statement.claims import claims_of
 from planner.packing.triage import triage
 from planner.plan.assemble import second_opinion
 from planner.plan.shortage import PriorityUse, ProvedStep, Shortage, ShortJob

@@ -10,7 +10,7 @@ from planner.report.format import count_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.packing.doctor import Examined
+    from planner.packing.solvers.doctor import Examined
     from planner.report.document import Document
 
 __all__ = ["doctor_document"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from planner.inputs.scenario import Budget, FleetEntry
 from planner.packing import translate
 from planner.packing.found import Infeasible
-from planner.packing.offers import entry_quarters
 from planner.packing.pack import attempt
+from planner.packing.statement.offers import entry_quarters
 from planner.plan.eligible import stuck_jobs
 
 if TYPE_CHECKING:

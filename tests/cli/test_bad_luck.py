@@ -14,7 +14,7 @@ from pathlib import Path
 import pulp
 import pytest
 
-from planner.packing import solver
+from planner.packing.solvers import solver
 
 ROOT = Path(__file__).parents[2]
 FULL = Path("/dev/full")
@@ -59,7 +59,7 @@ def test_a_solver_that_crashes_is_a_limit_in_one_sentence(scenario, run, monkeyp
 
 HANGING = """\
 import sys, threading, time, highspy
-from planner.packing import solver
+from planner.packing.solvers import solver
 def hang(model):
     thread = threading.Thread(target=time.sleep, args=(60,), daemon=True)
     thread.start()
@@ -118,7 +118,7 @@ grid: {set: {finance.pue: [1.1, 1.2, 1.3, 1.4, 1.5, 1.6]}}
 """
 SLOW = """\
 import sys
-from planner.packing import solver
+from planner.packing.solvers import solver
 class Slow(solver._WatchedHighs):
     def callSolver(self, lp):
         sys.stderr.write("solving\\n")

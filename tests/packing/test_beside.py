@@ -6,7 +6,7 @@ from threading import Event
 
 import pytest
 
-from planner.packing.beside import beside
+from planner.packing.solvers.beside import beside
 
 
 def test_the_result_is_waited_for():

@@ -10,10 +10,11 @@ from itertools import combinations
 import pytest
 
 from planner.errors import InfeasibleError
-from planner.packing import Translation, conflict, solve
-from planner.packing.conditions import conditions_of
-from planner.packing.conflict import conflict_of
+from planner.packing import Translation, solve
 from planner.packing.problem import Limit, SpendLimit
+from planner.packing.reasons import conflict
+from planner.packing.reasons.conditions import conditions_of
+from planner.packing.reasons.conflict import conflict_of
 from tests.packing import test_quotas
 from tests.packing.test_stays import today
 

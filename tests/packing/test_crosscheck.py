@@ -11,16 +11,16 @@ import pytest
 
 from planner.errors import DisagreementError, LimitError
 from planner.packing import crosscheck
-from planner.packing.counts import CENTS_PER_UNIT
+from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.crosscheck import (
     Claim,
-    Verdict,
     keeps_rows,
     require_agreement,
     second_opinions,
 )
-from planner.packing.program import Program
-from planner.packing.solver import Answer, Outcome
+from planner.packing.solution import Verdict
+from planner.packing.solvers.program import Program
+from planner.packing.solvers.solver import Answer, Outcome
 
 ASK = partial(second_opinions, time_limit_s=10.0)
 

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from planner.packing.ejection import Asked, Ejection, Way
 from planner.packing.problem import ALWAYS, WEEKS, Run, Shape
+from planner.packing.weeks.ejection import Asked, Ejection, Way
 
 NODE = Shape(8, 80, 800)
 HERE = ((0, 0),)

@@ -10,14 +10,14 @@ from functools import cache
 import pytest
 
 from benchmarks.portfolios import catalogue, quarterly
-from planner.packing import family as room
 from planner.packing.answer import answer
-from planner.packing.counts import build_counts
-from planner.packing.elastic import uncapped
-from planner.packing.family import Family, family_of
-from planner.packing.known import KnownPatterns
+from planner.packing.counting.counts import build_counts
+from planner.packing.families import family as room
+from planner.packing.families.elastic import uncapped
+from planner.packing.families.family import Family, family_of
+from planner.packing.families.known import KnownPatterns
+from planner.packing.families.trial import Trial
 from planner.packing.problem import Limit, Quota, Reserve, SpendLimit
-from planner.packing.trial import Trial
 
 GAP = 1e-3
 

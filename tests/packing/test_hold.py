@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.hold import Order, holding
 from planner.packing.problem import Lot
+from planner.packing.statement.hold import Order, holding
 from tests.packing.test_brute_force import draw
 
 CHEAP, DEAR = 10_000_000, 11_000_000

@@ -6,14 +6,13 @@ import pytest
 
 from benchmarks.portfolios import weekly
 from planner.packing.apart import kept_apart
-from planner.packing.counts import build_counts
-from planner.packing.layout import lay_out
-from planner.packing.lean import solve_lean
+from planner.packing.counting.counts import build_counts
+from planner.packing.counting.layout import cutting_stocks, lay_out
 from planner.packing.problem import ALWAYS, WEEKS, Choice, Demand, Run, Shape
-from planner.packing.seating import seat_in_weeks
 from planner.packing.solution import Status
-from planner.packing.solver import solve_integer
-from planner.packing.stocks import cutting_stocks
+from planner.packing.solvers.solver import solve_integer
+from planner.packing.weeks.lean import solve_lean
+from planner.packing.weeks.seating import seat_in_weeks
 from tests.packing.test_weeks import units
 
 

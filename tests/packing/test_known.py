@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from planner.packing.cutting import CuttingStock, Packed
-from planner.packing.known import KnownPatterns
+from planner.packing.families.known import KnownPatterns
+from planner.packing.layouts.cutting import CuttingStock, Packed
 from planner.packing.problem import Shape
 
 NODE = Shape(8, 64, 1_000_000)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.packing.counts import build_counts
-from planner.packing.cutting import Cut, CuttingStock, Packed
-from planner.packing.greedy import fullest_first_fit, nodes_in
-from planner.packing.knapsack import Knapsack
+from planner.packing.counting.counts import build_counts
+from planner.packing.layouts.cutting import Cut, CuttingStock, Packed
+from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
+from planner.packing.layouts.knapsack import Knapsack
+from planner.packing.layouts.tight import least_slack
 from planner.packing.problem import Shape
-from planner.packing.tight import least_slack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.packing.greedy import Pattern
+    from planner.packing.layouts.greedy import Pattern
 
 NODE = Shape(8, 56, 1_000_003)
 SMALL_NODE = Shape(3, 56, 1_000_003)

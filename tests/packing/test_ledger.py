@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from planner.packing.ledger import Ledger
 from planner.packing.problem import ALWAYS, WEEKS, Run, Shape
+from planner.packing.weeks.ledger import Ledger
 
 
 def weekly(node, taken):

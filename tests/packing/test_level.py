@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from planner.packing.level import Levelling
+from planner.packing.heuristics.level import Levelling
 from planner.packing.problem import Shape
 
 NODE = Shape(8, 80, 800)

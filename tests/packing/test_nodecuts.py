@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from planner.packing import cheapest as room
-from planner.packing.cheapest import Cheapest, Offer
-from planner.packing.nodecuts import Bundle, NodeCut, NodeCuts
+from planner.packing.families import cheapest as room
+from planner.packing.families.cheapest import Cheapest, Offer
+from planner.packing.families.nodecuts import Bundle, NodeCut, NodeCuts
 
 POOLS, MOST = 3, 6
 BUNDLES = (Bundle(0, 2), Bundle(2, 3))

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from planner.packing.repair import Bench, Seat
+from planner.packing.layouts.repair import Bench, Seat
 
 
 def seat(pool: int = 0, gpus: int = 8, cpus: int = 80, memory_mb: int = 800_000) -> Seat:

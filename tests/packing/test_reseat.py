@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.counts import build_counts
-from planner.packing.cutting import CuttingStock
+from planner.packing.counting.counts import build_counts
+from planner.packing.counting.layout import cutting_stocks
+from planner.packing.heuristics.reseat import seat_by_counts, seat_the_rest
+from planner.packing.layouts.cutting import CuttingStock
 from planner.packing.problem import Shape
-from planner.packing.reseat import seat_by_counts, seat_the_rest
-from planner.packing.stocks import cutting_stocks
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+from planner.packing.counting.racks import patterns, racked
 from planner.packing.problem import (
     Choice,
     Demand,
@@ -20,7 +21,6 @@ from planner.packing.problem import (
     SpendLimit,
     Supply,
 )
-from planner.packing.racks import patterns, racked
 from planner.packing.solution import Status
 
 BUY = 10_000_000

@@ -10,8 +10,8 @@ import pytest
 
 from planner.errors import LimitError
 from planner.packing import search as searching
-from planner.packing.program import Program
-from planner.packing.solver import (
+from planner.packing.solvers.program import Program
+from planner.packing.solvers.solver import (
     Answer,
     LinearMaster,
     Outcome,
@@ -19,12 +19,12 @@ from planner.packing.solver import (
     solve_linear,
     solver_version,
 )
-from planner.packing.warm import WarmLinear
+from planner.packing.solvers.warm import WarmLinear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.packing.program import Sense
+    from planner.packing.solvers.program import Sense
 
 NOTHING = Answer(Outcome.NOTHING, (), float("inf"), float("-inf"))
 

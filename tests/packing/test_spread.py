@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from planner.packing.counts import build_counts
+from planner.packing.counting.counts import build_counts
+from planner.packing.heuristics.spread import spread
 from planner.packing.problem import Pool, Shape
-from planner.packing.solver import solve_integer
-from planner.packing.spread import spread
+from planner.packing.solvers.solver import solve_integer
 
 
 def always() -> bool:

@@ -24,13 +24,13 @@ from planner.inputs.rules import RuleBook
 from planner.inputs.scenario import FleetEntry, Horizon, Policies, Scenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing import solve, translate
-from planner.packing.economics import node_costs, owned_costs
 from planner.packing.problem import ALWAYS, WHOLE, Part, Pool, Run, Shape
-from planner.packing.sharing import divisions_of
+from planner.packing.statement.economics import node_costs, owned_costs
+from planner.packing.statement.sharing import divisions_of
 from planner.sizing.candidate import Candidate, SizedJob, Sizing
 
 if TYPE_CHECKING:
-    from planner.packing.translate import Translation
+    from planner.packing.statement.translate import Translation
 
 EIGHT, FOUR = "eight-a", "four-b"
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.errors import DisagreementError, LimitError
-from planner.packing.claims import Claim
-from planner.packing.counts import CENTS_PER_UNIT
-from planner.packing.crosscheck import Opinion, Verdict, second_opinions
+from planner.packing.counting.counts import CENTS_PER_UNIT
+from planner.packing.crosscheck import second_opinions
 from planner.packing.found import Infeasible
 from planner.packing.problem import (
     Choice,
@@ -28,6 +27,8 @@ from planner.packing.problem import (
     SpendLimit,
 )
 from planner.packing.search import search
+from planner.packing.solution import Opinion, Verdict
+from planner.packing.statement.claims import Claim
 from planner.packing.triage import Level, triage
 from tests.packing.draws import SHARING
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from planner.packing.layouts.timetable import numbered
 from planner.packing.problem import ALWAYS, Choice, Demand, Problem, Run, Shape
 from planner.packing.solution import Status
-from planner.packing.timetable import numbered
 from tests.packing import test_procurement, test_quotas, test_sites
 from tests.packing.test_brute_force import draw
 

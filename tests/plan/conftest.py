@@ -29,7 +29,7 @@ from planner.inputs.rules import Rule, RuleBook
 from planner.inputs.scenario import FleetEntry, Horizon, Offer, Scenario
 from planner.inputs.settled import InputFile, Inputs, Setting, Settings, SettledOffer
 from planner.packing.solution import Layout, PriceTag, Solution, Status
-from planner.packing.translate import Translation, translate
+from planner.packing.statement.translate import Translation, translate
 from planner.plan.assemble import assemble
 from planner.sizing.candidate import Candidate, Quantity, Rejection, SizedJob, Sizing, Step
 

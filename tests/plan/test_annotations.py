@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from planner.packing.solution import PriceTag, Status
-from planner.packing.translate import translate
+from planner.packing.statement.translate import translate
 from planner.plan.fleet import build_fleet
 from planner.plan.place import place
 from planner.plan.use import pool_uses, stranded_gpus

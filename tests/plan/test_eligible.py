@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from planner.errors import InfeasibleError
-from planner.packing.translate import translate
+from planner.packing.statement.translate import translate
 from planner.plan.eligible import require_eligible, stuck_jobs
 from planner.sizing.candidate import Quantity, Rejection
 

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from planner.inputs.scenario import Finance
-from planner.packing.economics import node_costs, owned_costs
 from planner.packing.solution import PriceTag
+from planner.packing.statement.economics import node_costs, owned_costs
 from planner.plan.checks.money import expected_costs
 from planner.plan.checks.view import View
 from planner.plan.tags import JOB_TAGS, bill

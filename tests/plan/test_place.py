@@ -8,7 +8,7 @@ import pytest
 
 from planner.packing.problem import Choice, Demand, Pool, Problem, Shape
 from planner.packing.solution import Layout, Solution, Status
-from planner.packing.translate import Translation
+from planner.packing.statement.translate import Translation
 from planner.plan.fleet import Fleet
 from planner.plan.keep import choices_kept
 from planner.plan.place import place

@@ -18,7 +18,7 @@ from planner.packing.problem import (
     Shape,
 )
 from planner.packing.solution import Bundle, Layout, Member, Solution, Status
-from planner.packing.translate import Translation
+from planner.packing.statement.translate import Translation
 from planner.plan.fleet import Fleet
 from planner.plan.place import place
 from planner.plan.plan import Node

@@ -19,7 +19,7 @@ from planner.inputs.scenario import Policies
 from planner.inputs.team import Team
 from planner.packing import solve
 from planner.packing.solution import Bundle, Layout, Member
-from planner.packing.translate import translate
+from planner.packing.statement.translate import translate
 from planner.plan.checks import sharing
 from planner.plan.checks.suite import check
 from planner.plan.checks.view import View

@@ -10,7 +10,7 @@ import yaml
 from planner.errors import CheckError, InfeasibleError
 from planner.inputs.load import load_inputs
 from planner.packing import crosscheck
-from planner.packing.solver import solve_with_cbc
+from planner.packing.solvers.solver import solve_with_cbc
 from planner.plan.checks.suite import check
 from planner.plan.explain import explain
 from planner.plan.make import make_plan

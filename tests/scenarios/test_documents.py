@@ -15,7 +15,7 @@ from planner.cli.app import planner
 from planner.inputs.load import load_inputs, load_rules
 from planner.inputs.scenario import ScenarioFile
 from planner.inputs.variations import Variations
-from planner.packing.economics import node_costs
+from planner.packing.statement.economics import node_costs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

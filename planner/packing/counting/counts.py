@@ -1,0 +1,366 @@
+"""The program that counts nodes: units by choice and pool, nodes bought and rented by quarter.
+
+Units of the same shape on the same pool are counted together, so the program's size follows the
+variety of the portfolio. It is a relaxation of the real packing: resources are summed over a pool's
+nodes, tightened by dual feasible functions and by cuts from the cutting stock. `docs/model.md` has
+it in mathematics; row names follow that page.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from planner.packing.counting.limits import add_limits, add_reserves
+from planner.packing.counting.opened import add_opened
+from planner.packing.counting.procure import state_procurement, state_spent_on_moves
+from planner.packing.counting.quotas import add_quotas
+from planner.packing.counting.spares import add_spares
+from planner.packing.counting.stays import add_stays
+from planner.packing.counting.turns import add_turns
+from planner.packing.layouts.dual import weights_by_order
+from planner.packing.layouts.parts import OPENED
+from planner.packing.problem import ALWAYS, WEEKS, WHOLE
+from planner.packing.solvers.program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from planner.packing.layouts.cutting import Cut
+    from planner.packing.problem import Pool, Problem, Shape
+
+__all__ = ["CENTS_PER_UNIT", "Counts", "Terms", "Usage", "build_counts"]
+
+CENTS_PER_UNIT = 100_000
+"""The objective is stated in thousands of dollars, so that its coefficients stay near 1."""
+
+Terms = dict[int, float]
+"""Factors by variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Where pieces of one shape on one pool are counted in one quarter: a sum of variables."""
+
+    pool: int
+    quarter: int
+    shape: Shape
+    terms: tuple[tuple[int, float], ...]
+    span: int
+    """Whole nodes that a piece takes; 0: it shares one."""
+
+    def units(self, values: Mapping[int, float] | tuple[float, ...]) -> float:
+        """Pieces in a solution."""
+        return sum(values[index] * factor for index, factor in self.terms)
+
+    def weigh(self, load: Terms, weight: float) -> None:
+        """Add its pieces, each with a weight, to the terms of a row."""
+        for index, factor in self.terms:
+            load[index] += factor * weight
+
+
+@dataclass
+class Counts:
+    """The program with the meaning of its variables."""
+
+    problem: Problem
+    program: Program
+    choice: dict[tuple[int, int], int]
+    """(demand, choice) -> variable: units that take the choice."""
+    acquire: dict[tuple[int, int], int]
+    """(supply, quarter) -> variable: nodes bought or rented."""
+    usages: dict[tuple[int, int], list[Usage]]
+    """(pool, quarter) -> usages, by shape."""
+    in_service: dict[tuple[int, int], Terms]
+    """(pool, quarter) -> nodes acquired and in service; the pool's owned nodes come on top."""
+    usable: dict[tuple[int, int], int]
+    """(pool, quarter) -> variable: nodes that may run units, where spare nodes are asked for."""
+    splits: set[int]
+    """Variables that split pieces of a GPU type over its pools."""
+    lent: dict[tuple[int, int], int]
+    """(pool, quarter) -> variable: nodes that it lends for partitioned GPUs alone."""
+    opened: dict[tuple[int, int], Usage]
+    """(pool, quarter) -> GPUs that pieces take parts of, counted like pieces of `OPENED`."""
+    shared: dict[tuple[int, int], int]
+    """(pool, quarter) -> variable: those of them that pieces share by memory."""
+    room_rows: dict[int, tuple[int, int]]
+    """Rows of cores, of memory and of cuts -> (pool, quarter): where room makes layouts easier."""
+    demand_rows: list[int]
+    supply_rows: dict[int, list[int]]
+    purchase_rows: list[int] = field(default_factory=list)
+    """Rows of price levels and budgets: they bind what is acquired, and nothing else."""
+    budget_rows: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """By name of a budget: its row, and what a cent counts there."""
+    limit_rows: dict[str, list[int]] = field(default_factory=dict)
+    """By name of a limit on nodes in service: its rows."""
+    standing_rows: list[int] = field(default_factory=list)
+    """Rows that give every node in service a place in a rack."""
+    quota_rows: dict[int, dict[int, int]] = field(default_factory=dict)
+    """By number of a quota: its rows, and the GPUs that each allows as stated."""
+    quota_terms: dict[int, tuple[tuple[tuple[int, int], ...], ...]] = field(default_factory=dict)
+    """By number of a quota and quarter: what one unit of a variable holds of it, in GPUs."""
+    capacity_rows: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
+    """(pool, quarter) -> its rows by name, `dual` and `cutting` too; those alike share a name."""
+    split_rows: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
+    """Rows `split` -> (pool, quarter) -> variable: pieces of a shape there."""
+    moved: dict[int, int] = field(default_factory=dict)
+    """demand -> variable: units that leave the pool in which they run today."""
+    stays: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(demand, choice) -> variable: units that stay there with this choice."""
+    stay_rows: list[int] = field(default_factory=list)
+    """Rows of units that run today."""
+
+    @cached_property
+    def unit_variables(self) -> frozenset[int]:
+        """Variables that count units; relaxing them leaves the node counts integer."""
+        opened = (index for usage in self.opened.values() for index, _ in usage.terms)
+        return frozenset(self.choice.values()) | self.splits | frozenset(opened)
+
+    @cached_property
+    def shared_unit_variables(self) -> frozenset[int]:
+        """Those of them whose units take at most one node.
+
+        A fraction of a unit that takes several whole nodes would save whole nodes: what is relaxed
+        with it bounds little.
+        """
+        spanning = {
+            index
+            for usages in self.usages.values()
+            for usage in usages
+            for index, _ in usage.terms
+            if usage.span > 1
+        }
+        return self.unit_variables - spanning
+
+    def on_nodes(self, pool: int, quarter: int) -> list[Usage]:
+        """What is laid out on the nodes of a pool: its pieces, and opened GPUs for their parts."""
+        whole = [usage for usage in self.usages[pool, quarter] if usage.shape.part == WHOLE]
+        opened = self.opened.get((pool, quarter))
+        return [*whole, opened] if opened else whole
+
+    def open_gpus(self, key: tuple[int, int], variables: Iterable[int]) -> None:
+        """Say which variables count the GPUs of a pool and quarter that parts are taken of."""
+        terms = tuple((index, 1.0) for index in variables)
+        self.opened[key] = Usage(*key, OPENED, terms, 0)
+
+    @staticmethod
+    def cost(cents: int) -> float:
+        """Money in the unit of the objective."""
+        return cents / CENTS_PER_UNIT
+
+    def usable_nodes(self, pool: int, quarter: int) -> tuple[Terms, int]:
+        """Nodes that may run units: variables with their factors, and a constant."""
+        lent: Terms = {}
+        if (pool, quarter) in self.lent:
+            lent = {self.lent[pool, quarter]: -1.0}
+        if (pool, quarter) in self.usable:
+            return {self.usable[pool, quarter]: 1.0, **lent}, 0
+        owned = self.problem.pools[pool].owned_in(quarter)
+        return {**self.in_service[pool, quarter], **lent}, owned
+
+    def nodes(self, pool: int, quarter: int, values: tuple[float, ...]) -> float:
+        """Nodes that may run units in a solution."""
+        terms, owned = self.usable_nodes(pool, quarter)
+        return owned + sum(values[index] * factor for index, factor in terms.items())
+
+    def serving(self, pool: int, quarter: int, values: Sequence[float]) -> float:
+        """Nodes in service in a solution, spare ones included."""
+        acquired = self.in_service[pool, quarter]
+        return self.problem.pools[pool].owned_in(quarter) + sum(
+            values[index] * factor for index, factor in acquired.items()
+        )
+
+    def shared_nodes(self, pool: int, quarter: int, values: tuple[float, ...]) -> float:
+        """Nodes left in a solution for units that may share one."""
+        usages = self.usages[pool, quarter]
+        taken = (usage.span * usage.units(values) for usage in usages if usage.span)
+        return self.nodes(pool, quarter, values) - sum(taken)
+
+    def parts(self, pool: int, quarter: int, values: tuple[float, ...]) -> dict[Shape, int]:
+        """Pieces that take parts of GPUs in a solution, by shape."""
+        return {
+            usage.shape: number
+            for usage in self.usages[pool, quarter]
+            if usage.shape.part != WHOLE and (number := round(usage.units(values)))
+        }
+
+    def with_opened(
+        self, values: tuple[float, ...], opened: Mapping[tuple[int, int], int]
+    ) -> tuple[float, ...]:
+        """A solution in which so many GPUs are opened, as they were laid out."""
+        changed = list(values)
+        for key, usage in self.opened.items():
+            for number, (index, _) in enumerate(usage.terms):
+                changed[index] = 0.0 if number else float(opened[key])
+        return tuple(changed)
+
+    def capacity_row(
+        self, name: str, pool: int, quarter: int, load: Terms, *, tightens: bool = False
+    ) -> int:
+        """`load <= usable nodes` of a pool in a quarter."""
+        terms: Terms = defaultdict(float, load)
+        usable, right = self.usable_nodes(pool, quarter)
+        for index, factor in usable.items():
+            terms[index] -= factor
+        return self.program.row(f"{name}[{pool},{quarter}]", terms, "<=", right, tightens=tightens)
+
+    def add_cut(self, pool: Pool, cut: Cut) -> None:
+        """State a cut for every pool of the same kind of node, in every quarter."""
+        weight = dict(zip(cut.shapes, cut.weights, strict=True))
+        parts = any(shape.part != WHOLE for shape in cut.shapes)
+        name = f"cutting-{len(self.program.rows)}"
+        for number, quarter in self.usages:
+            other = self.problem.pools[number]
+            alike = (other.gpu_type, other.node) == (pool.gpu_type, pool.node)
+            if parts:
+                alike &= (other.divisions, other.shared_mb) == (pool.divisions, pool.shared_mb)
+            if not alike:
+                continue
+            load: Terms = defaultdict(float)
+            opened = self.opened.get((number, quarter))
+            for usage in (*self.usages[number, quarter], *([opened] if opened else ())):
+                usage.weigh(load, usage.span or weight.get(usage.shape, 0.0))
+            if any(load.values()):
+                row = self.capacity_row("cutting", number, quarter, load, tightens=True)
+                self.room_rows[row] = (number, quarter)
+                self.capacity_rows[number, quarter][name] = row
+
+
+def build_counts(problem: Problem) -> Counts:
+    """State the counting program of a problem."""
+    program = Program()
+    counts = Counts(problem, program, {}, {}, {}, {}, {}, set(), {}, {}, {}, {}, [], {})
+    _choices(counts)
+    _acquisitions(counts)
+    add_limits(counts)
+    add_quotas(counts)
+    _usages(counts)
+    _lent(counts)
+    add_opened(counts)
+    add_spares(counts)
+    add_reserves(counts)
+    add_stays(counts)
+    state_spent_on_moves(counts)
+    for key, usages in counts.usages.items():
+        opened = counts.opened.get(key)
+        on_nodes = [*usages, *([opened] if opened else [])]
+        _capacity(counts, key, on_nodes)
+        add_turns(counts, key, on_nodes)
+    return counts
+
+
+def _choices(counts: Counts) -> None:
+    """Every unit takes exactly one choice and keeps it: row `demand[d]`."""
+    problem, program = counts.problem, counts.program
+    for number, demand in enumerate(problem.demands):
+        terms: Terms = {}
+        for position, choice in enumerate(demand.choices):
+            if any(_runs(pool, choice.gpu_type, choice.shape) for pool in problem.pools):
+                index = program.variable(
+                    f"units[{number},{position}]", upper=demand.count, integer=True
+                )
+                counts.choice[number, position] = index
+                terms[index] = 1.0
+        counts.demand_rows.append(program.row(f"demand[{number}]", terms, "==", demand.count))
+
+
+def _runs(pool: Pool, gpu_type: str, shape: Shape) -> bool:
+    return pool.gpu_type == gpu_type and pool.nodes_taken(shape) is not None
+
+
+def _acquisitions(counts: Counts) -> None:
+    """Bought nodes stay, rent lasts a quarter, reserved ones stay for their term."""
+    problem, program = counts.problem, counts.program
+    counts.in_service = {
+        (pool, quarter): {}
+        for pool in range(len(problem.pools))
+        for quarter in range(problem.quarters)
+    }
+    for number, supply in enumerate(problem.supplies):
+        for quarter, cents in enumerate(supply.unit_cost_cents):
+            if cents is None or supply.maximum == 0:
+                continue
+            index = program.variable(
+                f"{supply.kind}[{number},{quarter}]",
+                cost=counts.cost(cents),
+                upper=supply.maximum,
+                integer=True,
+            )
+            counts.acquire[number, quarter] = index
+            for served in supply.served(quarter):
+                counts.in_service[supply.pool, served][index] = 1.0
+    state_procurement(counts)
+
+
+def _usages(counts: Counts) -> None:
+    """Count pieces by shape; where several pools have the GPU type, split them: rows `split`."""
+    shaped: dict[tuple[str, int, Shape], Terms] = defaultdict(lambda: defaultdict(float))
+    for (number, position), index in counts.choice.items():
+        demand = counts.problem.demands[number]
+        choice = demand.choices[position]
+        for quarter in demand.quarters:
+            shaped[choice.gpu_type, quarter, choice.shape][index] += choice.copies
+    for (gpu_type, quarter, shape), terms in sorted(shaped.items(), key=lambda item: item[0]):
+        pools = [
+            number
+            for number, pool in enumerate(counts.problem.pools)
+            if _runs(pool, gpu_type, shape)
+        ]
+        for pool, share in _split(counts, pools, quarter, terms):
+            span = counts.problem.pools[pool].nodes_taken(shape) or 0
+            usage = Usage(pool, quarter, shape, tuple(sorted(share.items())), span)
+            counts.usages.setdefault((pool, quarter), []).append(usage)
+
+
+def _split(
+    counts: Counts, pools: list[int], quarter: int, terms: Terms
+) -> Iterator[tuple[int, Terms]]:
+    if len(pools) == 1:
+        yield pools[0], terms
+        return
+    balance: Terms = defaultdict(float, {index: -factor for index, factor in terms.items()})
+    places = {}
+    for pool in pools:
+        index = counts.program.variable(f"split[{pool},{quarter}]", integer=True)
+        counts.splits.add(index)
+        balance[index] = 1.0
+        places[pool, quarter] = index
+        yield pool, {index: 1.0}
+    row = counts.program.row(f"split[{quarter}]", balance, "==", 0.0)
+    counts.split_rows[row] = places
+
+
+def _lent(counts: Counts) -> None:
+    """Nodes that a pool lends another, quarter by quarter; row `gpus` of the lender bounds them."""
+    for pool, quarter in list(counts.usages):
+        lender = counts.problem.pools[pool].lender
+        if lender is not None:
+            index = counts.program.variable(f"lent[{lender},{quarter}]", integer=True)
+            counts.lent[lender, quarter] = index
+            counts.in_service[pool, quarter] = {index: 1.0}
+            counts.usages.setdefault((lender, quarter), [])
+
+
+def _capacity(counts: Counts, key: tuple[int, int], usages: list[Usage]) -> None:
+    """GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings `dual`."""
+    node = counts.problem.pools[key[0]].node
+    in_weeks = any(usage.shape.run != ALWAYS for usage in usages)
+    for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
+        taken = [
+            (usage.span, _size(usage.shape, resource), usage.shape.run.weeks) for usage in usages
+        ]
+        for order, weights in weights_by_order(taken, offered, WEEKS):
+            load: Terms = defaultdict(float)
+            for usage, weight in zip(usages, weights, strict=True):
+                usage.weigh(load, weight)
+            name = resource if order == 0 else f"dual-{resource}-{order}"
+            row = counts.capacity_row(name, *key, load, tightens=order > 0)
+            counts.capacity_rows.setdefault(key, {})[name] = row
+            if order == 0 and (in_weeks or resource != "gpus"):
+                counts.room_rows[row] = key
+
+
+def _size(shape: Shape, resource: str) -> int:
+    return {"gpus": shape.whole_gpus, "cpus": shape.cpus, "memory": shape.memory_mb}[resource]

@@ -1,0 +1,87 @@
+"""From a counted plan to the nodes of one pool in one quarter, by the cutting stock of its kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.packing.counting.limits import free_to_hold
+from planner.packing.layouts.bundles import lay_out_bundles
+from planner.packing.layouts.cutting import Cut
+from planner.packing.layouts.parts import OPENED
+from planner.packing.layouts.stocks import most_pieces, stock_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planner.packing.counting.counts import Counts
+    from planner.packing.layouts.cutting import CuttingStock, Packed
+    from planner.packing.problem import Shape
+
+__all__ = ["cutting_stocks", "lay_out", "load_of"]
+
+PoolInQuarter = tuple[int, int]
+
+Shapes = dict[int, tuple["Shape", ...]]
+"""By pool: what the indices of its patterns mean."""
+
+
+def cutting_stocks(
+    counts: Counts, go_on: Callable[[], bool]
+) -> tuple[Shapes, dict[int, CuttingStock]]:
+    """Shapes and stock of every pool that runs something; `go_on` is asked in long searches."""
+    pools = counts.problem.pools
+    kinds: dict[tuple[str, Shape], set[Shape]] = {}
+    for number, quarter in counts.usages:
+        pool = pools[number]
+        kept = kinds.setdefault((pool.gpu_type, pool.node), set())
+        laid = counts.on_nodes(number, quarter)
+        kept.update(usage.shape for usage in laid if not usage.span)
+    most = most_pieces(counts.problem)
+    made = {}
+    for (gpu_type, node), held in kinds.items():
+        shapes_held = tuple(sorted(held))
+        units = [max(most[gpu_type, shape], node.gpus * (shape == OPENED)) for shape in shapes_held]
+        made[gpu_type, node] = shapes_held, stock_of(node, shapes_held, units, go_on)
+    shapes, stocks = {}, {}
+    for number, pool in enumerate(pools):
+        if (pool.gpu_type, pool.node) in made:
+            shapes[number], stocks[number] = made[pool.gpu_type, pool.node]
+    return shapes, stocks
+
+
+def load_of(
+    counts: Counts, stock: CuttingStock, key: PoolInQuarter, values: tuple[float, ...]
+) -> tuple[list[float], float]:
+    """What shares nodes, by the shapes of the stock, and the nodes left for it.
+
+    GPUs opened for parts count as pieces of `OPENED`, and their pieces do not count.
+    """
+    position = {shape: index for index, shape in enumerate(stock.shapes)}
+    load = [0.0] * len(position)
+    for usage in counts.on_nodes(*key):
+        if not usage.span:
+            load[position[usage.shape]] += usage.units(values)
+    return load, counts.shared_nodes(*key, values)
+
+
+def lay_out(
+    counts: Counts,
+    stock: CuttingStock,
+    key: PoolInQuarter,
+    values: tuple[float, ...],
+    go_on: Callable[[], bool],
+) -> Packed | Cut | None:
+    """Whole units on the nodes of a plan, a cut that their counts violate, or None for neither."""
+    load, nodes = load_of(counts, stock, key, values)
+    if round(nodes) < 0:  # counts that were rounded each by itself may leave fewer than none
+        return None
+    asked = [round(units) for units in load]
+    packed = stock.pack(asked, round(nodes))
+    if key not in counts.opened or isinstance(packed, Cut):
+        return packed
+    kind = counts.problem.pools[key[0]]
+    opened = round(counts.opened[key].units(values))
+    asked[stock.shapes.index(OPENED)] -= opened
+    most_opened = opened + free_to_hold(counts, kind.gpu_type, key[1], values)
+    pieces = counts.parts(*key, values)
+    return lay_out_bundles(kind, (stock.shapes, asked), pieces, round(nodes), most_opened, go_on)

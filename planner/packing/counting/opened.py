@@ -1,0 +1,132 @@
+"""GPUs that pieces take parts of: rows `parts`, `shared` with its tightenings, and cuts of GPUs.
+
+A GPU that is shared by memory is to its pieces what a node is to pieces of whole GPUs: something
+of one size that holds what fits. So the same functions and the same cutting stock bound how many
+are opened.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from planner.packing.layouts.bundles import gpu_of
+from planner.packing.layouts.cutting import CuttingStock
+from planner.packing.layouts.dual import weights_by_order
+from planner.packing.layouts.parts import fillings
+from planner.packing.problem import WHOLE, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from planner.packing.counting.counts import Counts, Terms, Usage
+    from planner.packing.layouts.cutting import Cut
+    from planner.packing.problem import Pool
+
+__all__ = ["Key", "add_opened", "cut_shared", "gpu_stocks"]
+
+Key = tuple[int, int]
+"""Pool and quarter."""
+
+
+def add_opened(counts: Counts) -> None:
+    """Count the GPUs that parts are taken of; where one is partitioned, by how it is."""
+    for key, usages in counts.usages.items():
+        kind, place = counts.problem.pools[key[0]], f"[{key[0]},{key[1]}]"
+        sharing = [usage for usage in usages if usage.shape.part != WHOLE]
+        profiles = sorted({usage.shape.part for usage in sharing if usage.shape.part.profile})
+        fills = {
+            fill: counts.program.variable(f"opened{place}", integer=True)
+            for fill in fillings(kind, profiles)
+        }
+        for part in profiles:
+            load: Terms = defaultdict(float)
+            for fill, index in fills.items():
+                load[index] -= dict(fill).get(part, 0)
+            for usage in sharing:
+                if usage.shape.part == part:
+                    usage.weigh(load, 1.0)
+            counts.program.row(f"parts{place}", load, "<=", 0.0)
+        opened = [*fills.values()]
+        shares = _shares(counts, key)
+        if shares:
+            counts.shared[key] = counts.program.variable(f"shared{place}", integer=True)
+            opened.append(counts.shared[key])
+            sizes = [(0, usage.shape.part.memory_mb, 1) for usage in shares]
+            for order, weights in weights_by_order(sizes, kind.shared_mb, 1):
+                name = f"dual-shared-{order}" if order else "shared"
+                _row(counts, name, key, zip(shares, weights, strict=True), tightens=order > 0)
+        if opened:
+            counts.open_gpus(key, opened)
+
+
+def cut_shared(
+    counts: Counts, stocks: Mapping[int, CuttingStock], values: tuple[float, ...]
+) -> int:
+    """State cuts where a solution shares too few GPUs by memory; how many there are."""
+    cuts: dict[tuple[int, Cut], None] = {}
+    for key, shared in counts.shared.items():
+        stock = stocks[key[0]]
+        cut = stock.separate(_load(counts, stock, key, values), values[shared])
+        if cut:
+            cuts[key[0], cut] = None
+    for pool, cut in cuts:
+        _add_cut(counts, counts.problem.pools[pool], cut)
+    return len(cuts)
+
+
+def _add_cut(counts: Counts, pool: Pool, cut: Cut) -> None:
+    """State a cut of the GPUs that are shared, for every pool where they are the same."""
+    weight = dict(zip(cut.shapes, cut.weights, strict=True))
+    for key in counts.shared:
+        other = counts.problem.pools[key[0]]
+        if (other.gpu_type, other.shared_mb) == (pool.gpu_type, pool.shared_mb):
+            weighed = ((usage, weight[_size(usage)]) for usage in _shares(counts, key))
+            _row(counts, "cutting-shared", key, weighed, tightens=True)
+
+
+def gpu_stocks(counts: Counts, go_on: Callable[[], bool]) -> dict[int, CuttingStock]:
+    """By pool: packings of shares of memory on GPUs, which offer nothing else."""
+    kinds: dict[tuple[str, int], set[Shape]] = defaultdict(set)
+    for key in counts.shared:
+        pool = counts.problem.pools[key[0]]
+        kinds[pool.gpu_type, pool.shared_mb].update(map(_size, _shares(counts, key)))
+    made = {
+        (gpu_type, shared_mb): CuttingStock(gpu_of(shared_mb, [*sizes]), sorted(sizes), go_on)
+        for (gpu_type, shared_mb), sizes in kinds.items()
+    }
+    pools = ((number, counts.problem.pools[number]) for number, _ in counts.shared)
+    return {number: made[pool.gpu_type, pool.shared_mb] for number, pool in pools}
+
+
+def _load(counts: Counts, stock: CuttingStock, key: Key, values: tuple[float, ...]) -> list[float]:
+    """Pieces that share GPUs by memory in a solution, by the shapes of the stock."""
+    position = {shape: index for index, shape in enumerate(stock.shapes)}
+    load = [0.0] * len(position)
+    for usage in _shares(counts, key):
+        load[position[_size(usage)]] += usage.units(values)
+    return load
+
+
+def _shares(counts: Counts, key: Key) -> list[Usage]:
+    parts = ((usage, usage.shape.part) for usage in counts.usages[key])
+    return [usage for usage, part in parts if part != WHOLE and not part.profile]
+
+
+def _size(usage: Usage) -> Shape:
+    return Shape(1, 0, usage.shape.part.memory_mb)
+
+
+def _row(
+    counts: Counts,
+    name: str,
+    key: Key,
+    weighed: Iterable[tuple[Usage, float]],
+    *,
+    tightens: bool,
+) -> None:
+    """`load <= GPUs that are shared`."""
+    load: Terms = defaultdict(float, {counts.shared[key]: -1.0})
+    for usage, weight in weighed:
+        usage.weigh(load, weight)
+    counts.program.row(f"{name}[{key[0]},{key[1]}]", load, "<=", 0.0, tightens=tightens)

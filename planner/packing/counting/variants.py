@@ -1,0 +1,189 @@
+"""Variants of the counting program: the same rows, asked for units that can be laid out.
+
+Each is a copy; the program that proves the bound is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+from planner.packing.counting.counts import CENTS_PER_UNIT
+from planner.packing.counting.stays import stay_rewards
+from planner.packing.solvers.program import Program, Row, Variable
+from planner.packing.solvers.solver import solve_linear
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planner.packing.counting.counts import Counts, Terms
+    from planner.packing.layouts.greedy import Pattern
+    from planner.packing.problem import Choice, Problem, Shape
+
+__all__ = [
+    "gpu_prices",
+    "on_cheapest_gpus",
+    "rounded_up",
+    "with_at_least",
+    "with_patterns",
+    "with_reserve",
+    "with_room",
+]
+
+_USEFUL_ROOM = 0.08
+"""Share of a pool's cores and memory beyond which more room makes no layout easier."""
+
+
+def on_cheapest_gpus(counts: Counts) -> Program:
+    """The program that runs units on the GPUs that cost the least: a tie-break at equal cost.
+
+    Before that, units that may change their GPU type from quarter to quarter keep it where they
+    can; before all else, units that run today stay.
+    """
+    price = gpu_prices(counts.problem)
+    costs: dict[int, float] = {}
+    for (number, position), index in counts.choice.items():
+        demand = counts.problem.demands[number]
+        choice = demand.choices[position]
+        gpus = choice.shape.whole_gpus * choice.copies
+        costs[index] = gpus * price[choice.gpu_type] * len(demand.quarters)
+    for (pool, _), usage in counts.opened.items():
+        for index, _ in usage.terms:
+            costs[index] = price[counts.problem.pools[pool].gpu_type]
+    program = Program(list(counts.program.variables), list(counts.program.rows))
+    worth = 1.0 + max(costs.values(), default=0.0)
+    going_on = dict.fromkeys(_going_on(counts, program), worth)
+    stays = stay_rewards(counts, costs | going_on)
+    return program.priced(costs | stays | dict.fromkeys(going_on, -worth))
+
+
+def _going_on(counts: Counts, program: Program) -> list[int]:
+    """Count units of each stage that take the same choice in the next one, in rows `goes-on`."""
+    taking: dict[tuple[tuple[Choice, ...], str, int, int], Terms] = defaultdict(dict)
+    for (number, position), index in counts.choice.items():
+        demand = counts.problem.demands[number]
+        if demand.stage:
+            taking[demand.choices, demand.owner, position, demand.quarters[0]][index] = -1.0
+    found = []
+    for (choices, owner, position, quarter), now in taking.items():
+        after = taking.get((choices, owner, position, quarter + 1))
+        if after:
+            going_on = program.variable("goes-on")
+            for side in (now, after):
+                program.row("goes-on", {**side, going_on: 1.0}, "<=", 0.0)
+            found.append(going_on)
+    return found
+
+
+def gpu_prices(problem: Problem) -> dict[str, float]:
+    """What one GPU of a type costs at the least; owned ones that nobody offers cost nothing."""
+    prices: dict[str, float] = {}
+    for number, pool in enumerate(problem.pools):
+        if pool.lender is not None:
+            continue
+        offered = [
+            cents
+            for supply in problem.supplies
+            if supply.pool == number
+            for cents in supply.unit_cost_cents
+            if cents is not None
+        ]
+        worth = min(offered, default=0) / pool.node.gpus / CENTS_PER_UNIT
+        prices[pool.gpu_type] = min(worth, prices.get(pool.gpu_type, worth))
+    return prices
+
+
+def with_room(counts: Counts, values: tuple[float, ...]) -> Program:
+    """The program, for node counts held at these values, that leaves as much room as it can.
+
+    In each pool one share of cores, memory and every cut is kept free, and made as large as is
+    useful: the more room, the easier the layout. GPUs need none, they divide evenly.
+    """
+    variables = [replace(variable, cost=0.0) for variable in counts.program.variables]
+    rows = list(counts.program.rows)
+    room: dict[tuple[int, int], int] = {}
+    for row, key in counts.room_rows.items():
+        nodes = max(0.0, counts.shared_nodes(*key, values))
+        if key not in room:
+            room[key] = len(variables)
+            variables.append(Variable("room", 0.0, _USEFUL_ROOM, -nodes, integer=False))
+        rows[row] = replace(rows[row], terms=(*rows[row].terms, (room[key], nodes)))
+    return Program(variables, rows)
+
+
+def with_reserve(counts: Counts, share: float) -> Program:
+    """The program in which a share of every pool's cores and memory must stay free.
+
+    Where pieces run for some weeks, a share of its GPU-weeks too.
+    """
+    service = {index for terms in counts.in_service.values() for index in terms}
+    service |= set(counts.usable.values())
+    rows = list(counts.program.rows)
+    for number in counts.room_rows:
+        row = rows[number]
+        terms = tuple(
+            (index, factor * (1 - share) if index in service else factor)
+            for index, factor in row.terms
+        )
+        rows[number] = replace(row, terms=terms, right=row.right * (1 - share))
+    return Program(counts.program.variables, rows)
+
+
+def with_patterns(
+    counts: Counts, known: Mapping[tuple[int, int], tuple[tuple[Shape, ...], Sequence[Pattern]]]
+) -> tuple[Program, dict[tuple[int, int], dict[Pattern, int]]]:
+    """The program in which some pools lay their units out by known patterns.
+
+    `known` gives, by (pool, quarter), the shapes that patterns index and the patterns. A plan of
+    this copy has its layouts; it says nothing of the bound, since other patterns may exist.
+    Returns the program and the variables that count how often a pattern is used.
+    """
+    copy = replace(
+        counts, program=Program(list(counts.program.variables), list(counts.program.rows))
+    )
+    columns: dict[tuple[int, int], dict[Pattern, int]] = {}
+    for (pool, quarter), (shapes, patterns) in known.items():
+        used = {pattern: copy.program.variable("pattern", integer=True) for pattern in patterns}
+        columns[pool, quarter] = used
+        load: Terms = dict.fromkeys(used.values(), 1.0)
+        for usage in counts.usages[pool, quarter]:
+            if usage.span:
+                for index, factor in usage.terms:
+                    load[index] = load.get(index, 0.0) + usage.span * factor
+                continue
+            position = shapes.index(usage.shape)
+            held: Terms = dict(usage.terms)
+            for pattern, index in used.items():
+                held[index] = -float(dict(pattern).get(position, 0))
+            copy.program.row("held", held, "<=", 0.0)
+        copy.capacity_row("patterns", pool, quarter, load)
+    return copy.program, columns
+
+
+def rounded_up(counts: Counts) -> tuple[float, ...]:
+    """A fractional plan on whole nodes, for a program that has a fractional solution."""
+    relaxed = solve_linear(counts.program)
+    if relaxed is None:
+        raise ValueError("a program that was relaxed before has a fractional solution")
+    return tuple(
+        value if index in counts.unit_variables else float(ceil(round(value, 6)))
+        for index, value in enumerate(relaxed.values)
+    )
+
+
+def with_at_least(
+    counts: Counts,
+    nodes: Mapping[tuple[int, int], int],
+    opened: Mapping[tuple[int, int], int] | None = None,
+) -> Program:
+    """The program in which some pools have at least so many usable nodes, or opened GPUs."""
+    extra = []
+    for (pool, quarter), wanted in sorted(nodes.items()):
+        terms, owned = counts.usable_nodes(pool, quarter)
+        row = Row(f"at-least[{pool},{quarter}]", tuple(terms.items()), ">=", wanted - owned)
+        extra.append(row)
+    for key, gpus in sorted((opened or {}).items()):
+        extra.append(Row(f"at-least-opened[{key}]", counts.opened[key].terms, ">=", gpus))
+    return Program(counts.program.variables, [*counts.program.rows, *extra])

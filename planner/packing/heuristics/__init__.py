@@ -1,0 +1,1 @@
+"""Ways to a good plan where counting alone does not give one."""

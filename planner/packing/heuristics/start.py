@@ -1,0 +1,123 @@
+"""A first plan: units as a solution counts them, rounded; first-fit; nodes for what that takes.
+
+It may be dear, but nearly always exists, and is there before anything that may take long.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from math import floor, inf
+from typing import TYPE_CHECKING
+
+from planner.packing.counting.quotas import whole_units
+from planner.packing.counting.variants import with_at_least
+from planner.packing.layouts.bundles import arranged
+from planner.packing.layouts.cutting import Packed
+from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
+from planner.packing.problem import WHOLE
+from planner.packing.solvers.solver import solve_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planner.packing.counting.counts import Counts
+    from planner.packing.counting.opened import Key
+    from planner.packing.found import Found
+    from planner.packing.layouts.cutting import CuttingStock
+    from planner.packing.problem import Shape
+
+__all__ = ["begin"]
+
+_GAP, _NODES = 0.01, 200
+"""How far the nodes are counted: to 1 %, or this many nodes of the solver's tree."""
+
+
+def begin(found: Found, values: Sequence[float], time_limit_s: float) -> bool:
+    """Keep a plan near a solution in fractions; False where first-fit takes too much for one."""
+    counts = found.counts
+    held = _whole(counts, values)
+    packings: dict[Key, Packed] = {}
+    nodes: dict[Key, int] = {}
+    for key, usages in counts.usages.items():
+        pieces = {usage.shape: 0 for usage in usages}
+        spanning = 0
+        for usage in usages:
+            number = round(sum(held[index] * factor for index, factor in usage.terms))
+            pieces[usage.shape] = number if not usage.span else 0
+            spanning += number * usage.span
+        packed = _packed(counts, found.stocks[key[0]], key, pieces)
+        if packed is None:
+            return False
+        packings[key], nodes[key] = packed, nodes_in(packed.patterns) + spanning
+    program = with_at_least(counts, nodes, {key: packings[key].opened() for key in counts.opened})
+    answer = solve_integer(
+        program.fixed(held),
+        time_limit_s=time_limit_s,
+        relative_gap=_GAP,
+        node_limit=_NODES,
+    )
+    if not answer.values:
+        return False
+    return found.keep(tuple(float(round(value)) for value in answer.values), packings)
+
+
+def _whole(counts: Counts, values: Sequence[float]) -> dict[int, float]:
+    """Variables that count units and where their pieces are, in whole numbers."""
+    held = dict.fromkeys(counts.choice.values(), 0.0)
+    pieces: Counter[tuple[str, int, Shape]] = Counter()
+    for number, position in whole_units(counts, values):
+        held[counts.choice[number, position]] += 1.0
+        demand = counts.problem.demands[number]
+        choice = demand.choices[position]
+        for quarter in demand.quarters:
+            pieces[choice.gpu_type, quarter, choice.shape] += choice.copies
+    splits: dict[tuple[str, int, Shape], list[int]] = defaultdict(list)
+    for (pool, quarter), usages in counts.usages.items():
+        gpu_type = counts.problem.pools[pool].gpu_type
+        for usage in usages:
+            index = usage.terms[0][0]
+            if index in counts.splits:
+                splits[gpu_type, quarter, usage.shape].append(index)
+    for kind, indices in splits.items():
+        held |= _shared_out(pieces[kind], {index: values[index] for index in indices})
+    return held
+
+
+def _shared_out(pieces: int, wanted: Mapping[int, float]) -> dict[int, float]:
+    """So many pieces in whole numbers, in the proportion wanted; largest remainders go up."""
+    scale = pieces / (sum(wanted.values()) or 1.0)
+    exact = {index: value * scale for index, value in wanted.items()}
+    whole = {index: floor(value) for index, value in exact.items()}
+    order = sorted(exact, key=lambda index: (whole[index] - exact[index], index))
+    for index in order[: pieces - sum(whole.values())]:
+        whole[index] += 1
+    return {index: float(number) for index, number in whole.items()}
+
+
+def _packed(
+    counts: Counts, stock: CuttingStock, key: Key, pieces: Mapping[Shape, int]
+) -> Packed | None:
+    """These pieces by first-fit; None where some GPU that they share is too much for a node."""
+    pool = counts.problem.pools[key[0]]
+    asked = [pieces.get(shape, 0) for shape in stock.shapes]
+    parts = {shape: number for shape, number in pieces.items() if number and shape.part != WHOLE}
+    if not parts:
+        return _by_first_fit(pool.node, stock, asked)
+    many = sum(asked) + sum(parts.values())
+    shared = arranged(pool, (stock.shapes, asked), parts, many, inf)
+    if shared is None:
+        return None
+    packed = _by_first_fit(pool.node, shared.stock, shared.asked)
+    return shared.with_bundles(packed) if packed else None
+
+
+def _by_first_fit(node: Shape, stock: CuttingStock, asked: Sequence[int]) -> Packed | None:
+    """Pieces that share nothing, each on GPUs of its own for all weeks."""
+    packed = Packed(tuple(fullest_first_fit(node, stock.shapes, asked)))
+    for pattern, _ in packed.patterns:
+        pieces = [
+            (index, stock.shapes[index].run.earliest) for index, n in pattern for _ in range(n)
+        ]
+        if not stock.keeps(pieces):
+            return None
+    return packed

@@ -1,0 +1,293 @@
+"""Lays out pieces that take parts of GPUs: first onto GPUs, then these GPUs onto nodes.
+
+A GPU with its pieces is, to a node, one GPU with the cores and the host memory of them all: from
+there on it is a shape like any other, and the cutting stock lays it out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import cycle, islice
+from typing import TYPE_CHECKING
+
+from planner.packing.layouts.cutting import CuttingStock, Packed
+from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
+from planner.packing.layouts.parts import Sharing, fewest, fillings
+from planner.packing.layouts.repair import Bench, Seat
+from planner.packing.layouts.stocks import stock_of
+from planner.packing.layouts.tight import least_slack
+from planner.packing.problem import ALWAYS, WEEKS, WHOLE, Choice, Demand, Part, Problem, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from planner.packing.layouts.greedy import Pattern
+    from planner.packing.layouts.parts import Fill
+    from planner.packing.layouts.repair import Unit
+    from planner.packing.problem import Pool
+
+__all__ = [
+    "Arrangement",
+    "Held",
+    "arranged",
+    "as_packed",
+    "empty_seat",
+    "gpu_of",
+    "lay_out_bundles",
+    "on_fewest_gpus",
+]
+
+_MANY = 100
+"""Pieces with parts beyond which they are not tried one by one."""
+
+Held = tuple[Shape, ...]
+"""The pieces on one GPU, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Pieces on the GPUs that they share, which are shapes beside those of whole GPUs."""
+
+    whole: int
+    """Shapes of whole GPUs; they come first."""
+    held: tuple[Held, ...]
+    """What each kind of shared GPU holds."""
+    asked: list[int]
+    """Pieces of each shape of the stock."""
+    stock: CuttingStock
+
+    def with_bundles(self, packed: Packed) -> Packed:
+        """The same layout, with what the shared GPUs hold."""
+        return Packed(
+            tuple((_indexed(pattern, self.whole), n) for pattern, n in packed.patterns),
+            self.held,
+            tuple(self.stock.timetable(pattern) for pattern, _ in packed.patterns),
+        )
+
+
+def on_fewest_gpus(pool: Pool, pieces: Mapping[Shape, int]) -> list[Held]:
+    """Pieces with parts by the GPUs that they share, on as few of these as were found."""
+    return [held for held in _alike(_fewest_opened(pool, pieces), pieces) if held]
+
+
+def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
+    """What each of the fewest GPUs holds that have room for these pieces, as far as was found."""
+    wanted: Counter[Part] = Counter()
+    for shape, number in pieces.items():
+        wanted[shape.part] += number
+    profiles = tuple(sorted((part, number) for part, number in wanted.items() if part.profile))
+    shares = sorted((part, number) for part, number in wanted.items() if not part.profile)
+    fills = [*_fewest_shared(pool, shares)] if shares else []
+    if profiles:
+        holds = fillings(pool, [part for part, _ in profiles])
+        fills += [fill for fill, times in fewest(holds, profiles) for _ in range(times)]
+    return fills
+
+
+def _fewest_shared(pool: Pool, wanted: Sequence[tuple[Part, int]]) -> Iterator[Fill]:
+    """Shares of memory laid out on GPUs like pieces on nodes that offer nothing else."""
+    asked = [number for _, number in wanted]
+    shapes = [Shape(1, 0, part.memory_mb) for part, _ in wanted]
+    gpu = gpu_of(pool.shared_mb, shapes)
+    packed = fullest_first_fit(gpu, shapes, asked)
+    memory_mb = sum(part.memory_mb * number for part, number in wanted)
+    least, stock = -(-memory_mb // pool.shared_mb), CuttingStock(gpu, shapes)
+    if sum(asked) > _MANY:
+        tight, left = least_slack(gpu, shapes, asked, nodes_in(packed))
+        packed = packed if any(left) else tight
+        least = nodes_in(packed)
+    for gpus in range(least, nodes_in(packed)):
+        fewer = stock.pack(asked, gpus)
+        if isinstance(fewer, Packed):
+            packed = [*fewer.patterns]
+            break
+    for pattern, times in packed:
+        fill = tuple((wanted[index][0], number) for index, number in pattern)
+        yield from (fill for _ in range(times))
+
+
+def gpu_of(shared_mb: int, shares: Sequence[Shape]) -> Shape:
+    """A GPU that is shared by memory, as a node for pieces that take so much of it."""
+    return Shape(shared_mb // min(share.memory_mb for share in shares), 0, shared_mb)
+
+
+def lay_out_bundles(
+    pool: Pool,
+    whole: tuple[Sequence[Shape], Sequence[int]],
+    pieces: Mapping[Shape, int],
+    nodes: int,
+    most_opened: float,
+    go_on: Callable[[], bool],
+) -> Packed | None:
+    """Pieces with parts, beside pieces of whole GPUs, on so many nodes; None where that fails.
+
+    No more than `most_opened` GPUs hold parts. `whole` are the shapes that patterns index, and the
+    pieces of each.
+    """
+    shapes = whole[0]
+    room = _room(pool, whole, nodes, most_opened)
+    for arrangement in _arrangements(pool, whole, pieces, room, go_on):
+        packed = arrangement.stock.pack(arrangement.asked, nodes)
+        if isinstance(packed, Packed):
+            return arrangement.with_bundles(packed)
+    if any(shape.run != ALWAYS for shape in shapes) or sum(pieces.values()) > _MANY:
+        return None
+    packed = _by_nodes(pool, whole, pieces, nodes, go_on)
+    return packed if packed and packed.opened() <= room else None
+
+
+def arranged(
+    pool: Pool,
+    whole: tuple[Sequence[Shape], Sequence[int]],
+    pieces: Mapping[Shape, int],
+    nodes: int,
+    most_opened: float,
+) -> Arrangement | None:
+    """The pieces with parts on as few GPUs as were found; None where these are too many."""
+    room = _room(pool, whole, nodes, most_opened)
+    return next(_arrangements(pool, whole, pieces, room, lambda: True), None)
+
+
+def _gpu_weeks(shapes: Sequence[Shape], units: Sequence[int]) -> float:
+    """What so many pieces of each shape hold together."""
+    return float(
+        sum(
+            shape.gpus * shape.run.weeks * number
+            for shape, number in zip(shapes, units, strict=True)
+        )
+    )
+
+
+def _room(
+    pool: Pool, whole: tuple[Sequence[Shape], Sequence[int]], nodes: int, most_opened: float
+) -> int:
+    """GPUs that may be opened at the most."""
+    return int(min(nodes * pool.node.gpus - _gpu_weeks(*whole) / WEEKS, most_opened))
+
+
+def _arrangements(
+    pool: Pool,
+    whole: tuple[Sequence[Shape], Sequence[int]],
+    pieces: Mapping[Shape, int],
+    room: int,
+    go_on: Callable[[], bool],
+) -> Iterator[Arrangement]:
+    """Ways to put pieces on few GPUs."""
+    shapes, asked = whole
+    fills = _fewest_opened(pool, pieces)
+    seated = sum(number for fill in fills for _, number in fill)
+    if seated < sum(pieces.values()) or len(fills) > room:
+        return
+    wider = list(islice(cycle(fills), min(room, sum(pieces.values()))))
+    tried: set[tuple[tuple[Held, int], ...]] = set()
+    for held in (_alike(fills, pieces), _even(pool, fills, pieces), _even(pool, wider, pieces)):
+        bundles = tuple(sorted(Counter(one for one in held if one).items()))
+        gpus = tuple(_size(one) for one, _ in bundles)
+        if bundles in tried or not all(_fits(pool.node, gpu) for gpu in gpus):
+            continue
+        tried.add(bundles)
+        units = [*asked, *(times for _, times in bundles)]
+        stock = stock_of(pool.node, (*shapes, *gpus), units, go_on)
+        yield Arrangement(len(shapes), tuple(one for one, _ in bundles), units, stock)
+
+
+def _fits(node: Shape, size: Shape) -> bool:
+    return size.cpus <= node.cpus and size.memory_mb <= node.memory_mb
+
+
+def _indexed(pattern: Pattern, shapes: int) -> Pattern:
+    """Shapes as they are; bundles, which came after all shapes, from -1 down."""
+    return tuple((index if index < shapes else shapes - 1 - index, n) for index, n in pattern)
+
+
+def _by_nodes(
+    pool: Pool,
+    whole: tuple[Sequence[Shape], Sequence[int]],
+    pieces: Mapping[Shape, int],
+    nodes: int,
+    go_on: Callable[[], bool],
+) -> Packed | None:
+    """One piece after another onto the nodes, moving others where that helps."""
+    wanted = [(shape, number) for shape, number in zip(*whole, strict=True) if number]
+    wanted += pieces.items()
+    demands = tuple(
+        Demand((Choice(pool.gpu_type, shape),), (0,), number) for shape, number in wanted
+    )
+    small = Problem(1, (pool,), (), demands, 0)
+    bench = Bench(small, [empty_seat(0, pool) for _ in range(nodes)], go_on)
+    units = [(index, 0) for index, demand in enumerate(demands) for _ in range(demand.count)]
+    if bench.seat_all(units):
+        return None
+    return as_packed(bench.seats, whole[0], lambda unit: wanted[unit[0]][0])
+
+
+def empty_seat(number: int, pool: Pool) -> Seat:
+    """A node of a pool, of that number, with nothing on it."""
+    sharing = _sharing(pool) if pool.divisions or pool.shared_mb else None
+    node, apart = pool.node, not pool.mixes
+    return Seat(number, node.gpus, node.cpus, node.memory_mb, sharing=sharing, apart=apart)
+
+
+_sharing = lru_cache(maxsize=64)(Sharing)
+
+
+def as_packed(
+    seats: Iterable[Seat], shapes: Sequence[Shape], shape_of: Callable[[Unit], Shape]
+) -> Packed:
+    """Nodes that hold units as patterns of these shapes, and of GPUs that units share."""
+    position = {shape: index for index, shape in enumerate(shapes)}
+    bundles: dict[Held, int] = {}
+    patterns: Counter[Pattern] = Counter()
+    for seat in seats:
+        waiting: dict[Part, list[Shape]] = defaultdict(list)
+        for unit in seat.units:
+            waiting[shape_of(unit).part].append(shape_of(unit))
+        held = Counter(position[shape] for shape in waiting.pop(WHOLE, ()))
+        for parts in seat.opened:
+            gpu = tuple(sorted(waiting[part].pop() for part in parts))
+            held[-1 - bundles.setdefault(gpu, len(bundles))] += 1
+        if held:
+            patterns[tuple(sorted(held.items()))] += 1
+    return Packed(tuple(patterns.items()), tuple(bundles))
+
+
+def _size(held: Held) -> Shape:
+    cpus, memory_mb = sum(one.cpus for one in held), sum(one.memory_mb for one in held)
+    return Shape(1, cpus, memory_mb)
+
+
+def _alike(fills: Sequence[Fill], pieces: Mapping[Shape, int]) -> list[Held]:
+    """Pieces of the same shape side by side: few kinds of bundles, each used often."""
+    waiting: dict[Part, list[Shape]] = defaultdict(list)
+    for shape, number in sorted(pieces.items()):
+        waiting[shape.part] += [shape] * number
+    held = []
+    for fill in sorted(fills):
+        mine: list[Shape] = []
+        for part, number in fill:
+            mine += waiting[part][-number:]
+            del waiting[part][-number:]
+        held.append(tuple(sorted(mine)))
+    return held
+
+
+def _even(pool: Pool, fills: Sequence[Fill], pieces: Mapping[Shape, int]) -> list[Held]:
+    """The pieces that ask most of the host first, each beside those that ask the least."""
+    cpus, memory_mb = max(pool.node.cpus, 1), max(pool.node.memory_mb, 1)
+
+    def weight(shape: Shape) -> float:
+        return shape.cpus / cpus + shape.memory_mb / memory_mb
+
+    room = [dict(fill) for fill in fills]
+    loads = [0.0] * len(fills)
+    held: list[list[Shape]] = [[] for _ in fills]
+    for shape in sorted(pieces, key=lambda shape: (-weight(shape), shape)):
+        for _ in range(pieces[shape]):
+            open_to = (gpu for gpu, left in enumerate(room) if left.get(shape.part))
+            gpu = min(open_to, key=lambda gpu: (loads[gpu], gpu))
+            room[gpu][shape.part] -= 1
+            loads[gpu] += weight(shape)
+            held[gpu].append(shape)
+    return [tuple(sorted(one)) for one in held]

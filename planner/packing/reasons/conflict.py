@@ -1,0 +1,278 @@
+"""The smallest set of conditions that no plan keeps together, and what would mend it.
+
+A *correction* is a set of conditions without which there is a plan: every conflict has a member in
+each. So the smallest set that meets all corrections known is asked about. If no plan keeps it, it
+is the smallest conflict; if one does, conditions are added for as long as some plan keeps them, and
+those that are left over are one correction more.
+
+Whether a plan keeps a set, the counting program is asked first: what it refutes is a conflict. The
+search confirms the sets that matter, and every raise that is told, with a plan.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import ceil, isfinite
+from typing import TYPE_CHECKING
+
+from planner.errors import LimitError
+from planner.packing.apart import kept_apart
+from planner.packing.counting.counts import build_counts
+from planner.packing.found import Infeasible
+from planner.packing.reasons.conditions import conditions_of
+from planner.packing.search import search
+from planner.packing.solvers.program import Program
+from planner.packing.solvers.solver import Outcome, solve_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.packing.counting.counts import Counts
+    from planner.packing.problem import Problem
+    from planner.packing.reasons.conditions import Condition
+    from planner.packing.statement.translate import Translation
+
+__all__ = ["Conflict", "conflict_of", "without_costs"]
+
+_TIME_S = 30.0
+"""For all questions together."""
+_LEAST_S = 0.1
+_QUESTIONS = 60
+"""After so many, a conflict is made as small as it can be by leaving out one after the other."""
+_TOGETHER = 2
+"""Raises of several conditions together that are told."""
+_TRIES = 8
+_MOST_RAISED = 4096
+_TOLERANCE = 0.5
+"""Of a raise, which is counted in whole units: how far a solver may be above what is needed."""
+
+Set = frozenset[int]
+"""Conditions by their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Conditions that no plan keeps together, as few as can be."""
+
+    members: tuple[Condition, ...]
+    """None where no plan exists whatever is asked for."""
+    needed: int
+    """By how much a member that stands alone must rise, even if nothing else were asked for."""
+    remedies: tuple[tuple[tuple[Condition, int], ...], ...]
+    """What is to be raised, and by how much: each leaves a plan that keeps all the rest."""
+    in_time: bool = True
+    """Whether time was left when all raises had been asked for."""
+
+
+def conflict_of(translation: Translation) -> Conflict | None:
+    """The smallest conflict of a portfolio that has no plan; None where time does not suffice."""
+    return _Asking(translation).conflict()
+
+
+def without_costs(problem: Problem) -> Problem:
+    """The problem in which nothing costs anything: any plan will do."""
+    supplies = tuple(
+        replace(
+            supply,
+            unit_cost_cents=tuple(None if cents is None else 0 for cents in supply.unit_cost_cents),
+        )
+        for supply in problem.supplies
+    )
+    return replace(problem, supplies=supplies)
+
+
+class _Asking:
+    """Asks the search which conditions a plan can keep."""
+
+    def __init__(self, translation: Translation) -> None:
+        self._problem = translation.problem
+        self._conditions = conditions_of(translation)
+        self._every = frozenset(range(len(self._conditions)))
+        self._deadline = time.monotonic() + _TIME_S
+        self._possible: list[Set] = []
+        self._impossible: list[Set] = [self._every]
+        """Sets of which it is known whether some plan keeps them."""
+        self._counting = not self._countable(self._problem)
+        """Whether the counting program tells, which is quicker than the search by far."""
+
+    def conflict(self) -> Conflict | None:
+        """The smallest one, with what would mend it."""
+        corrections: list[Set] = []
+        while len(self._possible) + len(self._impossible) < _QUESTIONS:
+            asked = _least_meeting(corrections)
+            if not self._kept(asked):
+                return self._told(asked, corrections)
+            grown = self._grown(asked, sorted(self._every - asked))
+            if self._refuted(asked) or self._refuted(grown):
+                corrections.clear()
+            elif grown == self._every:
+                break
+            else:
+                corrections.append(self._every - grown)
+        return self._told(self._shrunk(min(self._impossible, key=len)), corrections)
+
+    def _refuted(self, asked: Set) -> bool:
+        """Whether the search refutes what counting did not; the search is asked from then on."""
+        if not self._counting or self._plannable(self._lifted(self._every - asked)):
+            return False
+        self._counting = False
+        self._possible.clear()
+        self._impossible.append(asked)
+        return True
+
+    def _shrunk(self, conflict: Set) -> Set | None:
+        """A conflict of which none can be left out; None where time ends first."""
+        for one in sorted(conflict):
+            if not self._kept(conflict - {one}):
+                conflict -= {one}
+        return conflict if self._left_s() > _LEAST_S else None
+
+    def _told(self, members: Set | None, corrections: Sequence[Set]) -> Conflict | None:
+        if members is None:
+            return None
+        alone = [{one} for one in sorted(members) if self._kept(self._every - {one})]
+        several = sorted((one for one in corrections if len(one) > 1), key=len)
+        mended = [self._mended(sorted(some)) for some in (*alone, *several[:_TOGETHER])]
+        needed = 0
+        if len(members) == 1:
+            needed = self._least(self._lifted(self._every - members), *members) or 0
+        return Conflict(
+            tuple(self._conditions[one] for one in sorted(members)),
+            needed,
+            tuple(raises for raises in mended if raises),
+            time.monotonic() < self._deadline,
+        )
+
+    def _kept(self, asked: Set) -> bool:
+        """Whether some plan keeps these, as far as counts, or the search in its time, refute it."""
+        if any(asked <= known for known in self._possible):
+            return True
+        if any(asked >= known for known in self._impossible):
+            return False
+        problem = self._lifted(self._every - asked)
+        kept = self._countable(problem) if self._counting else self._plannable(problem)
+        (self._possible if kept else self._impossible).append(asked)
+        return kept
+
+    def _countable(self, problem: Problem) -> bool:
+        counts = build_counts(kept_apart(problem))
+        program = counts.program.priced({})
+        limit_s, relaxed = self._left_s(), counts.unit_variables
+        answer = solve_integer(program, time_limit_s=limit_s, relaxed=relaxed)
+        return answer.outcome is not Outcome.INFEASIBLE
+
+    def _plannable(self, problem: Problem) -> bool:
+        try:
+            return self._proof(problem) is None
+        except LimitError:
+            return True
+
+    def _grown(self, kept: Set, more: Sequence[int]) -> Set:
+        """The set with as many more as some plan keeps, the first ones first."""
+        if not more or self._kept(kept.union(more)):
+            return kept.union(more)
+        if len(more) == 1:
+            return kept
+        half = len(more) // 2
+        return self._grown(self._grown(kept, more[:half]), more[half:])
+
+    def _lifted(self, which: Set) -> Problem:
+        problem = self._problem
+        for one in sorted(which):
+            problem = self._conditions[one].raised(problem, None)
+        return problem
+
+    def _mended(self, which: Sequence[int]) -> tuple[tuple[Condition, int], ...]:
+        """Raises that do together: each the least that those before it leave; empty if unknown."""
+        problem, raises = self._problem, []
+        for position, one in enumerate(which):
+            condition = self._conditions[one]
+            open_to = problem
+            for later in which[position + 1 :]:
+                open_to = self._conditions[later].raised(open_to, None)
+            more = self._least(open_to, one)
+            if more is None:
+                return ()
+            if more:
+                raises.append((condition, more))
+                problem = condition.raised(problem, more)
+        return tuple(raises)
+
+    def _least(self, problem: Problem, number: int) -> int | None:
+        """The least raise of a condition that leaves a plan; None where none does, or time ends."""
+        try:
+            return self._by_rows(problem, self._conditions[number])
+        except LimitError:
+            return None
+
+    def _by_rows(self, problem: Problem, condition: Condition) -> int | None:
+        """The counting program says how much is needed at the least, the search if that will do."""
+        raised = 0
+        for _ in range(_TRIES):
+            proof = self._proof(condition.raised(problem, raised))
+            if proof is None:
+                return raised
+            if not condition.elastic(proof):
+                return self._by_halving(problem, condition)
+            more = _needed(proof, condition, self._left_s())
+            if more is None:
+                return None
+            raised += max(1, more)
+        return None
+
+    def _by_halving(self, problem: Problem, condition: Condition) -> int | None:
+        most = _MOST_RAISED if condition.most is None else condition.most
+        short, enough = 0, 1
+        while self._proof(condition.raised(problem, min(enough, most))) is not None:
+            if enough >= most:
+                return None
+            short, enough = enough, 2 * enough
+        enough = min(enough, most)
+        while enough - short > 1:
+            middle = (short + enough) // 2
+            if self._proof(condition.raised(problem, middle)) is None:
+                enough = middle
+            else:
+                short = middle
+        return enough
+
+    def _proof(self, problem: Problem) -> Counts | None:
+        """The program that has no solution; None where there is a plan."""
+        try:
+            search(without_costs(problem), asked_gap=1.0, time_limit_s=self._left_s())
+        except Infeasible as proved:
+            return proved.counts
+        return None
+
+    def _left_s(self) -> float:
+        return max(_LEAST_S, self._deadline - time.monotonic())
+
+
+def _least_meeting(corrections: Sequence[Set]) -> Set:
+    """A smallest set that has a member of each correction."""
+    concerned = sorted(frozenset[int]().union(*corrections))
+    return next(_meeting(corrections, concerned))
+
+
+def _meeting(corrections: Sequence[Set], concerned: Sequence[int]) -> Iterator[Set]:
+    for size in range(len(concerned) + 1):
+        for picked in combinations(concerned, size):
+            if all(one.intersection(picked) for one in corrections):
+                yield frozenset(picked)
+
+
+def _needed(counts: Counts, condition: Condition, time_limit_s: float) -> int | None:
+    """The least raise with which the counting program is solvable; None where no raise does."""
+    program = Program(list(counts.program.variables), list(counts.program.rows))
+    more = program.variable("more", cost=1.0)
+    for row, (right, one) in condition.elastic(counts).items():
+        stated = program.rows[row]
+        terms = (*stated.terms, (more, -one))
+        program.rows[row] = replace(stated, terms=terms, right=right)
+    answer = solve_integer(program.priced({more: 1.0}), time_limit_s=time_limit_s)
+    if answer.outcome is Outcome.INFEASIBLE:
+        return None
+    least = answer.objective if answer.outcome is Outcome.OPTIMAL else answer.bound
+    return ceil(least - _TOLERANCE) if isfinite(least) else 0

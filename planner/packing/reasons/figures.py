@@ -1,0 +1,123 @@
+"""Figures of a problem in the user's words: money, power, counts, quarters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from fractions import Fraction
+
+    from planner.packing.problem import Demand, Limit, Problem
+    from planner.packing.statement.translate import Translation
+
+__all__ = [
+    "by_quarter",
+    "entries",
+    "gpus",
+    "kw",
+    "nodes",
+    "per_cent",
+    "pinned_needs",
+    "the_one",
+    "unit_of",
+    "units_named",
+    "usd",
+]
+
+_NAMED = 6
+
+
+def the_one(at_most: Sequence[int | None]) -> int | None:
+    """The figure that holds wherever one does; None where there are several."""
+    known = {most for most in at_most if most is not None}
+    return known.pop() if len(known) == 1 else None
+
+
+def by_quarter(
+    at_most: Sequence[int | None], told: Callable[[int], str], labels: Sequence[str]
+) -> str:
+    """`120 kW`, or the figures with the quarters from which they hold."""
+    figures = [None if most is None else told(most) for most in at_most]
+    if len(set(figures)) == 1:
+        return figures[0] or "not limited"
+    return ", ".join(
+        f"{figure or 'no limit'} from {labels[quarter]} on"
+        for quarter, figure in enumerate(figures)
+        if quarter == 0 or figure != figures[quarter - 1]
+    )
+
+
+def entries(opens: range, labels: Sequence[str]) -> str:
+    """`from 2027Q2 on`, `in 2027Q2 to 2027Q3`."""
+    if opens.stop == len(labels):
+        return f"from {labels[opens.start]} on"
+    if len(opens) == 1:
+        return f"in {labels[opens.start]}"
+    return f"in {labels[opens.start]} to {labels[opens.stop - 1]}"
+
+
+def usd(cents: int) -> str:
+    """`$12,000`, `$12,000.50`, from cents."""
+    whole, rest = divmod(cents, 100)
+    return f"${whole:,}.{rest:02d}" if rest else f"${whole:,}"
+
+
+def unit_of(limit: Limit) -> Callable[[int], str]:
+    """How an amount of what a site limits is told."""
+    return kw if limit.unit == "W" else _rack_units
+
+
+def kw(watts: int) -> str:
+    """`37.5 kW`, from W."""
+    return f"{watts / 1000:,.10g} kW"
+
+
+def _rack_units(units: int) -> str:
+    """`12 U`."""
+    return f"{units:,} U"
+
+
+def gpus(number: int) -> str:
+    """`1 GPU`, `12 GPUs`."""
+    return f"{number:,} GPU{'' if number == 1 else 's'}"
+
+
+def nodes(number: int) -> str:
+    """`1 node`, `12 nodes`."""
+    return f"{number:,} node{'' if number == 1 else 's'}"
+
+
+def per_cent(share: Fraction) -> str:
+    """`12.5 %`."""
+    return f"{float(share * 100):.4g} %"
+
+
+def units_named(translation: Translation, number: int) -> str:
+    """`unit 2 of chat`; `units 1, 2 of chat and 3 more`."""
+    members = translation.members[number]
+    jobs = sorted({job for job, _ in members})
+    mine = [str(unit) for job, unit in members if job == jobs[0]]
+    what = f"unit{'' if len(mine) == 1 else 's'} {', '.join(mine[:_NAMED])} of {jobs[0]}"
+    more = len(members) - min(len(mine), _NAMED)
+    return f"{what} and {more} more" if more else what
+
+
+def pinned_needs(problem: Problem, demand: Demand, home: str) -> str:
+    """`8 of 8 GPUs, 120 of 112 cores, 480 of 2,000 GB`: what units take of where they stay."""
+    here = [pool for pool in problem.pools if home in (pool.home, pool.held)]
+    shapes = [
+        choice.shape
+        for choice in demand.choices
+        for pool in here
+        if pool.gpu_type == choice.gpu_type and pool.nodes_taken(choice.shape) is not None
+    ]
+    if not shapes:
+        types = sorted({choice.gpu_type for choice in demand.choices})
+        return f"it can run on {', '.join(types)} alone"
+    told = []
+    for key, unit, per in (("gpus", "GPUs", 1), ("cpus", "cores", 1), ("memory_mb", "GB", 1000)):
+        taken = demand.count * min(getattr(shape, key) for shape in shapes) / per
+        there = sum(getattr(pool.node, key) * pool.owned for pool in here) / per
+        told.append(f"{taken:,.10g} of {there:,.10g} {unit}")
+    return ", ".join(told)

@@ -1,0 +1,222 @@
+"""Why there is no plan: which jobs lack room, on which limit, and what would mend it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+from planner.errors import InfeasibleError, LimitError
+from planner.packing.found import Infeasible
+from planner.packing.problem import Supply
+from planner.packing.reasons.conflict import conflict_of
+from planner.packing.reasons.later import later_remedies
+from planner.packing.search import search
+from planner.packing.solvers.program import Program
+from planner.packing.solvers.solver import solve_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.packing.counting.counts import Counts
+    from planner.packing.problem import Demand, Problem
+    from planner.packing.reasons.conditions import Condition
+    from planner.packing.reasons.conflict import Conflict
+    from planner.packing.statement.translate import Translation
+
+__all__ = ["explain_infeasible"]
+
+_TIME_S = 10.0
+_UNMENDED = "time did not suffice to tell what would mend it"
+_UNTOLD = "what is asked for cannot all be kept; time did not suffice to tell what is in the way"
+
+
+def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleError:
+    """What is asked for and cannot all be kept, who lacks room then, and what would mend it.
+
+    `counts` is the program that was proved to have no solution, with its cuts.
+    """
+    conflict = conflict_of(translation)
+    short = _short(counts, counts.unit_variables) or _short(counts, frozenset())
+    members = conflict.members if conflict else ()
+    stated = [one for one in members if not one.procures]
+    lacking = [*_lacking(translation, short)]
+    pools = [*_supply(translation, short)]
+    remedies = tuple(map(_mended, conflict.remedies)) if conflict else ()
+    if conflict and not (remedies or conflict.in_time):
+        remedies = (_UNMENDED,)
+    later = tuple(later_remedies(translation, short))
+    jobs = tuple(sorted({job for number in short for job, _ in translation.members[number]}))
+    if conflict is None:
+        return InfeasibleError(f"no plan exists: {_UNTOLD}", (*lacking, *pools), later, jobs)
+    if stated:
+        reasons = [reason for one in members if (reason := one.reason())] + lacking
+        if len(stated) < len(members):
+            reasons += pools
+        return InfeasibleError(_broken(conflict), tuple(reasons), (*remedies, *later), jobs)
+    headline = _headline(translation, short)
+    more = _remedies(translation, short)
+    return InfeasibleError(headline, (*lacking, *pools), (*more, *remedies, *later), jobs)
+
+
+def _broken(conflict: Conflict) -> str:
+    """The conditions that cannot be kept, with what is needed where it is one figure."""
+    first = conflict.members[0]
+    needed = first.needed(conflict.needed) if conflict.needed else ""
+    if len(conflict.members) == 1 and needed:
+        return f"no plan exists: {first.name} is {first.figure}, at least {needed} are needed"
+    *others, last = (one.said for one in conflict.members)
+    told = f"{', '.join(others)} and {last} together" if others else last
+    return f"no plan exists: no plan for all jobs keeps {told}"
+
+
+def _mended(raises: tuple[tuple[Condition, int], ...]) -> str:
+    words = [condition.mended(more) for condition, more in raises]
+    return words[0] if len(words) == 1 else f"together: {', '.join(words)}"
+
+
+def _short(counts: Counts, relaxed: frozenset[int]) -> dict[int, float]:
+    """Units by demand that go without room, so that the fewest GPUs do; empty where none need."""
+    program = Program(list(counts.program.variables), list(counts.program.rows))
+    lacking: dict[int, int] = {}
+    for number, demand in enumerate(counts.problem.demands):
+        cost = float(_gpus(demand) * len(demand.quarters))
+        lacking[number] = program.variable("lacking", cost=cost, upper=demand.count)
+        row = program.rows[counts.demand_rows[number]]
+        terms = (*row.terms, (lacking[number], 1.0))
+        program.rows[counts.demand_rows[number]] = replace(row, terms=terms)
+    costs = {index: program.variables[index].cost for index in lacking.values()}
+    answer = solve_integer(program.priced(costs), time_limit_s=_TIME_S, relaxed=relaxed)
+    return {
+        number: answer.values[index]
+        for number, index in lacking.items()
+        if answer.values and answer.values[index] > 1e-6
+    }
+
+
+def _gpus(demand: Demand) -> int:
+    return min((choice.shape.gpus * choice.copies for choice in demand.choices), default=1)
+
+
+def _headline(translation: Translation, short: dict[int, float]) -> str:
+    by_quarter: dict[int, float] = defaultdict(float)
+    for number, units in short.items():
+        demand = translation.problem.demands[number]
+        for quarter in demand.quarters:
+            by_quarter[quarter] += units * _gpus(demand)
+    if not by_quarter:
+        return "no plan exists: the units do not fit whole nodes within the offers"
+    quarter, gpus = max(by_quarter.items(), key=lambda item: (item[1], -item[0]))
+    what = "1 GPU more is" if _count(gpus) == "1" else f"{_count(gpus)} GPUs more are"
+    when = translation.quarters[quarter]
+    return f"no plan exists: in {when} at least {what} needed than can be in service"
+
+
+def _count(amount: float) -> str:
+    return f"{ceil(round(amount, 6)):,}"
+
+
+def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]:
+    """The jobs that go without, so that the fewest GPUs do."""
+    for number, units in sorted(short.items()):
+        demand = translation.problem.demands[number]
+        names = sorted({job for job, _ in translation.members[number]})
+        when = _span([translation.quarters[quarter] for quarter in demand.quarters])
+        yield f"{_names(names)}: {_count(units)} of {demand.count} units without room ({when})"
+
+
+def _supply(translation: Translation, short: dict[int, float]) -> Iterator[str]:
+    """What can be in service of each pool where they could run."""
+    problem = translation.problem
+    first = min((min(problem.demands[number].quarters) for number in short), default=0)
+    pools = {pool for number in short for pool in _pools(problem, problem.demands[number])}
+    for pool in sorted(pools):
+        yield _limits(translation, pool, first)
+
+
+def _names(names: list[str]) -> str:
+    shown = ", ".join(names[:4])
+    return shown if len(names) <= 4 else f"{shown} and {len(names) - 4} more"
+
+
+def _span(labels: list[str]) -> str:
+    return labels[0] if len(labels) == 1 else f"{labels[0]} to {labels[-1]}"
+
+
+def _pools(problem: Problem, demand: Demand) -> list[int]:
+    return [
+        number
+        for number, pool in enumerate(problem.pools)
+        if any(
+            choice.gpu_type == pool.gpu_type and pool.nodes_taken(choice.shape) is not None
+            for choice in demand.choices
+        )
+    ]
+
+
+def _limits(translation: Translation, number: int, quarter: int) -> str:
+    """What a pool can have in service: owned nodes, and each offer's maximum and first quarter."""
+    pool = translation.problem.pools[number]
+    parts = [f"{pool.owned_in(quarter)} owned"]
+    if pool.owned_in(quarter) < pool.owned:
+        parts.append(f"{pool.owned - pool.owned_in(quarter)} retired")
+    for index, supply in enumerate(translation.problem.supplies):
+        cheaper = supply.lot is not None and supply.lot.fewest > 1
+        if supply.pool == number and not cheaper:
+            parts += _offer_limits(translation, index, quarter)
+    if pool.spare:
+        parts.append(f"{pool.spare} kept spare")
+    return f"{pool.name} ({pool.gpu_type}, {pool.node.gpus} GPUs each): {', '.join(parts)}"
+
+
+def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterator[str]:
+    """Why an offer gives no node, or no more, in a quarter."""
+    supply = translation.problem.supplies[number]
+    name = f"offer {translation.offers[number]}"
+    open_in = [entry for entry, cents in enumerate(supply.unit_cost_cents) if cents is not None]
+    if not open_in:
+        yield f"{name} arrives after the horizon or is not available in it"
+    elif open_in[0] > quarter:
+        yield f"{name} is in service from {translation.quarters[open_in[0]]} at the earliest"
+    elif not any(entry in open_in for entry in supply.entries(quarter)):
+        yield f"{name} gives no node in {translation.quarters[quarter]}"
+    if supply.maximum is not None and open_in:
+        yield f"{name} ends at {supply.maximum} nodes"
+
+
+def _remedies(translation: Translation, short: dict[int, float]) -> tuple[str, ...]:
+    """For each pool: how many nodes more would do, alone, if they were there from the start."""
+    remedies = []
+    problem = translation.problem
+    concerned = {pool for number in short for pool in _pools(problem, problem.demands[number])}
+    lenders = {number: problem.pools[number].lender for number in concerned}
+    for number in sorted({pool if lent is None else lent for pool, lent in lenders.items()}):
+        more = _nodes_more(problem, number)
+        if more:
+            pool = problem.pools[number]
+            nodes = "1 node" if more == 1 else f"{more} nodes"
+            remedies.append(
+                f"{nodes} more of {pool.name}, in service from {translation.quarters[0]}, would do"
+            )
+    return tuple(remedies)
+
+
+def _nodes_more(problem: Problem, pool: int) -> int | None:
+    """Nodes of a pool with which the units can be laid out; None where no number of them does."""
+    free = Supply("more", "buy", pool, None, (100_000,) + (None,) * (problem.quarters - 1))
+    others = tuple(
+        replace(
+            supply,
+            unit_cost_cents=tuple(None if cents is None else 0 for cents in supply.unit_cost_cents),
+        )
+        for supply in problem.supplies
+    )
+    unpaid = (0,) * problem.quarters
+    budgets = tuple(replace(limit, cents=(*limit.cents, unpaid)) for limit in problem.budgets)
+    more = replace(problem, supplies=(*others, free), budgets=budgets)
+    try:
+        found = search(more, asked_gap=0.0, time_limit_s=_TIME_S)
+    except (Infeasible, LimitError):
+        return None
+    return round(found.values[found.counts.acquire[len(others), 0]])

@@ -1,0 +1,363 @@
+"""The seam to the solvers: with `warm`, the only module that knows PuLP, HiGHS and CBC.
+
+PuLP 3 says "Optimal" for an answer that was merely stopped by its limit, so the status, the bound
+and the values are read from HiGHS itself, and nothing is believed that HiGHS does not call proved.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import highspy
+import numpy as np
+import pulp
+
+from planner.errors import LimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.packing.solvers.program import Program
+
+__all__ = [
+    "Answer",
+    "Duals",
+    "LinearMaster",
+    "Outcome",
+    "cbc_version",
+    "has_optimum",
+    "linear_model",
+    "mps_text",
+    "solve_integer",
+    "solve_linear",
+    "solve_with_cbc",
+    "solver_version",
+]
+
+_GRACE_S = 1.0
+"""Time that HiGHS gets beyond its own limit before it is cancelled: it is known to overshoot."""
+_LAST_GRACE_S = 15.0
+"""Time until it is given up if it does not stop even then."""
+
+_EAGER = 0.6
+"""Share of the time for heuristics; HiGHS takes 0.05 by itself."""
+_TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
+"""By default a count may be off by 10^-6, which is dollars in a budget of millions."""
+
+
+class Outcome(StrEnum):
+    """What HiGHS proved."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    NOTHING = "nothing"
+    """Stopped by a limit before any solution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Values by variable index; empty unless optimal or feasible."""
+
+    outcome: Outcome
+    values: tuple[float, ...]
+    objective: float
+    bound: float
+    """No solution of the program is below this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duals:
+    """An optimal linear program: row prices and reduced costs."""
+
+    objective: float
+    values: tuple[float, ...]
+    rows: tuple[float, ...]
+    reduced_costs: tuple[float, ...]
+
+
+def solver_version() -> str:
+    """`HiGHS 1.15.1 through PuLP 3.3.2`."""
+    model = highspy.Highs()
+    return f"HiGHS {model.version()} through PuLP {pulp.__version__}"
+
+
+def cbc_version() -> str:
+    """`CBC of PuLP 3.3.2`."""
+    return f"CBC of PuLP {pulp.__version__}"
+
+
+class _Highs(pulp.HiGHS):  # type: ignore[misc]
+    """PuLP's HiGHS."""
+
+    def findSolutionValues(self, lp: Any) -> tuple[int, int]:  # noqa: ANN401, ARG002, N802
+        """Nothing is taken from PuLP's reading, which lacks statuses and calls limits optimal."""
+        return pulp.LpStatusNotSolved, pulp.LpSolutionNoSolutionFound
+
+
+class _WatchedHighs(_Highs):
+    """PuLP's HiGHS, run beside a watch: it can be interrupted, and does not overshoot its limit."""
+
+    def callSolver(self, lp: Any) -> None:  # noqa: ANN401, N802 - PuLP's own name and type
+        model = lp.solverModel
+        model.HandleUserInterrupt = True
+        thread = model.startSolve()
+        started = time.monotonic()
+        try:
+            while thread.is_alive():
+                thread.join(0.1)
+                overdue = time.monotonic() - started - (self.timeLimit or float("inf"))
+                if overdue > _GRACE_S:
+                    model.cancelSolve()
+                if overdue > _LAST_GRACE_S:
+                    raise LimitError("the solver did not stop at its time limit")
+        except KeyboardInterrupt:
+            model.cancelSolve()
+            thread.join(_GRACE_S)
+            raise
+
+
+class _WatchedCbc(pulp.COIN_CMD):  # type: ignore[misc]
+    """PuLP's CBC, as a child that never outlives its limit or an interrupt of ours."""
+
+    def solve_CBC(self, lp: Any, use_mps: bool = True) -> int:  # noqa: ANN401, ARG002, N802
+        """As PuLP does, but that waits for as long as CBC likes, and leaves its files behind."""
+        with tempfile.TemporaryDirectory() as folder:
+            model, found = f"{folder}/program.mps", f"{folder}/program.sol"
+            columns, column_names, row_names, _ = lp.writeMPS(model, rename=1)
+            options = [word for option in self.getOptions() for word in f"-{option}".split()]
+            limit = ["-sec", str(self.timeLimit)]
+            output = ["-solve", "-printingOptions", "all", "-solution", found]
+            subprocess.run(
+                [self.path, model, *limit, *options, *output],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=self.timeLimit + _LAST_GRACE_S,
+                check=True,
+            )
+            read = self.readsol_MPS(found, lp, columns, column_names, row_names)
+        status, values, _, _, _, solution_status = read
+        lp.assignVarsVals(values)
+        lp.assignStatus(status, solution_status)
+        return int(status)
+
+
+def solve_integer(
+    program: Program,
+    *,
+    time_limit_s: float,
+    relative_gap: float = 0.0,
+    node_limit: int | None = None,
+    relaxed: frozenset[int] = frozenset(),
+    presolve: bool = True,
+    watched: bool = True,
+    eager: bool = False,
+) -> Answer:
+    """Minimize an integer program on one thread; `relaxed` variables may be fractional.
+
+    Without `presolve` HiGHS goes another way through the program, mostly a slower one. Where it is
+    not `watched`, it takes no time of other threads, and nothing stops it before its limit. If
+    `eager`, it looks for good solutions more than for the bound.
+
+    Raises LimitError if the solver crashes or does not stop.
+    """
+    problem, columns = _pulp_problem(program, relaxed)
+    solver = (_WatchedHighs if watched else _Highs)(
+        msg=False,
+        threads=1,
+        timeLimit=max(time_limit_s, 0.01),
+        gapRel=relative_gap,
+        gapAbs=0.0,
+        random_seed=0,
+        mip_allow_restart=False,  # restarts take half the time of our programs and win nothing
+        **({} if node_limit is None else {"mip_max_nodes": node_limit}),
+        **({} if presolve else {"presolve": "off"}),
+        **({"mip_heuristic_effort": _EAGER} if eager else {}),
+        **(_TIGHT if any(row.exact for row in program.rows) else {}),
+    )
+    try:
+        problem.solve(solver)
+    except MemoryError:
+        raise LimitError("the solver ran out of memory") from None
+    except (pulp.PulpError, RuntimeError) as error:  # what highspy makes of an exception of HiGHS
+        raise LimitError(f"the solver failed: {error}") from error
+    return _read(problem.solverModel, columns)
+
+
+def solve_with_cbc(
+    program: Program, *, time_limit_s: float, relaxed: frozenset[int] = frozenset()
+) -> Answer:
+    """Minimize the same with CBC, as PuLP brings it; LimitError if it cannot be run.
+
+    What CBC found within its time without a proof has no bound: PuLP does not read it.
+    """
+    problem, columns = _pulp_problem(program, relaxed)
+    # `PULP_CBC_CMD` itself announces its end with PuLP 4; the program that it runs is what counts.
+    solver = _WatchedCbc(
+        path=pulp.PULP_CBC_CMD.pulp_cbc_path,
+        msg=False,
+        threads=1,
+        gapRel=0.0,
+        timeLimit=max(time_limit_s, 0.01),
+    )
+    try:
+        problem.solve(solver)
+    except subprocess.TimeoutExpired:
+        raise LimitError("CBC did not stop at its time limit") from None
+    except subprocess.CalledProcessError as error:
+        raise LimitError(f"CBC failed: it ended with {error.returncode}") from error
+    except (pulp.PulpError, OSError) as error:
+        raise LimitError(f"CBC failed: {error}") from error
+    if problem.status == pulp.LpStatusInfeasible:
+        return Answer(Outcome.INFEASIBLE, (), float("inf"), float("inf"))
+    proved = problem.sol_status == pulp.LpSolutionOptimal
+    if not proved and problem.sol_status != pulp.LpSolutionIntegerFeasible:
+        return Answer(Outcome.NOTHING, (), float("inf"), float("-inf"))
+    values = tuple(float(column.value() or 0.0) for column in columns)
+    objective = sum(
+        variable.cost * value for variable, value in zip(program.variables, values, strict=True)
+    )
+    bound = objective if proved else float("-inf")
+    return Answer(Outcome.OPTIMAL if proved else Outcome.FEASIBLE, values, objective, bound)
+
+
+def mps_text(program: Program, relaxed: frozenset[int] = frozenset()) -> str:
+    """The program in the format that every solver reads: columns v0, v1, and rows r0, r1 on."""
+    problem, _ = _pulp_problem(program, relaxed)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.mps"
+        problem.writeMPS(str(path))
+        return path.read_text(encoding="utf-8")
+
+
+def _pulp_problem(program: Program, relaxed: frozenset[int]) -> tuple[Any, list[Any]]:
+    problem = pulp.LpProblem("plan", pulp.LpMinimize)
+    columns = [
+        problem.add_variable(
+            f"v{index}",
+            variable.lower,
+            variable.upper,
+            pulp.LpInteger if variable.integer and index not in relaxed else pulp.LpContinuous,
+        )
+        for index, variable in enumerate(program.variables)
+    ]
+    problem += pulp.LpAffineExpression(
+        [(columns[index], variable.cost) for index, variable in enumerate(program.variables)]
+    )
+    senses = {"<=": pulp.LpConstraintLE, ">=": pulp.LpConstraintGE, "==": pulp.LpConstraintEQ}
+    for index, row in enumerate(program.rows):
+        terms = pulp.LpAffineExpression([(columns[column], value) for column, value in row.terms])
+        problem += pulp.LpConstraint(terms, senses[row.sense], f"r{index}", row.right)
+    return problem, columns
+
+
+def _read(model: highspy.Highs, columns: list[Any]) -> Answer:
+    status = model.getModelStatus()
+    info = model.getInfo()
+    statuses = highspy.HighsModelStatus
+    if status in (statuses.kInfeasible, statuses.kUnboundedOrInfeasible):
+        return Answer(Outcome.INFEASIBLE, (), float("inf"), float("inf"))
+    optimal = status == statuses.kOptimal
+    found = optimal or info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    if not found:
+        return Answer(Outcome.NOTHING, (), float("inf"), float(info.mip_dual_bound))
+    solved = model.getSolution().col_value
+    values = tuple(float(solved[column.index]) for column in columns)
+    integer = any(column.cat == pulp.LpInteger for column in columns)
+    bound = float(info.mip_dual_bound) if integer else float(info.objective_function_value)
+    return Answer(
+        Outcome.OPTIMAL if optimal else Outcome.FEASIBLE,
+        values,
+        float(info.objective_function_value),
+        bound,
+    )
+
+
+def linear_model(program: Program) -> highspy.Highs:
+    """The program's linear relaxation, handed over as arrays."""
+    model = highspy.Highs()
+    model.silent()
+    model.setOptionValue("threads", 1)
+    infinity = highspy.kHighsInf
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = len(program.variables), len(program.rows)
+    lp.col_cost_ = np.array([variable.cost for variable in program.variables])
+    lp.col_lower_ = np.array([variable.lower for variable in program.variables])
+    lp.col_upper_ = np.array(
+        [infinity if variable.upper is None else variable.upper for variable in program.variables]
+    )
+    lp.row_lower_ = np.array(
+        [-infinity if row.sense == "<=" else row.right for row in program.rows]
+    )
+    lp.row_upper_ = np.array([infinity if row.sense == ">=" else row.right for row in program.rows])
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.cumsum([0] + [len(row.terms) for row in program.rows])
+    lp.a_matrix_.index_ = np.array([index for row in program.rows for index, _ in row.terms])
+    lp.a_matrix_.value_ = np.array([value for row in program.rows for _, value in row.terms])
+    model.passModel(lp)
+    return model
+
+
+def has_optimum(model: highspy.Highs) -> bool:
+    """Whether a linear program was solved; False if it is infeasible."""
+    statuses = highspy.HighsModelStatus
+    status = model.getModelStatus()
+    if status in (statuses.kInfeasible, statuses.kUnboundedOrInfeasible):
+        return False
+    if status != statuses.kOptimal:
+        raise LimitError("the solver failed on a linear program")
+    return True
+
+
+def solve_linear(program: Program) -> Duals | None:
+    """The linear relaxation with its prices; None if infeasible, LimitError if HiGHS fails."""
+    model = linear_model(program)
+    model.run()
+    if not has_optimum(model):
+        return None
+    solution = model.getSolution()
+    return Duals(
+        float(model.getInfo().objective_function_value),
+        tuple(solution.col_value),
+        tuple(solution.row_dual),
+        tuple(solution.col_dual),
+    )
+
+
+class LinearMaster:
+    """A covering program that grows by columns: minimize the sum of columns that cover each row.
+
+    Rows are `sum(column entries) >= demand`; each column costs 1. Warm from solve to solve.
+    """
+
+    def __init__(self, demands: Sequence[float]) -> None:
+        self._model = highspy.Highs()
+        self._model.silent()
+        self._model.setOptionValue("threads", 1)
+        infinity = highspy.kHighsInf
+        for demand in demands:
+            self._model.addRow(
+                float(demand), infinity, 0, np.array([], dtype=np.int32), np.array([])
+            )
+
+    def add(self, column: Sequence[tuple[int, int]]) -> None:
+        """Add a column given as (row, entry) pairs."""
+        rows = np.array([row for row, _ in column], dtype=np.int32)
+        entries = np.array([float(entry) for _, entry in column])
+        self._model.addCol(1.0, 0.0, highspy.kHighsInf, len(column), rows, entries)
+
+    def solve(self) -> tuple[float, list[float], list[float]]:
+        """Objective, column values and row prices; raises LimitError if HiGHS fails on it."""
+        self._model.run()
+        if self._model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise LimitError("the solver failed on a covering program that always has a solution")
+        solution = self._model.getSolution()
+        objective = float(self._model.getInfo().objective_function_value)
+        return objective, list(solution.col_value), list(solution.row_dual)

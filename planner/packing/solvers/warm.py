@@ -1,0 +1,105 @@
+"""Linear programs that are stated once and asked again and again, by HiGHS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import highspy
+import numpy as np
+
+from planner.errors import LimitError
+from planner.packing.solvers.solver import has_optimum, linear_model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from planner.packing.solvers.program import Program
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["WarmLinear"]
+
+
+class WarmLinear:
+    """A linear relaxation, stated once; each question begins at the basis of the first answer."""
+
+    def __init__(self, program: Program) -> None:
+        """State it and solve it; raises LimitError where it has no solution."""
+        self._model, self._stated_rows = linear_model(program), len(program.rows)
+        if self.solve() is None:
+            raise LimitError("a program that others are to be like has no solution")
+        self._basis = self._model.getBasis()
+
+    def keep(self) -> None:
+        """Let questions begin at the basis of the last answer."""
+        self._basis = self._model.getBasis()
+
+    def begin(self) -> None:
+        """Forget the question before."""
+        added = np.arange(self._stated_rows, self._model.getNumRow(), dtype=np.int32)
+        if len(added):
+            self._model.deleteRows(len(added), added)
+        self._model.clearSolver()
+        self._model.setBasis(self._basis)
+
+    def price(self, costs: Mapping[int, float]) -> None:
+        """Give some variables other costs."""
+        columns = np.array(list(costs), dtype=np.int32)
+        self._model.changeColsCost(len(columns), columns, np.array(list(costs.values())))
+
+    def ask(self, rows: NDArray[np.int32], right: Sequence[float]) -> None:
+        """Give rows that are equations other right-hand sides."""
+        sides = np.array(right, dtype=np.float64)
+        self._model.changeRowsBounds(len(rows), rows, sides, sides)
+
+    def hold(self, columns: NDArray[np.int32], lower: Floats, upper: Floats) -> None:
+        """Give variables other bounds."""
+        self._model.changeColsBounds(len(columns), columns, lower, upper)
+
+    def require(self, terms: Mapping[int, float], most: float) -> None:
+        """Add a row, `sum(factor × variable) <= most`, until the next question."""
+        columns = np.array(list(terms), dtype=np.int32)
+        factors = np.array(list(terms.values()), dtype=np.float64)
+        self._model.addRow(-highspy.kHighsInf, most, len(terms), columns, factors)
+
+    def weigh(self, row: int, column: int, factor: float) -> None:
+        """Give a variable another factor in a row."""
+        self._model.changeCoeff(row, column, factor)
+
+    def solve(self) -> tuple[Floats, Floats] | None:
+        """Values, and prices of the rows; None if infeasible, LimitError if HiGHS fails."""
+        self._model.run()
+        if not has_optimum(self._model):
+            return None
+        solution = self._model.getSolution()
+        return np.array(solution.col_value), np.array(solution.row_dual)
+
+    def whole(self, columns: NDArray[np.int32], gap: float, node_limit: int) -> Floats | None:
+        """Values of which these are whole; empty where the limit comes first, None if none are."""
+        model, kinds = self._model, highspy.HighsVarType
+        many = len(columns)
+        model.clearSolver()
+        options = {
+            "mip_rel_gap": gap,
+            "mip_max_nodes": node_limit,
+            "random_seed": 0,
+            "mip_heuristic_run_feasibility_jump": False,  # it takes half the time of our programs
+        }
+        for name, value in options.items():
+            model.setOptionValue(name, value)
+        model.changeColsIntegrality(many, columns, np.full(many, int(kinds.kInteger), np.uint8))
+        try:
+            model.run()
+            status = model.getModelStatus()
+            info = model.getInfo()
+            found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+            values = np.array(model.getSolution().col_value)
+        finally:
+            model.changeColsIntegrality(
+                many, columns, np.full(many, int(kinds.kContinuous), np.uint8)
+            )
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return None
+        return values if found else np.array([])

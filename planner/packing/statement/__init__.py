@@ -1,0 +1,1 @@
+"""From settled inputs and sized jobs to the packing problem."""

@@ -1,0 +1,168 @@
+"""Jobs that may be dropped or delayed, and the problem in which the search may decide it.
+
+A job that is dropped runs on a node that is nowhere: a pool by itself, large enough for all of its
+units, whose one node can be "bought". What that costs is what the question is about, so that the
+search, the bound and the proof that serve purchases serve triage too. A job that may slip is there
+once for each start, and all of its starts but one need not run for nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from planner.packing.problem import NOWHERE, Choice, Pool, Shape, SpendLimit, Supply
+from planner.packing.statement.translate import translate
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from planner.inputs.settled import Inputs
+    from planner.packing.problem import Demand, Problem
+    from planner.sizing.candidate import SizedJob
+
+__all__ = ["Claim", "Class", "at_most", "claims_of", "with_classes"]
+
+Start = tuple[tuple[int, int], ...]
+"""(demand, units) that are to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job of the scenario, with the deployment derived from it: one answer holds for both."""
+
+    name: str
+    priority: int
+    required: bool
+    starts: tuple[Start, ...]
+    """By quarters of delay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """Claims that are alike, and the supplies whose nodes say how many of them do not run."""
+
+    names: tuple[str, ...]
+    priority: int
+    other_start: tuple[int, ...]
+    """By quarters of delay: not run, as it starts at another time; empty: it may not slip."""
+    dropped: int | None
+    """None: never."""
+
+
+def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[Claim, ...]]:
+    """All jobs that have units, by name, with the problem in which each start has demands.
+
+    A start that leaves nothing of the job within the horizon is none.
+    """
+    together: dict[str, list[SizedJob]] = defaultdict(list)
+    for job in jobs:
+        if any(job.units):
+            together[job.derived_from or job.name].append(job)
+    owner: dict[str, tuple[str, int]] = {}
+    every: list[SizedJob] = []
+    for name, parts in together.items():
+        for delay in range(inputs.scenario.jobs[name].may_slip_quarters + 1):
+            if any(parts[0].later(delay).units):
+                for part in parts:
+                    # A name of its own for each start: no job's name holds a line break.
+                    alias = f"{part.name}\n{delay}"
+                    owner[alias] = name, delay
+                    every.append(part.later(delay).model_copy(update={"name": alias}))
+    translation = translate(inputs, tuple(every))
+    units: dict[tuple[str, int], Counter[int]] = {key: Counter() for key in owner.values()}
+    for demand, members in enumerate(translation.members):
+        for alias, _ in members:
+            units[owner[alias]][demand] += 1
+    starts: dict[str, list[Start]] = defaultdict(list)
+    for (name, _), counts in sorted(units.items()):
+        starts[name].append(tuple(sorted(counts.items())))
+    stated = inputs.scenario.jobs
+    return translation.problem, tuple(
+        Claim(name, stated[name].priority, stated[name].required, tuple(found))
+        for name, found in starts.items()
+    )
+
+
+def with_classes(problem: Problem, claims: Sequence[Claim]) -> tuple[Problem, tuple[Class, ...]]:
+    """The problem in which every claim may be dropped, or start later, as far as it allows."""
+    stating = _Stating(problem)
+    alike: dict[object, list[Claim]] = defaultdict(list)
+    for claim in claims:
+        # One node stands for one claim only where all of its units are active together.
+        one = all(len(start) == 1 for start in claim.starts)
+        key = claim.priority, claim.required, claim.starts, None if one else claim.name
+        alike[key].append(claim)
+    classes = [stating.add(members) for members in alike.values()]
+    return stating.problem(), tuple(one for one in classes if one is not None)
+
+
+class _Stating:
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._pools = list(problem.pools)
+        self._supplies = list(problem.supplies)
+        self._demands: list[Demand] = []
+        self._starts: list[tuple[str, int, tuple[int, ...]]] = []
+        """Name, and at most so many nodes of these supplies together."""
+
+    def add(self, claims: Sequence[Claim]) -> Class | None:
+        """State claims that are alike; None where nothing can be decided about them."""
+        first, times = claims[0], len(claims)
+        if first.required and len(first.starts) == 1:
+            for demand, units in first.starts[0]:
+                stated = replace(self._problem.demands[demand], count=units * times)
+                self._demands.append(stated)
+            return None
+        pools = [self._nowhere(start, times) for start in first.starts]
+        other: tuple[int, ...] = ()
+        if len(pools) > 1:
+            name = f"other starts of {first.name}"
+            other = tuple(self._supply(name, pool, times) for pool in pools)
+            self._starts.append((name, (len(pools) - 1) * times, other))
+        dropped = None
+        if not first.required:
+            dropped = self._supply(f"{first.name} is dropped", pools[0], times)
+        return Class(tuple(claim.name for claim in claims), first.priority, other, dropped)
+
+    def problem(self) -> Problem:
+        """What was stated, with the budgets that hold the starts of one job together."""
+        more = len(self._supplies) - len(self._problem.supplies)
+        unpaid = ((0,) * self._problem.quarters,) * more
+        budgets = (replace(one, cents=(*one.cents, *unpaid)) for one in self._problem.budgets)
+        stated = replace(
+            self._problem,
+            pools=tuple(self._pools),
+            supplies=tuple(self._supplies),
+            demands=tuple(self._demands),
+        )
+        starts = (at_most(stated, name, most, which) for name, most, which in self._starts)
+        return replace(stated, budgets=(*budgets, *starts))
+
+    def _nowhere(self, start: Start, times: int) -> int:
+        """A pool each of whose nodes holds all units of one claim; the units' demands."""
+        number = len(self._pools)
+        gpu_type = f"{NOWHERE}{number}"
+        active: Counter[int] = Counter()
+        for demand, units in start:
+            asked = self._problem.demands[demand]
+            choices = (*asked.choices, Choice(gpu_type, Shape(1, 0, 0)))
+            self._demands.append(replace(asked, choices=choices, count=units * times))
+            active.update(dict.fromkeys(asked.quarters, units))
+        node = Shape(max(active.values()), 0, 0)
+        self._pools.append(Pool("nowhere", gpu_type, gpu_type, node, 0, 0, fabric=False))
+        return number
+
+    def _supply(self, name: str, pool: int, maximum: int) -> int:
+        never = (None,) * (self._problem.quarters - 1)
+        self._supplies.append(Supply(name, "buy", pool, maximum, (0, *never)))
+        return len(self._supplies) - 1
+
+
+def at_most(problem: Problem, name: str, most: int, supplies: Collection[int]) -> SpendLimit:
+    """At most so many nodes of these supplies together, as a budget that each takes 1 of."""
+    every = range(len(problem.supplies))
+    return SpendLimit(
+        name, most, tuple((int(number in supplies),) * problem.quarters for number in every)
+    )

@@ -1,0 +1,236 @@
+"""From settled inputs and sized jobs to the integer problem, and back to the user's names."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from planner.inputs.running import fleet_by_pool, running_units
+from planner.packing.problem import Choice, Demand, Part, Pool, Problem, Quota, Run, Shape
+from planner.packing.statement.economics import owned_costs
+from planner.packing.statement.facility import (
+    growth_reserves,
+    rack_spaces,
+    site_limits,
+    spare_nodes,
+)
+from planner.packing.statement.offers import spend_limits, supplies_of
+from planner.packing.statement.sharing import shareable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.inputs.running import Place, RunningUnit
+    from planner.inputs.scenario import FleetEntry, Scenario
+    from planner.inputs.settled import Inputs
+    from planner.sizing.candidate import Candidate, SizedJob
+
+__all__ = ["Translation", "held_name", "translate"]
+
+Unit = tuple[str, int]
+"""Job name and unit number, from 1."""
+
+
+Running = dict[Unit, "RunningUnit"]
+
+_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int, bool]
+"""Choices, active quarters, owner, pool of origin, what leaving it costs, whether a stage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A problem with the names behind its indices."""
+
+    problem: Problem
+    members: tuple[tuple[Unit, ...], ...]
+    """By demand: its units, sorted. A unit that may change its GPU type has a demand for each of
+    its quarters, a *stage*; every other unit has one."""
+    offers: tuple[str, ...]
+    """By supply: the offer's name."""
+    quarters: tuple[str, ...]
+    """Labels such as `2027Q1`."""
+
+
+def translate(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Translation:
+    """State a sized portfolio as an integer problem; units that are alike become one demand.
+
+    A unit that may change its GPU type is asked for in each quarter by itself.
+    """
+    running = running_units(inputs.scenario)
+    pools = shareable(_pools(inputs, running), inputs, jobs)
+    supplies = supplies_of(inputs, pools)
+    quotas = _quotas(inputs.scenario)
+    owners = frozenset(quota.owner for quota in quotas)
+    demands, members = _demands(
+        jobs, frozenset(pool.site for pool in pools), owners, running, inputs.scenario
+    )
+    horizon = inputs.scenario.horizon
+    owned = sum(
+        entry.count * stream.present_cents
+        for entry in inputs.scenario.fleet.values()
+        for stream in owned_costs(inputs, entry)
+    )
+    problem = Problem(
+        horizon.quarters,
+        pools,
+        supplies,
+        demands,
+        owned,
+        limits=site_limits(inputs, pools),
+        racks=rack_spaces(inputs, pools),
+        reserves=growth_reserves(inputs),
+        budgets=spend_limits(inputs, supplies),
+        quotas=quotas,
+    )
+    labels = tuple(str(horizon.first_quarter + step) for step in range(horizon.quarters))
+    return Translation(problem, members, tuple(supply.name for supply in supplies), labels)
+
+
+def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
+    """Pools by type and site; nodes that some unit may not leave are pools beside the others."""
+    scenario, catalog = inputs.scenario, inputs.catalog
+    owned = fleet_by_pool(scenario)
+    held = sorted({unit.place for unit in running.values() if unit.pinned and unit.place.numbers})
+    apart = {(place.node_type, place.site, number) for place in held for number in place.numbers}
+    offered = {(offer.node_type, offer.site) for offer in inputs.offers}
+    pools = []
+    for node_type, site in sorted({*owned, *offered}):
+        node = catalog.nodes[node_type]
+        nodes = owned.get((node_type, site), [])
+        everybody = tuple(
+            number for number in range(1, len(nodes) + 1) if (node_type, site, number) not in apart
+        )
+        whole = Pool(
+            node_type,
+            site,
+            node.gpu_type,
+            Shape(node.gpus.value, node.cpu_cores.value, int(node.host_memory_gb.value * 1000)),
+            len(everybody),
+            spare_nodes(inputs, node_type, site),
+            node.scale_out_fabric is not None,
+            _retired(scenario, nodes, everybody),
+        )
+        pools.append(whole)
+        for place in held:
+            if (place.node_type, place.site) == (node_type, site):
+                gone = _retired(scenario, nodes, place.numbers)
+                count = len(place.numbers)
+                pools.append(
+                    replace(whole, owned=count, spare=0, retired=gone, held=held_name(place))
+                )
+    return tuple(pools)
+
+
+def held_name(place: Place) -> str:
+    """Name of the pool of nodes that some unit may not leave: `xe9680-h100/frankfurt/1+2`."""
+    return f"{place.pool}/{'+'.join(str(number) for number in place.numbers)}"
+
+
+def _retired(
+    scenario: Scenario, nodes: Sequence[tuple[str, FleetEntry]], numbers: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Nodes of these numbers out of service by quarter; empty where none retires in the horizon."""
+    first = scenario.horizon.first_quarter
+    ends = [
+        entry.retires - first
+        for entry in (nodes[number - 1][1] for number in numbers)
+        if entry.retires is not None
+    ]
+    gone = tuple(
+        sum(end <= quarter for end in ends) for quarter in range(scenario.horizon.quarters)
+    )
+    return gone if any(gone) else ()
+
+
+def _demands(
+    jobs: tuple[SizedJob, ...],
+    in_play: frozenset[str],
+    owners: frozenset[str],
+    running: Running,
+    scenario: Scenario,
+) -> tuple[tuple[Demand, ...], tuple[tuple[Unit, ...], ...]]:
+    """Group units that are alike, in an order of their own, not the input's.
+
+    Alike: the same choices, active quarters and owner, and the same place today. `owners` are the
+    teams with a quota: their units are counted apart.
+    """
+    groups: dict[_Alike, list[Unit]] = defaultdict(list)
+    choices: dict[tuple[str, tuple[str, ...], int, int, str], tuple[Choice, ...]] = {}
+    for job in jobs:
+        sites = () if in_play <= set(job.sites) else job.sites
+        owner = job.team if job.team in owners else ""
+        for quarters, units in _activity(job):
+            for number in units:
+                unit = (job.name, number)
+                stays, origin, cents = _today(scenario, running.get(unit), job.name)
+                if quarters[0]:
+                    origin, cents = "", 0  # a later stage: where it ran today is left by then
+                kind = (job.sizing.id, sites, job.release_week, job.deadline_week, stays)
+                if kind not in choices:
+                    choices[kind] = tuple(
+                        _choice(candidate, job, sites, stays)
+                        for candidate in sorted(job.sizing.candidates, key=lambda one: one.way)
+                    )
+                stage = not job.keeps_gpu_type
+                groups[choices[kind], quarters, owner or "", origin, cents, stage].append(unit)
+    ordered = sorted((key, sorted(units)) for key, units in groups.items())
+    demands = tuple(
+        Demand(ways, quarters, len(units), owner, origin, cents, stage)
+        for (ways, quarters, owner, origin, cents, stage), units in ordered
+    )
+    return demands, tuple(tuple(units) for _, units in ordered)
+
+
+def _today(scenario: Scenario, unit: RunningUnit | None, job: str) -> tuple[str, str, int]:
+    """What a unit may not leave, the pool that it runs in today, and what a move costs, cents."""
+    if unit is None:
+        return "", "", 0
+    if unit.pinned:
+        return held_name(unit.place) if unit.place.numbers else unit.place.pool, "", 0
+    return "", unit.place.pool, scenario.move_cents(job)
+
+
+def _quotas(scenario: Scenario) -> tuple[Quota, ...]:
+    return tuple(
+        Quota(_quota_name(team, gpu_type), team, gpu_type, at_most)
+        for team, stated in sorted(scenario.teams.items())
+        for gpu_type, at_most in stated.quotas(scenario.horizon)
+    )
+
+
+def _quota_name(team: str, gpu_type: str | None) -> str:
+    return f"quota of {team}" if gpu_type is None else f"quota of {team} on {gpu_type}"
+
+
+def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: str) -> Choice:
+    shape = Shape(
+        candidate.gpus,
+        candidate.cpus,
+        candidate.memory_mb,
+        candidate.may_span,
+        sites,
+        stays=stays,
+    )
+    if candidate.weeks is not None:
+        run = Run(candidate.weeks, job.release_week - 1, job.deadline_week)
+        shape = replace(shape, run=run)
+    if candidate.partition is not None or candidate.shared_mb:
+        part = Part(candidate.partition or "", candidate.shared_mb)
+        shape = replace(shape, part=part)
+    return Choice(candidate.gpu_type, shape, candidate.replicas, candidate.way)
+
+
+def _activity(job: SizedJob) -> Iterator[tuple[tuple[int, ...], range]]:
+    """Runs of unit numbers that are active in the same quarters, of a stage or of all."""
+    counts = job.units
+    if not job.keeps_gpu_type:
+        yield from (
+            ((quarter,), range(1, count + 1)) for quarter, count in enumerate(counts) if count
+        )
+        return
+    done = 0
+    for level in sorted({count for count in counts if count}):
+        active = tuple(quarter for quarter, count in enumerate(counts) if count >= level)
+        yield active, range(done + 1, level + 1)
+        done = level

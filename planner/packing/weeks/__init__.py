@@ -1,0 +1,1 @@
+"""Runs of some weeks: few nodes more than the bound counts, and units seated on them."""

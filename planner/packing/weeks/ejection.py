@@ -1,0 +1,365 @@
+"""Seats by ejection: who finds no room takes the place of those who are the easiest to seat again.
+
+Every piece needs room on a node in each of its weeks. A unit that finds none is put where the
+pieces in its way have given the least trouble so far, and these wait for a seat in its place. Each
+time that a unit must do so, it counts as more trouble, so that in the end the stubborn ones sit and
+the easy ones move around them. The idea is Nagata and Bräysy's for vehicles with time windows
+(Operations Research Letters 37, 2009).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+from planner.packing.weeks.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from planner.packing.problem import Shape
+    from planner.packing.weeks.ledger import Entry
+
+__all__ = ["Asked", "Ejection", "Placed", "Way", "by_node"]
+
+_FRUGAL, _STUBBORN = 1.3, 8
+"""A unit takes no way that costs more than its cheapest by this factor, until it was trouble so
+many times."""
+_WASTE = 30.0
+"""Trouble that a way is worth that costs twice as much as the cheapest."""
+_JITTER, _LITTLE = 0.05, 1e-3
+_EDGE = 0.25
+"""How much GPUs that are free just before and after a run count, against those during it."""
+_TRIED = 8
+"""Weeks and nodes, those with most GPUs free, at which it is asked who is in the way."""
+
+Key = tuple[int, int]
+"""Pool and quarter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to run a unit."""
+
+    name: int
+    """Whatever the caller knows it by."""
+    cost: float
+    """What its pieces take, in any unit of money."""
+    shape: Shape
+    pools: tuple[tuple[int, int], ...]
+    """(pool, whole nodes that a piece takes there; 0: it shares one)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A unit: a piece for each entry of `quarters`, all in the same way."""
+
+    ways: tuple[Way, ...]
+    quarters: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a piece is, for all weeks of its run."""
+
+    key: Key
+    nodes: tuple[int, ...]
+    """Numbers of the nodes of the pool in this quarter; several where it takes them whole."""
+    week: int
+
+
+@dataclass(slots=True)
+class _Cell:
+    """The nodes of a pool in a quarter."""
+
+    ledger: Ledger
+    free: list[int]
+    """By node, as its ledger writes it."""
+    held: list[dict[int, int]]
+    """By node and unit: what it takes there."""
+
+    def copy(self) -> _Cell:
+        return _Cell(self.ledger, list(self.free), [dict(node) for node in self.held])
+
+
+class Ejection:
+    """Units, those that have a seat and those that wait for one."""
+
+    def __init__(
+        self,
+        nodes: Mapping[Key, int],
+        kinds: Mapping[int, Shape],
+        asked: Sequence[Asked],
+        seed: int = 0,
+    ) -> None:
+        """`nodes` are there by pool and quarter, all empty; `kinds` say what a node has, by pool.
+
+        Nobody has a seat at first, and nobody waits for one: see `seat`.
+        """
+        self._asked = [
+            Asked(tuple(sorted(unit.ways, key=lambda way: (way.cost, way.name))), unit.quarters)
+            for unit in asked
+        ]
+        ledgers = {pool: Ledger(kinds[pool]) for pool, _ in nodes}
+        self._cells: dict[Key, _Cell] = {
+            key: _Cell(
+                ledgers[key[0]], [ledgers[key[0]].empty] * number, [{} for _ in range(number)]
+            )
+            for key, number in nodes.items()
+        }
+        self._trouble = [1.0] * len(asked)
+        self._random = random.Random(seed)
+        self.seated: dict[int, tuple[Way, list[Placed]]] = {}
+        """By unit: its way, and where each of its pieces is."""
+        self.waiting: list[int] = []
+        self._barred: dict[tuple[int, Key], set[int]] = defaultdict(set)
+
+    def copy(self) -> Ejection:
+        """The same seats, without regard to what was trouble so far."""
+        other = Ejection({}, {}, [])
+        other._asked = self._asked
+        other._trouble = [1.0] * len(self._asked)
+        other._cells = {key: cell.copy() for key, cell in self._cells.items()}
+        other.seated = {unit: (way, list(places)) for unit, (way, places) in self.seated.items()}
+        other.waiting = list(self.waiting)
+        other._barred.update((key, set(numbers)) for key, numbers in self._barred.items())
+        return other
+
+    def add(self, key: Key) -> None:
+        """One node more."""
+        cell = self._cells[key]
+        cell.free.append(cell.ledger.empty)
+        cell.held.append({})
+
+    def remove(self, key: Key) -> None:
+        """One node less, the one that holds least; its units wait. There must be one."""
+        cell = self._cells[key]
+        idle = [cell.ledger.idle(free, cell.ledger.whole) for free in cell.free]
+        number = idle.index(max(idle))
+        out = sorted(cell.held[number])
+        for unit in out:
+            self._leave(unit)
+        del cell.free[number], cell.held[number]
+        self._barred.clear()
+        for _, places in self.seated.values():
+            for at, place in enumerate(places):
+                if place.key == key and max(place.nodes) > number:
+                    nodes = tuple(node - (node > number) for node in place.nodes)
+                    places[at] = Placed(key, nodes, place.week)
+        self.waiting += out
+
+    def bar(self, unit: int, key: Key, number: int) -> None:
+        """Let a unit wait, and seat it on this node no more."""
+        self._leave(unit)
+        self._barred[unit, key].add(number)
+        self.waiting.append(unit)
+
+    def nodes(self, key: Key) -> int:
+        """How many there are."""
+        return len(self._cells[key].held) if key in self._cells else 0
+
+    def seat(self, unit: int, names: Sequence[int]) -> None:
+        """Seat a unit in a way of one of these names, or let it wait."""
+        if not any(self._placed(unit, way) for way in self._asked[unit].ways if way.name in names):
+            self.waiting.append(unit)
+
+    def settle(self, steps: int, go_on: Callable[[], bool]) -> bool:
+        """Seat those who wait, in so many steps after each advance; True once all have a seat."""
+        fewest, left = len(self.waiting), steps
+        while self.waiting and left and go_on():
+            left -= 1
+            unit = self.waiting.pop()
+            if self._found(unit):
+                continue
+            self._trouble[unit] += 1.0
+            out = self._forced(unit)
+            if out is None:
+                self.waiting.append(unit)
+                return False
+            self.waiting += [one for one in out if not self._found(one)]
+            if len(self.waiting) < fewest:
+                fewest, left = len(self.waiting), steps
+        return not self.waiting
+
+    def _found(self, unit: int) -> bool:
+        """Whether the unit has a seat now, where nobody has to move."""
+        ways = self._asked[unit].ways
+        most = ways[0].cost * _FRUGAL if self._trouble[unit] < _STUBBORN else inf
+        return any(self._placed(unit, way) for way in ways if way.cost <= most)
+
+    def _placed(self, unit: int, way: Way) -> bool:
+        """Whether all pieces found room in this way; then they are there."""
+        self.seated[unit] = way, []
+        for quarter in self._asked[unit].quarters:
+            place = self._room(unit, way, quarter)
+            if place is None:
+                self._leave(unit)
+                return False
+            self._put(unit, way, place)
+        return True
+
+    def _room(self, unit: int, way: Way, quarter: int) -> Placed | None:
+        """Where the piece leaves the fewest GPUs idle beside it."""
+        best: tuple[float, Placed] | None = None
+        for pool, span in way.pools:
+            cell = self._cells.get((pool, quarter))
+            if cell is None or len(cell.held) < max(span, 1):
+                continue
+            if span:
+                empty = [number for number, held in enumerate(cell.held) if not held][:span]
+                if len(empty) == span:
+                    return Placed((pool, quarter), tuple(empty), 0)
+                continue
+            entries, guards = cell.ledger.entries(way.shape), cell.ledger.guards
+            barred = self._barred.get((unit, (pool, quarter)), ())
+            for number, free in enumerate(cell.free):
+                if number in barred:
+                    continue
+                for entry in entries:
+                    if (free - entry.taken) & guards == guards:
+                        idle = cell.ledger.idle(free, entry)
+                        idle += _EDGE * cell.ledger.around(free, entry)
+                        if best is None or idle < best[0]:
+                            best = idle, Placed((pool, quarter), (number,), entry.week)
+        return best[1] if best else None
+
+    def _forced(self, unit: int) -> list[int] | None:
+        """Give the unit a seat and return those who lost theirs; None where there is no node."""
+        best: tuple[float, Way] | None = None
+        asked = self._asked[unit]
+        for way in asked.ways:
+            trouble = _WASTE * (way.cost / max(asked.ways[0].cost, 1e-9) - 1)
+            for quarter in asked.quarters:
+                if best and trouble >= best[0]:
+                    break
+                least = self._least_trouble(unit, way, quarter)
+                trouble += least[0] * (1 + _JITTER * self._random.random()) if least else inf
+            if trouble < (best[0] if best else inf):
+                best = trouble, way
+        if best is None:
+            return None
+        out: list[int] = []
+        self.seated[unit] = best[1], []
+        for quarter in asked.quarters:
+            place = self._room(unit, best[1], quarter)
+            if place is None:
+                least_here = self._least_trouble(unit, best[1], quarter)
+                if least_here is None:
+                    self._leave(unit)
+                    out.append(unit)
+                    break
+                place = least_here[1]
+                for other in least_here[2]:
+                    self._leave(other)
+                out += least_here[2]
+            self._put(unit, best[1], place)
+        return sorted(out, key=lambda one: (self._trouble[one], one))
+
+    def _least_trouble(
+        self, unit: int, way: Way, quarter: int
+    ) -> tuple[float, Placed, list[int]] | None:
+        """What it costs in trouble to seat a piece, where, and who has to leave."""
+        options = (
+            option
+            for pool, span in way.pools
+            if (cell := self._cells.get((pool, quarter))) and len(cell.held) >= max(span, 1)
+            for option in (
+                self._whole_nodes(unit, (pool, quarter), span)
+                if span
+                else self._in_the_way(unit, way.shape, (pool, quarter))
+            )
+        )
+        return min(options, key=lambda option: option[0], default=None)
+
+    def _whole_nodes(
+        self, unit: int, key: Key, span: int
+    ) -> Iterator[tuple[float, Placed, list[int]]]:
+        cell = self._cells[key]
+        by_trouble = sorted(
+            (self._sum(held), number) for number, held in enumerate(cell.held) if unit not in held
+        )[:span]
+        if len(by_trouble) == span:
+            numbers = tuple(sorted(number for _, number in by_trouble))
+            out = sorted({other for number in numbers for other in cell.held[number]})
+            yield self._sum(out), Placed(key, numbers, 0), out
+
+    def _in_the_way(
+        self, unit: int, shape: Shape, key: Key
+    ) -> Iterator[tuple[float, Placed, list[int]]]:
+        """For the nodes and weeks with most GPUs free: those who leave, the easiest first."""
+        cell = self._cells[key]
+        ledger = cell.ledger
+        barred = self._barred.get((unit, key), ())
+        rough = sorted(
+            (self._random.random() - ledger.idle(free, entry), number, at)
+            for number, free in enumerate(cell.free)
+            if number not in barred
+            for at, entry in enumerate(ledger.entries(shape))
+        )
+        for _, number, at in rough[:_TRIED]:
+            entry = ledger.entries(shape)[at]
+            out = self._leavers(unit, cell, number, entry)
+            if out is not None:
+                yield self._sum(out), Placed(key, (number,), entry.week), out
+
+    def _leavers(self, unit: int, cell: _Cell, number: int, entry: Entry) -> list[int] | None:
+        """A few units that give a piece room on a node in its weeks; None where none do."""
+        room, guards, weeks = cell.free[number] - entry.taken, cell.ledger.guards, entry.span
+        held, out = cell.held[number], []
+        there = [
+            (self._trouble[other] + _LITTLE * self._random.random(), other)
+            for other, taken in held.items()
+            if taken & weeks and other != unit
+        ]
+        there.sort()
+        for _, other in there:
+            if room & guards == guards:
+                break
+            room += held[other] & weeks
+            out.append(other)
+        if room & guards != guards:
+            return None
+        for other in reversed(out.copy()):
+            left = room - (held[other] & weeks)
+            if left & guards == guards:
+                room = left
+                out.remove(other)
+        return out
+
+    def _sum(self, units: Sequence[int] | Mapping[int, object]) -> float:
+        return sum(self._trouble[unit] for unit in units)
+
+    def _put(self, unit: int, way: Way, place: Placed) -> None:
+        cell = self._cells[place.key]
+        taken = cell.ledger.whole.taken
+        if not dict(way.pools)[place.key[0]]:
+            entries = cell.ledger.entries(way.shape)
+            taken = entries[place.week - entries[0].week].taken
+        for number in place.nodes:
+            cell.free[number] -= taken
+            cell.held[number][unit] = cell.held[number].get(unit, 0) + taken
+        self.seated[unit][1].append(place)
+
+    def _leave(self, unit: int) -> None:
+        """Take all pieces of a unit off their nodes."""
+        if unit not in self.seated:
+            return
+        for place in self.seated.pop(unit)[1]:
+            cell = self._cells[place.key]
+            for number in place.nodes:
+                cell.free[number] += cell.held[number].pop(unit, 0)
+
+
+def by_node(
+    seated: Mapping[int, tuple[Way, list[Placed]]],
+) -> dict[Key, dict[int, list[tuple[int, Way, int]]]]:
+    """By pool and quarter, and by node: (unit, way, first week) of each piece that shares it."""
+    found: dict[Key, dict[int, list[tuple[int, Way, int]]]] = defaultdict(lambda: defaultdict(list))
+    for unit, (way, places) in sorted(seated.items()):
+        for place in places:
+            if not dict(way.pools)[place.key[0]]:
+                found[place.key][place.nodes[0]].append((unit, way, place.week))
+    return found
