@@ -17,7 +17,7 @@ from benchmarks.portfolios import catalogue
 from benchmarks.table import Row
 from planner.cli.app import OBJECTS_BETWEEN_SCANS
 from planner.packing.answer import answer
-from planner.packing.counting.counts import build_counts
+from planner.packing.counting.build import build_counts
 from planner.packing.families.family import family_of
 from planner.packing.search import rooted, search
 from planner.whatif.crew import Processes

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.apart import kept_apart
-from planner.packing.counting.counts import build_counts
+from planner.packing.counting.build import build_counts
 from planner.packing.counting.layout import cutting_stocks, lay_out, load_of
 from planner.packing.counting.opened import cut_shared, gpu_stocks
 from planner.packing.counting.stays import moves_held

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.portfolios import catalogue, quarterly
 from planner.packing.answer import answer
-from planner.packing.counting.counts import build_counts
+from planner.packing.counting.build import build_counts
 from planner.packing.families import family as room
 from planner.packing.families.elastic import uncapped
 from planner.packing.families.family import Family, family_of

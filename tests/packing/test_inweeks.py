@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.portfolios import weekly
 from planner.packing.apart import kept_apart
-from planner.packing.counting.counts import build_counts
+from planner.packing.counting.build import build_counts
 from planner.packing.counting.layout import cutting_stocks, lay_out
 from planner.packing.problem import ALWAYS, WEEKS, Choice, Demand, Run, Shape
 from planner.packing.solution import Status

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.packing.counting.counts import build_counts
+from planner.packing.counting.build import build_counts
 from planner.packing.layouts.cutting import Cut, CuttingStock, Packed
 from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
 from planner.packing.layouts.knapsack import Knapsack

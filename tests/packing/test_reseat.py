@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.counting.counts import build_counts
+from planner.packing.counting.build import build_counts
 from planner.packing.counting.layout import cutting_stocks
 from planner.packing.heuristics.reseat import seat_by_counts, seat_the_rest
 from planner.packing.layouts.cutting import CuttingStock

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from planner.packing.counting.counts import build_counts
+from planner.packing.counting.build import build_counts
 from planner.packing.heuristics.spread import spread
 from planner.packing.problem import Pool, Shape
 from planner.packing.solvers.solver import solve_integer

@@ -1,9 +1,6 @@
-"""The program that counts nodes: units by choice and pool, nodes bought and rented by quarter.
+"""What the counting program counts: the meaning of its variables and rows.
 
-Units of the same shape on the same pool are counted together, so the program's size follows the
-variety of the portfolio. It is a relaxation of the real packing: resources are summed over a pool's
-nodes, tightened by dual feasible functions and by cuts from the cutting stock. `docs/model.md` has
-it in mathematics; row names follow that page.
+`build` states the program.
 """
 
 from __future__ import annotations
@@ -13,25 +10,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from planner.packing.counting.limits import add_limits, add_reserves
-from planner.packing.counting.opened import add_opened
-from planner.packing.counting.procure import state_procurement, state_spent_on_moves
-from planner.packing.counting.quotas import add_quotas
-from planner.packing.counting.spares import add_spares
-from planner.packing.counting.stays import add_stays
-from planner.packing.counting.turns import add_turns
-from planner.packing.layouts.dual import weights_by_order
 from planner.packing.layouts.parts import OPENED
-from planner.packing.problem import ALWAYS, WEEKS, WHOLE
-from planner.packing.solvers.program import Program
+from planner.packing.problem import WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from planner.packing.layouts.cutting import Cut
     from planner.packing.problem import Pool, Problem, Shape
+    from planner.packing.solvers.program import Program
 
-__all__ = ["CENTS_PER_UNIT", "Counts", "Terms", "Usage", "build_counts"]
+__all__ = ["CENTS_PER_UNIT", "Counts", "Terms", "Usage"]
 
 CENTS_PER_UNIT = 100_000
 """The objective is stated in thousands of dollars, so that its coefficients stay near 1."""
@@ -226,141 +215,3 @@ class Counts:
                 row = self.capacity_row("cutting", number, quarter, load, tightens=True)
                 self.room_rows[row] = (number, quarter)
                 self.capacity_rows[number, quarter][name] = row
-
-
-def build_counts(problem: Problem) -> Counts:
-    """State the counting program of a problem."""
-    program = Program()
-    counts = Counts(problem, program, {}, {}, {}, {}, {}, set(), {}, {}, {}, {}, [], {})
-    _choices(counts)
-    _acquisitions(counts)
-    add_limits(counts)
-    add_quotas(counts)
-    _usages(counts)
-    _lent(counts)
-    add_opened(counts)
-    add_spares(counts)
-    add_reserves(counts)
-    add_stays(counts)
-    state_spent_on_moves(counts)
-    for key, usages in counts.usages.items():
-        opened = counts.opened.get(key)
-        on_nodes = [*usages, *([opened] if opened else [])]
-        _capacity(counts, key, on_nodes)
-        add_turns(counts, key, on_nodes)
-    return counts
-
-
-def _choices(counts: Counts) -> None:
-    """Every unit takes exactly one choice and keeps it: row `demand[d]`."""
-    problem, program = counts.problem, counts.program
-    for number, demand in enumerate(problem.demands):
-        terms: Terms = {}
-        for position, choice in enumerate(demand.choices):
-            if any(_runs(pool, choice.gpu_type, choice.shape) for pool in problem.pools):
-                index = program.variable(
-                    f"units[{number},{position}]", upper=demand.count, integer=True
-                )
-                counts.choice[number, position] = index
-                terms[index] = 1.0
-        counts.demand_rows.append(program.row(f"demand[{number}]", terms, "==", demand.count))
-
-
-def _runs(pool: Pool, gpu_type: str, shape: Shape) -> bool:
-    return pool.gpu_type == gpu_type and pool.nodes_taken(shape) is not None
-
-
-def _acquisitions(counts: Counts) -> None:
-    """Bought nodes stay, rent lasts a quarter, reserved ones stay for their term."""
-    problem, program = counts.problem, counts.program
-    counts.in_service = {
-        (pool, quarter): {}
-        for pool in range(len(problem.pools))
-        for quarter in range(problem.quarters)
-    }
-    for number, supply in enumerate(problem.supplies):
-        for quarter, cents in enumerate(supply.unit_cost_cents):
-            if cents is None or supply.maximum == 0:
-                continue
-            index = program.variable(
-                f"{supply.kind}[{number},{quarter}]",
-                cost=counts.cost(cents),
-                upper=supply.maximum,
-                integer=True,
-            )
-            counts.acquire[number, quarter] = index
-            for served in supply.served(quarter):
-                counts.in_service[supply.pool, served][index] = 1.0
-    state_procurement(counts)
-
-
-def _usages(counts: Counts) -> None:
-    """Count pieces by shape; where several pools have the GPU type, split them: rows `split`."""
-    shaped: dict[tuple[str, int, Shape], Terms] = defaultdict(lambda: defaultdict(float))
-    for (number, position), index in counts.choice.items():
-        demand = counts.problem.demands[number]
-        choice = demand.choices[position]
-        for quarter in demand.quarters:
-            shaped[choice.gpu_type, quarter, choice.shape][index] += choice.copies
-    for (gpu_type, quarter, shape), terms in sorted(shaped.items(), key=lambda item: item[0]):
-        pools = [
-            number
-            for number, pool in enumerate(counts.problem.pools)
-            if _runs(pool, gpu_type, shape)
-        ]
-        for pool, share in _split(counts, pools, quarter, terms):
-            span = counts.problem.pools[pool].nodes_taken(shape) or 0
-            usage = Usage(pool, quarter, shape, tuple(sorted(share.items())), span)
-            counts.usages.setdefault((pool, quarter), []).append(usage)
-
-
-def _split(
-    counts: Counts, pools: list[int], quarter: int, terms: Terms
-) -> Iterator[tuple[int, Terms]]:
-    if len(pools) == 1:
-        yield pools[0], terms
-        return
-    balance: Terms = defaultdict(float, {index: -factor for index, factor in terms.items()})
-    places = {}
-    for pool in pools:
-        index = counts.program.variable(f"split[{pool},{quarter}]", integer=True)
-        counts.splits.add(index)
-        balance[index] = 1.0
-        places[pool, quarter] = index
-        yield pool, {index: 1.0}
-    row = counts.program.row(f"split[{quarter}]", balance, "==", 0.0)
-    counts.split_rows[row] = places
-
-
-def _lent(counts: Counts) -> None:
-    """Nodes that a pool lends another, quarter by quarter; row `gpus` of the lender bounds them."""
-    for pool, quarter in list(counts.usages):
-        lender = counts.problem.pools[pool].lender
-        if lender is not None:
-            index = counts.program.variable(f"lent[{lender},{quarter}]", integer=True)
-            counts.lent[lender, quarter] = index
-            counts.in_service[pool, quarter] = {index: 1.0}
-            counts.usages.setdefault((lender, quarter), [])
-
-
-def _capacity(counts: Counts, key: tuple[int, int], usages: list[Usage]) -> None:
-    """GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings `dual`."""
-    node = counts.problem.pools[key[0]].node
-    in_weeks = any(usage.shape.run != ALWAYS for usage in usages)
-    for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
-        taken = [
-            (usage.span, _size(usage.shape, resource), usage.shape.run.weeks) for usage in usages
-        ]
-        for order, weights in weights_by_order(taken, offered, WEEKS):
-            load: Terms = defaultdict(float)
-            for usage, weight in zip(usages, weights, strict=True):
-                usage.weigh(load, weight)
-            name = resource if order == 0 else f"dual-{resource}-{order}"
-            row = counts.capacity_row(name, *key, load, tightens=order > 0)
-            counts.capacity_rows.setdefault(key, {})[name] = row
-            if order == 0 and (in_weeks or resource != "gpus"):
-                counts.room_rows[row] = key
-
-
-def _size(shape: Shape, resource: str) -> int:
-    return {"gpus": shape.whole_gpus, "cpus": shape.cpus, "memory": shape.memory_mb}[resource]

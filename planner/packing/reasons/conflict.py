@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.apart import kept_apart
-from planner.packing.counting.counts import build_counts
+from planner.packing.counting.build import build_counts
 from planner.packing.found import Infeasible
 from planner.packing.reasons.conditions import conditions_of
 from planner.packing.search import search
