@@ -12,7 +12,7 @@ from planner.inputs.measured import read_measurements
 from planner.inputs.scenario import Policies
 from planner.inputs.settle import settled_settings
 from planner.sizing import Sizer
-from planner.sizing.calibration import compare
+from planner.sizing.calibrate import compare
 from planner.sizing.engine import Known
 from planner.sizing.subject import GPU_FACTS, gpu_facts
 from planner.sizing.tries import Tries

@@ -60,7 +60,7 @@ def size(sums: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - cli
     from planner.inputs.settle import settled_settings  # noqa: PLC0415
     from planner.report.size import sizing_document  # noqa: PLC0415
     from planner.sizing import Sizer  # noqa: PLC0415
-    from planner.sizing.calibration import calibrate  # noqa: PLC0415
+    from planner.sizing.calibrate import calibrate  # noqa: PLC0415
 
     facts, _ = load_catalog(given["catalog"])
     book, _ = load_rules(given["rules"])

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from planner.errors import Finding
     from planner.inputs.catalog import Catalog
     from planner.inputs.document import Document, Path
+    from planner.inputs.horizon import Horizon
     from planner.inputs.job import Job
-    from planner.inputs.scenario import Horizon, Scenario
+    from planner.inputs.scenario import Scenario
 
 __all__ = ["inconsistencies"]
 

@@ -31,7 +31,7 @@ from planner.inputs.spelling import (
 )
 
 if TYPE_CHECKING:
-    from planner.inputs.scenario import Horizon
+    from planner.inputs.horizon import Horizon
 
 __all__ = [
     "Adapters",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.inputs.running import fleet_by_pool, node_places, plain, pool_places
+from planner.inputs.places import fleet_by_pool, node_places, plain, pool_places
 from planner.inputs.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from planner.inputs.catalog import Catalog
     from planner.inputs.document import Path
     from planner.inputs.job import Job
-    from planner.inputs.running import Place, Running
+    from planner.inputs.places import Place
+    from planner.inputs.running import Running
     from planner.inputs.scenario import Scenario
 
 __all__ = ["not_running"]

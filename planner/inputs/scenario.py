@@ -8,17 +8,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.inputs.base import (
-    Day,
     Frozen,
     Name,
     Number,
-    PositiveCount,
     Share,
 )
 from planner.inputs.finance import Budget, Finance
+from planner.inputs.horizon import Horizon
 from planner.inputs.job import Job
 from planner.inputs.offer import FleetEntry, Offer, PriceBreak
-from planner.inputs.quarter import Quarter
 from planner.inputs.running import Running
 from planner.inputs.site import Racks, Site
 from planner.inputs.spelling import CountByNodeType, Format
@@ -41,17 +39,6 @@ __all__ = [
     "Team",
     "UserFiles",
 ]
-
-
-class Horizon(Frozen):
-    """Which quarters are planned, and the day the plan is made."""
-
-    first_quarter: Quarter
-    """The first quarter planned, such as `2027Q1`."""
-    quarters: Annotated[PositiveCount, Field(le=40)]
-    """How many quarters are planned."""
-    as_of: Day | None = None
-    """Earliest day an order can be placed; the first day of the first quarter if left out."""
 
 
 class Policies(Frozen):

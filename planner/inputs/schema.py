@@ -12,6 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from planner.inputs import (
     base,
     finance,
+    horizon,
     job,
     offer,
     run,
@@ -85,7 +86,7 @@ class _AsWritten(GenerateJsonSchema):
         return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
 
 
-_MODULES = (scenario, variations, offer, finance, job, run, running, site, team)
+_MODULES = (scenario, variations, offer, finance, horizon, job, run, running, site, team)
 """Where the models of the format stand, with what their keys mean."""
 
 

@@ -14,7 +14,7 @@ from planner.inputs.spelling import canonical_quarter
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.inputs.scenario import Horizon
+    from planner.inputs.horizon import Horizon
 
 __all__ = ["ALL_GPU_TYPES", "Team"]
 

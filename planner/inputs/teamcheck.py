@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog import Catalog
     from planner.inputs.document import Path
-    from planner.inputs.scenario import Horizon, Scenario
+    from planner.inputs.horizon import Horizon
+    from planner.inputs.scenario import Scenario
 
 __all__ = ["misassigned"]
 

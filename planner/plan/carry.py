@@ -9,7 +9,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
-from planner.inputs.running import Running, node_places, plain
+from planner.inputs.places import node_places, plain
+from planner.inputs.running import Running
 from planner.inputs.settled import InputFile
 from planner.plan.store import loads
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from planner.inputs.running import Place
+    from planner.inputs.places import Place
     from planner.inputs.scenario import Scenario
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Node, Plan

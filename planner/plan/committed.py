@@ -12,6 +12,7 @@ from planner.packing.pack import attempt
 from planner.packing.statement.hold import Order, holding
 from planner.plan.checked import checked_plan
 from planner.plan.eligible import stuck_jobs
+from planner.sizing.portfolio import size_portfolio
 
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
@@ -46,7 +47,7 @@ def committed_plan(
     What is delivered late enters service as early as it can. Raises InfeasibleError where these do
     not do, LimitError where time ends before a plan is found, CheckError where the check disagrees.
     """
-    jobs = sizers.sizer(inputs, inputs.gpu_types_in_play).portfolio(inputs.scenario)
+    jobs = size_portfolio(sizers.sizer(inputs, inputs.gpu_types_in_play), inputs.scenario)
     translation = translate(inputs, jobs)
     place = {label: number for number, label in enumerate(translation.quarters)}
     orders = [Order(one.offer, place[one.quarter], one.nodes) for one in purchases]

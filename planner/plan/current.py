@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from planner.inputs.running import node_places, place_of, pool_places, running_units
+from planner.inputs.places import node_places, place_of, pool_places, running_units
 from planner.plan.moves import CurrentPlacement, Move
 from planner.plan.plan import Note
 from planner.plan.words import some, some_of, usd
@@ -13,7 +13,7 @@ from planner.plan.words import some, some_of, usd
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from planner.inputs.running import Place
+    from planner.inputs.places import Place
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.plan.fleet import Fleet

@@ -17,6 +17,7 @@ from planner.plan.othertypes import other_types
 from planner.plan.saving import partition_saving
 from planner.plan.spares import spare_prices
 from planner.plan.triage import Unfit, give_way, roots
+from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
@@ -180,4 +181,4 @@ def _unfit(
 def _sized(
     inputs: Inputs, gpu_types: tuple[str, ...] | None, sizers: Sizers
 ) -> tuple[SizedJob, ...]:
-    return sizers.sizer(inputs, gpu_types).portfolio(inputs.scenario)
+    return size_portfolio(sizers.sizer(inputs, gpu_types), inputs.scenario)

@@ -12,8 +12,7 @@ from planner.report.variants import acquired_text, added_text, moved_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.whatif.found import Sensitivity, Swing
-    from planner.whatif.pairs import Corner, Pair
+    from planner.whatif.found import Corner, Pair, Sensitivity, Swing
 
 __all__ = ["pairs_section"]
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from planner.inputs.run import Run
-from planner.sizing.candidate import Rejection, SizedJob, Sizing
+from planner.sizing.candidate import Rejection, Sizing
 from planner.sizing.count import Counter
-from planner.sizing.deploy import deployment
 from planner.sizing.engine import Known, Reasoning
 from planner.sizing.memory import memory_at
 from planner.sizing.parts import Parts
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from planner.inputs.catalog import Catalog
     from planner.inputs.job import Job
     from planner.inputs.rules import Rule, RuleBook
-    from planner.inputs.scenario import Policies, Scenario
+    from planner.inputs.scenario import Policies
     from planner.inputs.settled import Settings
     from planner.sizing.calibration import Calibration
     from planner.sizing.count import Placement
@@ -79,37 +77,6 @@ class Sizer:
         if key not in self._sizings:
             self._sizings[key] = self._size(job, origins or {}, key)
         return self._sizings[key]
-
-    def portfolio(self, scenario: Scenario) -> tuple[SizedJob, ...]:
-        """Size all jobs of a scenario and the deployments that they ask for, sorted by name.
-
-        Raises InputError where a derived job's name is taken.
-        """
-        sized: list[SizedJob] = []
-        for name, job in sorted(scenario.jobs.items()):
-            sizing = self.size(job)
-            counts = job.counts(scenario.horizon)
-            window = (job.run if self._by_weeks else None) or Run()
-            sized.append(
-                SizedJob(
-                    name=name,
-                    kind=job.kind,
-                    derived_from=None,
-                    derived_by=None,
-                    team=job.team,
-                    units=job.units(scenario.horizon),
-                    sites=scenario.sites_of(job),
-                    sizing=sizing,
-                    release_week=window.release_week,
-                    deadline_week=window.deadline_week,
-                    keeps_gpu_type=scenario.keeps_gpu_type(job, job.kind),
-                )
-            )
-            if job.tune is not None and job.tune.deploy is not None:
-                derived = deployment(name, job, counts, self, scenario)
-                if derived is not None:
-                    sized.append(derived)
-        return tuple(sorted(sized, key=lambda one: one.name))
 
     def memory(self, job: Job, gpus: int) -> Memory | None:
         """Peak of each GPU on so many of any type; None where the job says too little for it."""

@@ -7,9 +7,18 @@ from typing import Literal
 from planner.inputs.base import Frozen
 from planner.whatif.figures import Figures
 from planner.whatif.kept import Kept
-from planner.whatif.pairs import Pair
 
-__all__ = ["Alternative", "Alternatives", "Best", "Moved", "Sensitivity", "Swing", "Turn"]
+__all__ = [
+    "Alternative",
+    "Alternatives",
+    "Best",
+    "Corner",
+    "Moved",
+    "Pair",
+    "Sensitivity",
+    "Swing",
+    "Turn",
+]
 
 
 class Best(Frozen):
@@ -81,6 +90,29 @@ class Swing(Frozen):
         """How far apart the costs are; None where an end has no plan."""
         ends = (self.low.figures.cost_cents, self.high.figures.cost_cents)
         return None if None in ends else abs((ends[1] or 0) - (ends[0] or 0))
+
+
+class Corner(Frozen):
+    """A plan with two figures moved as far as each is moved alone."""
+
+    first_by: float
+    """Share of the value, or weeks; negative: down."""
+    second_by: float
+    settings: tuple[str, ...]
+    """`path=value`, with which `planner plan` makes this plan."""
+    figures: Figures
+    interplay_cents: int | None
+    """What both together add to the cost beyond what each adds alone; None where one of the four
+    plans that this takes does not exist."""
+
+
+class Pair(Frozen):
+    """Two figures, moved together."""
+
+    first: str
+    second: str
+    corners: tuple[Corner, ...]
+    """Both down, the second up, the first up, both up."""
 
 
 class Sensitivity(Kept):

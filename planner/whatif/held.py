@@ -12,6 +12,7 @@ from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.packing.statement.offers import entry_quarters
 from planner.plan.eligible import stuck_jobs
+from planner.sizing.portfolio import size_portfolio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,7 @@ def short_quarters(
     Raises LimitError where the time ends before it is known.
     """
     gpu_types = inputs.gpu_types_in_play
-    jobs = sizers.sizer(inputs, gpu_types).portfolio(inputs.scenario)
+    jobs = size_portfolio(sizers.sizer(inputs, gpu_types), inputs.scenario)
     first = inputs.scenario.horizon.first_quarter
     labels = [str(first + step) for step in range(inputs.scenario.horizon.quarters)]
     entries = {offer.name: entry_quarters(inputs, offer) for offer in inputs.offers}

@@ -5,40 +5,17 @@ from __future__ import annotations
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
-from planner.inputs.base import Frozen
-from planner.whatif.figures import Figures
+from planner.whatif.found import Corner, Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
+    from planner.whatif.figures import Figures
     from planner.whatif.levers import Lever
     from planner.whatif.moves import Moves
 
-__all__ = ["Corner", "Pair", "pairs_of"]
-
-
-class Corner(Frozen):
-    """A plan with two figures moved as far as each is moved alone."""
-
-    first_by: float
-    """Share of the value, or weeks; negative: down."""
-    second_by: float
-    settings: tuple[str, ...]
-    """`path=value`, with which `planner plan` makes this plan."""
-    figures: Figures
-    interplay_cents: int | None
-    """What both together add to the cost beyond what each adds alone; None where one of the four
-    plans that this takes does not exist."""
-
-
-class Pair(Frozen):
-    """Two figures, moved together."""
-
-    first: str
-    second: str
-    corners: tuple[Corner, ...]
-    """Both down, the second up, the first up, both up."""
+__all__ = ["pairs_of"]
 
 
 def pairs_of(

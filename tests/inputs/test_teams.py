@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from planner.errors import InputError
+from planner.inputs.horizon import Horizon
 from planner.inputs.load import load_inputs
 from planner.inputs.quarter import Quarter
-from planner.inputs.scenario import Horizon
 from planner.inputs.team import Team
 
 YEAR = Horizon(first_quarter=Quarter(2027, 1), quarters=4)

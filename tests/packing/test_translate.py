@@ -18,10 +18,11 @@ from planner.inputs.catalog import (
     PriceBookHeader,
     Source,
 )
+from planner.inputs.horizon import Horizon
 from planner.inputs.job import Fixed, Job
 from planner.inputs.quarter import Quarter
 from planner.inputs.rules import RuleBook
-from planner.inputs.scenario import FleetEntry, Horizon, Policies, Scenario
+from planner.inputs.scenario import FleetEntry, Policies, Scenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing import solve, translate
 from planner.packing.problem import ALWAYS, WHOLE, Part, Pool, Run, Shape

@@ -23,10 +23,11 @@ from planner.inputs.catalog import (
     PriceBookHeader,
     Source,
 )
+from planner.inputs.horizon import Horizon
 from planner.inputs.job import Fixed, Job
 from planner.inputs.quarter import Quarter
 from planner.inputs.rules import Rule, RuleBook
-from planner.inputs.scenario import FleetEntry, Horizon, Offer, Scenario
+from planner.inputs.scenario import FleetEntry, Offer, Scenario
 from planner.inputs.settled import InputFile, Inputs, Setting, Settings, SettledOffer
 from planner.packing.solution import Layout, PriceTag, Solution, Status
 from planner.packing.statement.translate import Translation, translate

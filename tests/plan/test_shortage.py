@@ -22,6 +22,7 @@ from planner.report.explain import explanation_document
 from planner.report.markdown import draw
 from planner.report.plan import FULL, plan_document
 from planner.sizing import Sizer
+from planner.sizing.portfolio import size_portfolio
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -311,7 +312,7 @@ def judge(tmp_path_factory) -> tuple[Plan, Callable[[Plan], tuple[str, ...]]]:
         inputs.scenario.policies,
         inputs.gpu_types_in_play,
     )
-    jobs = sizer.portfolio(inputs.scenario)
+    jobs = size_portfolio(sizer, inputs.scenario)
     return make_plan(inputs), lambda plan: check(inputs, jobs, plan)
 
 

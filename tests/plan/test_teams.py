@@ -23,6 +23,7 @@ from planner.plan.make import make_plan
 from planner.plan.store import dumps, loads
 from planner.plan.verify import verify
 from planner.sizing import Sizer
+from planner.sizing.portfolio import size_portfolio
 
 CATALOG = """
 sources:
@@ -143,7 +144,7 @@ def test_only_units_of_a_team_with_a_quota_are_counted_apart(inputs):
     for teams in ("", quota):
         given = inputs(jobs + teams)
         sizer = Sizer(given.catalog, given.rules, given.settings, given.scenario.policies, None)
-        problem = translate(given, sizer.portfolio(given.scenario)).problem
+        problem = translate(given, size_portfolio(sizer, given.scenario)).problem
         found[teams] = sorted((demand.owner, demand.count) for demand in problem.demands)
     assert found[""] == [("", 3), ("", 4)]
     assert found[quota] == [("", 2), ("", 3), ("red", 2)]

@@ -11,6 +11,7 @@ import pytest
 from planner.inputs.load import load_inputs
 from planner.plan.make import make_plan
 from planner.sizing import Sizer
+from planner.sizing.portfolio import size_portfolio
 
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
@@ -29,7 +30,7 @@ def _inputs(name: str) -> Inputs:
 def _sized(name: str) -> dict[str, SizedJob]:
     given = _inputs(name)
     sizer = Sizer(given.catalog, given.rules, given.settings, given.scenario.policies)
-    return {job.name: job for job in sizer.portfolio(given.scenario)}
+    return {job.name: job for job in size_portfolio(sizer, given.scenario)}
 
 
 @cache

@@ -17,6 +17,7 @@ from planner.report.ask import ask_sentence
 from planner.report.markdown import draw
 from planner.report.plan import FULL, plan_document
 from planner.sizing import Sizer
+from planner.sizing.portfolio import size_portfolio
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -375,7 +376,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Inputs, tuple[Sized
     inputs = everything(reader(tmp_path_factory.mktemp("whole")))
     policies, in_play = inputs.scenario.policies, inputs.gpu_types_in_play
     sizer = Sizer(inputs.catalog, inputs.rules, inputs.settings, policies, in_play)
-    return inputs, sizer.portfolio(inputs.scenario), make_plan(inputs)
+    return inputs, size_portfolio(sizer, inputs.scenario), make_plan(inputs)
 
 
 @pytest.mark.parametrize("case", CASES)

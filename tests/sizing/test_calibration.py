@@ -12,7 +12,7 @@ from planner.errors import InputError
 from planner.inputs.job import Tune
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.measured import Measurement
-from planner.sizing.calibration import calibrate, compare, prior_runs
+from planner.sizing.calibrate import calibrate, compare, prior_runs
 from planner.sizing.memory import Memory
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.inputs.job import Job
+from planner.sizing.portfolio import size_portfolio
 
 
 def by_name(jobs):
@@ -16,14 +17,15 @@ def by_name(jobs):
 
 def test_jobs_that_are_specified_alike_share_one_sizing(shared_sizer, scenario):
     jobs = by_name(
-        shared_sizer.portfolio(
+        size_portfolio(
+            shared_sizer,
             scenario(
                 {
                     "b": {"serve": {"parameters_b": 8, "replicas": 2}, "team": "one"},
                     "a": {"serve": {"parameters_b": 8}, "count": 5, "note": "later"},
                     "c": {"serve": {"parameters_b": 9}},
                 }
-            )
+            ),
         )
     )
     assert list(jobs) == ["a", "b", "c"]
@@ -40,7 +42,9 @@ def test_a_sizing_keeps_its_id_from_run_to_run(sizer):
 
 def test_a_tuned_model_is_served_from_the_quarter_after(shared_sizer, scenario):
     tune = {"model": "llama-3.1-8b", "method": "lora", "deploy": {"replicas": 3}}
-    jobs = by_name(shared_sizer.portfolio(scenario({"x": {"tune": tune, "quarters": "2027Q2"}})))
+    jobs = by_name(
+        size_portfolio(shared_sizer, scenario({"x": {"tune": tune, "quarters": "2027Q2"}}))
+    )
     served = jobs["x-serving"]
     assert jobs["x"].units == (0, 1, 0, 0)
     assert served.units == (0, 0, 3, 3)
@@ -51,14 +55,16 @@ def test_a_tuned_model_is_served_from_the_quarter_after(shared_sizer, scenario):
 def test_a_yearly_retune_keeps_serving_and_grows_with_what_is_tuned(shared_sizer, scenario):
     tune = {"model": "llama-3.1-8b", "method": "lora", "deploy": {}}
     counts = {"2027Q1": 1, "2027Q3": 3}
-    jobs = by_name(shared_sizer.portfolio(scenario({"x": {"tune": tune, "count": counts}})))
+    jobs = by_name(size_portfolio(shared_sizer, scenario({"x": {"tune": tune, "count": counts}})))
     assert jobs["x-serving"].units == (0, 1, 1, 3)
 
 
 def test_lora_is_deployed_as_base_and_adapter(shared_sizer, scenario):
     attention = {"method": "lora", "adapter_targets": "attention"}
     tune = {"model": "llama-3.1-8b", "deploy": {}, **attention}
-    sizing = by_name(shared_sizer.portfolio(scenario({"x": {"tune": tune}})))["x-serving"].sizing
+    sizing = by_name(size_portfolio(shared_sizer, scenario({"x": {"tune": tune}})))[
+        "x-serving"
+    ].sizing
     first = sizing.candidates[0].trace[0]
     adapter = next(q for q in first.inputs if q.name == "adapter_gb")
     assert first.rule == "serving/peft-16bit"
@@ -72,7 +78,9 @@ def test_qlora_is_deployed_on_its_quantized_base(shared_sizer, scenario, stated,
     tune = {"model": "llama-3.1-8b", "method": "qlora", "deploy": {}}
     if stated:
         tune["base_bits"] = stated
-    sizing = by_name(shared_sizer.portfolio(scenario({"x": {"tune": tune}})))["x-serving"].sizing
+    sizing = by_name(size_portfolio(shared_sizer, scenario({"x": {"tune": tune}})))[
+        "x-serving"
+    ].sizing
     assert sizing.candidates[0].trace[0].rule == rule
 
 
@@ -80,7 +88,9 @@ def test_qlora_is_deployed_on_its_quantized_base(shared_sizer, scenario, stated,
 def test_a_full_fine_tune_is_deployed_whole(shared_sizer, scenario, bits, memory_mb):
     deploy = {"bits": bits} if bits else {}
     tune = {"model": "llama-3.1-8b", "method": "full", "deploy": deploy}
-    sizing = by_name(shared_sizer.portfolio(scenario({"x": {"tune": tune}})))["x-serving"].sizing
+    sizing = by_name(size_portfolio(shared_sizer, scenario({"x": {"tune": tune}})))[
+        "x-serving"
+    ].sizing
     assert sizing.candidates[0].trace[0].rule == "serving/plain"
     assert sizing.candidates[0].gpu_memory_mb == memory_mb
 
@@ -88,13 +98,17 @@ def test_a_full_fine_tune_is_deployed_whole(shared_sizer, scenario, bits, memory
 def test_a_stated_adapter_size_is_the_one_that_is_served(shared_sizer, scenario):
     deploy = {"adapter_gb": Decimal("0.5")}
     tune = {"parameters_b": 10, "method": "lora", "deploy": deploy}
-    sizing = by_name(shared_sizer.portfolio(scenario({"x": {"tune": tune}})))["x-serving"].sizing
+    sizing = by_name(size_portfolio(shared_sizer, scenario({"x": {"tune": tune}})))[
+        "x-serving"
+    ].sizing
     assert sizing.candidates[0].gpu_memory_mb == 30_750
 
 
 def test_a_model_tuned_in_the_last_quarter_is_not_served_within_the_horizon(shared_sizer, scenario):
     tune = {"model": "llama-3.1-8b", "method": "lora", "deploy": {}}
-    jobs = by_name(shared_sizer.portfolio(scenario({"x": {"tune": tune, "quarters": "2027Q4"}})))
+    jobs = by_name(
+        size_portfolio(shared_sizer, scenario({"x": {"tune": tune, "quarters": "2027Q4"}}))
+    )
     assert list(jobs) == ["x"]
 
 
@@ -102,7 +116,7 @@ def test_a_derived_name_that_is_taken_is_refused(shared_sizer, scenario):
     tune = {"model": "llama-3.1-8b", "method": "lora", "deploy": {}}
     taken = {"x": {"tune": tune}, "x-serving": {"serve": {"parameters_b": 8}}}
     with pytest.raises(InputError, match="'x-serving', whose name is taken"):
-        shared_sizer.portfolio(scenario(taken))
+        size_portfolio(shared_sizer, scenario(taken))
 
 
 def test_an_unknown_model_is_refused_with_the_nearest_names(shared_sizer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.inputs.job import Job
+from planner.sizing.portfolio import size_portfolio
 from planner.sizing.subject import gpu_facts
 from planner.sizing.tries import Tries
 
@@ -84,7 +85,8 @@ def test_more_gpus_in_each_replica_never_take_fewer_gpus_in_all(
 
 
 def test_the_units_of_a_job_with_a_load_are_its_count_alone(shared_sizer, scenario):
-    jobs = shared_sizer.portfolio(
-        scenario({"chat": {"serve": serve(40), "count": 2, "growth_per_quarter": "50%"}})
+    jobs = size_portfolio(
+        shared_sizer,
+        scenario({"chat": {"serve": serve(40), "count": 2, "growth_per_quarter": "50%"}}),
     )
     assert jobs[0].units == (2, 3, 5, 7)

@@ -10,6 +10,7 @@ from planner.inputs.catalog import DenseTflops
 from planner.inputs.job import Job
 from planner.inputs.scenario import Policies, Scenario
 from planner.sizing import Sizer
+from planner.sizing.portfolio import size_portfolio
 
 H100, H200 = "h100-80gb-sxm", "h200-141gb-sxm"
 LONG = {
@@ -147,6 +148,6 @@ def test_a_sized_job_knows_its_window_only_where_time_is_planned_by_weeks(sizer)
                 "jobs": {"nightly": job},
             }
         )
-        (one,) = sizer(policies).portfolio(question)
+        (one,) = size_portfolio(sizer(policies), question)
         windows.append((one.release_week, one.deadline_week))
     assert windows == [(4, 9), (1, 13)]

@@ -12,6 +12,7 @@ from planner.errors import InputError, LimitError
 from planner.inputs.load import Question
 from planner.report.html.pictures import picture_file
 from planner.report.variants import frontiers, sweep_csv
+from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizers import Sizers
 from planner.whatif import crew as crew_module
 from planner.whatif.crew import Processes
@@ -188,7 +189,7 @@ def test_a_setting_sizes_anew_where_a_rule_asks_for_it(path, tmp_path):
 
     def sized(price):
         inputs = question.inputs((), (f"finance.energy_usd_per_kwh={price}",))
-        (search, _) = sizers.sizer(inputs, ("h100-80gb-sxm",)).portfolio(inputs.scenario)
+        (search, _) = size_portfolio(sizers.sizer(inputs, ("h100-80gb-sxm",)), inputs.scenario)
         return search.sizing
 
     assert sized("0.1").candidates

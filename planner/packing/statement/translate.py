@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from planner.inputs.running import fleet_by_pool, running_units
+from planner.inputs.places import fleet_by_pool, running_units
 from planner.packing.problem import Choice, Demand, Part, Pool, Problem, Quota, Run, Shape
 from planner.packing.statement.economics import owned_costs
 from planner.packing.statement.facility import (
@@ -21,7 +21,7 @@ from planner.packing.statement.sharing import shareable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.inputs.running import Place, RunningUnit
+    from planner.inputs.places import Place, RunningUnit
     from planner.inputs.scenario import FleetEntry, Scenario
     from planner.inputs.settled import Inputs
     from planner.sizing.candidate import Candidate, SizedJob

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.inputs.running import plain
+from planner.inputs.places import plain
 from planner.plan.checks.view import Check, View, differences
 from planner.plan.words import some
 
