@@ -18,7 +18,7 @@ from planner.inputs.base import (
     whole,
 )
 from planner.inputs.quarter import Quarter
-from planner.inputs.spelling import LARGEST_FLEET, Quarters
+from planner.inputs.spelling import LARGEST_FLEET, OneOrMoreNames, Quarters
 
 __all__ = ["FleetEntry", "Offer", "OfferKind", "PriceBreak"]
 
@@ -40,6 +40,11 @@ class FleetEntry(Frozen):
     licence_included: Name | None = None
     """What shows that their software licence is paid; without it `finance` says what it costs."""
 
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The one site."""
+        return (self.site,)
+
 
 class PriceBreak(Frozen):
     """A lower price for larger orders."""
@@ -57,8 +62,8 @@ class Offer(Frozen):
     """Node type id of the catalog."""
     kind: OfferKind
     """To buy for good, to rent whole for a quarter, or to reserve whole for a term."""
-    site: Name = "main"
-    """Where they will stand."""
+    site: OneOrMoreNames = "main"
+    """Where they will stand: one site, or several that share the offer; the plan says which."""
     price_usd: NodePrice | None = None
     """Buy only: price of one node."""
     price_usd_per_gpu_hour: HourPrice | None = None
@@ -81,6 +86,11 @@ class Offer(Frozen):
     """Buy: nodes over the whole horizon. Rent and reserve: nodes at any one time."""
     licence_included: Name | None = None
     """What shows that the price covers the software licence; without it `finance` says its cost."""
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Where nodes may stand, sorted."""
+        return (self.site,) if isinstance(self.site, str) else tuple(sorted(self.site))
 
     @model_validator(mode="after")
     def _price_matches_kind(self) -> Offer:

@@ -69,7 +69,9 @@ def plain(node: str) -> str:
 def pool_places(scenario: Scenario) -> dict[str, Place]:
     """Pools that are owned or offered, by name."""
     owned = {Place(entry.node_type, entry.site) for entry in scenario.fleet.values()}
-    offered = {Place(offer.node_type, offer.site) for offer in scenario.offers.values()}
+    offered = {
+        Place(offer.node_type, site) for offer in scenario.offers.values() for site in offer.sites
+    }
     return {place.pool: place for place in sorted(owned | offered)}
 
 

@@ -133,7 +133,8 @@ class Scenario(Frozen):
     def sites_in_play(self) -> tuple[str, ...]:
         """Sites where nodes are owned or offered, sorted."""
         owned = {entry.site for entry in self.fleet.values()}
-        return tuple(sorted(owned | {offer.site for offer in self.offers.values()}))
+        offered = {site for offer in self.offers.values() for site in offer.sites}
+        return tuple(sorted(owned | offered))
 
     def sites_of(self, job: Job) -> tuple[str, ...]:
         """Sites at which a job may run, sorted; empty where it may run at any."""

@@ -81,7 +81,7 @@ def _settled_offer(name: str, offer: Offer, catalog: Catalog, hours: Decimal) ->
     return SettledOffer(
         name=name,
         node_type=offer.node_type,
-        site=offer.site,
+        sites=offer.sites,
         kind=offer.kind,
         unit_price_usd=unit.quantize(_CENT, ROUND_HALF_EVEN, _EXACT),
         price_text=text,

@@ -66,7 +66,8 @@ class SettledOffer(Frozen):
 
     name: str
     node_type: str
-    site: str
+    sites: tuple[str, ...]
+    """Where its nodes may stand, sorted: all of them share its maximum and its price levels."""
     kind: OfferKind
     unit_price_usd: Decimal
     """Buy: one node. Rent and reserve: one node for one quarter."""

@@ -76,50 +76,58 @@ def _power_by_quarter(scenario: Scenario, name: str, site: Site) -> Iterator[Mis
 def _entry(
     scenario: Scenario, catalog: Catalog, path: Path, entry: FleetEntry | Offer
 ) -> Iterator[Misfit]:
-    site = scenario.sites.get(entry.site)
     node = catalog.nodes.get(entry.node_type)
-    if scenario.sites and site is None:
-        yield _unknown_site(path, entry, scenario.sites)
-    if site is None or node is None:
-        return
-    yield from _cooling(path, entry, site, node)
-    yield from _figures(path, entry, site, node)
+    for name in entry.sites:
+        site = scenario.sites.get(name)
+        if scenario.sites and site is None:
+            yield _unknown_site(path, entry, name, scenario.sites)
+        if site is None or node is None:
+            continue
+        yield from _cooling(path, entry, name, site, node)
+        yield from _figures(path, entry, name, site, node)
 
 
-def _unknown_site(path: Path, entry: FleetEntry | Offer, known: Collection[str]) -> Misfit:
-    hint = _nearest(entry.site, known)
-    if "site" in entry.model_fields_set:
-        return Misfit((*path, "site"), f"unknown site {entry.site!r}", hint)
-    return Misfit(path, "names no site, though the scenario lists `sites`", hint, at_key=True)
+def _unknown_site(
+    path: Path, entry: FleetEntry | Offer, name: str, known: Collection[str]
+) -> Misfit:
+    hint = _nearest(name, known)
+    if "site" not in entry.model_fields_set:
+        return Misfit(path, "names no site, though the scenario lists `sites`", hint, at_key=True)
+    at = () if isinstance(entry.site, str) else (entry.site.index(name),)
+    return Misfit((*path, "site", *at), f"unknown site {name!r}", hint)
 
 
 def _nearest(name: str, known: Collection[str]) -> str:
     return did_you_mean(name, sorted(known)) or f"known: {', '.join(sorted(known))}"
 
 
-def _cooling(path: Path, entry: FleetEntry | Offer, site: Site, node: NodeType) -> Iterator[Misfit]:
+def _cooling(
+    path: Path, entry: FleetEntry | Offer, name: str, site: Site, node: NodeType
+) -> Iterator[Misfit]:
     if site.cooling is None or {"air", "liquid"} <= set(site.cooling):
         return
     ways = cooled_by(node)
     if ways is None:
-        yield _unstated(path, entry, "cooling", f"`cooling` of site {entry.site!r}")
+        yield _unstated(path, entry, "cooling", f"`cooling` of site {name!r}")
     elif not ways & set(site.cooling):
         needed, given = " or ".join(sorted(ways)), " and ".join(site.cooling)
         yield Misfit(
             (*path, "node_type"),
-            f"{entry.node_type!r} needs {needed} cooling, site {entry.site!r} has {given} alone",
-            f"add {min(ways)!r} to sites.{entry.site}.cooling, or choose another site or node type",
+            f"{entry.node_type!r} needs {needed} cooling, site {name!r} has {given} alone",
+            f"add {min(ways)!r} to sites.{name}.cooling, or choose another site or node type",
         )
 
 
-def _figures(path: Path, entry: FleetEntry | Offer, site: Site, node: NodeType) -> Iterator[Misfit]:
+def _figures(
+    path: Path, entry: FleetEntry | Offer, name: str, site: Site, node: NodeType
+) -> Iterator[Misfit]:
     """Figures of the catalog that a limit needs, and nodes that no rack of the site holds."""
     racks = site.racks
     fed = racks.power_kw if racks else None
     if node.max_power_kw is None and (site.power_kw is not None or fed is not None):
-        yield _unstated(path, entry, "max_power_kw", f"the power of site {entry.site!r}")
+        yield _unstated(path, entry, "max_power_kw", f"the power of site {name!r}")
     if node.rack_units is None and (site.rack_units is not None or racks):
-        yield _unstated(path, entry, "rack_units", f"the racks of site {entry.site!r}")
+        yield _unstated(path, entry, "rack_units", f"the racks of site {name!r}")
     beyond = []
     if racks and node.rack_units and node.rack_units.value > racks.units:
         beyond.append(f"{node.rack_units.value} U of {racks.units}")
@@ -128,7 +136,7 @@ def _figures(path: Path, entry: FleetEntry | Offer, site: Site, node: NodeType) 
     if beyond:
         yield Misfit(
             (*path, "node_type"),
-            f"no rack of site {entry.site!r} holds a {entry.node_type!r}, "
+            f"no rack of site {name!r} holds a {entry.node_type!r}, "
             f"it takes {' and '.join(beyond)}",
         )
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
-from planner.inputs.base import Count, whole
+from planner.inputs.base import Count, Name, whole
 from planner.inputs.quarter import Quarter
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "CountByQuarter",
     "Format",
     "KvBits",
+    "OneOrMoreNames",
     "Priority",
     "Quarters",
     "canonical_quarter",
@@ -69,6 +70,29 @@ def quarters(value: object) -> object:
         raise ValueError("names no quarter, leave it out to mean all of them")
     return tuple(sorted(found))
 
+
+def _several(value: object) -> str:
+    return "names" if isinstance(value, tuple | list) else "one name"
+
+
+def _different(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"names {name!r} twice")
+    return names
+
+
+OneOrMoreNames = Annotated[
+    Annotated[Name, Tag("one name")]
+    | Annotated[
+        tuple[Name, ...],
+        Field(min_length=1, json_schema_extra={"uniqueItems": True}),
+        AfterValidator(_different),
+        Tag("names"),
+    ],
+    Discriminator(_several),
+]
+"""`frankfurt`, or a list of different names."""
 
 Format = Annotated[Literal[1], BeforeValidator(known_format)]
 """The format that this planner reads."""

@@ -201,9 +201,6 @@ class Pool:
 class Lot:
     """A price that holds for all nodes of an order of some size; an order is of one quarter."""
 
-    offer: int
-    """The offer whose price this is: of its lots one is used in a quarter, and one maximum holds
-    for all of them."""
     fewest: int
     most: int | None
     """None: as many as the offer gives."""
@@ -211,13 +208,14 @@ class Lot:
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """An offer as the program sees it, or one price level of it."""
+    """An offer as the program sees it, or what it has at one site, at one price level."""
 
     name: str
     kind: Literal["buy", "rent", "reserve"]
     pool: int
     maximum: int | None
-    """Buy: nodes over the horizon. Rent and reserve: nodes in any one quarter."""
+    """Buy: nodes over the horizon. Rent and reserve: nodes in any one quarter. Of all supplies of
+    one offer together."""
     unit_cost_cents: tuple[int | None, ...]
     """Net cost of one node by the quarter it enters service; None where it cannot.
 
@@ -227,7 +225,10 @@ class Supply:
     term: int | None = None
     """Reserve: quarters that a node is held."""
     lot: Lot | None = None
-    """Only where the price depends on the size of the order."""
+    """Only where the price depends on the size of the order: nodes at all sites together, all of
+    them at one level."""
+    offer: int | None = None
+    """The offer that it shares with other supplies; None: it is one by itself."""
 
     def lasts(self) -> int | None:
         """Quarters that a node stays in service; None: to the end of the horizon."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
@@ -51,9 +52,12 @@ def _orders(
     quarters: Sequence[str],
 ) -> Iterator[tuple[int, int]]:
     """Quarter of entry and nodes of each order, or of one node as soon as may be."""
-    taken = [line for line in acquisitions if line.offer == offer.name]
-    for line in taken:
-        yield quarters.index(line.quarter), line.count
+    taken: Counter[str] = Counter()
+    for line in acquisitions:
+        if line.offer == offer.name:
+            taken[line.quarter] += line.count
+    for label, nodes in taken.items():
+        yield quarters.index(label), nodes
     possible = entry_quarters(inputs, offer)
     if not taken and possible:
         yield possible[0], 1

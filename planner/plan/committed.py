@@ -26,9 +26,10 @@ _SHORT = "what is bought, and what can be rented, does not hold all jobs"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Purchase:
-    """Nodes of an offer, to buy or to reserve, that enter service in a quarter."""
+    """Nodes of an offer, to buy or to reserve, that enter service at a site in a quarter."""
 
     offer: str
+    site: str
     quarter: str
     nodes: int
 
@@ -50,7 +51,7 @@ def committed_plan(
     jobs = size_portfolio(sizers.sizer(inputs, inputs.gpu_types_in_play), inputs.scenario)
     translation = translate(inputs, jobs)
     place = {label: number for number, label in enumerate(translation.quarters)}
-    orders = [Order(one.offer, place[one.quarter], one.nodes) for one in purchases]
+    orders = [Order(one.offer, one.site, place[one.quarter], one.nodes) for one in purchases]
     held = replace(translation, problem=holding(translation.problem, orders))
     if stuck_jobs(jobs, held):
         raise InfeasibleError(_SHORT, ())

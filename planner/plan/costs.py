@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from datetime import timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.packing.statement.economics import node_costs, owned_costs
 from planner.plan.fleet import quarters_of
@@ -22,19 +22,28 @@ if TYPE_CHECKING:
 
 __all__ = ["acquisitions", "cost_lines"]
 
-Entry = tuple[int, "SettledOffer", int]
-"""Quarter from 0, offer, nodes that enter service."""
+
+class _Entry(NamedTuple):
+    """Nodes of an offer that enter service at a site."""
+
+    quarter: int
+    """From 0."""
+    offer: SettledOffer
+    site: str
+    nodes: int
+    ordered: int
+    """Nodes of the whole order, at all sites."""
 
 
 def acquisitions(
     inputs: Inputs, translation: Translation, solution: Solution
 ) -> tuple[Acquisition, ...]:
-    """One line per offer and quarter of entry: by quarter, bought before rented, then by offer."""
+    """One line per offer, site and quarter of entry: by quarter, bought before rented, by offer."""
     quarters = quarters_of(inputs)
     lines = []
-    for quarter, offer, count in _entries(inputs, translation, solution):
+    for quarter, offer, site, count, ordered in _entries(inputs, translation, solution):
         node = inputs.catalog.nodes[offer.node_type]
-        level = offer.level(count)
+        level = offer.level(ordered)
         price = int((level.unit_price_usd * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
         within, after = _payments(offer, len(quarters) - quarter)
         start = quarters[quarter].start
@@ -46,7 +55,7 @@ def acquisitions(
                 product=node.product,
                 gpu_type=node.gpu_type,
                 gpus_per_node=node.gpus.value,
-                site=offer.site,
+                site=site,
                 quarter=str(quarters[quarter]),
                 count=count,
                 unit_price_cents=price,
@@ -93,17 +102,22 @@ def cost_lines(
     )
 
 
-def _entries(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Entry]:
-    offers = {offer.name: offer for offer in inputs.offers}
+def _entries(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[_Entry]:
+    offers, problem = {offer.name: offer for offer in inputs.offers}, translation.problem
     order = sorted(
         range(len(translation.offers)),
         key=lambda supply: (offers[translation.offers[supply]].kind, translation.offers[supply]),
     )
-    for quarter in range(translation.problem.quarters):
-        for supply in order:
-            count = solution.entering(supply, quarter)
-            if count:
-                yield quarter, offers[translation.offers[supply]], count
+    for quarter in range(problem.quarters):
+        entering = {supply: solution.entering(supply, quarter) for supply in order}
+        ordered: Counter[str] = Counter()
+        for supply, nodes in entering.items():
+            ordered[translation.offers[supply]] += nodes
+        for supply, nodes in entering.items():
+            name, pool = translation.offers[supply], problem.supplies[supply].pool
+            if nodes:
+                site = problem.pools[pool].site
+                yield _Entry(quarter, offers[name], site, nodes, ordered[name])
 
 
 def _streams(
@@ -113,8 +127,8 @@ def _streams(
     for entry in inputs.scenario.fleet.values():
         for stream in owned_costs(inputs, entry):
             yield entry.count, stream
-    for quarter, offer, count in _entries(inputs, translation, solution):
-        for stream in node_costs(inputs, offer, quarter, count):
+    for quarter, offer, _, count, ordered in _entries(inputs, translation, solution):
+        for stream in node_costs(inputs, offer, quarter, ordered):
             yield count, stream
 
 

@@ -150,10 +150,10 @@ def _obtainable(problem: Problem, index: int, quarter: int) -> int | None:
         costs = [supply.unit_cost_cents[entry] for entry in supply.entries(quarter)]
         if supply.pool != index or all(cost is None for cost in costs):
             continue
-        if supply.lot is not None and supply.lot.offer in counted:
+        if supply.offer in counted:
             continue
-        if supply.lot is not None:
-            counted.add(supply.lot.offer)
+        if supply.offer is not None:
+            counted.add(supply.offer)
         if supply.maximum is None:
             return None
         nodes += supply.maximum

@@ -239,9 +239,10 @@ def _figures_used(
     yield "host_memory_gb", "GB", node.host_memory_gb
     yield "mean_power_kw", "kW", node.mean_power_kw
     sites = [
-        inputs.scenario.sites[entry.site]
+        inputs.scenario.sites[site]
         for _, entry in _entries(inputs)
-        if entry.node_type == node_type and entry.site in inputs.scenario.sites
+        for site in entry.sites
+        if entry.node_type == node_type and site in inputs.scenario.sites
     ]
     fed = any(site.power_kw or (site.racks and site.racks.power_kw) for site in sites)
     if fed or inputs.scenario.finance.colocation_usd_per_kw_month:
@@ -260,13 +261,15 @@ def _entries(inputs: Inputs) -> Iterator[tuple[str, FleetEntry | SettledOffer]]:
 def _uncooled(inputs: Inputs) -> Iterator[Note]:
     """Nodes that need liquid at a site that does not say how it cools."""
     for origin, entry in _entries(inputs):
-        site = inputs.scenario.sites.get(entry.site)
-        ways = cooled_by(inputs.catalog.nodes[entry.node_type])
-        if site is not None and site.cooling is None and ways == frozenset({"liquid"}):
-            yield Note(
-                text=f"{entry.node_type} needs liquid cooling, which {entry.site} is taken to have",
-                origin=origin,
-            )
+        if cooled_by(inputs.catalog.nodes[entry.node_type]) != frozenset({"liquid"}):
+            continue
+        for name in entry.sites:
+            site = inputs.scenario.sites.get(name)
+            if site is not None and site.cooling is None:
+                yield Note(
+                    text=f"{entry.node_type} needs liquid cooling, which {name} is taken to have",
+                    origin=origin,
+                )
 
 
 def _owned_support(inputs: Inputs) -> Iterator[Note]:

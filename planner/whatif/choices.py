@@ -81,7 +81,7 @@ def compared_choices(
     """
     plans = []
     for number, (name, purchased) in enumerate(_candidates(known, base, most)):
-        bought = tuple(Purchase(one.offer, one.quarter, one.count) for one in purchased)
+        bought = tuple(Purchase(one.offer, one.site, one.quarter, one.count) for one in purchased)
         desk = Desk(replace(station, committed=None, purchases=bought))
         variants = {desk.key(one): one for one in drawn}
         folder = out / f"purchases-{number}"

@@ -32,9 +32,9 @@ from planner.packing.search import search
 from planner.packing.solution import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from planner.packing.problem import Part
+    from planner.packing.problem import Lot, Part
     from planner.packing.solution import Layout, Member, Solution
 
 Gpus = tuple[tuple["Part", ...], ...]
@@ -45,6 +45,10 @@ Weeks = tuple["Shape", ...]
 """What is free of a node, week by week."""
 Node = tuple[Weeks, Gpus]
 """That, and the opened GPUs of a node."""
+Reached = tuple[Nodes, tuple[int, ...]]
+"""Nodes in service, and what is spent of each budget."""
+Order = tuple[tuple[int, int], ...]
+"""Supplies of one offer, and how many nodes each gives in a quarter."""
 
 
 class Build:
@@ -350,101 +354,124 @@ class _Exhaustive:
 
     def _fleets(self) -> Iterator[tuple[int, Nodes]]:
         """The cheapest way to each number of nodes by pool and quarter that could be of use."""
-        pools = [self._reachable(number) for number in range(len(self._problem.pools))]
-        best: dict[Nodes, int] = {}
-        for picked in product(*(pool.items() for pool in pools)):
-            spent = [sum(each) for each in zip(*(spent for (_, spent), _ in picked), strict=True)]
-            if all(
-                cents <= limit.at_most_cents
-                for cents, limit in zip(spent, self._problem.budgets, strict=True)
+        unspent = (0,) * len(self._problem.budgets)
+        reached: dict[Reached, int] = {((), unspent): 0}
+        for number, pool in enumerate(self._problem.pools):
+            retired = pool.retired or (0,) * self._problem.quarters
+            owned = tuple(pool.owned - gone for gone in retired)
+            here: dict[Reached, int] = {((owned,), unspent): 0}
+            for group in self._offers(number):
+                here = self._extended(here, group, (number,))
+            both: dict[Reached, int] = {}
+            for ((nodes, spent), cost), ((more, paid), cents) in product(
+                reached.items(), here.items()
             ):
-                nodes = tuple(served for (served, _), _ in picked)
-                cost = sum(cost for _, cost in picked)
+                key = ((*nodes, *more), tuple(map(sum, zip(spent, paid, strict=True))))
+                both[key] = min(both.get(key, cost + cents), cost + cents)
+            reached = both
+        for group in self._offers(None):
+            reached = self._extended(reached, group, range(len(self._problem.pools)))
+        best: dict[Nodes, int] = {}
+        for (nodes, spent), cost in reached.items():
+            limits = zip(spent, self._problem.budgets, strict=True)
+            if all(cents <= limit.at_most_cents for cents, limit in limits):
                 best[nodes] = min(best.get(nodes, cost), cost)
         yield from ((cost, nodes) for nodes, cost in best.items())
 
-    def _reachable(self, number: int) -> dict[tuple[tuple[int, ...], tuple[int, ...]], int]:
-        """Cost by nodes in service in each quarter and by what is spent of each budget."""
-        pool, quarters = self._problem.pools[number], self._problem.quarters
-        most = pool.spare + sum(
-            demand.count
-            * max(
-                (
-                    -(-choice.shape.gpus // pool.node.gpus) * choice.copies
-                    for choice in demand.choices
-                ),
-                default=1,
-            )
-            for demand in self._problem.demands
+    def _most(self, pools: Collection[int]) -> int:
+        """Nodes of these pools together that could be of use."""
+        nodes = [self._problem.pools[number].node for number in pools]
+        spare = sum(self._problem.pools[number].spare for number in pools)
+        needed = max(
+            sum(self._nodes(demand, node) for demand in self._problem.demands) for node in nodes
         )
         share = max((reserve.free for reserve in self._problem.reserves), default=Fraction(0))
-        most = ceil(most / (1 - share))
-        retired = pool.retired or (0,) * quarters
-        owned = tuple(pool.owned - gone for gone in retired)
-        reached = {(owned, (0,) * len(self._problem.budgets)): 0}
-        for group in self._offers(number):
-            reached = self._extended(reached, group, most)
-        return reached
+        return ceil((spare + needed) / (1 - share))
 
-    def _offers(self, pool: int) -> list[list[int]]:
-        """Supplies of a pool; those that are price levels of one offer together."""
+    @staticmethod
+    def _nodes(demand: Demand, node: Shape) -> int:
+        """Nodes for all units, none of which shares one."""
+        each = (-(-choice.shape.gpus // node.gpus) * choice.copies for choice in demand.choices)
+        return demand.count * max(each, default=1)
+
+    def _offers(self, pool: int | None) -> list[list[int]]:
+        """Supplies by offer, of offers to this pool alone; None: of those to several."""
         groups: dict[object, list[int]] = defaultdict(list)
         for index, supply in enumerate(self._problem.supplies):
-            if supply.pool == pool:
-                groups[("offer", supply.lot.offer) if supply.lot else index].append(index)
-        return list(groups.values())
+            groups[index if supply.offer is None else ("offer", supply.offer)].append(index)
+        to = ({self._problem.supplies[index].pool for index in group} for group in groups.values())
+        return [
+            group
+            for group, pools in zip(groups.values(), to, strict=True)
+            if (len(pools) > 1 if pool is None else pools == {pool})
+        ]
 
     def _extended(
-        self,
-        reached: dict[tuple[tuple[int, ...], tuple[int, ...]], int],
-        group: list[int],
-        most: int,
-    ) -> dict[tuple[tuple[int, ...], tuple[int, ...]], int]:
-        best: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        self, reached: dict[Reached, int], group: list[int], pools: Sequence[int]
+    ) -> dict[Reached, int]:
+        """With all that may be ordered of an offer, but nodes that could be of no use."""
+        best: dict[Reached, int] = {}
         lots = any(self._problem.supplies[index].lot for index in group)
-        for orders in self._orders(group, most):
-            more, cents, paid = self._of_orders(orders)
+        most = [self._most([pool]) for pool in pools]
+        for orders in self._orders(group):
+            added, cents, paid = self._of_orders(orders)
+            more = [added[pool] for pool in pools]
             for (before, spent), cost in reached.items():
-                served = tuple(have + new for have, new in zip(before, more, strict=True))
-                late = [have for have, new in zip(served, more, strict=True) if new]
-                if lots or min(late, default=0) <= most:
-                    key = (served, tuple(a + b for a, b in zip(spent, paid, strict=True)))
+                served, late = [], 0
+                for have, new, useful in zip(before, more, most, strict=True):
+                    served.append(tuple(map(sum, zip(have, new, strict=True))))
+                    grown = [nodes for nodes, n in zip(served[-1], new, strict=True) if n]
+                    late = max(late, min(grown, default=0) - useful)
+                if lots or late <= 0:
+                    key = (tuple(served), tuple(map(sum, zip(spent, paid, strict=True))))
                     best[key] = min(best.get(key, cost + cents), cost + cents)
         return best
 
-    def _orders(self, group: list[int], most: int) -> Iterator[tuple[tuple[int, int], ...]]:
-        """By quarter, which supply of an offer gives how many nodes."""
-        first = self._problem.supplies[group[0]]
-        options: list[list[tuple[int, int]]] = []
+    def _orders(self, group: list[int]) -> Iterator[tuple[Order, ...]]:
+        """By quarter, which supplies of an offer give how many nodes: all at one price."""
+        supplies, first = self._problem.supplies, self._problem.supplies[group[0]]
+        lots = sorted({supplies[index].lot for index in group}, key=str)
+        options: list[list[Order]] = []
         for quarter in range(self._problem.quarters):
-            options.append([(group[0], 0)])
-            for index in group:
-                supply = self._problem.supplies[index]
-                if supply.unit_cost_cents[quarter] is None:
-                    continue
-                fewest = supply.lot.fewest if supply.lot else 1
-                caps = [max(most, fewest), supply.maximum, supply.lot.most if supply.lot else None]
+            options.append([()])
+            for lot in lots:
+                alike = [
+                    index
+                    for index in group
+                    if supplies[index].lot == lot
+                    and supplies[index].unit_cost_cents[quarter] is not None
+                ]
+                fewest = lot.fewest if lot else 1
+                useful = self._most({supplies[index].pool for index in alike}) if alike else 0
+                caps = [max(useful, fewest), first.maximum, lot.most if lot else None]
                 cap = min(cap for cap in caps if cap is not None)
-                options[-1] += [(index, nodes) for nodes in range(fewest, cap + 1)]
+                options[-1] += [
+                    tuple(zip(alike, nodes, strict=True))
+                    for nodes in product(range(cap + 1), repeat=len(alike))
+                    if fewest <= sum(nodes) <= cap
+                ]
         for orders in product(*options):
             held, _, _ = self._of_orders(orders)
-            if first.maximum is None or max(held) <= first.maximum:
+            if first.maximum is None or max(map(sum, zip(*held, strict=True))) <= first.maximum:
                 yield orders
 
-    def _of_orders(
-        self, orders: tuple[tuple[int, int], ...]
-    ) -> tuple[list[int], int, tuple[int, ...]]:
-        """Nodes in service by quarter, cost, and what is spent of each budget."""
+    def _of_orders(self, orders: tuple[Order, ...]) -> tuple[list[list[int]], int, tuple[int, ...]]:
+        """Nodes in service by pool and quarter, cost, and what is spent of each budget."""
         quarters = self._problem.quarters
-        held, cost = [0] * quarters, 0
-        for entry, (index, nodes) in enumerate(orders):
-            supply = self._problem.supplies[index]
-            lasts = {"buy": quarters, "rent": 1, "reserve": supply.term or 0}[supply.kind]
-            for quarter in range(entry, min(entry + lasts, quarters)):
-                held[quarter] += nodes
-            cost += nodes * (supply.unit_cost_cents[entry] or 0)
+        held, cost = [[0] * quarters for _ in self._problem.pools], 0
+        for entry, order in enumerate(orders):
+            for index, nodes in order:
+                supply = self._problem.supplies[index]
+                lasts = {"buy": quarters, "rent": 1, "reserve": supply.term or 0}[supply.kind]
+                for quarter in range(entry, min(entry + lasts, quarters)):
+                    held[supply.pool][quarter] += nodes
+                cost += nodes * (supply.unit_cost_cents[entry] or 0)
         spent = tuple(
-            sum(nodes * limit.cents[index][entry] for entry, (index, nodes) in enumerate(orders))
+            sum(
+                nodes * limit.cents[index][entry]
+                for entry, order in enumerate(orders)
+                for index, nodes in order
+            )
             for limit in self._problem.budgets
         )
         return held, cost, spent
@@ -598,9 +625,6 @@ class _Checker:
                 if nodes and cents is None:
                     yield f"{supply.name}: in service when it cannot be"
                 cost += nodes * (cents or 0)
-                lot = supply.lot
-                if nodes and lot and not lot.fewest <= nodes <= (lot.most or nodes):
-                    yield f"{supply.name}: {nodes} nodes at the price of another number"
         yield from self._maxima()
         for limit in self.problem.budgets:
             spent = sum(
@@ -621,21 +645,25 @@ class _Checker:
 
     def _maxima(self) -> Iterator[str]:
         held: defaultdict[object, Counter[int]] = defaultdict(Counter)
-        orders: Counter[tuple[object, int]] = Counter()
+        orders: defaultdict[tuple[object, int], Counter[Lot | None]] = defaultdict(Counter)
         most = {}
         for number, supply in enumerate(self.problem.supplies):
-            offer = ("offer", supply.lot.offer) if supply.lot else number
+            offer = number if supply.offer is None else ("offer", supply.offer)
             most[offer] = supply.maximum
             for entry in range(self.problem.quarters):
                 nodes = self.solution.entering(number, entry)
-                orders[offer, entry] += nodes > 0
+                orders[offer, entry] += Counter({supply.lot: nodes})
                 for quarter in supply.served(entry):
                     held[offer][quarter] += nodes
         for offer, maximum in most.items():
             if maximum is not None and max(held[offer].values(), default=0) > maximum:
                 yield f"{offer}: more than {maximum}"
-        if max(orders.values(), default=0) > 1:
-            yield "an order at two prices"
+        for order in orders.values():
+            if len(order) > 1:
+                yield "an order at two prices"
+            for lot, nodes in order.items():
+                if lot and not lot.fewest <= nodes <= (lot.most or nodes):
+                    yield f"{nodes} nodes at the price of another number"
 
     def _assignment(self) -> Iterator[str]:
         for number, (demand, taken) in enumerate(

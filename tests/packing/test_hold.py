@@ -26,13 +26,13 @@ def two_offers(build):
 
 
 def test_what_is_ordered_is_bought_though_something_else_were_cheaper(two_offers, plan):
-    solution = plan(holding(two_offers, [Order("dear", 0, 1)]))
+    solution = plan(holding(two_offers, [Order("dear", "main", 0, 1)]))
     assert (solution.bought[0], solution.bought[1]) == ((0, 0), (1, 0))
     assert solution.cost_cents == DEAR + two_offers.fixed_cost_cents
 
 
 def test_what_is_not_needed_is_paid_all_the_same(two_offers, solve, faults):
-    problem = holding(two_offers, [Order("cheap", 0, 1), Order("dear", 1, 2)])
+    problem = holding(two_offers, [Order("cheap", "main", 0, 1), Order("dear", "main", 1, 2)])
     solution = solve(problem)
     assert solution.bought[:2] == ((1, 0), (0, 2))
     assert solution.cost_cents == CHEAP + DEAR
@@ -40,27 +40,27 @@ def test_what_is_not_needed_is_paid_all_the_same(two_offers, solve, faults):
 
 
 def test_what_is_missing_is_rented(two_offers, plan):
-    solution = plan(holding(two_offers, [Order("cheap", 1, 1)]))
+    solution = plan(holding(two_offers, [Order("cheap", "main", 1, 1)]))
     assert (solution.bought[0], solution.rented[2]) == ((0, 1), (1, 0))
 
 
 def test_what_comes_late_enters_as_early_as_it_can_or_never(two_offers, plan):
     late = replace(two_offers.supplies[0], unit_cost_cents=(None, CHEAP // 2))
     problem = replace(two_offers, supplies=(late, *two_offers.supplies[1:]))
-    assert plan(holding(problem, [Order("cheap", 0, 1)])).bought[0] == (0, 1)
+    assert plan(holding(problem, [Order("cheap", "main", 0, 1)])).bought[0] == (0, 1)
     never = replace(late, unit_cost_cents=(None, None))
     problem = replace(two_offers, supplies=(never, *two_offers.supplies[1:]))
-    solution = plan(holding(problem, [Order("cheap", 0, 1)]))
+    solution = plan(holding(problem, [Order("cheap", "main", 0, 1)]))
     assert solution.rented[2] == (1, 1)
 
 
 def test_an_order_has_the_price_of_its_size(build, solve):
     pools = [build.pool("a")]
-    small = replace(build.buy(CHEAP), name="one", lot=Lot(0, 1, 1))
-    large = replace(build.buy(CHEAP // 2), name="one", lot=Lot(0, 2, None))
+    small = replace(build.buy(CHEAP), name="one", lot=Lot(1, 1), offer=0)
+    large = replace(build.buy(CHEAP // 2), name="one", lot=Lot(2, None), offer=0)
     problem = build.problem(pools, [small, large], [build.units(1, ("a", 8, 0, 0))])
     for nodes, cost in ((1, CHEAP), (3, 3 * CHEAP // 2)):
-        found = solve(holding(problem, [Order("one", 0, nodes)]))
+        found = solve(holding(problem, [Order("one", "main", 0, nodes)]))
         assert found.cost_cents == cost + problem.fixed_cost_cents
 
 
@@ -72,7 +72,7 @@ def test_the_best_purchases_held_cost_what_the_best_plan_does(solve):
         if best is None:
             continue
         orders = [
-            Order(supply.name, quarter, nodes)
+            Order(supply.name, "main", quarter, nodes)
             for number, supply in enumerate(problem.supplies)
             for quarter, nodes in enumerate(best.bought[number])
             if nodes

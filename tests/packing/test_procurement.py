@@ -1,4 +1,5 @@
-"""Windows, terms, retirement, price levels and budgets: each decides alone, and with any other."""
+"""Windows, terms, retirement, price levels, budgets, offers for two sites: each decides alone, and
+with any other."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import pytest
 from planner.packing.problem import (
     Choice,
     Demand,
+    Limit,
     Lot,
     Pool,
     Problem,
@@ -24,16 +26,15 @@ from planner.packing.problem import (
 )
 from planner.packing.solution import Status
 
-FEATURES = ("window", "reserve", "retire", "lots", "budget")
+FEATURES = ("window", "reserve", "retire", "lots", "budget", "sites")
 SIZE = 12
 
 
 def draw(rng: random.Random, features: tuple[str, ...]) -> Problem:
     """One or two pools of 4-GPU nodes, two or three quarters, at most four units."""
     quarters = rng.choice((2, 2, 3))
-    pools = tuple(
-        draw_pool(number, quarters, rng, features) for number in range(rng.choice((1, 2)))
-    )
+    types = 1 if "sites" in features else rng.choice((1, 2))
+    pools = tuple(draw_pool(number, quarters, rng, features) for number in range(types))
     supplies = [
         supply
         for number in range(len(pools))
@@ -41,10 +42,40 @@ def draw(rng: random.Random, features: tuple[str, ...]) -> Problem:
     ]
     demands = tuple(draw_demand(len(pools), quarters, rng) for _ in range(rng.choice((1, 2, 3))))
     problem = Problem(quarters, pools, tuple(supplies), demands, 77)
+    if "sites" in features:
+        problem = at_two_sites(problem, rng)
     if "budget" in features:
         limits = tuple(draw_budget(problem, rng) for _ in range(rng.choice((1, 2))))
         problem = replace(problem, budgets=limits)
     return problem
+
+
+def at_two_sites(problem: Problem, rng: random.Random) -> Problem:
+    """Each offer for a site in the east and one in the west; some units run at one of them alone,
+    and a site may have room for few nodes."""
+    (east,) = (replace(pool, site="east") for pool in problem.pools)
+    west = replace(east, site="west", owned=0, retired=(), spare=rng.choice((0, 1)))
+    supplies = tuple(
+        replace(supply, pool=pool, offer=100 + number if supply.offer is None else supply.offer)
+        for number, supply in enumerate(problem.supplies)
+        for pool in (0, 1)
+    )
+    limits = tuple(
+        Limit(f"room {pool}", ((pool, 1),), (max(east.owned, 1),) * problem.quarters, "nodes")
+        for pool in (0, 1)
+        if rng.random() < 0.4
+    )
+    demands = tuple(
+        replace(
+            demand,
+            choices=tuple(
+                replace(one, shape=replace(one.shape, sites=sites)) for one in demand.choices
+            ),
+        )
+        for demand in problem.demands
+        for sites in [rng.choice(((), (), ("east",), ("west",)))]
+    )
+    return replace(problem, pools=(east, west), supplies=supplies, limits=limits, demands=demands)
 
 
 def draw_pool(number: int, quarters: int, rng: random.Random, features: tuple[str, ...]) -> Pool:
@@ -72,10 +103,10 @@ def draw_supplies(
     if "lots" in features:
         second = rng.choice((2, 2, 3))
         less = tuple(None if cents is None else cents * 7 // 10 for cents in costs)
-        first, more = Lot(pool, 1, second - 1), Lot(pool, second, None)
+        first, more = Lot(1, second - 1), Lot(second, None)
         supplies = [
-            Supply(f"buy{pool}", "buy", pool, maximum, tuple(costs), lot=first),
-            Supply(f"buy{pool}", "buy", pool, maximum, less, lot=more),
+            Supply(f"buy{pool}", "buy", pool, maximum, tuple(costs), lot=first, offer=pool),
+            Supply(f"buy{pool}", "buy", pool, maximum, less, lot=more, offer=pool),
         ]
     else:
         supplies = [Supply(f"buy{pool}", "buy", pool, maximum, tuple(costs))]
@@ -175,8 +206,8 @@ def test_a_reservation_is_limited_at_any_one_time_and_not_in_sum(build, solve):
 def levels(build: Any, *, second: int = 4) -> list[Supply]:
     dear, cheap = build.buy(1000), build.buy(700)
     return [
-        replace(dear, lot=Lot(0, 1, second - 1)),
-        replace(cheap, lot=Lot(0, second, None)),
+        replace(dear, lot=Lot(1, second - 1), offer=0),
+        replace(cheap, lot=Lot(second, None), offer=0),
     ]
 
 
@@ -212,10 +243,44 @@ def test_orders_of_two_quarters_do_not_add_up_to_one(build, solve):
         build.units(2, ("h100", 8, 0, 0), quarters=(1,)),
     ]
     offers = [
-        replace(build.buy(1000, 500), lot=Lot(0, 1, 3)),
-        replace(build.buy(990, 490), lot=Lot(0, 4, None)),
+        replace(build.buy(1000, 500), lot=Lot(1, 3), offer=0),
+        replace(build.buy(990, 490), lot=Lot(4, None), offer=0),
     ]
     assert solve(build.problem([build.pool()], offers, demands, 2)).cost_cents == 3000
+
+
+def two_sites(build: Any, *offers: Supply) -> Problem:
+    """A whole node of work at each of two sites, offers for both, and dear nodes to rent."""
+    pools = [build.pool(site="east"), build.pool(site="west")]
+    supplies = [
+        replace(offer, pool=pool, offer=number)
+        for number, offer in enumerate((*offers, build.rent(5000)))
+        for pool in (0, 1)
+    ]
+    demands = [
+        Demand((Choice("h100", Shape(8, 0, 0, sites=(site,))),), (0,), 1)
+        for site in ("east", "west")
+    ]
+    problem: Problem = build.problem(pools, supplies, demands)
+    return problem
+
+
+def test_sites_share_the_maximum_of_an_offer(build, plan):
+    assert plan(two_sites(build, build.buy(1000, maximum=2))).cost_cents == 2000
+    solution = plan(two_sites(build, build.buy(1000, maximum=1)))
+    assert solution.cost_cents == 6000
+    assert sum(map(sum, solution.bought)) == sum(map(sum, solution.rented)) == 1
+
+
+def test_nodes_for_two_sites_are_one_order_with_the_price_of_its_size(build, plan):
+    dear, cheap = replace(build.buy(1000), lot=Lot(1, 1)), replace(build.buy(700), lot=Lot(2, None))
+    problem = two_sites(build, dear)
+    supplies = tuple(
+        replace(offer, pool=pool, offer=0) for offer in (dear, cheap) for pool in (0, 1)
+    )
+    assert plan(replace(problem, supplies=supplies)).bought == ((0,), (0,), (1,), (1,))
+    apart = tuple(replace(supply, offer=supply.pool) for supply in supplies)
+    assert plan(replace(problem, supplies=apart)).cost_cents == 2000
 
 
 def capped(build: Any, cents: int) -> Problem:

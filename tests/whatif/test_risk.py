@@ -151,7 +151,9 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
     assert found.choices is not None
     assert len(found.choices.plans) == 2
     for plan in found.choices.plans[1:]:
-        bought = tuple(Purchase(one.offer, one.quarter, one.count) for one in plan.purchased)
+        bought = tuple(
+            Purchase(one.offer, one.site, one.quarter, one.count) for one in plan.purchased
+        )
         holder = Desk(replace(desk.station, purchases=bought))
         alone = [holder.figures(variant) for variant in drawn]
         costs = [one.cost_cents for one in alone if one.cost_cents is not None]

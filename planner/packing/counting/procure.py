@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planner.packing.counting.counts import Counts
-    from planner.packing.problem import Problem, SpendLimit
+    from planner.packing.problem import Lot, Problem, SpendLimit
 
 __all__ = ["acquirable", "may_add", "offers_of", "state_procurement", "state_spent_on_moves"]
 
@@ -25,10 +25,10 @@ _LARGE = 1000
 
 
 def offers_of(problem: Problem) -> list[list[int]]:
-    """Supplies by offer: the price levels of one offer together, every other supply by itself."""
+    """Supplies by offer: those of one offer together, every other supply by itself."""
     offers: dict[tuple[bool, int], list[int]] = defaultdict(list)
     for number, supply in enumerate(problem.supplies):
-        key = (False, number) if supply.lot is None else (True, supply.lot.offer)
+        key = (False, number) if supply.offer is None else (True, supply.offer)
         offers[key].append(number)
     return list(offers.values())
 
@@ -60,14 +60,14 @@ def _maximum(counts: Counts, supplies: Sequence[int]) -> None:
     quarters = range(counts.problem.quarters)
     windows = [quarters] if supply.kind == "buy" else [supply.entries(q) for q in quarters]
     rows = []
-    for last, window in enumerate(windows):
+    for window in windows:
         group = [
             counts.acquire[number, quarter]
             for number in supplies
             for quarter in window
             if (number, quarter) in counts.acquire
         ]
-        if group and (supply.kind != "rent" or (supplies[0], last) in counts.acquire):
+        if group:
             name = f"maximum[{supplies[0]}]"
             terms = dict.fromkeys(group, 1.0)
             rows.append(counts.program.row(name, terms, "<=", supply.maximum))
@@ -79,22 +79,33 @@ def _one_lot(counts: Counts, supplies: Sequence[int], quarter: int) -> None:
     """One price for all nodes of an order: rows `lot-fewest`, `lot-most` and `one-lot`."""
     program = counts.program
     used: dict[int, float] = {}
-    for number in supplies:
-        lot, index = counts.problem.supplies[number].lot, counts.acquire.get((number, quarter))
-        if lot is None or index is None:
+    for lot, alike in _by_lot(counts.problem, supplies):
+        keys = [(number, quarter) for number in alike]
+        nodes = {counts.acquire[key]: 1.0 for key in keys if key in counts.acquire}
+        if not nodes:
             continue
-        level = program.variable(f"lot[{number},{quarter}]", upper=1, integer=True)
+        place = f"[{alike[0]},{quarter}]"
+        level = program.variable(f"lot{place}", upper=1, integer=True)
         used[level] = 1.0
-        most = _most(counts.problem, number)
-        place = f"[{number},{quarter}]"
+        most = _most(counts.problem, alike[0])
         counts.purchase_rows += [
-            program.row(f"lot-fewest{place}", {index: 1.0, level: -lot.fewest}, ">=", 0.0),
-            program.row(f"lot-most{place}", {index: 1.0, level: -most}, "<=", 0.0),
+            program.row(f"lot-fewest{place}", {**nodes, level: -lot.fewest}, ">=", 0.0),
+            program.row(f"lot-most{place}", {**nodes, level: -most}, "<=", 0.0),
         ]
     if len(used) > 1:
         counts.purchase_rows.append(
             program.row(f"one-lot[{supplies[0]},{quarter}]", used, "<=", 1.0)
         )
+
+
+def _by_lot(problem: Problem, supplies: Sequence[int]) -> Iterator[tuple[Lot, list[int]]]:
+    """The supplies of an offer by price level, those at all sites together."""
+    levels: dict[Lot, list[int]] = defaultdict(list)
+    for number in supplies:
+        lot = problem.supplies[number].lot
+        if lot is not None:
+            levels[lot].append(number)
+    yield from levels.items()
 
 
 def _most(problem: Problem, number: int) -> int:
@@ -107,7 +118,7 @@ def _most(problem: Problem, number: int) -> int:
 
 
 def _useful(problem: Problem) -> int:
-    """Nodes of one pool beyond which none is of use.
+    """Nodes beyond which none is of use.
 
     One for each GPU asked for or kept free for growth, and the spare ones.
     """
@@ -160,34 +171,23 @@ def acquirable(counts: Counts, values: Sequence[float]) -> bool:
 
 
 def _in_lots(problem: Problem, supplies: Sequence[int], taken: dict[tuple[int, int], int]) -> bool:
-    first = problem.supplies[supplies[0]]
-    if first.lot is None:
-        return True
-    orders = list(_orders(problem, supplies, taken))
-    total = sum(nodes for _, nodes, _ in orders)
-    return (
-        len({quarter for quarter, _, _ in orders}) == len(orders)
-        and all(fits for _, _, fits in orders)
-        and (first.maximum is None or total <= first.maximum)
-    )
-
-
-def _orders(
-    problem: Problem, supplies: Sequence[int], taken: dict[tuple[int, int], int]
-) -> Iterator[tuple[int, int, bool]]:
-    """Quarter, nodes, and whether the level is for so many."""
-    for number in supplies:
-        lot = problem.supplies[number].lot
-        for quarter in range(problem.quarters):
-            nodes = taken.get((number, quarter), 0)
-            if nodes and lot is not None:
-                fits = lot.fewest <= nodes and (lot.most is None or nodes <= lot.most)
-                yield quarter, nodes, fits
+    """Whether every order is at one price, and at that of its size."""
+    for quarter in range(problem.quarters):
+        orders = [
+            (lot, nodes)
+            for lot, alike in _by_lot(problem, supplies)
+            if (nodes := sum(taken.get((number, quarter), 0) for number in alike))
+        ]
+        fits = all(lot.fewest <= nodes <= (lot.most or nodes) for lot, nodes in orders)
+        if len(orders) > 1 or not fits:
+            return False
+    return True
 
 
 def may_add(counts: Counts, values: Sequence[float], index: int) -> bool:
     """Whether one node more of an offer keeps to all that is asked of acquisitions."""
-    if not (counts.purchase_rows or counts.limit_rows):
+    shared = any(supply.offer is not None for supply in counts.problem.supplies)
+    if not (shared or counts.purchase_rows or counts.limit_rows):
         return True
     grown = list(values)
     grown[index] += 1.0

@@ -49,9 +49,11 @@ _MOST_POINTS, _MOST_WAITING = 12, 3
 def family_of(problem: Problem, time_limit_s: float) -> Family | None:
     """The problems like this one; None where they are of a kind that only the search can plan.
 
-    With spare nodes and price levels, counts are in the program's factors, too.
+    With spare nodes and price levels, counts are in the program's factors, too; and the node counts
+    of pools that share an offer depend on each other.
     """
-    of_counts = any(pool.spare for pool in problem.pools) or any(s.lot for s in problem.supplies)
+    of_counts = any(pool.spare for pool in problem.pools)
+    of_counts |= any(supply.offer is not None for supply in problem.supplies)
     origins = any(demand.origin for demand in problem.demands)
     if problem.quarters > 1 or of_counts or origins or problem.racks or not _costs(problem):
         return None

@@ -276,7 +276,7 @@ class _Spares(Condition):
 @dataclass(frozen=True, slots=True)
 class _Maximum(Condition):
     supplies: tuple[int, ...]
-    """Price levels of one offer."""
+    """Those of one offer."""
     stated: int
 
     procures = True

@@ -182,7 +182,15 @@ def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterat
     elif not any(entry in open_in for entry in supply.entries(quarter)):
         yield f"{name} gives no node in {translation.quarters[quarter]}"
     if supply.maximum is not None and open_in:
-        yield f"{name} ends at {supply.maximum} nodes"
+        at_sites = _at_several_sites(translation.problem, supply)
+        everywhere = " at all of its sites together" if at_sites else ""
+        yield f"{name} ends at {supply.maximum} nodes{everywhere}"
+
+
+def _at_several_sites(problem: Problem, supply: Supply) -> bool:
+    return supply.offer is not None and any(
+        other.offer == supply.offer and other.pool != supply.pool for other in problem.supplies
+    )
 
 
 def _remedies(translation: Translation, short: dict[int, float]) -> tuple[str, ...]:

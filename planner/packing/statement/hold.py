@@ -21,9 +21,14 @@ class Order:
     """Nodes of an offer that were ordered to enter service in a quarter."""
 
     offer: str
+    site: str
     quarter: int
     """From 0."""
     nodes: int
+
+
+_Entry = tuple[str, str, int]
+"""Offer, site, and quarter of entry."""
 
 
 def holding(problem: Problem, orders: Sequence[Order]) -> Problem:
@@ -32,46 +37,51 @@ def holding(problem: Problem, orders: Sequence[Order]) -> Problem:
     An order whose quarter no offer reaches any more enters in the first that it does, and never,
     unpaid, where there is none.
     """
-    due: Counter[tuple[str, int]] = Counter()
+    due: Counter[_Entry] = Counter()
     for order in orders:
-        entries = _entries(problem.supplies, order.offer)
+        entries = _entries(problem, order)
         late = min((quarter for quarter in entries if quarter >= order.quarter), default=None)
         if late is not None:
-            due[order.offer, late] += order.nodes
-    supplies = tuple(_only_due(supply, due) for supply in problem.supplies)
+            due[order.offer, order.site, late] += order.nodes
+    supplies = tuple(_only_due(problem, supply, due) for supply in problem.supplies)
     exact = (limit for key, nodes in sorted(due.items()) for limit in _exactly(problem, key, nodes))
     return replace(problem, supplies=supplies, budgets=(*problem.budgets, *exact))
 
 
-def _entries(supplies: Sequence[Supply], offer: str) -> set[int]:
+def _place(problem: Problem, supply: Supply) -> tuple[str, str]:
+    """Offer and site."""
+    return supply.name, problem.pools[supply.pool].site
+
+
+def _entries(problem: Problem, order: Order) -> set[int]:
     return {
         quarter
-        for supply in supplies
-        if supply.name == offer
+        for supply in problem.supplies
+        if _place(problem, supply) == (order.offer, order.site)
         for quarter, cents in enumerate(supply.unit_cost_cents)
         if cents is not None
     }
 
 
-def _only_due(supply: Supply, due: Counter[tuple[str, int]]) -> Supply:
+def _only_due(problem: Problem, supply: Supply, due: Counter[_Entry]) -> Supply:
     if supply.kind == "rent":
         return supply
     costs = tuple(
-        cents if due[supply.name, quarter] else None
+        cents if due[*_place(problem, supply), quarter] else None
         for quarter, cents in enumerate(supply.unit_cost_cents)
     )
     return replace(supply, unit_cost_cents=costs)
 
 
-def _exactly(problem: Problem, key: tuple[str, int], nodes: int) -> Iterator[SpendLimit]:
-    """At most so many nodes of an offer in a quarter, at all its price levels, and at least."""
-    offer, entry = key
+def _exactly(problem: Problem, key: _Entry, nodes: int) -> Iterator[SpendLimit]:
+    """At most so many nodes of an offer at a site in a quarter, at any price, and at least."""
+    *place, entry = key
     for sign in (1, -1):
         counted = tuple(
             tuple(
-                sign if supply.name == offer and quarter == entry else 0
+                sign if _place(problem, supply) == tuple(place) and quarter == entry else 0
                 for quarter in range(problem.quarters)
             )
             for supply in problem.supplies
         )
-        yield SpendLimit(f"{offer} ordered", sign * nodes, counted)
+        yield SpendLimit(f"{place[0]} ordered", sign * nodes, counted)

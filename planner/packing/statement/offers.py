@@ -20,7 +20,7 @@ __all__ = ["entry_quarters", "spend_limits", "supplies_of"]
 
 
 def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Supply, ...]:
-    """One supply for each offer, or for each price level of it, named as the offer."""
+    """One supply for each offer, site and price level, named as the offer."""
     places = {
         (pool.node_type, pool.site): number for number, pool in enumerate(pools) if not pool.held
     }
@@ -28,18 +28,20 @@ def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Supply, ...]:
         Supply(
             offer.name,
             offer.kind,
-            places[offer.node_type, offer.site],
+            places[offer.node_type, site],
             offer.maximum,
             _unit_costs(inputs, offer, lot.fewest if lot else 1),
             offer.term_quarters,
             lot,
+            number if lot or len(offer.sites) > 1 else None,
         )
         for number, offer in enumerate(inputs.offers)
-        for lot in _lots(number, offer)
+        for site in offer.sites
+        for lot in _lots(offer)
     )
 
 
-def _lots(number: int, offer: SettledOffer) -> Iterator[Lot | None]:
+def _lots(offer: SettledOffer) -> Iterator[Lot | None]:
     """The sizes of order that have a price of their own; None where all have the same."""
     if not offer.levels:
         yield None
@@ -47,7 +49,7 @@ def _lots(number: int, offer: SettledOffer) -> Iterator[Lot | None]:
     fewest = (1, *(level.from_nodes for level in offer.levels))
     most = (*(nodes - 1 for nodes in fewest[1:]), None)
     for first, last in zip(fewest, most, strict=True):
-        yield Lot(number, first, last)
+        yield Lot(first, last)
 
 
 def _unit_costs(inputs: Inputs, offer: SettledOffer, nodes: int) -> tuple[int | None, ...]:

@@ -93,7 +93,7 @@ def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
     owned = fleet_by_pool(scenario)
     held = sorted({unit.place for unit in running.values() if unit.pinned and unit.place.numbers})
     apart = {(place.node_type, place.site, number) for place in held for number in place.numbers}
-    offered = {(offer.node_type, offer.site) for offer in inputs.offers}
+    offered = {(offer.node_type, site) for offer in inputs.offers for site in offer.sites}
     pools = []
     for node_type, site in sorted({*owned, *offered}):
         node = catalog.nodes[node_type]

@@ -82,7 +82,7 @@ def _present_cents(view: View, offer: SettledOffer, entry: int) -> int:
         gpus=0,
         cpus=0,
         memory_mb=0,
-        site=offer.site,
+        site=offer.sites[0],
         origin=offer.kind,
         entry=offer.name,
         in_service=view.labels[entry:],

@@ -78,9 +78,14 @@ def _acquired(view: View) -> Iterator[str]:
         if offer is None:
             yield f"node {node.id}: there is no offer {node.entry}"
             continue
-        expected = (offer.kind, offer.node_type, offer.site)
-        found = (node.origin, node.node_type, node.site)
-        yield from differences(f"node {node.id}: (kind, node type, site)", found, expected)
+        expected = (offer.kind, offer.node_type)
+        found = (node.origin, node.node_type)
+        yield from differences(f"node {node.id}: (kind, node type)", found, expected)
+        if node.site not in offer.sites:
+            yield (
+                f"node {node.id} stands at {node.site}, offer {offer.name} delivers to "
+                f"{', '.join(offer.sites)}"
+            )
         first = view.labels.index(node.in_service[0])
         if offer.kind == "buy" and node.in_service != view.labels[first:]:
             yield f"node {node.id} is bought but does not stay in service to the end"
@@ -122,19 +127,19 @@ def _maxima(view: View) -> Iterator[str]:
 
 
 def _acquisitions(view: View) -> Iterator[str]:
-    entering = view.entering()
-    listed: Counter[tuple[str, int]] = Counter()
+    entering = view.entering_at_sites()
+    listed: Counter[tuple[str, str, int]] = Counter()
     for line in view.plan.acquisitions:
         offer = view.offers.get(line.offer)
         if offer is None or line.quarter not in view.labels:
             yield f"{line.quarter}: there is no offer {line.offer} in that quarter"
             continue
         quarter = view.labels.index(line.quarter)
-        listed[line.offer, quarter] += line.count
+        listed[line.offer, line.site, quarter] += line.count
         yield from _line(view, line, offer, quarter)
-    for offer_name, quarter in sorted({*entering, *listed}):
-        what = f"{view.labels[quarter]}: the number of nodes listed for offer {offer_name}"
-        key = (offer_name, quarter)
+    for key in sorted({*entering, *listed}):
+        name, site, quarter = key
+        what = f"{view.labels[quarter]}: the number of nodes listed for offer {name} at {site}"
         if listed[key] != entering[key]:
             yield f"{what} is {listed[key]}, in service enter {entering[key]}"
 
@@ -151,7 +156,6 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         "product": node.product,
         "gpu_type": node.gpu_type,
         "gpus_per_node": node.gpus.value,
-        "site": offer.site,
         "unit_price_cents": price,
         "total_cents": price * line.count * min(term, left),
         "committed_cents": price * line.count * max(0, term - left),

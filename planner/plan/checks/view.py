@@ -166,13 +166,19 @@ class View:
         return max(reached, key=lambda level: level.from_nodes, default=None)
 
     def entering(self) -> Counter[tuple[str, int]]:
-        """Nodes by offer and quarter (from 0): rented each time, others when they enter."""
+        """Nodes of each order, at all sites, by offer and quarter (from 0)."""
         found: Counter[tuple[str, int]] = Counter()
+        for (offer, _, quarter), nodes in self.entering_at_sites().items():
+            found[offer, quarter] += nodes
+        return found
+
+    def entering_at_sites(self) -> Counter[tuple[str, str, int]]:
+        """Nodes by offer, site and quarter (from 0): rented each time, others when they enter."""
+        found: Counter[tuple[str, str, int]] = Counter()
         for node in self.plan.nodes:
-            if node.origin in ("buy", "reserve"):
-                found[node.entry, self.labels.index(node.in_service[0])] += 1
-            elif node.origin == "rent":
-                found.update((node.entry, self.labels.index(label)) for label in node.in_service)
+            if node.origin != "owned":
+                enters = node.in_service if node.origin == "rent" else node.in_service[:1]
+                found.update((node.entry, node.site, self.labels.index(one)) for one in enters)
         return found
 
 
