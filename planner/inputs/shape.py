@@ -71,6 +71,8 @@ class Shape:
         """Say where a key belongs or what it may have been meant to be."""
         container, key = path[:-1], str(path[-1])
         known = self.keys(container)
+        if {key.removesuffix("s"), f"{key}s"} & set(known):
+            return did_you_mean(key, known)
         place = self._place_of(key, container)
         if place is not None:
             return place

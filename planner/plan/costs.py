@@ -68,6 +68,7 @@ def acquisitions(
                 order_by=(start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
                 term_quarters=offer.term_quarters,
                 committed_cents=count * price * after,
+                sites=offer.sites if len(offer.sites) > 1 else (),
             )
         )
     return tuple(lines)

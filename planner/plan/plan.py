@@ -94,6 +94,8 @@ class Acquisition(Frozen):
     """Reserve: quarters that each node is held."""
     committed_cents: int = 0
     """Reserve: what is still to be paid after the horizon; no part of any cost line."""
+    sites: tuple[str, ...] = ()
+    """All sites that share the offer; empty: it is for this one alone."""
 
 
 class Alternative(Frozen):

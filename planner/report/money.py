@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Paragraph, Table
-from planner.report.format import count_of, dollars, money, percent
+from planner.report.format import count_of, dollars, listed, money, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from planner.plan.plan import Acquisition, BreakEven, Plan
 
-__all__ = ["acquisitions_section", "costs_section"]
+__all__ = ["acquisitions_section", "costs_section", "orders_for_several_sites"]
 
 _THOUSANDS_FROM_CENTS = 100_000_000 * 100
 """Above this the table counts thousands, so that it fits a page."""
@@ -38,7 +39,21 @@ def acquisitions_section(plan: Plan, *, sources: bool) -> tuple[Block, ...]:
     )
     prices = dict.fromkeys(_price_line(line, sources=sources) for line in lines)
     committed = tuple(_committed_line(line) for line in lines if line.committed_cents)
-    return (table, Bullets((*prices, *committed)))
+    return (table, Bullets((*prices, *orders_for_several_sites(lines), *committed)))
+
+
+def orders_for_several_sites(lines: Iterable[Acquisition]) -> tuple[str, ...]:
+    """What must be ordered together to have its price, though it is delivered to several sites."""
+    orders: dict[tuple[str, str], list[Acquisition]] = defaultdict(list)
+    for line in lines:
+        if line.kind == "buy":
+            orders[line.offer, line.quarter].append(line)
+    return tuple(
+        f"{offer} for {quarter}: one order of {sum(line.count for line in order):,} nodes, "
+        f"{listed([f'{line.count:,} for {line.site}' for line in order])}"
+        for (offer, quarter), order in orders.items()
+        if len(order) > 1
+    )
 
 
 def _committed_line(line: Acquisition) -> str:

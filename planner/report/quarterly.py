@@ -107,7 +107,8 @@ def _calls(desk: Desk) -> tuple[Block, ...]:
     rows = tuple(
         (
             desk.day(line.order_by, f"acquisitions[{place}].order_by", "how-bill"),
-            f"{line.kind} {line.product}, {line.gpus_per_node}× {line.gpu_type}, by {line.offer}",
+            f"{line.kind} {line.product}, {line.gpus_per_node}× {line.gpu_type}, by {line.offer}"
+            f"{f' for {line.site}' if line.sites else ''}",
             desk.at(f"acquisitions[{place}].count", "count", "how-bill"),
             line.quarter,
             desk.at(f"acquisitions[{place}].total_cents", "usd", "how-bill"),

@@ -40,10 +40,14 @@ NO_PLAN = "no plan"
 
 
 def acquired_text(acquired: Iterable[Acquired]) -> str:
-    """`buy-h200 3 in 2027Q2; rent-l40s 2 in 2027Q1, 1 in 2027Q2`, or `nothing`."""
+    """`buy-h200 3 in 2027Q2; rent-l40s 2 in 2027Q1, 1 in 2027Q2`, or `nothing`.
+
+    With the site, as `3 in 2027Q2 @ berlin`, where the offer is for several.
+    """
     by_offer: dict[str, list[str]] = defaultdict(list)
     for one in acquired:
-        by_offer[one.offer].append(f"{one.count} in {one.quarter}")
+        where = f" @ {one.site}" if one.chosen else ""
+        by_offer[one.offer].append(f"{one.count} in {one.quarter}{where}")
     parts = (f"{offer} {', '.join(counts)}" for offer, counts in sorted(by_offer.items()))
     return "; ".join(parts) or "nothing"
 

@@ -35,6 +35,8 @@ class Acquired(Frozen):
     node_type: str
     site: str
     count: int
+    chosen: bool = False
+    """Whether the offer is for other sites, too."""
 
 
 class Figures(Frozen):
@@ -133,6 +135,7 @@ def figures_of(plan: Plan) -> Figures:
                 node_type=line.node_type,
                 site=line.site,
                 count=line.count,
+                chosen=bool(line.sites),
             )
             for line in sorted(plan.acquisitions, key=lambda line: (line.quarter, line.offer))
         ),

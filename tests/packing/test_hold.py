@@ -64,6 +64,14 @@ def test_an_order_has_the_price_of_its_size(build, solve):
         assert found.cost_cents == cost + problem.fixed_cost_cents
 
 
+def test_what_is_ordered_for_a_site_is_bought_there(build, plan):
+    pools = [build.pool(site="east"), build.pool(site="west")]
+    offers = [replace(build.buy(CHEAP, pool=pool), name="one", offer=0) for pool in (0, 1)]
+    problem = build.problem(pools, offers, [build.units(1, ("h100", 8, 0, 0))])
+    for site, bought in (("east", ((1,), (0,))), ("west", ((0,), (1,)))):
+        assert plan(holding(problem, [Order("one", site, 0, 1)])).bought == bought
+
+
 def test_the_best_purchases_held_cost_what_the_best_plan_does(solve):
     seen = 0
     for seed in range(30):

@@ -94,7 +94,7 @@ def offer(name: str, node_type: str, kind: Any, usd: str, **changes: Any) -> Set
     figures: dict[str, Any] = {
         "name": name,
         "node_type": node_type,
-        "site": "main",
+        "sites": ("main",),
         "kind": kind,
         "unit_price_usd": Decimal(usd),
         "price_text": usd,

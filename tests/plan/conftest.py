@@ -122,7 +122,7 @@ def offer(name: str, node: str, kind: Any, price: str, **changes: Any) -> Settle
     figures: dict[str, Any] = {
         "name": name,
         "node_type": node,
-        "site": SITE,
+        "sites": (SITE,),
         "kind": kind,
         "unit_price_usd": Decimal(price),
         "price_text": f"${price}",

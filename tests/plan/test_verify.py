@@ -210,7 +210,7 @@ BROKEN = [
     (
         "a rented node serves in a quarter in which it is not rented",
         lambda p: with_node(p, RENTED, in_service=("2027Q2",)),
-        "2027Q3: the number of nodes listed for offer rent-h100 is 1, in service enter 0",
+        "2027Q3: the number of nodes listed for offer rent-h100 at main is 1, in service enter 0",
     ),
     (
         "a bought node leaves before the end",
@@ -240,7 +240,7 @@ BROKEN = [
     (
         "a node is of another type than its offer",
         lambda p: with_node(p, TWO, entry="buy-l40s"),
-        "(kind, node type, site)",
+        "(kind, node type)",
     ),
     (
         "a node has more GPUs than its type",
@@ -260,7 +260,7 @@ BROKEN = [
     (
         "a purchase is listed for fewer nodes than enter service",
         lambda p: with_line(p, 0, count=0, total_cents=0),
-        "listed for offer buy-h100 is 0, in service enter 1",
+        "listed for offer buy-h100 at main is 0, in service enter 1",
     ),
     (
         "a purchase is listed at another price",

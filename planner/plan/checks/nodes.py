@@ -165,6 +165,7 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         "price_date": offer.price_date,
         "illustrative": offer.illustrative,
         "lead_time_weeks": offer.lead_time_weeks,
+        "sites": offer.sites if len(offer.sites) > 1 else (),
         "order_by": (start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
     }
     for name, value in expected.items():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from planner.report.document import (
     Blank,
     Block,
+    Bullets,
     Cell,
     Column,
     Fields,
@@ -18,6 +19,7 @@ from planner.report.format import copies_of, count_of, listed, quarter_runs
 from planner.report.justification.desk import Desk, figure
 from planner.report.justification.facility import node_takes
 from planner.report.justification.map import placement_blocks
+from planner.report.money import orders_for_several_sites
 from planner.report.parts import taken
 
 if TYPE_CHECKING:
@@ -136,8 +138,10 @@ def bill_section(desk: Desk) -> tuple[Block, ...]:
         ("Sum", "", "", "", "", *sums, "", "", "", "", "", ""),
         caption="Bill of materials",
     )
+    together = orders_for_several_sites(line for _, line in desk.bill)
     return (
         table,
+        *((Bullets(together),) if together else ()),
         Paragraph(
             "Weeks are the lead time; kW is the nameplate, U the height in the rack. Rents and "
             "reservations are priced for each node and quarter.",

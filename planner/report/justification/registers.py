@@ -116,6 +116,7 @@ def milestones_section(desk: Desk) -> tuple[Block, ...]:
     for place, line in desk.bill:
         order_by = desk.day(line.order_by, f"acquisitions[{place}].order_by", "how-bill")
         what = f"Place the order: {_what(line)}, {_DO[line.kind]} by offer {line.offer}"
+        what += f" for {line.site}" if line.sites else ""
         dated.append((line.order_by, (order_by, what)))
         service = f"Accepted and in service: {_what(line)} at {line.site}"
         dated.append((_start(line.quarter), (f"start of {line.quarter}", service)))
