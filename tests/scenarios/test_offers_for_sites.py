@@ -12,6 +12,7 @@ from planner.plan.checks.suite import check
 from planner.plan.make import make_plan
 from planner.report.money import orders_for_several_sites
 from planner.sizing import Sizer
+from planner.sizing.portfolio import size_portfolio
 from tests.scenarios.test_procurement import BUY, RENT, reader, with_item
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def test_the_order_of_the_sites_changes_nothing_and_one_in_a_list_is_that_one(pl
 def sized(inputs: Inputs) -> Any:
     policies, in_play = inputs.scenario.policies, inputs.gpu_types_in_play
     sizer = Sizer(inputs.catalog, inputs.rules, inputs.settings, policies, in_play)
-    return sizer.portfolio(inputs.scenario)
+    return size_portfolio(sizer, inputs.scenario)
 
 
 def test_the_independent_check_watches_sites_and_the_price_of_the_whole_order(read):
