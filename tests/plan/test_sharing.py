@@ -214,7 +214,7 @@ BROKEN = [
     ("two runs overlap by a week", "then", {"weeks": (5, 8)}, "week 5: GPU 0 of"),
     ("a run is cut short", "then", {"weeks": (6, 8)}, "runs for 3 weeks, it needs 4"),
     ("a run is longer than it needs", "then", {"weeks": (6, 10)}, "runs for 5 weeks, it needs 4"),
-    ("a run holds all quarter", "beside", {"weeks": None}, "for all quarter, it needs 4 of 13"),
+    ("a run holds all quarter", "beside", {"weeks": None}, "runs for 13 weeks, it needs 4"),
     ("a run starts too early", "beside", {"weeks": (4, 7)}, "starts in week 4, its release is"),
     ("a run ends too late", "first", {"weeks": (3, 7)}, "ends in week 7, its deadline is week 6"),
     ("a run ends after the quarter", "then", {"weeks": (11, 14)}, "holds weeks 11 to 14 of 13"),

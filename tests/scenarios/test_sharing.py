@@ -62,6 +62,11 @@ def test_a_seventh_run_of_two_weeks_does_not_fit_the_quarter(planned):
     assert nodes(planned(jobs, time="weeks")) == 2
 
 
+def test_a_run_may_take_all_thirteen_weeks(planned):
+    jobs = {"long": {"fixed": {"gpus": 8}, "run": {"weeks": 13}}, "small": {"fixed": {"gpus": 1}}}
+    assert nodes(planned(jobs, time="weeks")) == 2
+
+
 def test_windows_that_do_not_meet_share_a_node_and_windows_that_do_take_two(planned):
     def job(**run: int) -> dict[str, Any]:
         return {"fixed": {"gpus": 8}, "run": {"weeks": 5, **run}}

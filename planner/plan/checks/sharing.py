@@ -48,17 +48,21 @@ def _runs(view: View) -> Iterator[str]:
 def _timed(
     what: str, needed: int | None, held: tuple[int, int] | None, window: tuple[int, int]
 ) -> Iterator[str]:
-    if needed is None or held is None:
-        if (needed is None) != (held is None):
-            told = "all quarter" if held is None else some(held[1] - held[0] + 1, "week")
-            yield f"{what} holds its GPUs for {told}, it needs {needed or 'all'} of {WEEKS} weeks"
+    if needed is None:
+        if held is not None:
+            yield f"{what} holds its GPUs for {_span(held)}, it needs all of {WEEKS} weeks"
         return
+    held = held or (1, WEEKS)
     if held[1] - held[0] + 1 != needed:
-        yield f"{what} runs for {some(held[1] - held[0] + 1, 'week')}, it needs {needed}"
+        yield f"{what} runs for {_span(held)}, it needs {needed}"
     if held[0] < window[0]:
         yield f"{what} starts in week {held[0]}, its release is week {window[0]}"
     if held[1] > window[1]:
         yield f"{what} ends in week {held[1]}, its deadline is week {window[1]}"
+
+
+def _span(held: tuple[int, int]) -> str:
+    return some(held[1] - held[0] + 1, "week")
 
 
 def _parts(view: View) -> Iterator[str]:
