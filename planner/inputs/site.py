@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from planner.inputs.base import Count, Frozen, Name, PositiveCount, PositiveNumber
+from planner.inputs.base import Count, Frozen, Name, Number, PositiveCount, PositiveNumber
 from planner.inputs.quarter import Quarter
 from planner.inputs.spelling import canonical_quarter
 
@@ -18,6 +18,8 @@ _MOST_KW = 10**6
 """A gigawatt: what is more was written in watts."""
 
 Power = Annotated[PositiveNumber, Field(le=_MOST_KW)]
+PowerOfQuarter = Annotated[Number, Field(ge=0, le=_MOST_KW)]
+"""0 before a site is there."""
 
 
 def _shape(value: object) -> str:
@@ -27,7 +29,7 @@ def _shape(value: object) -> str:
 PowerByQuarter = Annotated[
     Annotated[Power, Tag("one figure")]
     | Annotated[
-        dict[Annotated[str, AfterValidator(canonical_quarter)], Power],
+        dict[Annotated[str, AfterValidator(canonical_quarter)], PowerOfQuarter],
         Field(min_length=1),
         Tag("by key"),
     ],

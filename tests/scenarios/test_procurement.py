@@ -87,6 +87,13 @@ def test_an_offer_is_taken_only_in_the_quarters_in_which_it_is_available(planned
     assert taken(planned({**offers, "buy": late})) == [("rent", "2027Q1", 1), ("buy", "2027Q2", 1)]
 
 
+def test_a_site_without_power_takes_no_node_until_it_has_some(planned):
+    sites = {"hall": {"power_kw": {"2027Q1": 0, "2027Q3": 12}}, "main": {"power_kw": 12}}
+    offers = {"buy": {**BUY, "site": "hall", "price_usd": 200_000}, "rent": RENT}
+    found = planned(offers, sites=sites)
+    assert taken(found) == [("rent", "2027Q1", 1), ("rent", "2027Q2", 1), ("buy", "2027Q3", 1)]
+
+
 def test_nothing_is_ordered_after_the_end_of_sale(planned):
     """12 weeks before July is 8 April: where sale ends on the 7th, a node comes a quarter early."""
     offer = {**BUY, "lead_time_weeks": 12}
