@@ -128,6 +128,9 @@ class _Search:
     def run(self) -> Found:
         self._say("tightening the bound")
         self.cut_root()
+        if not self._counts.program.variables:  # nothing runs, and nothing can be had
+            self._found.raise_bound(0.0, frozenset())
+            self._lay_out(())
         if self._in_weeks:
             gap = self._asked_gap
             plan_in_weeks(self._found, gap, gap * _BOUND_GAP, self._left_s, self._say)

@@ -311,7 +311,7 @@ def has_optimum(model: highspy.Highs) -> bool:
     status = model.getModelStatus()
     if status in (statuses.kInfeasible, statuses.kUnboundedOrInfeasible):
         return False
-    if status != statuses.kOptimal:
+    if status not in (statuses.kOptimal, statuses.kModelEmpty):
         raise LimitError("the solver failed on a linear program")
     return True
 
