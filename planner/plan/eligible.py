@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from planner.packing.statement.translate import Translation
     from planner.sizing.candidate import Candidate, SizedJob, Sizing
 
-__all__ = ["require_eligible", "stuck_jobs"]
+__all__ = ["remedies", "require_eligible", "stuck_jobs"]
 
 _JOBS_NAMED = 3
 _OTHERS_NAMED = 6
@@ -45,19 +46,26 @@ def require_eligible(stuck: tuple[SizedJob, ...], translation: Translation) -> N
     """
     pools = translation.problem.pools
     reasons: list[str] = []
-    remedies: dict[str, None] = {}
     for sizing, sites, names in _by_sizing(stuck):
         where = f" at {some_of(sites, _SITES_NAMED)}, where it may run" if sites else ""
         reasons.append(
             f"{_named(names)} ({sizing.summary}) fits nothing that is owned or offered{where}"
         )
-        here = _open_to(sites, pools)
-        reasons += (f"  {line}" for line in _why(sizing, here))
-        remedies |= dict.fromkeys(_remedies(names[0], sizing, here))
+        reasons += (f"  {line}" for line in _why(sizing, _open_to(sites, pools)))
     if reasons:
         what = "1 job has" if len(stuck) == 1 else f"{len(stuck):,} jobs have"
         headline = f"no plan exists: {what} no GPU type to run on"
-        raise InfeasibleError(headline, tuple(reasons), tuple(remedies))
+        raise InfeasibleError(headline, tuple(reasons), remedies(stuck, translation))
+
+
+def remedies(stuck: Sequence[SizedJob], translation: Translation) -> tuple[str, ...]:
+    """What would let some node run them, once for those that are specified alike."""
+    pools = translation.problem.pools
+    told = (
+        _remedies(names[0], sizing, _open_to(sites, pools))
+        for sizing, sites, names in _by_sizing(stuck)
+    )
+    return tuple(dict.fromkeys(chain.from_iterable(told)))
 
 
 def _open_to(sites: tuple[str, ...], pools: tuple[Pool, ...]) -> tuple[Pool, ...]:
@@ -65,7 +73,7 @@ def _open_to(sites: tuple[str, ...], pools: tuple[Pool, ...]) -> tuple[Pool, ...
     return tuple(pool for pool in pools if not sites or pool.site in sites)
 
 
-def _by_sizing(jobs: tuple[SizedJob, ...]) -> list[tuple[Sizing, tuple[str, ...], list[str]]]:
+def _by_sizing(jobs: Sequence[SizedJob]) -> list[tuple[Sizing, tuple[str, ...], list[str]]]:
     """Jobs that are specified alike, and may run at the same sites, together."""
     found: dict[tuple[str, tuple[str, ...]], tuple[Sizing, tuple[str, ...], list[str]]] = {}
     for job in jobs:

@@ -12,7 +12,7 @@ from planner.packing.families.family import Family, family_of
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.plan.checked import checked_plan
-from planner.plan.eligible import require_eligible, stuck_jobs
+from planner.plan.eligible import remedies, require_eligible, stuck_jobs
 from planner.plan.othertypes import other_types
 from planner.plan.saving import partition_saving
 from planner.plan.spares import spare_prices
@@ -166,16 +166,11 @@ def _unfit(
         return None
     found = tuple(job for job in _sized(inputs, None, sizers) if job.name in stuck)
     scenario = inputs.scenario
-    try:
+    names = roots(found)
+    if scenario.policies.shortage == "refuse" or any(scenario.jobs[n].required for n in names):
         require_eligible(found, translation)
-    except InfeasibleError as why:
-        names = roots(found)
-        if scenario.policies.shortage == "drop" and not any(
-            scenario.jobs[name].required for name in names
-        ):
-            return Unfit(names, why)
-        raise
-    return None
+    mine = {name: [job for job in found if name in (job.name, job.derived_from)] for name in names}
+    return Unfit({name: remedies(every, translation) for name, every in mine.items()})
 
 
 def _sized(

@@ -18,7 +18,7 @@ from planner.plan.shortage import PriorityUse, ProvedStep, Shortage, ShortJob
 from planner.plan.words import some_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from planner.inputs.settled import Inputs
     from planner.packing.triage import Triage
@@ -36,11 +36,10 @@ Jobs = tuple["SizedJob", ...]
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """Jobs that no node in play can run, and why."""
+    """Jobs that no node in play can run."""
 
-    names: frozenset[str]
-    """Of the scenario."""
-    why: InfeasibleError
+    remedies: Mapping[str, tuple[str, ...]]
+    """By job of the scenario: what would give it a node that can."""
 
 
 def roots(jobs: Collection[SizedJob]) -> frozenset[str]:
@@ -66,7 +65,7 @@ def give_way(
     within the same time. Raises InfeasibleError where the required jobs alone do not fit,
     DisagreementError where another solver refutes a step, or that.
     """
-    without = unfit.names if unfit else frozenset[str]()
+    without = unfit.remedies if unfit else {}
     fit = tuple(job for job in jobs if (job.derived_from or job.name) not in without)
     problem, claims = claims_of(inputs, fit)
     ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
@@ -142,8 +141,8 @@ def _explained(
             delays[name],
             *((job.sizing.id, job.units, job.sites, job.team) for job in asked),
         )
-        if unfit and name in unfit.names:
-            known[alike] = "no GPU type in play can run it", unfit.why.remedies
+        if unfit and name in unfit.remedies:
+            known[alike] = "no GPU type in play can run it", unfit.remedies[name]
         if alike not in known:
             every = tuple(
                 before if before in asked else now for before, now in zip(jobs, kept, strict=True)

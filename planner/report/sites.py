@@ -141,5 +141,5 @@ def _spare_price(place: str, kept: int, cents: int | None) -> str:
     if cents is None:
         return f"{what}{each} of {place}: its price is open, a plan without it was not proved."
     if not cents:
-        return f"{what}{each} of {place} costs nothing: it is there anyway."
+        return f"{what}{each} of {place} costs nothing: the plan costs as much without it."
     return f"{what}{each} of {place} costs {money(cents)} net present cost."

@@ -190,13 +190,21 @@ def test_that_required_jobs_do_not_fit_is_confirmed_before_it_is_said(read, monk
 
 
 def test_a_job_that_nothing_in_play_can_run_is_dropped_unless_it_is_required(read):
-    jobs = {"a": job(8), "huge": job(13)}
+    jobs = {"a": job(8), "huge": job(13), "wide": job(1, gpu_types=["l40s-48gb"])}
     plan = make_plan(read(jobs))
-    assert short(plan, "huge").cause == "no GPU type in play can run it"
-    assert short(plan, "huge").remedies
+    for name in ("huge", "wide"):
+        assert short(plan, name).cause == "no GPU type in play can run it"
+        assert short(plan, name).remedies
+        assert all(told.startswith(f"{name}: ") for told in short(plan, name).remedies)
     jobs["huge"]["required"] = True
     with pytest.raises(InfeasibleError, match="huge"):
         make_plan(read(jobs))
+
+
+def test_a_portfolio_of_which_nothing_is_left_and_nothing_can_be_had_is_planned(read):
+    plan = make_plan(read({"huge": job(13)}, fleet={"own": {**SERVER, "retires": "2027Q2"}}))
+    assert (plan.proof.status, plan.proof.cost_cents) == ("proved", 0)
+    assert [one.name for one in shortage_of(plan).jobs] == ["huge"]
 
 
 def test_the_report_and_the_ask_name_who_gives_way(read):
