@@ -66,8 +66,9 @@ def _choices(found: Risk, choices: Choices) -> tuple[Block, ...]:
     number = count_of(len(choices.plans), "purchase plan")
     words = (
         f"{number} held against each other: what is bought and reserved is chosen once, what is "
-        "rented and what runs where adapts to each future, where above it was given too. The best "
-        "falls short in the fewest futures; of several such, it has the least mean cost of the "
+        "rented and what runs where adapts to each future, where above it was given too. A plan "
+        "falls short where it cannot hold all jobs, budgets included. The best does so in the "
+        "fewest futures; of several such, it has the least mean cost of the "
         f"worst {WORST_PER_CENT} % of futures. It is the best of those compared; "
         f"{_bounded(found, choices)}"
     )
@@ -128,13 +129,17 @@ _CHANCE_COLUMNS = (
 def _summary(found: Risk) -> str:
     low, high = found.cost_cents[0], found.cost_cents[-1]
     worst = max(found.chances, key=lambda one: one.short, default=None)
+    most = "nine futures in ten cost"
+    if found.without_plan:
+        most = f"of the {len(found.costs_cents):,} futures with a plan, nine in ten cost"
     text = (
-        f"{money(found.base.cost_cents or 0)} as the scenario stands; nine futures in ten cost "
+        f"{money(found.base.cost_cents or 0)} as the scenario stands; {most} "
         f"{money_short(low)} to {money_short(high)}"
     )
     if worst is None or not worst.short:
         return f"{text}; what is bought now never falls short."
-    return f"{text}; in {worst.quarter} what is bought now falls short in {_share(worst)} of them."
+    share = f"{_share(worst)} of all futures"
+    return f"{text}; in {worst.quarter} what is bought now falls short in {share}."
 
 
 def _share(chance: Chance) -> str:
