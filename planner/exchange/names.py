@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,8 @@ _MARK = 8
 def cluster_names(names: Iterable[str]) -> dict[str, str]:
     """A name of at most 63 lower-case letters, digits and hyphens for each, no two alike.
 
-    What is such a name stays; others become one by hyphens, and where that is not enough, by a
-    digest of the whole name at their end. The same names give the same names.
+    What is such a name stays; others lose their accents and become one by hyphens, and where that
+    is not enough, by a digest of the whole name at their end. The same names give the same names.
     """
     wanted = {name: _slug(name) for name in names}
     taken = Counter(wanted.values())
@@ -54,7 +55,8 @@ def cluster_names(names: Iterable[str]) -> dict[str, str]:
 def _slug(name: str) -> str:
     if len(name) <= _LONGEST and _NAME.fullmatch(name):
         return name
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    plain = (one for one in unicodedata.normalize("NFKD", name) if not unicodedata.combining(one))
+    return re.sub(r"[^a-z0-9]+", "-", "".join(plain).casefold()).strip("-")
 
 
 def _marked(name: str, slug: str) -> str:

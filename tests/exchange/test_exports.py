@@ -279,6 +279,7 @@ def test_names_in_a_cluster_are_valid_and_no_two_alike():
         assert len(name) <= 63
         assert re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", name)
     assert cluster_names(["Customer care"]) == {"Customer care": "customer-care"}
+    assert cluster_names(["Zürich-Größe"]) == {"Zürich-Größe": "zurich-grosse"}
 
 
 def test_two_pools_of_one_name_are_no_flavors(plan):
