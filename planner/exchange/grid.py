@@ -79,7 +79,8 @@ def csv_grid(text: str, shown_as: str) -> Grid:
     wrong = [_length(row, header) for row in body if len(row) != len(header)]
     if wrong:
         raise InputError(*wrong)
-    return Grid(header, tuple(body), f"cells are parted by {DELIMITERS[delimiter]}")
+    said = f"cells are parted by {DELIMITERS[delimiter]}" if len(header) > 1 else "one column"
+    return Grid(header, tuple(body), said)
 
 
 def _length(row: Sequence[Cell], header: Sequence[Cell]) -> Finding:

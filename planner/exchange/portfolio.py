@@ -44,6 +44,7 @@ NAME = "job"
 """The column that names the job."""
 
 _SHAPE = Shape(Job)
+_COLUMNS_KNOWN = "`planner import --template` has all; `--mapping` says what they are called here"
 _FLOW = ("[", "{", '"')
 _ERROR = re.compile(
     r"#(CALC|DIV/0|FIELD|NULL|NUM|REF|SPILL|VALUE)!|#N/A|#NAME\?|#GETTING_DATA", re.IGNORECASE
@@ -154,7 +155,7 @@ def _heads(grid: Grid, columns: Columns) -> list[str]:
         if head in heads and head:
             findings.append(cell.finding("stands twice in the header", head))
         elif head and head not in known:
-            hint = did_you_mean(head, sorted(known)) or "`planner import --template` has all"
+            hint = did_you_mean(head, sorted(known)) or _COLUMNS_KNOWN
             findings.append(cell.finding(f"{head!r} is no column of jobs", hint=hint))
         elif not head and any(row[len(heads)].text for row in grid.rows) and not cell.text:
             findings.append(cell.finding("a column with values has no name"))

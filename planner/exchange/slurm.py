@@ -50,8 +50,8 @@ class Usage:
 
 
 def is_sacct(text: str) -> bool:
-    """Whether a text begins as `sacct --parsable2` does."""
-    return "JobID" in text.partition("\n")[0].split("|")
+    """Whether a text begins as `sacct` does; without `--parsable2` it is refused later."""
+    return "JobID" in re.split(r"\||  +", text.partition("\n")[0])
 
 
 class _Mapping(Frozen):
@@ -75,9 +75,10 @@ def usage_of(text: str, shown_as: str, names: Mapping[str, str]) -> Usage:
     header = lines[0].split("|")
     missing = [name for name in _COLUMNS if name not in header]
     if missing:
-        hint = f"ask sacct for them: --format {','.join(_COLUMNS)}"
+        told = "the column" if len(missing) == 1 else "the columns"
+        hint = f"ask for all: `sacct --parsable2 --format {','.join(_COLUMNS)}`"
         raise InputError(
-            Finding(f"lacks the columns {', '.join(missing)}", file=shown_as, line=1, hint=hint)
+            Finding(f"lacks {told} {', '.join(missing)}", file=shown_as, line=1, hint=hint)
         )
     usage = Usage()
     findings: list[Finding] = []
