@@ -25,7 +25,12 @@ _UNKNOWN = "extra_forbidden"
 _FIGURE_WITH_MORE = re.compile(r"[$€]?\s*([-+]?[0-9][0-9,_ ]*(\.[0-9]+)?)\s*([A-Za-z%/$€]*)")
 
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}([,_ ][0-9]{3})+(\.[0-9]+)?")
+_AFTER_COMMA = re.compile(r"[0-9]{3}")
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
+
+_TIMES = {"k": 10**3, "K": 10**3, "M": 10**6}
+_SCALED_KEYS = ("_b", "_kw")
+"""Endings of keys whose unit is a multiple itself: what `500M` means there is not plain."""
 
 _LONGEST_FIGURE = 12
 _BINARY_GB = {"MiB": Decimal(2**20) / 10**9, "GiB": Decimal(2**30) / 10**9}
@@ -161,6 +166,9 @@ def _words(shape: Shape, mistake: _Mistake) -> tuple[str, str | None]:
     if kind == _MISSING:
         choices = shape.choices(mistake.path)
         return "is missing", f"one of {', '.join(choices)}" if choices else None
+    if kind == _UNKNOWN and _AFTER_COMMA.fullmatch(str(mistake.path[-1])):
+        hint = "within braces a comma ends a value: write a number without commas"
+        return f"unknown key {mistake.path[-1]!r}", hint
     if kind == _UNKNOWN:
         return f"unknown key {mistake.path[-1]!r}", shape.hint_for_unknown(mistake.path)
     if kind in ("literal_error", "enum"):
@@ -168,7 +176,7 @@ def _words(shape: Shape, mistake: _Mistake) -> tuple[str, str | None]:
     if kind in _WANTED:
         if "value" in shape.keys(mistake.path) and isinstance(value, int | Decimal | str):
             return f"{described(value)} stands bare", f"write {{value: {value}, source: …}}"
-        return _wrong_type(_WANTED[kind], value)
+        return _wrong_type(_WANTED[kind], value, str(mistake.path[-1]) if mistake.path else "")
     if kind in _BOUNDS:
         return _out_of_bounds(mistake)
     if kind == "value_error":
@@ -188,12 +196,12 @@ def _not_a_choice(choices: list[str], mistake: _Mistake) -> tuple[str, str | Non
     return f"{described(mistake.value)} is not one of {allowed}", hint
 
 
-def _wrong_type(wanted: str, value: object) -> tuple[str, str | None]:
+def _wrong_type(wanted: str, value: object, key: str) -> tuple[str, str | None]:
     if value is None:
         return f"is empty, it must be {wanted}", None
     message = f"{described(value)} is not {wanted}"
     if "number" in wanted and isinstance(value, str):
-        return message, _figure_hint(value)
+        return message, _figure_hint(value, key)
     if wanted == "text" and isinstance(value, bool):
         return message, f"put it in quotes: '{described(value)}'"
     if wanted == "text" and isinstance(value, tuple) and value:
@@ -203,8 +211,8 @@ def _wrong_type(wanted: str, value: object) -> tuple[str, str | None]:
     return message, None
 
 
-def _figure_hint(value: str) -> str | None:
-    """What a text that holds a figure should have been."""
+def _figure_hint(value: str, key: str) -> str | None:
+    """What a text that holds a figure should have been, under this key."""
     match = _FIGURE_WITH_MORE.fullmatch(value.strip())
     if not match:
         return None
@@ -220,6 +228,9 @@ def _figure_hint(value: str) -> str | None:
     if match[3] in _BINARY_GB and len(figure) <= _LONGEST_FIGURE:
         gb = Decimal(figure) * _BINARY_GB[match[3]]
         return f"memory is in GB of 10^9 bytes: {match[0].strip()} is {gb.normalize():f}"
+    if match[3] in _TIMES and len(figure) <= _LONGEST_FIGURE:
+        several = Decimal(figure) * _TIMES[match[3]]
+        return None if key.endswith(_SCALED_KEYS) else f"write {several.normalize():f}"
     unit = " alone, the unit stands in the key's name" if match[3] else ""
     return f"write {figure}{unit}"
 
