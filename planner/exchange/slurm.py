@@ -17,6 +17,7 @@ from planner.inputs.diagnostics import validate
 from planner.inputs.document import shown_line
 from planner.inputs.quarter import Quarter
 from planner.inputs.reader import read_document
+from planner.inputs.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -154,8 +155,7 @@ def _by_quarter(begins: datetime, seconds: int) -> Iterator[tuple[str, int]]:
 def actuals_csv(usage: Usage) -> str:
     """Runs of each job by quarter as `planner compare --actuals` reads them, notes above them."""
     notes = [
-        f"# {count:,} job{'' if count == 1 else 's'} left out: {why}"
-        f"{_gpu_hours(usage.seconds_left_out[why])}\n"
+        f"# {count_of(count, 'job')} left out: {why}{_gpu_hours(usage.seconds_left_out[why])}\n"
         for why, count in sorted(usage.left_out.items())
     ]
     notes += [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from planner.exchange.needs import pods_of
 from planner.inputs.cells import csv_text
-from planner.plan.words import some
+from planner.inputs.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,10 +65,10 @@ def _name(size: _Size) -> str:
 def _body(size: _Size, group: Sequence[Pods]) -> str:
     gpus, cpus, gib, partition = size
     types = " or ".join(sorted({one.need.gpu_type for one in group}))
-    what = f"{gpus} × MIG partition {partition}" if partition else some(gpus, "GPU")
+    what = f"{gpus} × MIG partition {partition}" if partition else count_of(gpus, "GPU")
     body = {
         "name": _name(size),
-        "description": f"{what} ({types}), {some(cpus, 'core')}, {gib} GiB of host memory",
+        "description": f"{what} ({types}), {count_of(cpus, 'core')}, {gib} GiB of host memory",
         "nodes": {
             "cpu": {"units": str(cpus)},
             "mem": {"size": f"{gib}Gi"},

@@ -166,11 +166,8 @@ def _words(shape: Shape, mistake: _Mistake) -> tuple[str, str | None]:
     if kind == _MISSING:
         choices = shape.choices(mistake.path)
         return "is missing", f"one of {', '.join(choices)}" if choices else None
-    if kind == _UNKNOWN and _AFTER_COMMA.fullmatch(str(mistake.path[-1])):
-        hint = "within braces a comma ends a value: write a number without commas"
-        return f"unknown key {mistake.path[-1]!r}", hint
     if kind == _UNKNOWN:
-        return f"unknown key {mistake.path[-1]!r}", shape.hint_for_unknown(mistake.path)
+        return f"unknown key {mistake.path[-1]!r}", _unknown_hint(shape, mistake.path)
     if kind in ("literal_error", "enum"):
         return _not_a_choice(shape.choices(mistake.path), mistake)
     if kind in _WANTED:
@@ -182,6 +179,12 @@ def _words(shape: Shape, mistake: _Mistake) -> tuple[str, str | None]:
     if kind == "value_error":
         return str(mistake.context["error"]), None
     return _rest(mistake), None
+
+
+def _unknown_hint(shape: Shape, path: Path) -> str | None:
+    if _AFTER_COMMA.fullmatch(str(path[-1])):
+        return "within braces a comma ends a value: write a number without commas"
+    return shape.hint_for_unknown(path)
 
 
 def _not_a_choice(choices: list[str], mistake: _Mistake) -> tuple[str, str | None]:

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.places import fleet_by_pool, node_places, plain, pool_places
-from planner.inputs.words import did_you_mean
+from planner.inputs.words import count_of, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,10 +84,10 @@ def _too_many(
     first, asked = scenario.horizon.first_quarter, job.units(scenario.horizon)[0]
     if asked < units:
         key = "count" if entry.count > 1 else "job"
-        some = "1 unit" if asked == 1 else f"{asked:,} units"
         yield _Fault(
             (*path, key),
-            f"{units:,} units of {entry.job!r} are listed, the job has {some} in {first}",
+            f"{count_of(units, 'unit')} of {entry.job!r} {'is' if units == 1 else 'are'} listed, "
+            f"the job has {count_of(asked, 'unit')} in {first}",
             f"list those that go on in {first}, or raise its count",
         )
 

@@ -1,4 +1,4 @@
-"""Nearest names, look-alike letters and values as a person would call them."""
+"""Nearest names, look-alike letters, counts and values as a person would call them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from planner.inputs.scalars import character_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["described", "did_you_mean", "foreign_letter", "nearest", "one_of", "own_figure"]
+__all__ = [
+    "count_of",
+    "described",
+    "did_you_mean",
+    "foreign_letter",
+    "nearest",
+    "one_of",
+    "own_figure",
+]
 
 _LONGEST_SHOWN = 60
 _MOST_COMPARED = 2000
@@ -79,3 +87,8 @@ def described(value: object) -> str:
     if isinstance(value, tuple | list):
         return "a list"
     return str(value)
+
+
+def count_of(number: int, singular: str, plural: str | None = None) -> str:
+    """A number with its noun: `1 node`, `1,204 nodes`."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

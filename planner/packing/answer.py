@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from planner.inputs.words import count_of
 from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.counting.limits import all_racked
 from planner.packing.counting.stays import kept_by_pool, moved_units
@@ -85,8 +86,8 @@ def _acquired(problem: Problem, found: Found, kind: str) -> tuple[tuple[int, ...
 
 
 def _method(found: Found) -> str:
-    rounds = "1 round" if found.rounds == 1 else f"{found.rounds} rounds"
-    cuts = "1 cut" if found.cuts == 1 else f"{found.cuts} cuts"
+    rounds = count_of(found.rounds, "round")
+    cuts = count_of(found.cuts, "cut")
     return f"counting program with cutting-stock layouts, {rounds}, {cuts}"
 
 

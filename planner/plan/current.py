@@ -6,9 +6,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.places import node_places, place_of, pool_places, running_units
+from planner.inputs.words import count_of
 from planner.plan.moves import CurrentPlacement, Move
 from planner.plan.plan import Note
-from planner.plan.words import some, some_of, usd
+from planner.plan.words import some_of, usd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -182,7 +183,7 @@ def running_warnings(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[Not
                 told[entry.job, candidate.gpu_type, entry.gpus, candidate.gpus] = None
     for job, gpu_type, held, planned in told:
         yield Note(
-            text=f"a unit of {job} holds {some(held, 'GPU')} of {gpu_type} today, the plan gives "
-            f"it {planned:,} there",
+            text=f"a unit of {job} holds {count_of(held, 'GPU')} of {gpu_type} today, the plan "
+            f"gives it {planned:,} there",
             origin=f"jobs.{job}",
         )

@@ -6,8 +6,9 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError
+from planner.inputs.words import count_of
 from planner.plan.fit import fits, shortfalls
-from planner.plan.words import some, some_of
+from planner.plan.words import some_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -135,10 +136,10 @@ def _countable(stated: Sequence[Candidate], pools: tuple[Pool, ...]) -> str:
         return ""
     size, asked = max(odd)
     below = asked // size * size
-    return f"{below} or {some(below + size, 'GPU')}, whole nodes of {size}"
+    return f"{below} or {count_of(below + size, 'GPU')}, whole nodes of {size}"
 
 
 def _named(names: list[str]) -> str:
     more = len(names) - _JOBS_NAMED
     shown = ", ".join(names[:_JOBS_NAMED])
-    return f"{shown} and {some(more, 'more job')} specified alike" if more > 0 else shown
+    return f"{shown} and {count_of(more, 'more job')} specified alike" if more > 0 else shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.plan.words import some
+from planner.inputs.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ def shortfalls(candidate: Candidate, pool: Pool) -> list[str]:
         nodes, rest = divmod(candidate.gpus, pool.node.gpus)
         cannot_span = _cannot_span(candidate, pool, rest)
         if cannot_span:
-            return [f"{some(candidate.gpus, 'GPU')}, {cannot_span}"]
+            return [f"{count_of(candidate.gpus, 'GPU')}, {cannot_span}"]
     short = []
     if candidate.cpus > nodes * pool.node.cpus:
         short.append(f"{candidate.cpus:,} cores of {nodes * pool.node.cpus:,}")
@@ -90,7 +90,7 @@ def beyond_quota(way: str, problem: Problem, number: int) -> str | None:
         limits = [limit for q in demand.quarters if (limit := quota.at_most[q]) is not None]
         least = min(limits, default=taken)
         if taken > least:
-            return f"one unit takes {some(taken, 'GPU')}, {quota.name} is {least:,}"
+            return f"one unit takes {count_of(taken, 'GPU')}, {quota.name} is {least:,}"
     return None
 
 
@@ -104,8 +104,8 @@ def _too_many(
     )
     if places >= candidate.replicas:
         return None
-    told = some(candidate.replicas, "replica")
-    return f"its load takes {told}, for which these nodes have {some(places, 'place')} at most"
+    told = count_of(candidate.replicas, "replica")
+    return f"its load takes {told}, for which these nodes have {count_of(places, 'place')} at most"
 
 
 def _places(candidate: Candidate, problem: Problem, index: int, quarter: int) -> int:
@@ -139,7 +139,8 @@ def _too_few(
     least = min((nodes for nodes in most if nodes is not None), default=needed)
     if least >= needed:
         return None
-    return f"it needs {some(needed, 'whole node')} of {pool.name}, which can have {least:,} at most"
+    wanted = count_of(needed, "whole node")
+    return f"it needs {wanted} of {pool.name}, which can have {least:,} at most"
 
 
 def _obtainable(problem: Problem, index: int, quarter: int) -> int | None:

@@ -6,12 +6,13 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.sitecheck import cooled_by
+from planner.inputs.words import count_of
 from planner.packing.solution import Status
 from planner.plan.current import running_assumptions, running_warnings
 from planner.plan.plan import Note
 from planner.plan.provenance import rules_used
 from planner.plan.unlikely import unlikely_figures
-from planner.plan.words import amount, some, some_of, usd
+from planner.plan.words import amount, some_of, usd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -86,7 +87,7 @@ def _retiring(inputs: Inputs) -> Iterator[Note]:
         if entry.retires is not None and entry.retires - horizon.first_quarter < horizon.quarters:
             retire, are = ("retires", "it is") if entry.count == 1 else ("retire", "they are")
             yield Note(
-                text=f"{some(entry.count, 'owned node')} of {name} ({entry.node_type} @ "
+                text=f"{count_of(entry.count, 'owned node')} of {name} ({entry.node_type} @ "
                 f"{entry.site}) {retire}: from {entry.retires} on {are} no longer in service",
                 origin=f"fleet.{name}",
             )
@@ -181,9 +182,9 @@ def _idle_though_owned(
         ]
         if shut_out:
             yield Note(
-                text=f"nothing runs on {some(count, 'owned node')} of {node_type} @ {site}, while "
-                f"others are acquired: {_names(shut_out)} could, but not in every quarter, and "
-                "each unit keeps its GPU type; `may_change_gpu_type` lets it change",
+                text=f"nothing runs on {count_of(count, 'owned node')} of {node_type} @ {site}, "
+                f"while others are acquired: {_names(shut_out)} could, but not in every quarter, "
+                "and each unit keeps its GPU type; `may_change_gpu_type` lets it change",
                 origin="policies.may_change_gpu_type",
             )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.inputs.base import Frozen
+from planner.inputs.words import count_of
 from planner.plan.opinion import SecondOpinion
-from planner.plan.words import some
 
 __all__ = ["PriorityUse", "ProvedStep", "ShortJob", "Shortage"]
 
@@ -32,7 +32,7 @@ class ShortJob(Frozen):
     @property
     def how(self) -> str:
         """`dropped` or `delayed by 2 quarters`."""
-        late = some(self.delay_quarters, "quarter")
+        late = count_of(self.delay_quarters, "quarter")
         return "dropped" if self.outcome == "dropped" else f"delayed by {late}"
 
 

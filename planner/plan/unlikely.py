@@ -8,8 +8,9 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
+from planner.inputs.words import count_of
 from planner.plan.plan import Note
-from planner.plan.words import amount, some
+from planner.plan.words import amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +43,8 @@ def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
         growth = job.growth_per_quarter
         if growth is not None and growth > inputs.rules.figure("steep_growth_per_quarter"):
             yield Note(
-                text=f"{name} grows by {amount(growth, 'share')} in each quarter",
+                text=f"{name} grows by {amount(growth, 'share')} in each quarter; a growth of "
+                f"{amount(growth / 100, 'share')} is written {growth / 100:f}",
                 origin=f"jobs.{name}.growth_per_quarter",
             )
 
@@ -73,7 +75,7 @@ def _stale(inputs: Inputs) -> Iterator[Note]:
         days = (as_of - date.fromisoformat(offer.price_date)).days
         if days > inputs.rules.figure("stale_price_days"):
             yield Note(
-                text=f"the price of {offer.name} is of {offer.price_date}, {some(days, 'day')} "
+                text=f"the price of {offer.name} is of {offer.price_date}, {count_of(days, 'day')} "
                 f"before the plan's first order on {as_of}",
                 origin=f"offers.{offer.name}",
             )
@@ -96,7 +98,7 @@ def _far_off(inputs: Inputs) -> Iterator[Note]:
             continue
         yield Note(
             text=f"the price of {name}, {_usd(own)}, is far from the {_usd(usual)} of the price "
-            f"book: it is the price of {what}",
+            f"book: the key takes the price of {what}",
             origin=f"offers.{name}.{key}",
         )
 

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["amount", "some", "some_of", "usd"]
-
-
-def some(count: int, singular: str) -> str:
-    """`1 node`, `12 nodes`."""
-    return f"{count:,} {singular}{'' if count == 1 else 's'}"
+__all__ = ["amount", "some_of", "usd"]
 
 
 def some_of(names: Sequence[str], shown: int) -> str:

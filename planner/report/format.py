@@ -6,6 +6,8 @@ from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Literal
 
+from planner.inputs.words import count_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from fractions import Fraction
@@ -208,11 +210,6 @@ def _trimmed(number: Decimal, digits: int) -> str:
 def copies_of(number: int, amount: int) -> str:
     """`3 × 2`: three copies of two; just `2` where there is one copy."""
     return f"{amount:,}" if number == 1 else f"{number:,} × {amount:,}"
-
-
-def count_of(number: int, singular: str, plural: str | None = None) -> str:
-    """A number with its noun: `1 job`, `1,204 jobs`."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def range_of(values: Iterable[int]) -> str:

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.document import dotted
+from planner.inputs.words import count_of
 from planner.inputs.written import flow
-from planner.plan.words import some
 from planner.whatif.actuals import outcomes
 from planner.whatif.causes import cause_of
 from planner.whatif.comparison import (
@@ -325,7 +325,7 @@ def _holding(items: Sequence[Occupant]) -> str:
     """What one piece holds: whole GPUs, over all its nodes, or a part of one."""
     part = items[0].part
     if part is None:
-        return some(sum(len(item.gpus) for item in items), "GPU")
+        return count_of(sum(len(item.gpus) for item in items), "GPU")
     return part.profile or f"{part.taken:,} MB of a GPU"
 
 

@@ -70,7 +70,7 @@ def test_an_offer_that_arrives_too_late_is_named_with_its_first_quarter(build, t
     job = build.units(1, ("h100", 1, 0, 0), quarters=(1, 2))
     error = told([build.pool()], [offer], [("early", job)], 3)
     assert "in 2027Q2 at least 1 GPU more" in error.headline
-    assert "early: 1 of 1 units without room (2027Q2 to 2027Q3)" in error.reasons
+    assert "early: 1 of 1 unit without room (2027Q2 to 2027Q3)" in error.reasons
     assert any("buy-0 is in service from 2027Q3 at the earliest" in r for r in error.reasons)
     assert error.remedies[1] == "have offer buy-0 enter service from 2027Q2 on"
 
@@ -195,7 +195,7 @@ def test_a_job_that_need_only_start_later_is_said_to(build, told):
     first = build.units(1, ("h100", 8, 0, 0), quarters=(0, 1))
     second = build.units(1, ("h100", 8, 0, 0), quarters=(0,))
     error = told([build.pool(owned=1)], [], [("long", first), ("short", second)], 3)
-    assert error.reasons[0].startswith("short: 1 of 1 units without room")
+    assert error.reasons[0].startswith("short: 1 of 1 unit without room")
     assert error.remedies[-1] == "short 2 quarters later would do"
 
 
@@ -215,5 +215,5 @@ def test_where_units_fit_only_in_halves_the_job_that_gives_way_is_named(build, t
     ]
     error = told(pools, [], jobs)
     assert "at least 4 GPUs more are needed" in error.headline
-    assert error.reasons[0] == "left: 1 of 1 units without room (2027Q1)"
+    assert error.reasons[0] == "left: 1 of 1 unit without room (2027Q1)"
     assert error.remedies == ("1 node more of node-a100@main, in service from 2027Q1, would do",)

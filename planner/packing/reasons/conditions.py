@@ -9,18 +9,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import floor
 from typing import TYPE_CHECKING, Any
 
+from planner.inputs.words import count_of
 from planner.packing.counting.limits import rack_name, row_scale
 from planner.packing.counting.procure import offers_of
 from planner.packing.counting.stays import pinned_home, released
 from planner.packing.reasons.figures import (
     by_quarter,
     entries,
-    gpus,
     kw,
-    nodes,
     per_cent,
     pinned_needs,
     the_one,
@@ -159,11 +159,11 @@ class _Quota(_Rising):
 
     @classmethod
     def of(cls, quota: Quota, labels: Sequence[str]) -> _Quota:
-        figure = by_quarter(quota.at_most, gpus, labels)
+        figure = by_quarter(quota.at_most, partial(count_of, singular="GPU"), labels)
         return cls(f"the {quota.name}", figure, None, the_one(quota.at_most), quota)
 
     def _told(self, amount: int) -> str:
-        return gpus(amount)
+        return count_of(amount, "GPU")
 
     def raised(self, problem: Problem, more: int | None) -> Problem:
         return _with(problem, "quotas", "name", self.quota.name, more, _wider)
@@ -288,7 +288,7 @@ class _Maximum(Condition):
         return _supplies(problem, self.supplies, wider)
 
     def mended(self, more: int) -> str:
-        return f"raise {self.name} by {more:,}, to {nodes(self.stated + more)}"
+        return f"raise {self.name} by {more:,}, to {count_of(self.stated + more, 'node')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,7 +364,7 @@ def _offers(translation: Translation) -> Iterator[Condition]:
         maximum = translation.problem.supplies[supplies[0]].maximum
         if maximum is not None:
             name = f"the maximum of offer {translation.offers[supplies[0]]}"
-            yield _Maximum(name, nodes(maximum), None, tuple(supplies), maximum)
+            yield _Maximum(name, count_of(maximum, "node"), None, tuple(supplies), maximum)
         dates = _Dates.of(translation, supplies)
         if dates:
             yield dates

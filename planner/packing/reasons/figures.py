@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "by_quarter",
     "entries",
-    "gpus",
     "kw",
-    "nodes",
     "per_cent",
     "pinned_needs",
     "the_one",
@@ -76,16 +74,6 @@ def kw(watts: int) -> str:
 def _rack_units(units: int) -> str:
     """`12 U`."""
     return f"{units:,} U"
-
-
-def gpus(number: int) -> str:
-    """`1 GPU`, `12 GPUs`."""
-    return f"{number:,} GPU{'' if number == 1 else 's'}"
-
-
-def nodes(number: int) -> str:
-    """`1 node`, `12 nodes`."""
-    return f"{number:,} node{'' if number == 1 else 's'}"
 
 
 def per_cent(share: Fraction) -> str:

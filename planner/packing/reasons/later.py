@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
+from planner.inputs.words import count_of
 from planner.packing.found import Infeasible
 from planner.packing.reasons.conflict import without_costs
 from planner.packing.search import search
@@ -44,7 +45,7 @@ def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator
         )
         for delay in range(1, translation.problem.quarters - last):
             if _feasible(_delayed(translation, name, delay), deadline - time.monotonic()):
-                quarters = "1 quarter" if delay == 1 else f"{delay} quarters"
+                quarters = count_of(delay, "quarter")
                 yield f"{name} {quarters} later would do"
                 break
 

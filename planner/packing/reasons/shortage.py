@@ -8,6 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
+from planner.inputs.words import count_of
 from planner.packing.found import Infeasible
 from planner.packing.problem import Supply
 from planner.packing.reasons.conflict import conflict_of
@@ -123,7 +124,8 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
         demand = translation.problem.demands[number]
         names = sorted({job for job, _ in translation.members[number]})
         when = _span([translation.quarters[quarter] for quarter in demand.quarters])
-        yield f"{_names(names)}: {_count(units)} of {demand.count} units without room ({when})"
+        asked = count_of(demand.count, "unit")
+        yield f"{_names(names)}: {_count(units)} of {asked} without room ({when})"
 
 
 def _supply(translation: Translation, short: dict[int, float]) -> Iterator[str]:
@@ -203,7 +205,7 @@ def _remedies(translation: Translation, short: dict[int, float]) -> tuple[str, .
         more = _nodes_more(problem, number)
         if more:
             pool = problem.pools[number]
-            nodes = "1 node" if more == 1 else f"{more} nodes"
+            nodes = count_of(more, "node")
             remedies.append(
                 f"{nodes} more of {pool.name}, in service from {translation.quarters[0]}, would do"
             )

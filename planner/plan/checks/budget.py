@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.inputs.words import count_of
 from planner.plan.checks.money import expected_costs
 from planner.plan.checks.view import Check, View, differences
-from planner.plan.words import some, usd
+from planner.plan.words import usd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,7 @@ def _kept(view: View) -> Iterator[str]:
 
 def _confirm(view: View) -> str:
     budgets = len(view.plan.budgets)
-    return f"{some(budgets, 'budget')} kept" if budgets else "no budget is stated"
+    return f"{count_of(budgets, 'budget')} kept" if budgets else "no budget is stated"
 
 
 CHECKS = (Check(_kept, _confirm),)

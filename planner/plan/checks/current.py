@@ -6,8 +6,8 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.places import plain
+from planner.inputs.words import count_of
 from planner.plan.checks.view import Check, View, differences
-from planner.plan.words import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,7 +125,7 @@ def _confirm_pinned(view: View) -> str:
     pinned = sum(place.pinned for place in _today(view).values())
     if not pinned:
         return "no running unit is pinned"
-    return f"{some(pinned, 'pinned unit')} stay where they run, in every quarter"
+    return f"{count_of(pinned, 'pinned unit')} stay where they run, in every quarter"
 
 
 def _confirm_moves(view: View) -> str:

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from planner.inputs.words import count_of
 from planner.plan.checks.view import Check, View, differences
-from planner.plan.words import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,13 +182,13 @@ def _confirm_origin(view: View) -> str:
             f"{origins['reserve']:,} reserved"
         )
     return (
-        f"{some(origins['owned'], 'node')} owned as in the fleet, {ways}, each through an offer "
-        "and not before its lead time"
+        f"{count_of(origins['owned'], 'node')} owned as in the fleet, {ways}, each through an "
+        "offer and not before its lead time"
     )
 
 
 FIRST = (
-    Check(_horizon, lambda view: f"{some(len(view.labels), 'quarter')} as asked"),
+    Check(_horizon, lambda view: f"{count_of(len(view.labels), 'quarter')} as asked"),
     Check(_figures, lambda _: "every node has the GPUs, cores and host memory of its type"),
 )
 """What the others rely on."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from planner.inputs.words import count_of
 from planner.plan.checks.view import Check, View, differences
-from planner.plan.words import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -181,17 +181,19 @@ def _spares(view: View) -> Iterator[str]:
 
 def _confirm_kept(view: View) -> str:
     free = sum(not job.keeps_gpu_type for job in view.jobs)
-    but = f", but for those of {some(free, 'job')} that may change it" if free else ""
+    but = f", but for those of {count_of(free, 'job')} that may change it" if free else ""
     return f"each unit keeps its GPU type and how it runs there{but}"
 
 
 def _confirm_once(view: View) -> str:
     placed = sum(sum(job.units) for job in view.jobs)
-    return f"each of {some(placed, 'unit')} (job × quarter) is placed exactly once"
+    return f"each of {count_of(placed, 'unit')} (job × quarter) is placed exactly once"
 
 
 CHECKS = (
-    Check(_jobs, lambda view: f"{some(len(view.jobs), 'job')} sized again, with the same result"),
+    Check(
+        _jobs, lambda view: f"{count_of(len(view.jobs), 'job')} sized again, with the same result"
+    ),
     Check(_once, _confirm_once),
     Check(_replicas, lambda _: "each unit has the replicas that its load takes on its GPU type"),
     Check(_needs, lambda _: "each unit has the GPUs, cores and memory that its sizing asks for"),

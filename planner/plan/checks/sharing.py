@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.inputs.quarter import WEEKS
+from planner.inputs.words import count_of
 from planner.plan.checks.view import Check, View
-from planner.plan.words import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +62,7 @@ def _timed(
 
 
 def _span(held: tuple[int, int]) -> str:
-    return some(held[1] - held[0] + 1, "week")
+    return count_of(held[1] - held[0] + 1, "week")
 
 
 def _parts(view: View) -> Iterator[str]:
@@ -126,8 +126,8 @@ def _confirm_runs(view: View) -> str:
     if not runs:
         return "every unit holds its GPUs all quarter"
     return (
-        f"{some(runs, 'run')} of some weeks: long enough, between release and deadline, and not "
-        "moved meanwhile"
+        f"{count_of(runs, 'run')} of some weeks: long enough, between release and deadline, and "
+        "not moved meanwhile"
     )
 
 
@@ -135,7 +135,9 @@ def _confirm_parts(view: View) -> str:
     parts = sum(bool(places[0][1].part) for _, _, places in _seated(view))
     if not parts:
         return "every unit has whole GPUs"
-    return f"{some(parts, 'part')} of GPUs are held, by serving jobs alone, as their sizing says"
+    return (
+        f"{count_of(parts, 'part')} of GPUs are held, by serving jobs alone, as their sizing says"
+    )
 
 
 def _confirm_mixed(view: View) -> str:

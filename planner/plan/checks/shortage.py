@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from planner.inputs.words import count_of
 from planner.plan.checks.view import Check, View, differences
-from planner.plan.words import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def _allowed(view: View, job: ShortJob) -> Iterator[str]:
         yield from differences(f"job {job.name}: delay, dropped", job.delay_quarters, 0)
     elif not 1 <= job.delay_quarters <= stated.may_slip_quarters:
         yield (
-            f"job {job.name} is delayed by {some(job.delay_quarters, 'quarter')}, "
+            f"job {job.name} is delayed by {count_of(job.delay_quarters, 'quarter')}, "
             f"it may slip by {stated.may_slip_quarters}"
         )
     elif not any(asked[: len(asked) - job.delay_quarters]):
@@ -189,8 +189,8 @@ def _confirm(view: View) -> str:
     dropped = sum(job.outcome == "dropped" for job in shortage.jobs)
     delayed = len(shortage.jobs) - dropped
     return (
-        f"{some(dropped, 'job')} dropped, none of them required or kept from its place by a less "
-        f"important one like it, and {some(delayed, 'job')} delayed as far as it may slip"
+        f"{count_of(dropped, 'job')} dropped, none of them required or kept from its place by a "
+        f"less important one like it, and {count_of(delayed, 'job')} delayed as far as it may slip"
     )
 
 

@@ -8,8 +8,8 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.inputs.sitecheck import cooled_by
+from planner.inputs.words import count_of
 from planner.plan.checks.view import Check, View, differences
-from planner.plan.words import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -190,7 +190,7 @@ def _in_watts(power: Sequence[Fraction | None]) -> tuple[int, ...] | None:
 
 def _confirm_power(view: View) -> str:
     limited = sum(site.power_kw is not None for site in view.inputs.scenario.sites.values())
-    return f"no site draws more than it is fed, by nameplates ({some(limited, 'site')} limited)"
+    return f"no site draws more than it is fed, by nameplates ({count_of(limited, 'site')} limited)"
 
 
 CHECKS = (

@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from planner.inputs.words import count_of
 from planner.plan.checks.current import moves_cents
 from planner.plan.checks.money import costs_of_one
 from planner.plan.checks.view import Check, View, differences, on_average
-from planner.plan.words import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -74,7 +74,8 @@ def _quotas(view: View) -> Iterator[str]:
                 gpus = _sum_of(held[team], gpu_type, quarter)
                 if most is not None and gpus > most:
                     on = f" on {gpu_type}" if gpu_type else ""
-                    yield f"{label}: {team} holds {some(gpus, 'GPU')}{on}, its quota is {most:,}"
+                    taken = count_of(gpus, "GPU")
+                    yield f"{label}: {team} holds {taken}{on}, its quota is {most:,}"
 
 
 def _sum_of(held: Mapping[tuple[str, int], int], gpu_type: str | None, quarter: int) -> int:
@@ -193,7 +194,7 @@ def _near(
 ) -> Iterator[str]:
     expected = [exact.get(quarter, Fraction(0)) for quarter in range(len(view.labels))]
     if len(cents) != len(expected):
-        yield f"{what}: charged in {len(cents)} of {some(len(expected), 'quarter')}"
+        yield f"{what}: charged in {len(cents)} of {count_of(len(expected), 'quarter')}"
         return
     for label, share, charge in zip(view.labels, expected, cents, strict=True):
         if abs(share - charge) >= _WHOLE:
@@ -264,7 +265,7 @@ def _confirm_quotas(view: View) -> str:
     stated = [name for name in view.inputs.scenario.teams if _limits(view, name)]
     if not stated:
         return "no team has a quota"
-    return f"no team holds more GPUs than its quota ({some(len(stated), 'team')} with one)"
+    return f"no team holds more GPUs than its quota ({count_of(len(stated), 'team')} with one)"
 
 
 def _confirm_charges(view: View) -> str:
