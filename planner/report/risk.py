@@ -66,10 +66,11 @@ def _choices(found: Risk, choices: Choices) -> tuple[Block, ...]:
     number = count_of(len(choices.plans), "purchase plan")
     words = (
         f"{number} held against each other: what is bought and reserved is chosen once, what is "
-        "rented and what runs where adapts to each future, where above it was given too. A plan "
-        "falls short where it cannot hold all jobs, budgets included. The best does so in the "
-        "fewest futures; of several such, it has the least mean cost of the "
-        f"worst {WORST_PER_CENT} % of futures. It is the best of those compared; "
+        "rented and what runs where adapts to each future, where above it was given too. The first "
+        "is that of the scenario as it stands; each other is searched over the futures that are "
+        "the worst for those before it. A plan falls short where it cannot hold all jobs, budgets "
+        "included. The best does so in the fewest futures; of several such, it has the least mean "
+        f"cost of the worst {WORST_PER_CENT} % of futures. "
         f"{_bounded(found, choices)}"
     )
     if best is first:
@@ -96,14 +97,24 @@ def _choices(found: Risk, choices: Choices) -> tuple[Block, ...]:
 
 
 def _bounded(found: Risk, choices: Choices) -> str:
-    least = f"${dollars(choices.bound_cents)}"
-    if found.without_plan:
-        return f"where each future is known beforehand, that mean is {least}."
-    return f"no purchases that hold all futures can have a mean of less than {least}."
+    """What is known of purchases that were not tried."""
+    all_futures = "all futures that have a plan" if found.without_plan else "all futures"
+    if choices.none_holds_all:
+        return f"It is proved that no purchases hold {all_futures}."
+    best, least = choices.plans[choices.best], f"${dollars(choices.bound_cents)}"
+    told = f"No purchases that hold {all_futures} can have a mean of less than {least}"
+    if best.worst_cents is None or best.short > found.without_plan:
+        return f"{told}."
+    gap = 1 - choices.bound_cents / best.worst_cents if best.worst_cents else 0.0
+    return f"{told}: the best here is proved to within {percent(gap)} of the best there can be."
 
 
 def _choice(one: Choice, best: Choice, futures: int) -> tuple[str, ...]:
-    name = f"{one.name} (best)" if one is best else one.name
+    name = "as the scenario stands"
+    if one.searched is not None:
+        name = f"searched over {count_of(one.searched, 'future')}"
+    if one is best:
+        name += " (best)"
     half, most, worst = "–", "–", "–"
     if one.costs_cents:
         half, most = (dollars(at_percentile(one.costs_cents, share)) for share in (50, 95))

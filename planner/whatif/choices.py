@@ -1,7 +1,7 @@
 """What is bought now, held against many futures: which purchase plan is best in the bad cases.
 
 What is bought and reserved is chosen once; what is rented, and what runs where, adapts to each
-future. Compared are what the plan of the scenario buys, and what the best plans of some futures do.
+future. The first is what the plan of the scenario buys; the others are searched.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from planner.inputs.base import Frozen
 from planner.plan.committed import Purchase
 from planner.whatif.desk import Desk
 from planner.whatif.figures import Acquired, Figures
+from planner.whatif.hedging import Hedging
 from planner.whatif.sweep import sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -29,15 +30,12 @@ __all__ = ["WORST_PER_CENT", "Choice", "Choices", "compared_choices", "mean_of_w
 WORST_PER_CENT = 5
 """Share of the futures that are the bad cases."""
 
-_FUTURES = (95, 100, 75, 50, 90, 25, 99, 5)
-"""By cost percentile, the futures whose purchases are tried, in this order."""
-
 
 class Choice(Frozen):
     """One purchase plan over all futures."""
 
-    name: str
-    """`as the scenario stands`, or the future that it is best in."""
+    searched: int | None
+    """Futures that it was searched for; None: it is that of the scenario as it stands."""
     purchased: tuple[Acquired, ...]
     """Nodes to buy and to reserve."""
     short: int
@@ -59,12 +57,13 @@ class Choices(Frozen):
     """Position of the one that falls short in the fewest futures; of several such, of the one with
     the least mean of the worst cases."""
     bound_cents: int
-    """No purchases that hold all these futures have a lower mean of the worst cases: it is that of
-    the proved bounds of the futures, each known beforehand."""
+    """No purchases that hold all futures that have a plan have a lower mean of the worst cases."""
+    none_holds_all: bool = False
+    """Whether it is proved that no purchases hold all of these."""
 
 
 def compared_choices(
-    station: Station,
+    desk: Desk,
     drawn: Sequence[Variant],
     known: Sequence[Figures],
     base: Figures,
@@ -76,60 +75,95 @@ def compared_choices(
 ) -> Choices:
     """Hold at most so many purchase plans against the futures; at least one future has a plan.
 
-    `known` are the futures as drawn, each with its best plan. Results are kept in folders of
+    That of the scenario comes first; the others are searched, each with what those before it have
+    shown. `known` are the futures as drawn, each with its best plan. Results are kept in folders of
     their own, one for each purchase plan. Raises what a sweep raises.
     """
-    plans = []
-    for number, (name, purchased) in enumerate(_candidates(known, base, most)):
-        bought = tuple(Purchase(one.offer, one.site, one.quarter, one.count) for one in purchased)
-        desk = Desk(replace(station, committed=None, purchases=bought))
-        variants = {desk.key(one): one for one in drawn}
-        folder = out / f"purchases-{number}"
-        folder.mkdir(exist_ok=True)
-        with hire(desk) as crew:
-            rows = sweep(crew, variants, folder, progress=progress)
-        by_key = {row.key: row.figures for row in rows}
-        found = [by_key[desk.key(one)] for one in drawn]
-        costs = sorted(one.cost_cents for one in found if one.cost_cents is not None)
-        plans.append(
-            Choice(
-                name=name,
-                purchased=purchased,
-                short=len(found) - len(costs),
-                costs_cents=tuple(costs),
-                worst_cents=mean_of_worst(costs) if costs else None,
-                not_proved=sum(one.result in ("not proved", "no plan in time") for one in found),
-            )
-        )
-    bounds = sorted(one.bound_cents or 0 for one in known if one.cost_cents is not None)
+    planned = [place for place, one in enumerate(known) if one.cost_cents is not None]
+    bound_cents = mean_of_worst(sorted(known[place].bound_cents or 0 for place in planned))
+    search = Hedging(desk, drawn, known)
+    plans: list[Choice] = []
+    tried: dict[tuple[Acquired, ...], list[Figures]] = {}
+
+    def hold(purchased: tuple[Acquired, ...], searched: int | None) -> None:
+        folder = out / f"purchases-{len(plans)}"
+        found = _held(desk.station, drawn, purchased, folder, hire, progress)
+        tried[purchased] = found
+        plans.append(_choice(searched, purchased, found))
+
+    hold(tuple(one for one in base.acquired if one.kind != "rent"), None)
+    worst, asked = _costliest(known, known, planned), set()
+    while worst not in asked:
+        asked.add(worst)
+        proposal = search.propose(worst)
+        if proposal is None:
+            break
+        bound_cents = max(bound_cents, proposal.bound_cents)
+        if proposal.purchased not in tried:
+            if len(plans) >= most:
+                break
+            hold(proposal.purchased, proposal.futures)
+        worst = _costliest(tried[proposal.purchased], known, planned)
     best = min(range(len(plans)), key=lambda place: _rank(plans[place], place))
-    return Choices(plans=tuple(plans), best=best, bound_cents=mean_of_worst(bounds))
+    return Choices(
+        plans=tuple(plans), best=best, bound_cents=bound_cents, none_holds_all=bool(search.apart)
+    )
+
+
+def _held(
+    station: Station,
+    drawn: Sequence[Variant],
+    purchased: tuple[Acquired, ...],
+    folder: Path,
+    hire: Callable[[Desk], AbstractContextManager[Crew]],
+    progress: Callable[[int, int, int], None],
+) -> list[Figures]:
+    """What the futures come to with these purchases."""
+    bought = tuple(Purchase(one.offer, one.site, one.quarter, one.count) for one in purchased)
+    desk = Desk(replace(station, committed=None, purchases=bought))
+    keys = [desk.key(one) for one in drawn]
+    folder.mkdir(exist_ok=True)
+    with hire(desk) as crew:
+        rows = sweep(crew, dict(zip(keys, drawn, strict=True)), folder, progress=progress)
+    by_key = {row.key: row.figures for row in rows}
+    return [by_key[key] for key in keys]
+
+
+def _choice(
+    searched: int | None, purchased: tuple[Acquired, ...], found: Sequence[Figures]
+) -> Choice:
+    costs = sorted(one.cost_cents for one in found if one.cost_cents is not None)
+    return Choice(
+        searched=searched,
+        purchased=purchased,
+        short=len(found) - len(costs),
+        costs_cents=tuple(costs),
+        worst_cents=mean_of_worst(costs) if costs else None,
+        not_proved=sum(one.result in ("not proved", "no plan in time") for one in found),
+    )
+
+
+def _costliest(
+    found: Sequence[Figures], known: Sequence[Figures], planned: Sequence[int]
+) -> tuple[int, ...]:
+    """Of the futures that have a plan, the bad cases: first those that it falls short in."""
+
+    def rank(place: int) -> tuple[int, int, int]:
+        cost = found[place].cost_cents
+        return (cost is not None, -(cost or 0), -(known[place].cost_cents or 0))
+
+    return tuple(sorted(sorted(planned, key=rank)[: _bad_cases(len(planned))]))
 
 
 def mean_of_worst(costs: Sequence[int]) -> int:
     """Of sorted costs, the mean of the last `WORST_PER_CENT`, rounded down; at least of one."""
-    worst = costs[-max(1, ceil(len(costs) * WORST_PER_CENT / 100)) :]
+    worst = costs[-_bad_cases(len(costs)) :]
     return sum(worst) // len(worst)
+
+
+def _bad_cases(futures: int) -> int:
+    return max(1, ceil(futures * WORST_PER_CENT / 100))
 
 
 def _rank(plan: Choice, place: int) -> tuple[int, int, int]:
     return plan.short, plan.worst_cents or 0, place
-
-
-def _candidates(
-    known: Sequence[Figures], base: Figures, most: int
-) -> Iterator[tuple[str, tuple[Acquired, ...]]]:
-    """Different purchases, each with its name."""
-    planned = sorted(
-        (one for one in known if one.cost_cents is not None), key=lambda one: one.cost_cents or 0
-    )
-    named = [("as the scenario stands", base)]
-    for share in _FUTURES:
-        future = planned[max(0, ceil(len(planned) * share / 100) - 1)]
-        named.append((f"best in the future at {share} % of cost", future))
-    seen: set[tuple[Acquired, ...]] = set()
-    for name, figures in named:
-        purchased = tuple(one for one in figures.acquired if one.kind != "rent")
-        if purchased not in seen and len(seen) < most:
-            seen.add(purchased)
-            yield name, purchased

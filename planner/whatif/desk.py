@@ -14,9 +14,11 @@ from planner import __version__
 from planner.errors import InputError, LimitError
 from planner.inputs.load import Question
 from planner.inputs.written import flow
+from planner.packing import translate
 from planner.plan.committed import committed_plan
 from planner.plan.make import Shared, family_of_variants, make_plan
 from planner.plan.near import near_plan
+from planner.sizing.portfolio import size_portfolio
 from planner.whatif.figures import tried
 from planner.whatif.held import short_quarters
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.inputs.settled import Inputs
+    from planner.packing import Translation
     from planner.plan.committed import Purchase
     from planner.plan.near import Goal, NearPlan
     from planner.plan.plan import Plan
@@ -121,6 +124,11 @@ class Desk:
             shared=self._shared,
             price_choices=False,
         )
+
+    def translation(self, inputs: Inputs) -> Translation:
+        """The packing problem of inputs in which all jobs are kept; raises InputError."""
+        sizer = self._begun.sizers.sizer(inputs, inputs.gpu_types_in_play)
+        return translate(inputs, size_portfolio(sizer, inputs.scenario))
 
     @cached_property
     def _shared(self) -> Shared:

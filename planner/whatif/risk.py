@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Acquisition", "Chance", "Risk", "at_percentile", "risk"]
 
-FORMAT = "1.0"
+FORMAT = "2.0"
 """Minor: additive. Major: readers refuse."""
 
 _PERCENTILES = (5, 25, 50, 75, 95)
@@ -120,7 +120,7 @@ def risk(
     choices = None
     if plans:
         choices = compared_choices(
-            desk.station, drawn, every, base, plans, out, hire=hire, progress=progress
+            desk, drawn, every, base, plans, out, hire=hire, progress=progress
         )
     return Risk(
         scenario=inputs.scenario.name,

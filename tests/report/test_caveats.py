@@ -36,11 +36,11 @@ def risk() -> Risk:
     )
 
 
-def choice(name, short, costs):
+def choice(searched, short, costs):
     worst = max(costs, default=None)
     bought = came(TOTAL).acquired
     return Choice(
-        name=name,
+        searched=searched,
         purchased=bought,
         short=short,
         costs_cents=costs,
@@ -92,25 +92,30 @@ def test_futures_without_proof_or_plan_are_counted(risk):
 
 
 def test_of_purchase_plans_the_best_says_what_its_bad_cases_save(risk):
-    own = choice("as the scenario stands", 0, (100_000_00,) * 10)
-    other = choice("future 7", 0, (90_000_00,) * 10)
+    own = choice(None, 0, (100_000_00,) * 10)
+    other = choice(7, 0, (90_000_00,) * 10)
     text = markdown.draw(risk_document(held(risk, own, other, best=1)))
     assert "Its bad cases cost $10,000 less, on average." in text
-    assert "no purchases that hold all futures can have a mean of less than $9,000" in text
+    assert "No purchases that hold all futures can have a mean of less than $9,000: the" in text
+    assert "best here is proved to within 90.0 % of the best there can be" in text
     own_best = markdown.draw(risk_document(held(risk, own, other, best=0)))
     assert "What the scenario's own plan buys is the best of these" in own_best
     assert "less, on average" not in own_best
 
 
 def test_a_purchase_plan_that_holds_no_future_has_no_cost_and_nothing_is_claimed_of_it(risk):
-    own = choice("as the scenario stands", 10, ())
-    other = changed(choice("future 7", 2, (90_000_00,) * 8), not_proved=4)
+    own = choice(None, 10, ())
+    other = changed(choice(7, 2, (90_000_00,) * 8), not_proved=4)
     found = changed(held(risk, own, other, best=1), without_plan=1)
     text = markdown.draw(risk_document(found))
     assert "| as the scenario stands | 100.0 % | – | – | – |" in text
     assert "less, on average" not in text
     assert "NOT proved within the limits, with purchases that are given: 4 futures." in text
-    assert "where each future is known beforehand, that mean is $9,000" in text
+    assert "hold all futures that have a plan can have a mean of less than $9,000." in text
+    choices = changed(found.choices, none_holds_all=True)
+    text = markdown.draw(risk_document(changed(found, choices=choices)))
+    assert "It is proved that no purchases hold all futures that have a plan." in text
+    assert "$9,000" not in text
 
 
 def test_ends_without_proof_are_counted_and_ends_without_a_plan_move_nothing(beside):

@@ -19,6 +19,7 @@ from planner.whatif.choices import mean_of_worst
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.futures import read_futures
+from planner.whatif.hedging import Hedging
 from planner.whatif.held import commitments, short_quarters
 from planner.whatif.risk import Chance, risk
 
@@ -173,6 +174,44 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
     svg = ElementTree.fromstring(picture_file(cost_bands(found)))
     assert "Cost of Futures over 6 futures" in {element.text for element in svg.iter()}
     assert asked(jobs=2) == found
+
+
+APART = """\
+format: 1
+name: Apart
+horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-09-01}
+budget: {capex_usd: {total: 500000}}
+fleet:
+  own-h100: {node_type: xe9680-h100, count: 1}
+  own-h200: {node_type: xe9680-h200, count: 1}
+offers:
+  h100: {node_type: xe9680-h100, kind: buy, lead_time_weeks: 4, maximum: 1, price_usd: 300000}
+  h200: {node_type: xe9680-h200, kind: buy, lead_time_weeks: 4, maximum: 1, price_usd: 300000}
+jobs:
+  one: {fixed: {gpus: 1}, gpu_types: [h100-80gb-sxm], count: 8}
+  two: {fixed: {gpus: 1}, gpu_types: [h200-141gb-sxm], count: 8}
+"""
+
+
+def test_futures_that_no_purchases_hold_together_are_counted(tmp_path):
+    path = tmp_path / "apart.yaml"
+    path.write_text(APART, encoding="utf-8")
+    desk = Desk(Station(path, (), (), 1e-4, 60.0))
+    counts = ((9, 8), (8, 9), (10, 8), (16, 8))
+    drawn = [Variant((), (f"jobs.one.count={one}", f"jobs.two.count={two}")) for one, two in counts]
+    known = [desk.figures(variant) for variant in drawn]
+    assert [one.result for one in known] == ["proved"] * 4
+    search = Hedging(desk, drawn, known)
+    first = search.propose((0, 2))
+    assert first is not None
+    assert (search.apart, first.futures) == (0, 2)
+    assert [(one.offer, one.quarter, one.count) for one in first.purchased] == [
+        ("h100", "2027Q1", 1)
+    ]
+    assert first.bound_cents <= min(one.cost_cents or 0 for one in known)
+    second = search.propose((1, 3))
+    assert second is not None
+    assert (search.apart, second.futures, second.purchased) == (1, 3, first.purchased)
 
 
 def test_the_bad_cases_are_the_worst_twentieth():

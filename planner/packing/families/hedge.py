@@ -1,0 +1,164 @@
+"""Purchases that are chosen once for several futures, by one program over all of them.
+
+Each future has a counting program of its own, with the cuts of its root: what is rented, and what
+runs where, adapts to it. What is bought and reserved is the same in all. Units are fractional, so
+that what comes out is a proposal, and a bound of what any purchases could reach.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from math import floor, isfinite
+from typing import TYPE_CHECKING
+
+from planner.packing.counting.counts import CENTS_PER_UNIT
+from planner.packing.search import rooted
+from planner.packing.solvers.program import Program
+from planner.packing.solvers.solver import Outcome, solve_integer
+from planner.packing.statement.hold import Order
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planner.packing.counting.counts import Counts
+    from planner.packing.problem import Problem
+
+__all__ = ["Future", "Hedged", "Mean", "future_of", "hedged"]
+
+_Purchase = tuple[str, str, int]
+"""Offer, site, and quarter of entry, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Future:
+    """The counting program of one future."""
+
+    counts: Counts
+    entering: Mapping[_Purchase, tuple[int, ...]]
+    """Variables that count nodes bought or reserved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean cost of some futures, of which not all need be in the program."""
+
+    futures: tuple[int, ...]
+    """By their place in the program."""
+    others_cents: int
+    """What the rest costs at the least, all together."""
+    of: int
+    """Futures, the rest included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hedged:
+    """What one program over several futures says."""
+
+    outcome: Outcome
+    orders: tuple[Order, ...] | None
+    """Of the best purchases found, sorted; None where none were."""
+    bound_cents: int
+    """Whatever is bought, the greatest of the means is no less."""
+
+
+def future_of(problem: Problem, time_limit_s: float) -> Future:
+    """State the program of a future; raises Infeasible where its relaxation has no solution."""
+    counts = rooted(problem, time_limit_s).counts
+    entering: dict[_Purchase, list[int]] = defaultdict(list)
+    for (number, quarter), index in counts.acquire.items():
+        supply = counts.problem.supplies[number]
+        if supply.kind != "rent":
+            site = counts.problem.pools[supply.pool].site
+            entering[supply.name, site, quarter].append(index)
+    return Future(counts, {key: tuple(indices) for key, indices in entering.items()})
+
+
+def hedged(
+    futures: Sequence[Future],
+    means: Sequence[Mean],
+    *,
+    time_limit_s: float,
+    relative_gap: float,
+) -> Hedged:
+    """The purchases that hold all these futures, and whose greatest mean is the least.
+
+    Without means, any purchases that hold them. An order whose quarter its offer does not reach in
+    a future enters there in the first that it does, and never, unpaid, where there is none.
+    """
+    joined = _Joined(futures)
+    joined.weigh(means)
+    answer = solve_integer(
+        joined.program,
+        time_limit_s=time_limit_s,
+        relative_gap=relative_gap,
+        relaxed=frozenset(joined.relaxed),
+    )
+    orders = None
+    if answer.values:
+        taken = {key: round(answer.values[index]) for key, index in joined.ordered.items()}
+        orders = tuple(Order(*key, nodes) for key, nodes in sorted(taken.items()) if nodes)
+    bounded = means and isfinite(answer.bound)
+    bound_cents = floor(answer.bound * CENTS_PER_UNIT) + joined.beside_cents if bounded else 0
+    return Hedged(answer.outcome, orders, bound_cents)
+
+
+class _Joined:
+    """The programs of all futures side by side, tied together by what is ordered."""
+
+    def __init__(self, futures: Sequence[Future]) -> None:
+        self._futures = futures
+        self.program = Program()
+        self.relaxed: set[int] = set()
+        self.beside_cents = 0
+        """The least that is in all means whatever is chosen, and left out of the objective."""
+        self._starts = [self._stand(future.counts) for future in futures]
+        keys = {key for future in futures for key in future.entering}
+        self.ordered = {
+            key: self.program.variable(f"order[{','.join(map(str, key))}]", integer=True)
+            for key in sorted(keys)
+        }
+        for start, future in zip(self._starts, futures, strict=True):
+            self._tie(start, future)
+
+    def _stand(self, counts: Counts) -> int:
+        """Put a program beside the others, without its costs; where its variables begin."""
+        start = len(self.program.variables)
+        self.program.variables += [replace(one, cost=0.0) for one in counts.program.variables]
+        for row in counts.program.rows:
+            moved = tuple((start + index, factor) for index, factor in row.terms)
+            self.program.rows.append(replace(row, terms=moved))
+        self.relaxed |= {start + index for index in counts.shared_unit_variables}
+        return start
+
+    def _tie(self, start: int, future: Future) -> None:
+        """What enters in a future is what was ordered: row `ordered`."""
+        due: dict[_Purchase, dict[int, float]] = {key: {} for key in future.entering}
+        for (*place, quarter), index in self.ordered.items():
+            reached = [key for key in due if [*key[:2]] == place and key[2] >= quarter]
+            if reached:
+                due[min(reached)][index] = -1.0
+        for key, orders in due.items():
+            entering = {start + index: 1.0 for index in future.entering[key]}
+            self.program.row("ordered", entering | orders, "==", 0.0)
+
+    def weigh(self, means: Sequence[Mean]) -> None:
+        """Minimize the greatest of the means: a row `mean` for each."""
+        if not means:
+            return
+        beside = [self._beside_cents(mean) for mean in means]
+        self.beside_cents = min(beside)
+        greatest = self.program.variable("greatest mean", cost=1.0)
+        for mean, cents in zip(means, beside, strict=True):
+            terms = {greatest: -1.0}
+            for place in mean.futures:
+                start, counts = self._starts[place], self._futures[place].counts
+                for index, variable in enumerate(counts.program.variables):
+                    terms[start + index] = variable.cost / mean.of
+            right = (self.beside_cents - cents) / CENTS_PER_UNIT
+            self.program.row("mean", terms, "<=", right)
+
+    def _beside_cents(self, mean: Mean) -> int:
+        """What a mean holds whatever is chosen, rounded down."""
+        problems = (self._futures[place].counts.problem for place in mean.futures)
+        return (sum(one.fixed_cost_cents for one in problems) + mean.others_cents) // mean.of
