@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from planner.packing.counting.counts import CENTS_PER_UNIT, build_counts
+from planner.packing.solvers.solver import solve_linear
+
 BUY = 10_000_000
 RENT = 3_000_000
 
@@ -203,6 +206,15 @@ def test_a_pool_that_runs_nothing_keeps_no_spare_nodes(build, plan):
     demand = build.units(1, ("h100", 8, 0, 0), quarters=(1,))
     offer = build.rent(RENT, RENT, RENT)
     assert plan(build.problem([build.pool(spare=1)], [offer], [demand], 3)).rented == ((0, 2, 0),)
+
+
+def test_owned_nodes_count_only_beside_the_spare_one_of_them(build):
+    """In fractions of running, the owned node would do."""
+    demand = build.units(1, ("h100", 8, 0, 0))
+    counts = build_counts(build.problem([build.pool(owned=1, spare=1)], [build.buy(BUY)], [demand]))
+    relaxed = solve_linear(counts.program)
+    assert relaxed is not None
+    assert relaxed.objective * CENTS_PER_UNIT == pytest.approx(BUY)
 
 
 def test_spare_nodes_can_make_the_dearer_pool_the_cheaper_one(build, plan):

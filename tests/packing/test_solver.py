@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import product
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from planner.packing import search as searching
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import (
     Answer,
+    Halt,
     LinearMaster,
     Outcome,
     solve_integer,
@@ -79,6 +81,18 @@ def test_a_program_stopped_by_its_time_is_not_called_optimal():
     answer = solve_integer(market_split(), time_limit_s=0.2)
     assert answer.outcome in (Outcome.FEASIBLE, Outcome.NOTHING)
     assert answer.bound < 1, "nothing is proved that was not"
+
+
+def test_a_program_that_is_halted_ends_and_is_not_called_optimal():
+    halt, ended = Halt(), []
+    thread = Thread(
+        target=lambda: ended.append(solve_integer(market_split(), time_limit_s=60, halt=halt))
+    )
+    thread.start()
+    halt.now()
+    thread.join(10)
+    assert ended[0].outcome in (Outcome.FEASIBLE, Outcome.NOTHING)
+    assert ended[0].bound < 1
 
 
 def test_a_program_stopped_by_its_node_limit_is_not_called_optimal():

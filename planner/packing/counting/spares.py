@@ -43,6 +43,8 @@ def _keep_empty(counts: Counts, main: int, quarter: int, used: list[int]) -> Non
         terms[counts.usable[main, quarter]] = 1.0
     owned = problem.pools[main].owned_in(quarter)
     program.row(f"spare[{main},{quarter}]", terms, "<=", owned)
+    terms[running] -= owned
+    program.row(f"spare-owned[{main},{quarter}]", terms, "<=", 0.0, tightens=True)
     for pool in used:
         row = {counts.usable[pool, quarter]: 1.0, running: -float(most[pool])}
         program.row(f"running[{pool},{quarter}]", row, "<=", 0.0)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Duals",
+    "Halt",
     "LinearMaster",
     "Outcome",
     "cbc_version",
@@ -93,12 +94,42 @@ def cbc_version() -> str:
     return f"CBC of PuLP {pulp.__version__}"
 
 
+class Halt:
+    """Ends a solve that another thread waits for: what is known by then is its answer."""
+
+    def __init__(self) -> None:
+        self._model: highspy.Highs | None = None
+        self._over = False
+
+    def attach(self, model: highspy.Highs) -> None:
+        """The model to be solved now."""
+        self._model = model
+        if self._over:
+            self.now()
+
+    def now(self) -> None:
+        """End this solve, and every later one at once."""
+        self._over = True
+        if self._model is not None:
+            self._model.setOptionValue("time_limit", 0.0)  # HiGHS looks at it again and again
+
+
 class _Highs(pulp.HiGHS):  # type: ignore[misc]
     """PuLP's HiGHS."""
 
     def findSolutionValues(self, lp: Any) -> tuple[int, int]:  # noqa: ANN401, ARG002, N802
         """Nothing is taken from PuLP's reading, which lacks statuses and calls limits optimal."""
         return pulp.LpStatusNotSolved, pulp.LpSolutionNoSolutionFound
+
+
+class _HaltedHighs(_Highs):
+    """PuLP's HiGHS, run as it is: nothing takes time of other threads to look after it."""
+
+    halt: Halt
+
+    def callSolver(self, lp: Any) -> None:  # noqa: ANN401, N802 - PuLP's own name and type
+        self.halt.attach(lp.solverModel)
+        super().callSolver(lp)
 
 
 class _WatchedHighs(_Highs):
@@ -157,19 +188,19 @@ def solve_integer(
     node_limit: int | None = None,
     relaxed: frozenset[int] = frozenset(),
     presolve: bool = True,
-    watched: bool = True,
+    halt: Halt | None = None,
     eager: bool = False,
 ) -> Answer:
     """Minimize an integer program on one thread; `relaxed` variables may be fractional.
 
-    Without `presolve` HiGHS goes another way through the program, mostly a slower one. Where it is
-    not `watched`, it takes no time of other threads, and nothing stops it before its limit. If
+    Without `presolve` HiGHS goes another way through the program, mostly a slower one. With a
+    `halt`, it takes no time of other threads, and nothing but that ends it before its limit. If
     `eager`, it looks for good solutions more than for the bound.
 
     Raises LimitError if the solver crashes or does not stop.
     """
     problem, columns = _pulp_problem(program, relaxed)
-    solver = (_WatchedHighs if watched else _Highs)(
+    solver = (_HaltedHighs if halt else _WatchedHighs)(
         msg=False,
         threads=1,
         timeLimit=max(time_limit_s, 0.01),
@@ -182,6 +213,8 @@ def solve_integer(
         **({"mip_heuristic_effort": _EAGER} if eager else {}),
         **(_TIGHT if any(row.exact for row in program.rows) else {}),
     )
+    if halt:
+        solver.halt = halt
     try:
         problem.solve(solver)
     except MemoryError:

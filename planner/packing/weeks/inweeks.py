@@ -7,22 +7,23 @@ there is time.
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.counting.stays import moves_held
 from planner.packing.counting.variants import with_reserve, with_room
 from planner.packing.found import Infeasible
-from planner.packing.solvers.beside import beside
+from planner.packing.solvers.beside import Beside
 from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import Outcome, solve_integer
-from planner.packing.weeks.lean import solve_lean
+from planner.packing.solvers.solver import Halt, Outcome, solve_integer
+from planner.packing.weeks.lean import binding, solve_lean
 from planner.packing.weeks.seating import seat_in_weeks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from planner.packing.counting.counts import Counts
     from planner.packing.found import Found
     from planner.packing.solvers.solver import Answer
     from planner.packing.weeks.seating import SeatedInWeeks
@@ -40,7 +41,7 @@ _GAP, _NODES = 0.005, 200
 _FIRST_TIME, _TIME, _SEAT_TIME, _LEAST_TIME_S = 0.2, 0.35, 0.15, 1.0
 """Of the time left, what counting nodes once may take until there is a plan, and then; what seating
 units may; and seconds at the least."""
-_EARLY_S, _LATE_S = 1.5, 1.0
+_EARLY_S, _LATE_S = 1.0, 1.0
 """How long before the end the bound beside the plans should be there, and how long after it may."""
 _LAST = 0.1
 """Of all time, what is left for giving up nodes."""
@@ -59,26 +60,57 @@ def plan_in_weeks(
 
     The bound is sought to its own gap. `left_s` says how much time there is. Raises Infeasible.
     """
-    program = found.counts.program
+    counts, program = found.counts, found.counts.program
     same = Program(list(program.variables), list(program.rows))
-    counted = partial(solve_lean, found.counts, same, relative_gap=bound_gap)
-    first = counted(time_limit_s=max(left_s(), 0.1), node_limit=1)
-    _learn(found, first)
+    first = solve_lean(
+        counts, same, time_limit_s=max(left_s(), 0.1), relative_gap=bound_gap, node_limit=1
+    )
+    _learn(found, _Bound(first, frozenset()))
     plans = _Plans(found, left_s, say)
     if plans.seated(first.values) and found.closed(asked_gap):
         return
-    bound = beside(partial(counted, time_limit_s=left_s() - _EARLY_S, watched=False))
-    plans.search()
-    say("waiting for the bound")
-    answer = bound(max(left_s(), 0.0) + _LATE_S)
-    if answer:
-        _learn(found, answer)
+    halt = Halt()
+    bounds = Beside(_bounds(counts, same, bound_gap, lambda: left_s() - _EARLY_S, halt))
+
+    def closed(seconds: float = 0.0) -> bool:
+        for bound in bounds.given(seconds):
+            _learn(found, bound)
+            if not (bound.relaxed or found.closed(asked_gap)):
+                plans.seated(bound.answer.values)
+        return found.closed(asked_gap)
+
+    try:
+        plans.search(closed)
+        say("waiting for the bound")
+        closed(max(left_s(), 0.0) + _LATE_S)
+    finally:
+        halt.now()
 
 
-def _learn(found: Found, answer: Answer) -> None:
-    if answer.outcome is Outcome.INFEASIBLE:
-        raise Infeasible(found.counts, frozenset())
-    found.raise_bound(answer.bound, frozenset())
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    answer: Answer
+    relaxed: frozenset[int]
+
+
+def _bounds(
+    counts: Counts, program: Program, gap: float, left_s: Callable[[], float], halt: Halt
+) -> Iterator[_Bound]:
+    """Sites added up and units in fractions: nodes are most of it. Then all of it, and whole."""
+    relaxed = counts.shared_unit_variables
+    answer = solve_lean(
+        counts, program, time_limit_s=left_s(), relative_gap=gap, relaxed=relaxed, halt=halt
+    )
+    yield _Bound(answer, relaxed)
+    if answer.outcome is Outcome.OPTIMAL and left_s() > 0:
+        answer = solve_integer(binding(program), time_limit_s=left_s(), halt=halt)
+        yield _Bound(answer, frozenset())
+
+
+def _learn(found: Found, bound: _Bound) -> None:
+    if bound.answer.outcome is Outcome.INFEASIBLE:
+        raise Infeasible(found.counts, bound.relaxed)
+    found.raise_bound(bound.answer.bound, bound.relaxed)
 
 
 class _Plans:
@@ -93,14 +125,19 @@ class _Plans:
         self._best: SeatedInWeeks | None = None
         self._last_s = left_s() * _LAST
 
-    def search(self) -> None:
-        """Plans with a share kept free: so much that there is one, then as little as will do."""
+    def search(self, closed: Callable[[], bool]) -> None:
+        """Plans with a share kept free: so much that there is one, then as little as will do.
+
+        Ends early once one is `closed`.
+        """
         for share in _RESERVES:
             if self._left_s() <= -_LEAST_TIME_S or self._enough_with(share):
                 break
         while self._enough - self._refused > _CLOSE and self._left_s() > self._last_s:
+            if closed():
+                return
             self._enough_with((self._enough + self._refused) / 2)
-        if self._best and self._left_s() > 0:
+        if self._best and self._left_s() > 0 and not closed():
             self._say("giving up nodes that nobody needs")
             self._best.shrink(lambda: self._left_s() > 0)
             self._found.keep(*self._best.plan())
@@ -129,6 +166,7 @@ class _Plans:
             with_reserve(self._found.counts, share),
             time_limit_s=max(time, _LEAST_TIME_S),
             relative_gap=_GAP,
+            relaxed=self._found.counts.shared_unit_variables,
             eager=True,
         )
         hopeful = answer.values and self._saves(answer.objective)

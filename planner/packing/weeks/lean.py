@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.packing.counting.counts import Counts, Terms
+    from planner.packing.solvers.solver import Halt
 
-__all__ = ["solve_lean"]
+__all__ = ["binding", "solve_lean"]
 
 _TOLERANCE = 1e-6
 
@@ -33,7 +34,7 @@ def solve_lean(
     relative_gap: float = 0.0,
     relaxed: frozenset[int] = frozenset(),
     node_limit: int | None = None,
-    watched: bool = True,
+    halt: Halt | None = None,
     eager: bool = False,
 ) -> Answer:
     """`solve_integer` of less than a program with the variables and rows of `counts`.
@@ -43,12 +44,12 @@ def solve_lean(
     """
     lean, kept = _added_up(counts, program)
     answer = solve_integer(
-        _binding(lean),
+        binding(lean),
         time_limit_s=time_limit_s,
         relative_gap=relative_gap,
         relaxed=frozenset(at for at, index in enumerate(kept) if index in relaxed),
         node_limit=node_limit,
-        watched=watched,
+        halt=halt,
         eager=eager,
     )
     if not answer.values:
@@ -59,8 +60,8 @@ def solve_lean(
     return replace(answer, values=tuple(values))
 
 
-def _binding(program: Program) -> Program:
-    """Without the rows that only tighten and do not bind in the linear relaxation."""
+def binding(program: Program) -> Program:
+    """The program without the rows that only tighten and do not bind in the linear relaxation."""
     linear = solve_linear(program)
     if linear is None:
         return program
