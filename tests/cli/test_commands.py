@@ -1,6 +1,8 @@
 """Commands other than `plan`, and the documentation of all."""
 
 import json
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,8 @@ from planner.cli.app import COMMANDS, planner
 from planner.cli.guard import BROKEN_PIPE
 from planner.errors import ExitCode
 
-DOCUMENTED = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+DOCUMENTED = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
 
 
 def all_commands(
@@ -35,6 +38,35 @@ def test_every_command_has_help_and_a_place_in_the_documentation(words, command)
         if isinstance(parameter, click.Option):
             assert parameter.help, parameter.name
             assert f"`{parameter.opts[0]}" in DOCUMENTED, parameter.opts
+
+
+SHOWN = sorted(
+    {
+        line
+        for pattern in ("*.md", "docs/*.md", "scenarios/**/*.yaml")
+        for page in ROOT.glob(pattern)
+        for line in re.findall(
+            r"^(?:#   |    |\$ |\.venv/bin/)?planner ([a-z].*)",
+            page.read_text("utf-8"),
+            re.MULTILINE,
+        )
+        if not re.search(r"[\[(…]|PLAN\.json|wrote it\.", line)
+    }
+)
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_every_command_that_the_documents_show_is_one(line):
+    words = shlex.split(re.split(r" > |   ", line)[0], comments=True)
+    command: click.Command = planner
+    while isinstance(command, click.Group):
+        name = words.pop(0)
+        found = command.get_command(click.Context(command), name)
+        assert found is not None, name
+        command = found
+    command.make_context(command.name, list(words))  # or it refuses an option
+    for word in words:
+        assert not word.startswith("scenarios/") or (ROOT / word).exists()
 
 
 def test_every_exit_code_is_documented():
