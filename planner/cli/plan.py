@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import click
 
 from planner.cli.files import plan_text, require_folder, require_none_overwritten, write_files
 from planner.cli.options import asking, effort_options, format_option, out_option
-from planner.cli.screen import print_as, print_document
+from planner.cli.screen import page_width, print_as, print_document
 from planner.errors import DisagreementError, ExitCode
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def _print(made: Plan, format_: str) -> None:
     from planner.plan.store import dumps  # noqa: PLC0415
     from planner.report.plan import SCREEN, plan_document  # noqa: PLC0415
 
-    document = plan_document(made, SCREEN)
+    page = min(SCREEN.page, page_width())
+    document = plan_document(made, replace(SCREEN, page=page))
     print_as(format_, document, lambda: dumps(made), lambda: _markdown(made))
 
 

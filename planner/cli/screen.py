@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planner.report.document import Document
     from planner.report.findings import Pen
 
-__all__ = ["error_pen", "print_as", "print_document", "print_exact"]
+__all__ = ["error_pen", "page_width", "print_as", "print_document", "print_exact"]
 
 _PIPE_WIDTH = 100
 _SYMBOLS = "×–·…─ä"
@@ -25,7 +25,7 @@ def print_document(document: Document) -> None:
     """Draw for standard output, as it is: terminal or pipe, wide or narrow, Unicode or not."""
     from planner.report.terminal import Look, draw  # noqa: PLC0415 - rich is slow to load
 
-    look = Look(width=_width(sys.stdout), colour=_colour(sys.stdout), unicode=_unicode(sys.stdout))
+    look = Look(width=page_width(), colour=_colour(sys.stdout), unicode=_unicode(sys.stdout))
     click.echo(draw(document, look), nl=False, color=look.colour)
 
 
@@ -51,6 +51,11 @@ def error_pen() -> Pen:
     from planner.report.findings import Pen  # noqa: PLC0415 - only an error needs it
 
     return Pen(colour=_colour(sys.stderr), unicode=_unicode(sys.stderr))
+
+
+def page_width() -> int:
+    """Cells of a line of standard output."""
+    return _width(sys.stdout)
 
 
 def _width(stream: TextIO) -> int:

@@ -5,12 +5,11 @@ It loads neither rich nor any other room, so that a refusal is as fast as the re
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.errors import CheckError, DisagreementError, InfeasibleError, InputError, PlannerError
-from planner.report.format import ascii_only, count_of, visible
+from planner.report.format import ascii_only, cells_of, count_of, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +92,7 @@ def _source(finding: Finding, source_line: str, pen: Pen) -> list[str]:
     lines = [f"{pen.cyan(f'{margin} |')}", f"{pen.cyan(f'{number} |')} {before}{rest}"]
     if finding.column is not None:
         caret = pen.red("^")
-        lines.append(f"{pen.cyan(f'{margin} |')} {' ' * _cells(before)}{caret}")
+        lines.append(f"{pen.cyan(f'{margin} |')} {' ' * cells_of(before)}{caret}")
     return lines
 
 
@@ -106,15 +105,6 @@ def _cut(line: str, column: int) -> tuple[str, str]:
         room = max(_WIDEST_SOURCE_LINE - len(before), 1)
         rest = rest if len(rest) <= room else rest[:room] + "…"
     return visible(before), visible(rest)
-
-
-def _cells(text: str) -> int:
-    """Cells that a terminal takes for the text, so that the caret stands under its character."""
-    return sum(0 if unicodedata.combining(char) else 2 if _is_wide(char) else 1 for char in text)
-
-
-def _is_wide(char: str) -> bool:
-    return unicodedata.east_asian_width(char) in "WF"
 
 
 def _infeasible(error: InfeasibleError, pen: Pen) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Literal
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Style",
     "ascii_only",
+    "cells_of",
     "copies_of",
     "count_of",
     "dollars",
     "figure",
+    "filled",
     "gap_percent",
     "gibibytes",
     "gigabytes",
@@ -210,6 +213,19 @@ def _trimmed(number: Decimal, digits: int) -> str:
 def copies_of(number: int, amount: int) -> str:
     """`3 × 2`: three copies of two; just `2` where there is one copy."""
     return f"{amount:,}" if number == 1 else f"{number:,} × {amount:,}"
+
+
+def cells_of(text: str) -> int:
+    """Cells that a terminal takes for the text: two for a wide letter, none for an accent."""
+    return sum(
+        0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF")
+        for char in text
+    )
+
+
+def filled(text: str, cells: int) -> str:
+    """The text with spaces after it, so many cells wide."""
+    return text + " " * (cells - cells_of(text))
 
 
 def range_of(values: Iterable[int]) -> str:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Paragraph, Verbatim
-from planner.report.format import count_of, quarter_span
+from planner.report.format import cells_of, count_of, filled, quarter_span
 from planner.report.nodecells import FREE, cell, holders_by_gpu, sharing_aid
 from planner.report.nodenames import range_of_ids
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["node_grid"]
 
-_PAGE = 78
-"""Cells that a line may take, so that it reads on a narrow terminal and on paper."""
 _GAP = "  "
 _IN_USE = "nodes in use"
 
@@ -27,11 +25,16 @@ _Row = tuple[str, ...]
 """What a node shows, by quarter; empty where it is not in service."""
 
 
-def node_grid(plan: Plan, letters: Mapping[str, str], most_lines: int) -> tuple[Block, ...]:
-    """Lines of nodes under their quarters, then what each letter stands for."""
+def node_grid(
+    plan: Plan, letters: Mapping[str, str], most_lines: int, page: int
+) -> tuple[Block, ...]:
+    """Lines of nodes under their quarters, then what each letter stands for.
+
+    As many quarters stand side by side as a page of so many cells holds.
+    """
     rows = _rows(plan, letters)
     shown = [(range_of_ids(ids), row) for row, ids in rows[:most_lines]]
-    lines = _chunks(plan, shown, _columns(plan, [row for row, _ in rows]))
+    lines = _chunks(plan, shown, _columns(plan, [row for row, _ in rows]), page)
     hidden = sum(len(ids) for _, ids in rows[most_lines:])
     if hidden:
         lines.append(f"… {count_of(hidden, 'more node')}, all of them in `placements` of plan.json")
@@ -84,13 +87,13 @@ def _columns(plan: Plan, rows: Sequence[_Row]) -> list[tuple[str, int]]:
 
 
 def _chunks(
-    plan: Plan, rows: Sequence[tuple[str, _Row]], columns: list[tuple[str, int]]
+    plan: Plan, rows: Sequence[tuple[str, _Row]], columns: list[tuple[str, int]], page: int
 ) -> list[str]:
     """As many quarters side by side as a page holds, then the next ones below."""
-    names = max(len(_IN_USE), *(len(name) for name, _ in rows)) if rows else 0
+    names = max(len(_IN_USE), *(cells_of(name) for name, _ in rows)) if rows else 0
     width = max((len(cell) for _, row in rows for cell in row), default=0)
     width = max(width, *(max(len(label), len(_in_use(plan, place))) for label, place in columns))
-    abreast = max(1, (_PAGE - names) // (width + len(_GAP)))
+    abreast = max(1, (page - names) // (width + len(_GAP)))
     lines: list[str] = []
     for first in range(0, len(columns), abreast):
         labels, places = zip(*columns[first : first + abreast], strict=True)
@@ -107,7 +110,7 @@ def _chunks(
 
 def _line(name: str, cells: Sequence[str], name_width: int, width: int) -> str:
     padded = _GAP.join(f"{cell:<{width}}" for cell in cells)
-    return f"{name:<{name_width}}{_GAP}{padded}".rstrip()
+    return f"{filled(name, name_width)}{_GAP}{padded}".rstrip()
 
 
 def _in_use(plan: Plan, place: int) -> str:

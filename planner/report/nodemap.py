@@ -9,7 +9,7 @@ from string import ascii_letters
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Heading, Paragraph, Verbatim
-from planner.report.format import count_of, quarter_span
+from planner.report.format import cells_of, count_of, filled, quarter_span
 from planner.report.nodecells import FREE, OTHER, cell, holders_by_gpu, sharing_aid
 from planner.report.nodegrid import node_grid
 from planner.report.nodenames import range_of_ids
@@ -40,11 +40,14 @@ class _Picture:
     """Job, units of it on this node, and whether a unit spans nodes."""
 
 
-def node_map(plan: Plan, most_lines: int) -> tuple[Block, ...]:
-    """A grid where letters suffice for all jobs; else quarter by quarter, alike ones drawn once."""
+def node_map(plan: Plan, most_lines: int, page: int) -> tuple[Block, ...]:
+    """A grid where letters suffice for all jobs; else quarter by quarter, alike ones drawn once.
+
+    A line of the grid takes at most `page` cells, if one quarter does.
+    """
     letters = _letters(plan)
     if letters:
-        return node_grid(plan, letters, most_lines)
+        return node_grid(plan, letters, most_lines, page)
     nodes = {node.id: node for node in plan.nodes}
     quarters = [
         (label, (_summary(plan, place), _pictures(plan.placements[place], nodes)))
@@ -103,10 +106,11 @@ def _lines(
         return ("no node runs a job",)
     shown = pictures[:most_lines]
     names = [range_of_ids(ids) for _, ids in shown]
-    name_width = max(map(len, names))
+    name_width = max(map(cells_of, names))
     cells_width = max(len(picture.holders) for picture, _ in shown) + 2
     lines = [
-        f"{name:<{name_width}}  {_cells(picture, marks):<{cells_width}}  {_held(picture, marks)}"
+        f"{filled(name, name_width)}  {_cells(picture, marks):<{cells_width}}  "
+        f"{_held(picture, marks)}"
         for name, (picture, _) in zip(names, shown, strict=True)
         for marks in [_own_letters(picture)]
     ]

@@ -39,6 +39,8 @@ class Detail:
     """Rules listed with their sources; errata are shown in any case."""
     whole: bool
     """Whether sources of prices and every check are written out."""
+    page: int = 78
+    """Cells that a line of the node map may take, so that it reads on paper, too."""
 
 
 SCREEN = Detail(jobs=60, map_lines=40, notes=20, rules=0, whole=False)
@@ -56,7 +58,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
         ("Dropped and delayed jobs", shortage_section(plan)),
         ("Purchases and rents", acquisitions_section(plan, sources=detail.whole)),
         ("Moves", moves_section(plan, detail.map_lines)),
-        ("Node map", node_map(plan, detail.map_lines)),
+        ("Node map", node_map(plan, detail.map_lines, detail.page)),
         ("Schedule", schedule_section(plan, detail.map_lines)),
         ("Shared GPUs", shared_section(plan, detail.map_lines)),
         ("Jobs", jobs_section(plan, detail.jobs)),

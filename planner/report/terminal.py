@@ -218,6 +218,8 @@ def _draw_records(console: Console, table: _Shown) -> None:
     name = ""
     for row in (*table.rows, table.footer) if table.footer else table.rows:
         name = row[0] or name
+        if table.columns[0].align == "right":  # a number says little without its title
+            name = f"{table.columns[0].title} {name}"
         console.print(Text(name, style="bold", overflow="fold"))
         for column, cell in zip(table.columns[1:], row[1:], strict=True):
             if cell:

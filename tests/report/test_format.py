@@ -3,9 +3,11 @@ from decimal import Decimal
 import pytest
 
 from planner.report.format import (
+    cells_of,
     count_of,
     dollars,
     figure,
+    filled,
     gap_percent,
     hours,
     listed,
@@ -132,3 +134,8 @@ def test_small_words():
 )
 def test_a_unit_is_in_the_number_of_its_figure(value, unit, expected):
     assert with_unit(value, unit) == expected
+
+
+def test_wide_letters_and_accents_are_filled_up_by_the_cells_that_they_take():
+    assert [cells_of(name) for name in ("abc", "北京", "e\u0301")] == [3, 4, 1]
+    assert filled("北京", 6) == "北京  "

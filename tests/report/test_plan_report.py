@@ -122,7 +122,7 @@ def test_alike_quarters_and_alike_nodes_are_drawn_once(plan):
     assert "B=batch-inference (spans nodes)" in text
 
 
-def map_of(plan, placements):
+def map_of(plan, placements, page=78):
     """The map over as many quarters as there are placements."""
     labels = tuple(f"{2027 + n // 4}Q{n % 4 + 1}" for n in range(len(placements)))
     count = len(labels)
@@ -132,7 +132,7 @@ def map_of(plan, placements):
         for pool in plan.pools
     )
     changes = {"quarters": labels, "nodes": nodes, "placements": placements, "pools": pools}
-    blocks = node_map(plan.model_copy(update=changes), 40)
+    blocks = node_map(plan.model_copy(update=changes), 40, page)
     return labels, next(block for block in blocks if isinstance(block, Verbatim)).lines
 
 
@@ -141,6 +141,12 @@ def test_the_quarters_of_a_long_map_stand_below_each_other(plan):
     shown = [word for line in lines for word in line.split() if "Q" in word]
     assert shown == list(labels)
     assert max(map(len, lines)) <= 80
+
+
+def test_a_narrow_page_has_one_quarter_beside_the_names(plan):
+    labels, lines = map_of(plan, plan.placements[:2] * 2, page=40)
+    assert [line.split() for line in lines if "Q" in line] == [[label] for label in labels]
+    assert max(map(len, lines)) <= 40
 
 
 def test_quarters_that_look_alike_share_a_column_of_the_map(plan):

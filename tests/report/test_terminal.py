@@ -16,6 +16,13 @@ def test_a_table_too_wide_for_the_page_becomes_records():
     )
 
 
+def test_a_record_that_begins_with_a_number_says_of_what():
+    table = Table((Column("Priority", "right"), Column("Jobs", "right")), (("75", "2"),))
+    assert draw((table,), Look(20)).splitlines()[0].split() == ["Priority", "Jobs"]
+    wide = Table((*table.columns, Column("Kept as asked")), (("75", "2", "1"),))
+    assert draw((wide,), Look(20)).startswith("Priority 75\n")
+
+
 def test_a_table_that_fits_is_drawn_in_columns():
     assert draw((WIDE,), Look(40)).splitlines()[0] == "Job   Cost, USD  Order by"
 
