@@ -86,7 +86,9 @@ def loads(text: str, shown_as: str) -> Plan:
                 shown_as,
                 error.lineno,
                 error.colno,
-                hint="was the file cut off, or edited by hand?",
+                hint="was the file cut off, or edited by hand?"
+                if text.startswith("{")
+                else "a plan is needed, as `planner plan SCENARIO --out DIR` writes it",
             )
         ) from None
     except (ValueError, RecursionError):

@@ -77,7 +77,7 @@ def _gpus(catalog: Catalog) -> tuple[Block, ...]:
             Column("Memory, GB", "right"),
             Column("Driver, MiB", "right"),
             Column("GB/s", "right"),
-            Column("bf16 TFLOPS", "right"),
+            Column("bf16 TFLOPS", "right", wraps=True),
             Column("TDP, W", "right"),
             Column("MIG", "right"),
         ),

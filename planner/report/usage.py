@@ -99,10 +99,13 @@ def _share(used: float, capacity: float) -> str:
 
 
 def _asides(plan: Plan) -> tuple[Block, ...]:
+    spare: dict[str, list[str]] = {}
+    for pool in plan.pools:
+        if any(pool.nodes_spare):
+            spare.setdefault(_spares(pool), []).append(f"{pool.node_type} @ {pool.site}")
     sentences = [
-        f"Kept empty as spare: {_spares(pool)} of {pool.node_type} @ {pool.site}."
-        for pool in plan.pools
-        if any(pool.nodes_spare)
+        f"Kept empty as spare: {kept} of {'each of ' if len(pools) > 1 else ''}{listed(pools)}."
+        for kept, pools in spare.items()
     ]
     sentences += spare_sentences(plan)
     sentences += [

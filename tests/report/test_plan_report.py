@@ -122,6 +122,14 @@ def test_alike_quarters_and_alike_nodes_are_drawn_once(plan):
     assert "B=batch-inference (spans nodes)" in text
 
 
+def test_pools_that_keep_as_many_spare_nodes_are_named_together(plan):
+    pools = tuple(
+        pool.model_copy(update={"nodes_spare": (1,) * len(plan.quarters)}) for pool in plan.pools
+    )
+    text = draw(plan_document(plan.model_copy(update={"pools": pools}), SCREEN), Look(1000))
+    assert text.count("Kept empty as spare: 1 node of each of ") == 1
+
+
 def map_of(plan, placements, page=78):
     """The map over as many quarters as there are placements."""
     labels = tuple(f"{2027 + n // 4}Q{n % 4 + 1}" for n in range(len(placements)))
