@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.packing.counting.counts import CENTS_PER_UNIT, build_counts
+from planner.packing.counting.build import build_counts
+from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.solvers.solver import solve_linear
 
 BUY = 10_000_000
