@@ -148,7 +148,7 @@ class Cheapest:
         self._known = len(self._cuts)
         stacked = self._cuts.stacked()
         self._nodes, self._bundles, self._gain = stacked.nodes, stacked.bundles, stacked.gain
-        self._need = stacked.least + (stacked.asked @ self._asked if self._known else 0.0)
+        self._need = stacked.need(self._asked) if self._known else np.zeros(0)
         self._worth = self._nodes + self._gain
         rates = np.full((self._known, len(self._pools) + 1), _NEVER)
         worth = self._worth[:, self._order]

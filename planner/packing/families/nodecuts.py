@@ -1,7 +1,8 @@
 """Inequalities on node counts that every plan obeys, whatever the counts of units.
 
 A dual solution of the counting program, whatever it was solved for, says what nodes have to be
-worth: `nodes · acquired + bundles · m >= asked · d + least` holds for all counts d.
+worth: `nodes · acquired + bundles · m >= asked · d + least` holds for all counts d. Nodes are
+whole: where all factors are multiples of one part, so is what they are asked to be worth.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = ["Bundle", "NodeCut", "NodeCuts", "Stacked"]
+
+_PARTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 48)
+"""What factors are multiples of one part of, mostly."""
+_EXACT, _ROUNDING = 1e-11, 1e-6
+"""What arithmetic may have made of a factor, and of a sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,8 @@ class NodeCut:
     asked: Floats
     """By demand: of one unit."""
     least: float
+    parts: int = 0
+    """All factors are whole multiples of one such part; 0: of none that is known."""
 
 
 class NodeCuts:
@@ -58,12 +66,12 @@ class NodeCuts:
 
     def add(self, cut: NodeCut) -> None:
         """State a cut; its largest factor becomes 1."""
-        scale = float(max(np.abs(cut.nodes).max(initial=0.0), np.abs(cut.bundles).max(initial=0.0)))
+        factors = np.append(cut.nodes, cut.bundles)
+        scale = float(np.abs(factors).max(initial=0.0))
         if scale:
-            scaled = NodeCut(
-                cut.nodes / scale, cut.bundles / scale, cut.asked / scale, cut.least / scale
-            )
-            self._cuts.append(scaled)
+            factors, parts = _in_parts(factors / scale)
+            nodes, bundles = np.split(factors, [len(cut.nodes)])
+            self._cuts.append(NodeCut(nodes, bundles, cut.asked / scale, cut.least / scale, parts))
             self._stacked = None
 
     def drop(self, number: int) -> None:
@@ -96,6 +104,7 @@ class NodeCuts:
                 bundles,
                 np.array([cut.asked for cut in self._cuts]),
                 np.array([cut.least for cut in self._cuts]),
+                np.array([cut.parts for cut in self._cuts]),
                 gain,
             )
         return self._stacked
@@ -109,5 +118,22 @@ class Stacked:
     bundles: Floats
     asked: Floats
     least: Floats
+    parts: NDArray[np.int64]
     gain: Floats
     """By pool: what a node may count more for, with the best bundle."""
+
+    def need(self, asked: Floats) -> Floats:
+        """What nodes have to be worth for these counts, by cut."""
+        need = self.asked @ asked + self.least
+        return np.where(
+            self.parts, np.ceil(need * self.parts - _ROUNDING) / np.maximum(self.parts, 1), need
+        )
+
+
+def _in_parts(factors: Floats) -> tuple[Floats, int]:
+    """Factors, and the part that they are multiples of."""
+    for parts in _PARTS:
+        whole = np.rint(factors * parts)
+        if np.abs(factors * parts - whole).max() <= _EXACT:
+            return whole / parts, parts
+    return factors, 0

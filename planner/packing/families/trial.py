@@ -43,6 +43,8 @@ _MOST_DIVES = 4
 """Fractional units that are fixed one after the other."""
 _NONE = 1e-6
 """Units that count as none."""
+_PLAIN, _NEARLY = 5_040, 1e-5
+"""What plain fractions have as denominator, and how near prices are that mean one."""
 
 
 class Trial:
@@ -234,6 +236,7 @@ class Trial:
         """The sum of the rows, each times its price, as far as that says something."""
         prices = np.clip(prices[: len(self._most)], self._least, self._most)
         prices[self._rows] = 0.0
+        prices = _plain(prices, np.abs(prices @ self._matrix[:, self._held]).max(initial=0.0))
         weighed = prices @ self._matrix
         units = np.array([-weighed[columns].max(initial=-np.inf) for columns in self._stated.ways])
         nodes = np.array([weighed[columns].max(initial=0.0) for columns in self._stated.supplied])
@@ -250,3 +253,13 @@ class Trial:
         ]
         ways, bundles = len(self._stated.ways), len(self.bundles)
         return NodeCut(np.array(nodes), np.zeros(bundles), np.zeros(ways), sign * row.right)
+
+
+def _plain(prices: Floats, largest: float) -> Floats:
+    """Prices as parts of the largest, as plain fractions where they nearly are: any price will do.
+
+    Cores and memory have a small cost in the trial, which makes its prices a little less plain.
+    """
+    shares = prices / (largest or 1.0)
+    plain = np.rint(shares * _PLAIN) / _PLAIN
+    return np.where(np.abs(shares - plain) <= _NEARLY, plain, shares)
