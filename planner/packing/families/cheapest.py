@@ -35,7 +35,7 @@ __all__ = ["Cheapest", "Offer", "Point"]
 
 _TOLERANCE = 1e-7
 """What a point may miss a cut by: more than rounding, far less than a GPU."""
-_WINDOWS = (2, 4, 8, 25, 80, 250, 800)
+_WINDOWS = (1, 2, 4, 8, 25, 80, 250, 800)
 """Of the least dear nodes, so many's cost beyond the bound at hand: there points are listed."""
 _MOST_STATES, _MOST_NODES = 2_000_000, 10_000
 """Points times cuts at once, and nodes of a pool, before only the cheapest point is looked for."""
@@ -148,9 +148,9 @@ class Cheapest:
         self._known = len(self._cuts)
         stacked = self._cuts.stacked()
         self._nodes, self._bundles, self._gain = stacked.nodes, stacked.bundles, stacked.gain
-        self._need = stacked.need(self._asked) if self._known else np.zeros(0)
+        self._need = stacked.need(self._asked)
         self._worth = self._nodes + self._gain
-        rates = np.full((self._known, len(self._pools) + 1), _NEVER)
+        rates = np.full((len(self._need), len(self._pools) + 1), _NEVER)
         worth = self._worth[:, self._order]
         np.divide(self._prices[self._order], worth, out=rates[:, :-1], where=worth > 1 / _NEVER)
         self._rates = rates
@@ -286,7 +286,7 @@ class Cheapest:
             else:
                 gives = taken * worth[:, pool]
             affordable = np.searchsorted(table, most - costs, side="right")
-            if int(affordable.sum()) * self._known > _MOST_STATES:
+            if int(affordable.sum()) * len(need) > _MOST_STATES:
                 return None
             states = np.repeat(np.arange(len(costs)), affordable)
             way = np.arange(len(states)) - np.repeat(np.cumsum(affordable) - affordable, affordable)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import fields, replace
-from math import floor
+from math import floor, inf
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
+from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.families.cheapest import Cheapest, Offer, Point
 from planner.packing.families.housing import Housing
 from planner.packing.families.nodecuts import NodeCuts
@@ -94,6 +95,7 @@ class Family:
             self._tried(drawn, lay_out=False)
         self._trial.keep()
         self._housing.settle(values)
+        self._sum_up([one for one in drawn if _prices(one) == _prices(problem)])
         self._known, self._divided = len(self._cuts), self._cuts.divided
 
     def _tried(self, drawn: list[Problem], *, lay_out: bool = True) -> tuple[float, ...]:
@@ -236,6 +238,21 @@ class Family:
         cut = self._trial.relaxed(self._variant(problem).program)
         if cut is not None:
             self._cuts.add(cut)
+
+    def _sum_up(self, drawn: list[Problem]) -> None:
+        """Add sums of cuts that bound these variants, all at the same prices."""
+        prices = [
+            min(
+                (
+                    cents / CENTS_PER_UNIT
+                    for number in numbers
+                    if (cents := drawn[0].supplies[number].unit_cost_cents[0]) is not None
+                ),
+                default=inf,
+            )
+            for numbers in self._supplies
+        ]
+        self._cuts.sum_up([[one.count for one in problem.demands] for problem in drawn], prices)
 
     def _cheapest(self, problem: Problem) -> Cheapest:
         """The cheapest nodes; at prices that are new, a cut of their own makes them few."""

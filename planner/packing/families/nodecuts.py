@@ -8,9 +8,13 @@ whole: where all factors are multiples of one part, so is what they are asked to
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from planner.packing.solvers.program import Program
+from planner.packing.solvers.warm import WarmLinear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +63,8 @@ class NodeCuts:
         self.divided: frozenset[int] = frozenset()
         """Bundles that are told apart from single nodes; with all of them there are many points."""
         self._cuts: list[NodeCut] = []
+        self._sums = np.zeros((0, 0))
+        """By sum: how often each of the first cuts counts."""
         self._stacked: Stacked | None = None
 
     def __len__(self) -> int:
@@ -85,16 +91,52 @@ class NodeCuts:
             del self._cuts[after:]
             self._stacked = None
 
-    def stacked(self) -> Stacked:
-        """All cuts, a row each."""
-        if self._stacked is None:
-            many = len(self._cuts)
-            nodes = np.array([cut.nodes for cut in self._cuts]).reshape(many, len(self.owned))
-            bundles = (
-                np.array([cut.bundles for cut in self._cuts]).reshape(many, -1)
-                if many
-                else np.zeros((0, len(self.bundles)))
+    def sum_up(self, drawn: Sequence[Sequence[int]], prices: Sequence[float]) -> None:
+        """Keep sums of the cuts of now: those that bound the cost of such counts best.
+
+        `prices` are those of a node by pool, infinite where none is on offer.
+        """
+        stacked, many = self.stacked(), len(self._cuts)
+        linear = WarmLinear(self._relaxed(stacked, prices))
+        sums: dict[bytes, Floats] = {}
+        for asked in drawn:
+            linear.begin()
+            linear.ask(np.arange(many, dtype=np.int32), stacked.need(np.array(asked, float)))
+            solved = linear.solve()
+            if solved is not None:
+                shares = np.round(np.maximum(solved[1][:many], 0.0), 6)
+                sums[shares.tobytes()] = shares
+        self._sums = np.array(list(sums.values())).reshape(-1, many)
+        self._stacked = None
+
+    def _relaxed(self, stacked: Stacked, prices: Sequence[float]) -> Program:
+        """Nodes in fractions, with what they are worth beyond each cut, and which are bundled."""
+        program = Program()
+        for price in prices:
+            open_ = isfinite(price)
+            program.variable("nodes", cost=price if open_ else 0.0, upper=None if open_ else 0.0)
+        bundles = [program.variable("bundles") for _ in self.bundles]
+        for worth in np.hstack((stacked.nodes, stacked.bundles)):
+            program.row(
+                "cut", {**dict(enumerate(worth.tolist())), program.variable("more"): -1.0}, "==", 0
             )
+        for pool, owned in enumerate(self.owned):
+            taken = {
+                column: float(bundle.size)
+                for column, bundle in zip(bundles, self.bundles, strict=True)
+                if bundle.pool == pool
+            }
+            program.row("bundles", {pool: -1.0, **taken}, "<=", owned)
+        return program
+
+    def stacked(self) -> Stacked:
+        """All cuts, a row each, and below them the sums of some."""
+        if self._stacked is None:
+            many, sums = len(self._cuts), self._sums
+            nodes = np.array([cut.nodes for cut in self._cuts]).reshape(many, len(self.owned))
+            bundles = np.array([cut.bundles for cut in self._cuts]).reshape(many, len(self.bundles))
+            nodes = np.vstack((nodes, sums @ nodes[: sums.shape[1]]))
+            bundles = np.vstack((bundles, sums @ bundles[: sums.shape[1]]))
             gain = np.zeros_like(nodes)
             for number, bundle in enumerate(self.bundles):
                 each = np.maximum(bundles[:, number], 0.0) / bundle.size
@@ -102,10 +144,11 @@ class NodeCuts:
             self._stacked = Stacked(
                 nodes,
                 bundles,
+                gain,
                 np.array([cut.asked for cut in self._cuts]),
                 np.array([cut.least for cut in self._cuts]),
                 np.array([cut.parts for cut in self._cuts]),
-                gain,
+                sums,
             )
         return self._stacked
 
@@ -116,18 +159,21 @@ class Stacked:
 
     nodes: Floats
     bundles: Floats
+    gain: Floats
+    """By pool: what a node may count more for, with the best bundle."""
     asked: Floats
     least: Floats
     parts: NDArray[np.int64]
-    gain: Floats
-    """By pool: what a node may count more for, with the best bundle."""
+    sums: Floats
 
     def need(self, asked: Floats) -> Floats:
-        """What nodes have to be worth for these counts, by cut."""
-        need = self.asked @ asked + self.least
-        return np.where(
-            self.parts, np.ceil(need * self.parts - _ROUNDING) / np.maximum(self.parts, 1), need
-        )
+        """What nodes have to be worth for these counts, by cut and by sum of cuts."""
+        if not len(self.parts):
+            return np.zeros(0)
+        need, parts = self.asked @ asked + self.least, self.parts
+        whole = np.ceil(need * parts - _ROUNDING) / np.maximum(parts, 1)
+        need = np.where(parts > 0, whole, need)
+        return np.append(need, self.sums @ need[: self.sums.shape[1]])
 
 
 def _in_parts(factors: Floats) -> tuple[Floats, int]:
