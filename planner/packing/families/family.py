@@ -227,7 +227,7 @@ class Family:
                 self._cuts.add(cut)
                 continue
             open_ = self._trial.divided(point, values) - self._cuts.divided
-            if not open_:
+            if not open_ or self._trial.rounded(values) is not None:
                 return point, values
             self._cuts.divided |= open_
             cheapest.divide(open_)
