@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from planner.packing.families.nodecuts import NodeCuts
+    from planner.packing.families.nodecuts import NodeCuts, Stacked
 
     Floats = NDArray[np.float64]
 
@@ -41,8 +41,8 @@ _MOST_STATES, _MOST_NODES = 2_000_000, 10_000
 """Points times cuts at once, and nodes of a pool, before only the cheapest point is looked for."""
 _PATIENCE_S, _MOST_BRANCHES = 60.0, 1_000
 """What an integer program may take for that; the time is never reached."""
-_MOST_WAYS = 400
-"""Ways to bundle the nodes of one pool; beyond, bundles are left open."""
+_MOST_WAYS, _MOST_LISTED = 400, 20_000
+"""Ways to bundle the nodes of one pool, if they may do and all; beyond, bundles are left open."""
 _MOST_STALE = 12
 """Points that a new cut forbids before all are listed anew."""
 _NEVER = 1e18
@@ -75,14 +75,8 @@ class Cheapest:
         """`offers` are by pool, the cheapest first. Cuts that are added later are obeyed, too."""
         self._cuts, self._asked = cuts, np.array(asked, dtype=np.float64)
         self._offers, self._divided = offers, cuts.divided
-        self._pools = sorted(
-            (pool for pool, known in enumerate(offers) if known),
-            key=lambda pool: (-offers[pool][0].cents, pool),
-        )
-        """Pools on offer, the dearest first."""
-        self._prices = np.array([known[0].cents if known else 0 for known in offers], float)
-        self._step = min((cents for cents in self._prices.tolist() if cents), default=1.0)
-        self._order = np.array(self._pools, dtype=np.int64)
+        self._cents = tuple(known[0].cents if known else None for known in offers)
+        self._step = min((cents for cents in self._cents if cents), default=1)
         self._owned = np.array(cuts.owned, dtype=np.float64)
         self._refused: set[tuple[int, ...]] = set()
         self._windows = list(reversed(_WINDOWS))
@@ -97,8 +91,8 @@ class Cheapest:
         """Nodes of each pool beyond which they cost more, by what the dearest cut alone says."""
         self._single = False
         """Whether there are so many points that only the cheapest is found."""
-        self._listed = self._known = -1
-        self._look()
+        self._listed = 0
+        """Cuts that points obeyed when they were listed."""
 
     def refuse(self, point: Point) -> None:
         """Not on these nodes."""
@@ -116,12 +110,11 @@ class Cheapest:
 
     def next(self) -> Point | None:
         """The cheapest that obeys all cuts and is not refused; None where none is found."""
-        self._look()
         stale = 0
         while self._filled() or self._list():
             cents, nodes, bundles = self._queue[0]
             if nodes not in self._refused:
-                if self._obeys(nodes, bundles):
+                if self._obeys(nodes, bundles, self._listed):
                     return Point(cents, nodes, tuple(None if one < 0 else one for one in bundles))
                 stale += 1
             elif self._single:
@@ -143,29 +136,19 @@ class Cheapest:
 
     def _look(self) -> None:
         """What the cuts of now ask for."""
-        if self._known == len(self._cuts):
-            return
-        self._known = len(self._cuts)
-        stacked = self._cuts.stacked()
-        self._nodes, self._bundles, self._gain = stacked.nodes, stacked.bundles, stacked.gain
-        self._need = stacked.need(self._asked)
-        self._worth = self._nodes + self._gain
-        rates = np.full((len(self._need), len(self._pools) + 1), _NEVER)
-        worth = self._worth[:, self._order]
-        np.divide(self._prices[self._order], worth, out=rates[:, :-1], where=worth > 1 / _NEVER)
-        self._rates = rates
-        """By cut and pool, the dearest first: what its unit costs there."""
-        self._least = np.minimum.accumulate(rates[:, ::-1], axis=1)[:, ::-1]
-        """The same of this pool and all that are less dear."""
+        self._listed = len(self._cuts)
+        self._stacked = self._cuts.stacked
+        self._need = self._stacked.need(self._asked)
+        self._rates = _rates(self._stacked, self._cents)
 
-    def _obeys(self, nodes: tuple[int, ...], bundles: tuple[int, ...]) -> bool:
-        """Whether a point obeys the cuts that were added since it was listed."""
-        since = slice(self._listed, None)
-        if self._listed == self._known:
+    def _obeys(self, nodes: tuple[int, ...], bundles: tuple[int, ...], since: int) -> bool:
+        """Whether a point obeys the cuts that were added from then on."""
+        stacked = self._cuts.stacked
+        if len(stacked) == since:
             return True
-        left = self._need[since] - self._nodes[since] @ np.array(nodes, dtype=np.float64)
+        left = stacked.need(self._asked, since) - stacked.nodes[since:] @ np.array(nodes, float)
         for number, (bundle, many) in enumerate(zip(self._cuts.bundles, bundles, strict=True)):
-            gain = self._bundles[since, number]
+            gain = stacked.bundles[since:, number]
             if many < 0:
                 total = nodes[bundle.pool] + self._cuts.owned[bundle.pool]
                 left -= np.maximum(gain, 0.0) * (total // bundle.size)
@@ -175,18 +158,19 @@ class Cheapest:
 
     def _push_one_more(self, nodes: tuple[int, ...], bundles: tuple[int, ...]) -> None:
         """The next point in the pool whose nodes cost the least, where only the first is listed."""
-        last = self._pools[-1] if self._pools else None
+        pools = self._rates.pools
+        last = pools[-1] if pools else None
         if last is None or any(
             many >= 0 and bundle.pool == last
             for bundle, many in zip(self._cuts.bundles, bundles, strict=True)
         ):
             return
         changed = (*nodes[:last], nodes[last] + 1, *nodes[last + 1 :])
-        cents = self._cents(changed)
-        if cents is not None and cents <= self._most:
+        cents = self._cost(changed)
+        if cents is not None and cents <= self._most and self._obeys(changed, bundles, 0):
             heapq.heappush(self._queue, (cents, changed, bundles))
 
-    def _cents(self, nodes: Sequence[int]) -> int | None:
+    def _cost(self, nodes: Sequence[int]) -> int | None:
         total = 0
         for pool, number in enumerate(nodes):
             left = number
@@ -201,10 +185,10 @@ class Cheapest:
     def _list(self) -> bool:
         """List the points of the next window; False where there is none."""
         while self._windows:
+            self._look()
             points = self._points(self._windows.pop())
             if points is None:
                 return False
-            self._listed = self._known
             self._rest = _read(*points, len(self._offers))
             self._next = next(self._rest, None)
             if self._filled():
@@ -217,16 +201,17 @@ class Cheapest:
         Where bundles are left open, a node counts with the best of them, and of each choice in the
         dearer pools only the least of the last is listed.
         """
-        need = self._need - self._gain @ self._owned
-        bounds = np.maximum(need, 0.0) * self._least[:, 0]
+        need = self._need - self._stacked.gain @ self._owned
+        bounds = np.maximum(need, 0.0) * self._rates.least[:, 0]
         bound = float(bounds.max(initial=0.0))
         if bound >= _NEVER:
             return None
         self._most = bound + window * self._step + 1
-        self._high = np.full(len(self._prices), _NEVER)
+        self._high = np.full(len(self._offers), _NEVER)
         if bound:
             cut = int(bounds.argmax())
-            dearer = self._prices - self._least[cut, 0] * self._worth[cut]
+            rates = self._rates
+            dearer = rates.prices - rates.least[cut, 0] * rates.worth[cut]
             self._high = (self._most - bound) / np.maximum(dearer, _TOLERANCE) + 1
         points = self._within(need)
         self._single = points is None
@@ -245,13 +230,13 @@ class Cheapest:
                 )
                 meaning.append((pool, offer.cents))
                 total[pool][column] = -1.0
-                for row, worth in zip(rows, self._nodes[:, pool].tolist(), strict=True):
+                for row, worth in zip(rows, self._stacked.nodes[:, pool].tolist(), strict=True):
                     row[column] = worth
         for number, bundle in enumerate(self._cuts.bundles):
             column = program.variable("bundles", integer=True)
             meaning.append((len(self._offers) + number, 0))
             total[bundle.pool][column] = float(bundle.size)
-            for row, worth in zip(rows, self._bundles[:, number].tolist(), strict=True):
+            for row, worth in zip(rows, self._stacked.bundles[:, number].tolist(), strict=True):
                 row[column] = worth
         for row, need in zip(rows, self._need.tolist(), strict=True):
             program.row("cut", row, ">=", need - _TOLERANCE)
@@ -269,42 +254,38 @@ class Cheapest:
 
     def _within(self, need: Floats) -> tuple[NDArray[np.int64], Floats] | None:
         """Points that cost no more than is listed; None where they are too many at once."""
-        worth, most = self._worth, self._most
+        pools, least, most = self._rates.pools, self._rates.least, self._most
         left, costs = need[None, :], np.zeros(1)
-        chosen = np.zeros((1, len(self._offers) + len(self._cuts.bundles)), dtype=np.int64)
-        chosen[:, len(self._offers) :] = -1
-        for at, pool in enumerate(self._pools):
-            ways = self._ways(at, need)
-            if ways is None:
+        chosen = np.full((1, len(self._offers) + len(self._cuts.bundles)), -1, dtype=np.int64)
+        chosen[:, : len(self._offers)] = 0
+        for at, pool in enumerate(pools):
+            table = self._table(pool)
+            if table is None:
                 return None
-            table, taken, bundled = ways
-            if at + 1 == len(self._pools) and not bundled:
-                return self._closed(chosen, costs, left, worth[:, pool], table)
-            if bundled:
-                gives = taken @ np.hstack((self._nodes[:, [pool]], self._bundles[:, bundled])).T
-                gives -= self._owned[pool] * self._gain[:, pool]
-            else:
-                gives = taken * worth[:, pool]
-            affordable = np.searchsorted(table, most - costs, side="right")
-            if int(affordable.sum()) * len(need) > _MOST_STATES:
+            ways = self._bundled(at, need, table)
+            if ways is None and at + 1 == len(pools):
+                return self._closed(chosen, costs, left, table)
+            ways = ways or self._enough(at, need, table)
+            totals = costs[:, None] + ways.costs
+            if totals.size > _MOST_STATES:
                 return None
-            states = np.repeat(np.arange(len(costs)), affordable)
-            way = np.arange(len(states)) - np.repeat(np.cumsum(affordable) - affordable, affordable)
-            costs = costs[states] + table[way]
-            left = left[states] - gives[way]
-            short = np.maximum(left - _TOLERANCE, 0.0) * self._least[:, at + 1]
+            states, way = np.nonzero(totals <= most)
+            if len(states) * len(need) > _MOST_STATES:
+                return None
+            left, costs = left[states] - ways.gives[way], totals[states, way]
+            short = np.maximum(left - _TOLERANCE, 0.0) * least[:, at + 1]
             kept = costs + short.max(axis=1, initial=0.0) <= most
             left, costs, chosen = left[kept], costs[kept], chosen[states[kept]]
-            columns = [pool, *(len(self._offers) + number for number in bundled)]
-            chosen[:, columns] = taken[way[kept]]
+            chosen[:, ways.columns] = ways.taken[way[kept]]
         obeys = (left <= _TOLERANCE).all(axis=1)
         return chosen[obeys], costs[obeys]
 
     def _closed(
-        self, chosen: NDArray[np.int64], costs: Floats, left: Floats, worth: Floats, table: Floats
+        self, chosen: NDArray[np.int64], costs: Floats, left: Floats, table: Floats
     ) -> tuple[NDArray[np.int64], Floats]:
         """The least number of nodes in the last pool."""
-        last = self._pools[-1]
+        last = self._rates.pools[-1]
+        worth = self._rates.worth[:, last]
         positive = worth > 0
         least = (left[:, positive] - _TOLERANCE) / worth[positive]
         taken = np.maximum(np.ceil(least.max(axis=1, initial=0.0)), 0.0).astype(np.int64)
@@ -314,31 +295,36 @@ class Cheapest:
         obeys &= (taken < len(table)) & (costs <= self._most)
         return chosen[obeys], costs[obeys]
 
-    def _ways(self, at: int, need: Floats) -> tuple[Floats, Floats, list[int]] | None:
-        """Ways to take nodes of a pool: their cost, nodes and bundles, and which bundles.
-
-        Bundles are told apart where there are few. None: too many ways.
-        """
-        pool = self._pools[at]
-        table = self._table(pool)
-        if table is None:
-            return None
-        nodes = np.arange(len(table), dtype=np.float64)
-        bundled = [n for n in sorted(self._divided) if self._cuts.bundles[n].pool == pool]
+    def _bundled(self, at: int, need: Floats, table: Floats) -> _Ways | None:
+        """Ways to take nodes of a pool, bundles told apart; None where none are, or too many."""
+        pool, bundles = self._rates.pools[at], self._cuts.bundles
+        bundled = tuple(number for number in sorted(self._divided) if bundles[number].pool == pool)
         if not bundled:
-            return table, nodes[:, None], []
-        others = np.delete(self._rates, at, axis=1).min(axis=1)
-        short = need - _TOLERANCE - np.outer(nodes, self._worth[:, pool])
-        enough = table + (np.maximum(short, 0.0) * others).max(axis=1, initial=0.0) <= self._most
-        table, nodes = table[enough], nodes[enough]
-        total = int(nodes.max(initial=0.0) + self._owned[pool])
+            return None
+        nodes = self._enough(at, need, table).taken[:, 0]
+        low, high = (int(nodes[0]), int(nodes[-1])) if len(nodes) else (0, -1)
+        total = high + self._cuts.owned[pool]
+        listed = prod(total // bundles[number].size + 1 for number in bundled) * (high + 1)
+        if listed > _MOST_LISTED:
+            return None
+        ways = self._enough(at, need, table[: high + 1], bundled, low)
+        return ways if len(ways.costs) <= _MOST_WAYS else None
+
+    def _enough(
+        self, at: int, need: Floats, table: Floats, bundled: tuple[int, ...] = (), low: int = 0
+    ) -> _Ways:
+        """Those that the other pools may add enough to."""
+        pool, rates = self._rates.pools[at], self._rates
         sizes = tuple(self._cuts.bundles[number].size for number in bundled)
-        if prod(total // size + 1 for size in sizes) * len(nodes) > _MOST_WAYS:
-            return table, nodes[:, None], []
-        grid = _grid(total, sizes)
-        held = grid @ np.array(sizes, dtype=np.float64)
-        first, second = np.nonzero(held[None, :] <= nodes[:, None] + self._owned[pool])
-        return table[first], np.hstack((nodes[first, None], grid[second])), bundled
+        many = 1 << len(table).bit_length()
+        taken, gives = _ways(rates, pool, bundled, sizes, self._cuts.owned[pool], many)
+        begin, end = np.searchsorted(taken[:, 0], (low, len(table)))
+        taken, gives = taken[begin:end], gives[begin:end]
+        costs = table[taken[:, 0]]
+        short = np.maximum(need - _TOLERANCE - gives, 0.0) * rates.others[at]
+        enough = costs + short.max(axis=1, initial=0.0) <= self._most
+        columns = [pool, *(len(self._offers) + number for number in bundled)]
+        return _Ways(costs[enough], taken[enough], gives[enough], columns)
 
     def _table(self, pool: int) -> Floats | None:
         """What 0, 1, 2 nodes and so on cost, as far as points are listed; None: too many."""
@@ -362,8 +348,68 @@ def _read(points: NDArray[np.int64], costs: Floats, pools: int) -> Iterator[_Ent
         yield int(costs[at]), tuple(row[:pools]), tuple(row[pools:])
 
 
-@cache
-def _grid(total: int, sizes: tuple[int, ...]) -> Floats:
-    """All ways to bundle so many nodes."""
-    ways = product(*(range(total // size + 1) for size in sizes))
-    return np.array(list(ways), dtype=np.float64)
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """Ways to take nodes of a pool."""
+
+    costs: Floats
+    taken: NDArray[np.int64]
+    """Nodes, and bundles that are told apart."""
+    gives: Floats
+    """What they are worth, by cut."""
+    columns: list[int]
+    """Where a point states what is taken."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Rates:
+    """What cuts ask for, in cents."""
+
+    stacked: Stacked
+    pools: list[int]
+    """Those on offer, the dearest first."""
+    prices: Floats
+    worth: Floats
+    """By cut and pool: of a node, with the best bundle."""
+    least: Floats
+    """By cut and pool on offer: what a unit costs there, or in any that is less dear."""
+    others: list[Floats]
+    """By pool on offer: what a unit costs in all others, by cut."""
+
+
+@lru_cache(maxsize=4)
+def _rates(stacked: Stacked, cents: tuple[int | None, ...]) -> _Rates:
+    """At these prices of a node; variants have the same ones, mostly."""
+    pools = [pool for pool, known in enumerate(cents) if known is not None]
+    pools.sort(key=lambda pool: (-(cents[pool] or 0), pool))
+    prices = np.array([known or 0 for known in cents], dtype=np.float64)
+    worth = stacked.nodes + stacked.gain
+    rates = np.full((len(stacked), len(pools) + 1), _NEVER)
+    of_pools = worth[:, pools]
+    np.divide(prices[pools], of_pools, out=rates[:, :-1], where=of_pools > 1 / _NEVER)
+    least = np.minimum.accumulate(rates[:, ::-1], axis=1)[:, ::-1]
+    others = [np.delete(rates, at, axis=1).min(axis=1) for at in range(len(pools))]
+    return _Rates(stacked, pools, prices, worth, least, others)
+
+
+@lru_cache(maxsize=64)
+def _ways(
+    rates: _Rates,
+    pool: int,
+    bundled: tuple[int, ...],
+    sizes: tuple[int, ...],
+    owned: int,
+    many: int,
+) -> tuple[NDArray[np.int64], Floats]:
+    """Fewer than so many nodes of a pool, bundled in all ways, and what they are worth by cut."""
+    if not bundled:
+        nodes = np.arange(many, dtype=np.int64)
+        return nodes[:, None], np.outer(nodes, rates.worth[:, pool])
+    total = many - 1 + owned
+    grid = np.array(list(product(*(range(total // size + 1) for size in sizes))), dtype=np.int64)
+    held = grid @ np.array(sizes)
+    nodes, ways = np.nonzero(held[None, :] <= np.arange(many)[:, None] + owned)
+    taken = np.column_stack((nodes, grid[ways]))
+    stacked = rates.stacked
+    worth = np.column_stack((stacked.nodes[:, pool], stacked.bundles[:, bundled]))
+    return taken, taken @ worth.T - owned * stacked.gain[:, pool]

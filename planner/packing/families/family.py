@@ -81,7 +81,9 @@ class Family:
             [number for number, supply in enumerate(problem.supplies) if supply.pool == pool]
             for pool in range(len(problem.pools))
         ]
-        self._cuts = NodeCuts([pool.owned_in(0) for pool in problem.pools], self._trial.bundles)
+        self._cuts = NodeCuts(
+            [pool.owned_in(0) for pool in problem.pools], self._trial.bundles, len(problem.demands)
+        )
         for row in self._trial.of_nodes():
             self._cuts.add(row)
         self._relax(problem)
@@ -96,7 +98,7 @@ class Family:
         self._trial.keep()
         self._housing.settle(values)
         self._sum_up([one for one in drawn if _prices(one) == _prices(problem)])
-        self._known, self._divided = len(self._cuts), self._cuts.divided
+        self._cuts.settle()
 
     def _tried(self, drawn: list[Problem], *, lay_out: bool = True) -> tuple[float, ...]:
         """Learn cuts and patterns; the values of the last plan, or zeros."""
@@ -133,8 +135,7 @@ class Family:
         except LimitError:
             return None
         finally:
-            self._cuts.forget(self._known)
-            self._cuts.divided = self._divided
+            self._cuts.forget()
 
     def _found(self, problem: Problem, asked_gap: float) -> Found | None:
         """The cheapest nodes on which units are quickly made whole and laid out.

@@ -50,25 +50,47 @@ class NodeCut:
     asked: Floats
     """By demand: of one unit."""
     least: float
-    parts: int = 0
-    """All factors are whole multiples of one such part; 0: of none that is known."""
+
+
+class Stacked:
+    """Cuts as matrices, a row each, and after the first of them some of their sums."""
+
+    def __init__(self, rows: Floats, pools: int, bundles: int, sums: Floats) -> None:
+        """`rows` have what follows side by side; `sums` say how often a cut counts in each."""
+        widths = np.cumsum([pools, bundles, pools, 1, 1])
+        self.nodes, self.bundles, self.gain, least, parts, self.asked = np.split(rows, widths, 1)
+        """The gain is, by pool, what a node may count more for, with the best bundle."""
+        self.least, self.parts = least[:, 0], parts[:, 0]
+        self.rows, self.sums = rows, sums
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def need(self, asked: Floats, since: int = 0) -> Floats:
+        """What nodes have to be worth for these counts, by row from the first or a later one on."""
+        need, parts = self.asked[since:] @ asked + self.least[since:], self.parts[since:]
+        whole = np.ceil(need * parts - _ROUNDING) / np.maximum(parts, 1.0)
+        need = np.where(parts > 0, whole, need)
+        sums, many = self.sums.shape
+        if sums and not since:
+            need[many : many + sums] = self.sums @ need[:many]
+        return need
 
 
 class NodeCuts:
-    """Inequalities that every plan obeys, as one matrix."""
+    """Inequalities that every plan obeys."""
 
-    def __init__(self, owned: Sequence[int], bundles: Sequence[Bundle]) -> None:
+    def __init__(self, owned: Sequence[int], bundles: Sequence[Bundle], demands: int) -> None:
         """`owned` nodes by pool come on top of those that a cut counts."""
         self.owned, self.bundles = tuple(owned), tuple(bundles)
         self.divided: frozenset[int] = frozenset()
         """Bundles that are told apart from single nodes; with all of them there are many points."""
-        self._cuts: list[NodeCut] = []
-        self._sums = np.zeros((0, 0))
-        """By sum: how often each of the first cuts counts."""
-        self._stacked: Stacked | None = None
+        width = 2 * len(self.owned) + len(self.bundles) + 2 + demands
+        self.stacked = self._stacked(np.zeros((0, width)), np.zeros((0, 0)))
+        self._settled = self.stacked, self.divided
 
     def __len__(self) -> int:
-        return len(self._cuts)
+        return len(self.stacked)
 
     def add(self, cut: NodeCut) -> None:
         """State a cut; its largest factor becomes 1."""
@@ -76,50 +98,54 @@ class NodeCuts:
         scale = float(np.abs(factors).max(initial=0.0))
         if scale:
             factors, parts = _in_parts(factors / scale)
-            nodes, bundles = np.split(factors, [len(cut.nodes)])
-            self._cuts.append(NodeCut(nodes, bundles, cut.asked / scale, cut.least / scale, parts))
-            self._stacked = None
+            last = np.append([cut.least / scale, parts], cut.asked / scale)
+            self._add(factors[None, :], last[None, :], self.stacked.sums)
 
     def drop(self, number: int) -> None:
         """Drop one."""
-        del self._cuts[number]
-        self._stacked = None
+        self.stacked = self._stacked(np.delete(self.stacked.rows, number, 0), self.stacked.sums)
 
-    def forget(self, after: int) -> None:
-        """Drop all but the first so many."""
-        if len(self._cuts) > after:
-            del self._cuts[after:]
-            self._stacked = None
+    def settle(self) -> None:
+        """Keep what is known by now for good."""
+        self._settled = self.stacked, self.divided
+
+    def forget(self) -> None:
+        """Drop what was added since then."""
+        self.stacked, self.divided = self._settled
 
     def sum_up(self, drawn: Sequence[Sequence[int]], prices: Sequence[float]) -> None:
-        """Keep sums of the cuts of now: those that bound the cost of such counts best.
+        """Add sums of the cuts of now: those that bound the cost of such counts best.
 
         `prices` are those of a node by pool, infinite where none is on offer.
         """
-        stacked, many = self.stacked(), len(self._cuts)
-        linear = WarmLinear(self._relaxed(stacked, prices))
-        sums: dict[bytes, Floats] = {}
+        many = len(self)
+        if not many:
+            return
+        linear = WarmLinear(self._relaxed(prices))
+        found: dict[bytes, Floats] = {}
         for asked in drawn:
             linear.begin()
-            linear.ask(np.arange(many, dtype=np.int32), stacked.need(np.array(asked, float)))
+            need = self.stacked.need(np.array(asked, dtype=np.float64))
+            linear.ask(np.arange(many, dtype=np.int32), need.tolist())
             solved = linear.solve()
-            if solved is not None:
-                shares = np.round(np.maximum(solved[1][:many], 0.0), 6)
-                sums[shares.tobytes()] = shares
-        self._sums = np.array(list(sums.values())).reshape(-1, many)
-        self._stacked = None
+            shares = np.zeros(0) if solved is None else np.maximum(solved[1][:many], 0.0).round(6)
+            if shares.any():
+                found[shares.tobytes()] = shares
+        sums = np.array(list(found.values())).reshape(-1, many)
+        worth = np.hstack((self.stacked.nodes, self.stacked.bundles))
+        sums /= np.abs(sums @ worth).max(axis=1, keepdims=True, initial=_EXACT)
+        self._add(sums @ worth, np.zeros((len(sums), 2 + self.stacked.asked.shape[1])), sums)
 
-    def _relaxed(self, stacked: Stacked, prices: Sequence[float]) -> Program:
+    def _relaxed(self, prices: Sequence[float]) -> Program:
         """Nodes in fractions, with what they are worth beyond each cut, and which are bundled."""
         program = Program()
         for price in prices:
             open_ = isfinite(price)
             program.variable("nodes", cost=price if open_ else 0.0, upper=None if open_ else 0.0)
         bundles = [program.variable("bundles") for _ in self.bundles]
-        for worth in np.hstack((stacked.nodes, stacked.bundles)):
-            program.row(
-                "cut", {**dict(enumerate(worth.tolist())), program.variable("more"): -1.0}, "==", 0
-            )
+        for worth in np.hstack((self.stacked.nodes, self.stacked.bundles)):
+            beyond = {program.variable("beyond"): -1.0}
+            program.row("cut", {**dict(enumerate(worth.tolist())), **beyond}, "==", 0.0)
         for pool, owned in enumerate(self.owned):
             taken = {
                 column: float(bundle.size)
@@ -129,51 +155,18 @@ class NodeCuts:
             program.row("bundles", {pool: -1.0, **taken}, "<=", owned)
         return program
 
-    def stacked(self) -> Stacked:
-        """All cuts, a row each, and below them the sums of some."""
-        if self._stacked is None:
-            many, sums = len(self._cuts), self._sums
-            nodes = np.array([cut.nodes for cut in self._cuts]).reshape(many, len(self.owned))
-            bundles = np.array([cut.bundles for cut in self._cuts]).reshape(many, len(self.bundles))
-            nodes = np.vstack((nodes, sums @ nodes[: sums.shape[1]]))
-            bundles = np.vstack((bundles, sums @ bundles[: sums.shape[1]]))
-            gain = np.zeros_like(nodes)
-            for number, bundle in enumerate(self.bundles):
-                each = np.maximum(bundles[:, number], 0.0) / bundle.size
-                np.maximum(gain[:, bundle.pool], each, out=gain[:, bundle.pool])
-            self._stacked = Stacked(
-                nodes,
-                bundles,
-                gain,
-                np.array([cut.asked for cut in self._cuts]),
-                np.array([cut.least for cut in self._cuts]),
-                np.array([cut.parts for cut in self._cuts]),
-                sums,
-            )
-        return self._stacked
+    def _add(self, factors: Floats, last: Floats, sums: Floats) -> None:
+        """Add rows: the factors of nodes and then of bundles, and what comes after the gain."""
+        pools = len(self.owned)
+        gain = np.zeros((len(factors), pools))
+        for number, bundle in enumerate(self.bundles):
+            each = np.maximum(factors[:, pools + number], 0.0) / bundle.size
+            np.maximum(gain[:, bundle.pool], each, out=gain[:, bundle.pool])
+        rows = np.vstack((self.stacked.rows, np.hstack((factors, gain, last))))
+        self.stacked = self._stacked(rows, sums)
 
-
-@dataclass(frozen=True, slots=True)
-class Stacked:
-    """Cuts as matrices."""
-
-    nodes: Floats
-    bundles: Floats
-    gain: Floats
-    """By pool: what a node may count more for, with the best bundle."""
-    asked: Floats
-    least: Floats
-    parts: NDArray[np.int64]
-    sums: Floats
-
-    def need(self, asked: Floats) -> Floats:
-        """What nodes have to be worth for these counts, by cut and by sum of cuts."""
-        if not len(self.parts):
-            return np.zeros(0)
-        need, parts = self.asked @ asked + self.least, self.parts
-        whole = np.ceil(need * parts - _ROUNDING) / np.maximum(parts, 1)
-        need = np.where(parts > 0, whole, need)
-        return np.append(need, self.sums @ need[: self.sums.shape[1]])
+    def _stacked(self, rows: Floats, sums: Floats) -> Stacked:
+        return Stacked(rows, len(self.owned), len(self.bundles), sums)
 
 
 def _in_parts(factors: Floats) -> tuple[Floats, int]:
