@@ -123,7 +123,8 @@ class Cheapest:
                 stale += 1
             elif self._single:
                 return None
-            if stale < _MOST_STALE and not self._single:
+            known = self._stacked is self._cuts.stacked
+            if (stale < _MOST_STALE or known) and not self._single:
                 heapq.heappop(self._queue)
                 self._push_one_more(nodes)
             else:

@@ -27,6 +27,8 @@ from planner.packing.search import rooted
 from planner.packing.solvers.program import Program, Row, Variable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -108,9 +110,11 @@ class Family:
             try:
                 cheapest = self._cheapest(problem)
                 at_these_prices = len(self._cuts) > before
-                bounded = self._bounded(problem, cheapest)
-                if at_these_prices:
-                    self._cuts.drop(before)
+                try:
+                    bounded = self._bounded(problem, cheapest)
+                finally:
+                    if at_these_prices:
+                        self._cuts.drop(before)
                 if not bounded or not lay_out:
                     continue
                 units = self._trial.rounded(bounded[1])
@@ -240,36 +244,27 @@ class Family:
         if cut is not None:
             self._cuts.add(cut)
 
-    def _sum_up(self, drawn: list[Problem]) -> None:
-        """Add sums of cuts that bound these variants, all at the same prices."""
-        prices = [
-            min(
-                (
-                    cents / CENTS_PER_UNIT
-                    for number in numbers
-                    if (cents := drawn[0].supplies[number].unit_cost_cents[0]) is not None
-                ),
-                default=inf,
-            )
-            for numbers in self._supplies
-        ]
-        self._cuts.sum_up([[one.count for one in problem.demands] for problem in drawn], prices)
+    def _sum_up(self, drawn: Sequence[Problem]) -> None:
+        """Sum cuts up to bound these problems, all at the same prices."""
+        offered = [self._offers(drawn[0], pool) for pool in range(len(self._supplies))]
+        self._cuts.sum_up(
+            [[demand.count for demand in problem.demands] for problem in drawn],
+            [known[0].cents / CENTS_PER_UNIT if known else inf for known in offered],
+        )
+
+    def _offers(self, problem: Problem, pool: int) -> list[Offer]:
+        """Nodes on offer, the cheapest first."""
+        supplies = [problem.supplies[number] for number in self._supplies[pool]]
+        known = [(one.unit_cost_cents[0], one.maximum) for one in supplies]
+        offers = [Offer(cents, most) for cents, most in known if cents is not None]
+        return sorted(offers, key=lambda offer: offer.cents)
 
     def _cheapest(self, problem: Problem) -> Cheapest:
-        """The cheapest nodes; at prices that are new, a cut of their own makes them few."""
+        """The cheapest nodes; at prices that are new, cuts of their own make them few."""
         if _prices(problem) != _prices(self._counts.problem):
             self._relax(problem)
-        offers = [
-            sorted(
-                (
-                    Offer(cents, problem.supplies[number].maximum)
-                    for number in numbers
-                    if (cents := problem.supplies[number].unit_cost_cents[0]) is not None
-                ),
-                key=lambda offer: offer.cents,
-            )
-            for numbers in self._supplies
-        ]
+            self._sum_up([problem])
+        offers = [self._offers(problem, pool) for pool in range(len(self._supplies))]
         return Cheapest(self._cuts, [demand.count for demand in problem.demands], offers)
 
     def _acquired(self, problem: Problem, point: Point) -> dict[int, float]:
@@ -300,16 +295,18 @@ class Family:
 
 
 def _drawn(problem: Problem) -> list[Problem]:
-    """Variants at other counts and prices, always the same ones."""
+    """Variants at other counts, and then at other prices, too: always the same ones."""
     rng = random.Random(0)
     drawn = []
-    for number in range(min(_TRIALS, _DEMANDS_TRIED // len(problem.demands))):
+    many = min(_TRIALS, _DEMANDS_TRIED // len(problem.demands))
+    for number in range(many):
         growth = rng.uniform(*_GROWTH) if number % 2 else 1.0
         demands = tuple(
             replace(demand, count=max(1, round(demand.count * growth * rng.uniform(*_SPREAD))))
             for demand in problem.demands
         )
-        factors = [rng.uniform(*_PRICES) if number % 3 == 2 else 1.0 for _ in problem.supplies]
+        dearer = 3 * number >= 2 * many
+        factors = [rng.uniform(*_PRICES) if dearer else 1.0 for _ in problem.supplies]
         supplies = tuple(
             replace(
                 supply,

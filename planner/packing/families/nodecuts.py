@@ -29,6 +29,7 @@ _PARTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 48)
 """What factors are multiples of one part of, mostly."""
 _EXACT, _ROUNDING = 1e-11, 1e-6
 """What arithmetic may have made of a factor, and of a sum."""
+_NO_SUMS = np.zeros((0, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class NodeCuts:
         self.divided: frozenset[int] = frozenset()
         """Bundles that are told apart from single nodes; with all of them there are many points."""
         width = 2 * len(self.owned) + len(self.bundles) + 2 + demands
-        self.stacked = self._stacked(np.zeros((0, width)), np.zeros((0, 0)))
+        self.stacked = self._stacked(np.zeros((0, width)), _NO_SUMS)
         self._settled = self.stacked, self.divided
 
     def __len__(self) -> int:
@@ -102,8 +103,10 @@ class NodeCuts:
             self._add(factors[None, :], last[None, :], self.stacked.sums)
 
     def drop(self, number: int) -> None:
-        """Drop one."""
-        self.stacked = self._stacked(np.delete(self.stacked.rows, number, 0), self.stacked.sums)
+        """Drop one, and all sums."""
+        self._cuts_alone()
+        rows = self.stacked.rows
+        self.stacked = self._stacked(np.vstack((rows[:number], rows[number + 1 :])), _NO_SUMS)
 
     def settle(self) -> None:
         """Keep what is known by now for good."""
@@ -114,10 +117,11 @@ class NodeCuts:
         self.stacked, self.divided = self._settled
 
     def sum_up(self, drawn: Sequence[Sequence[int]], prices: Sequence[float]) -> None:
-        """Add sums of the cuts of now: those that bound the cost of such counts best.
+        """Add sums of the cuts of now, in place of others: those that bound such counts best.
 
         `prices` are those of a node by pool, infinite where none is on offer.
         """
+        self._cuts_alone()
         many = len(self)
         if not many:
             return
@@ -135,6 +139,11 @@ class NodeCuts:
         worth = np.hstack((self.stacked.nodes, self.stacked.bundles))
         sums /= np.abs(sums @ worth).max(axis=1, keepdims=True, initial=_EXACT)
         self._add(sums @ worth, np.zeros((len(sums), 2 + self.stacked.asked.shape[1])), sums)
+
+    def _cuts_alone(self) -> None:
+        sums, many = self.stacked.sums.shape
+        rows = np.delete(self.stacked.rows, slice(many, many + sums), 0)
+        self.stacked = self._stacked(rows, _NO_SUMS)
 
     def _relaxed(self, prices: Sequence[float]) -> Program:
         """Nodes in fractions, with what they are worth beyond each cut, and which are bundled."""
