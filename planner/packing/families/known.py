@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["KnownPatterns"]
 
 _TOLERANCE = 1e-6
-_ORDERS = 2
-"""Orders of first-fit: what these do not lay out, others hardly ever do."""
+_ORDERS = (2, 1)
+"""Orders of first-fit: by all resources together, and by the tightest."""
 _FEW_NODES, _SOME_NODES = 10, 30
 """So many are filled node by node once the rest is laid out, and where no patterns do."""
 
@@ -32,7 +32,8 @@ class KnownPatterns:
     def __init__(self, node: Shape, stock: CuttingStock) -> None:
         """Patterns that the stock meets later are not used. Raises LimitError if HiGHS fails."""
         self._node, self._shapes, self._stock = node, stock.shapes, stock
-        self._orders = orders(node, stock.shapes)[:_ORDERS]
+        known = orders(node, stock.shapes)
+        self._orders = [known[number] for number in _ORDERS]
         alone = [((index, 1),) for index in range(len(stock.shapes))]
         self._patterns: list[Pattern] = list(dict.fromkeys([*alone, *stock.patterns()]))
         self._units = np.zeros((len(stock.shapes), len(self._patterns)), dtype=np.int64)

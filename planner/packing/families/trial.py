@@ -39,7 +39,7 @@ _WHOLE_GAP, _WHOLE_NODES = 0.1, 200
 """How far whole units are pursued once the simple ways have failed."""
 _MOST_ROUNDINGS = 256
 """Ways to round fractional units that are compared."""
-_MOST_DIVES = 4
+_MOST_DIVES = 9
 """Fractional units that are fixed one after the other."""
 _NONE = 1e-6
 """Units that count as none."""

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["WarmLinear"]
 
+_DEVEX = 1
+"""Weights of rows that need no solve each at the start: the questions take few steps."""
+
 
 class WarmLinear:
     """A linear relaxation, stated once; each question begins at the basis of the first answer."""
@@ -28,6 +31,7 @@ class WarmLinear:
     def __init__(self, program: Program) -> None:
         """State it and solve it; raises LimitError where it has no solution."""
         self._model, self._stated_rows = linear_model(program), len(program.rows)
+        self._model.setOptionValue("simplex_dual_edge_weight_strategy", _DEVEX)
         if self.solve() is None:
             raise LimitError("a program that others are to be like has no solution")
         self._basis = self._model.getBasis()
