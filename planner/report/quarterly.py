@@ -93,7 +93,8 @@ def _summary(desk: Desk) -> tuple[Block, ...]:
 def _exhaustion(desk: Desk) -> str:
     exhausted = desk.capacity.exhausted()
     if exhausted is None:
-        return "The GPUs that are owned suffice by their number in every quarter."
+        told = "The GPUs that are owned suffice by their number in every quarter"
+        return f"{told}{' for the jobs that are kept' if desk.plan.shortage else ''}."
     label = desk.plan.quarters[exhausted]
     short = figure(desk.capacity.short(exhausted), "count", "").text
     return f"What is owned is exhausted in {label}: {short} more GPUs are held than are owned."
@@ -181,13 +182,14 @@ def _drivers(desk: Desk) -> tuple[Block, ...]:
     last = len(desk.plan.quarters) - 1
     rows = []
     for place, job in enumerate(desk.plan.jobs[:_JOBS_SHOWN]):
-        if len(set(job.units)) == 1:
+        units = tuple(int(desk.asked(place, at).value) for at in range(last + 1))
+        if len(set(units)) == 1:
             continue
-        first, final = (desk.read.at(f"jobs[{place}].units[{at}]") for at in (0, last))
+        first, final = (desk.asked(place, at) for at in (0, last))
         rows.append(
             (
                 job.name,
-                _movement(job.units),
+                _movement(units),
                 figure(first, "count", "how-need"),
                 figure(final, "count", "how-need"),
                 figure(final - first, "count", "how-need"),

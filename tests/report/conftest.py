@@ -26,6 +26,7 @@ from planner.plan.plan import (
     RuleUse,
     SettingUse,
 )
+from planner.plan.shortage import PriorityUse, Shortage, ShortJob
 from planner.report.justification.beside import Beside
 from planner.sizing.candidate import Candidate, Quantity, Rejection, Sizing, Step
 from planner.whatif import found as options
@@ -595,3 +596,28 @@ def compared(plan):
             "deliveries": (Outcome(quarter=quarter, name="xe9680-h200", planned=3, actual=1),),
         }
     )
+
+
+@pytest.fixture
+def short(plan):
+    """A plan that drops a job of low priority and delays another."""
+
+    def given(outcome, delay):
+        return ShortJob(
+            name="claims-tune" if outcome == "delayed" else "batch-inference",
+            deployment=None,
+            priority=50 if outcome == "delayed" else 25,
+            outcome=outcome,
+            delay_quarters=delay,
+            asked=(1, 1, 1),
+            cause="too few GPUs",
+            remedies=(),
+        )
+
+    uses = tuple(
+        PriorityUse(priority=rank, jobs=1, dropped=dropped, delayed=1 - dropped, proved=True)
+        for rank, dropped in ((50, 0), (25, 1))
+    )
+    jobs = (given("delayed", 1), given("dropped", 0))
+    told = Shortage(priorities=uses, jobs=jobs, bound_cents=plan.proof.cost_cents)
+    return plan.model_copy(update={"shortage": told})

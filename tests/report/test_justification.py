@@ -325,6 +325,18 @@ def test_what_is_owned_is_exhausted_when_more_is_held(plan):
     assert "suffice by their number" in markdown.draw(quarterly_document(plan))
 
 
+def test_a_job_that_gives_way_still_asks_for_what_it_asks(plan, short):
+    last = len(plan.quarters) - 1
+    assert plan.jobs[0].name == "batch-inference"
+    assert plan.jobs[0].units[last] == 0
+    need = markdown.draw(justification_document(short))
+    assert re.search(r"\| batch-inference \|.*\| 1 \| 1 \| 1 \|\n", need)
+    assert "GPUs needed for the jobs that are kept against those owned" in need
+    told = markdown.draw(quarterly_document(short))
+    assert "suffice by their number in every quarter for the jobs that are kept." in told
+    assert "| batch-inference | ends |" not in told
+
+
 def test_demand_that_starts_ends_and_grows_is_told_apart(plan):
     drawn = markdown.draw(quarterly_document(plan))
     assert "| batch-inference | ends | 1 | 0 | -1 |" in drawn

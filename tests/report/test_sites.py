@@ -4,7 +4,7 @@ import pytest
 
 from planner.plan.moves import CurrentPlacement, Move
 from planner.plan.plan import BreakEven, SiteUse
-from planner.plan.shortage import PriorityUse, ProvedStep, Shortage, ShortJob
+from planner.plan.shortage import ProvedStep
 from planner.report import markdown
 from planner.report.justification.document import justification_document
 from planner.report.moves import moves_section
@@ -169,31 +169,6 @@ def test_moves_of_what_runs_today_are_told_by_what_they_cost(plan, moves, words)
         assert "| chat | 1–3 |" in text
     if units == [1, 2, 4]:
         assert "| chat | 1–2, 4 |" in text or "| chat | 1, 2, 4 |" in text
-
-
-@pytest.fixture
-def short(plan):
-    """A plan that drops a job of low priority and delays another."""
-
-    def given(outcome, delay):
-        return ShortJob(
-            name="claims-tune" if outcome == "delayed" else "batch-inference",
-            deployment=None,
-            priority=50 if outcome == "delayed" else 25,
-            outcome=outcome,
-            delay_quarters=delay,
-            asked=(1, 1, 1),
-            cause="too few GPUs",
-            remedies=(),
-        )
-
-    uses = tuple(
-        PriorityUse(priority=rank, jobs=1, dropped=dropped, delayed=1 - dropped, proved=True)
-        for rank, dropped in ((50, 0), (25, 1))
-    )
-    jobs = (given("delayed", 1), given("dropped", 0))
-    told = Shortage(priorities=uses, jobs=jobs, bound_cents=plan.proof.cost_cents)
-    return changed(plan, shortage=told)
 
 
 def test_a_triage_that_is_not_proved_says_what_is_open(short):

@@ -75,7 +75,7 @@ def bands(picture: Bands) -> Element:
     for value, share, words in picture.marks:
         put(svg, "line", class_="axis", x1=x(value), x2=x(value), y1=y(share), y2=_BOTTOM)
         put(svg, "circle", class_=colour_class(0), cx=x(value), cy=y(share), r=4)
-        half = len(words) * _WORD / 2
+        half = (len(words) + 2) * _WORD / 2  # and a space at either side
         row = next((row for row, end in enumerate(ends) if end < x(value) - half), None)
         if row is not None:
             ends[row] = x(value) + half

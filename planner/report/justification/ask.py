@@ -118,6 +118,10 @@ def _short(desk: Desk) -> tuple[Block, ...]:
     return (Heading("What does not fit", 3), *blocks) if blocks else ()
 
 
+def _for_kept(desk: Desk) -> str:
+    return " for the jobs that are kept" if desk.plan.shortage else ""
+
+
 def _services(desk: Desk) -> Table:
     plan = desk.plan
     jobs = plan.jobs[:_JOBS_SHOWN]
@@ -126,14 +130,11 @@ def _services(desk: Desk) -> Table:
             Link(job.name, desk.job_anchor[job.name]),
             plan.sizings[job.sizing].summary,
             job.team or "–",
-            *(
-                desk.at(f"jobs[{place}].units[{quarter}]", "count", "how-need")
-                for quarter in desk.columns
-            ),
+            *(figure(desk.asked(place, quarter), "count", "how-need") for quarter in desk.columns),
         )
         for place, job in enumerate(jobs)
     )
-    caption = "Units of each job by quarter"
+    caption = "Units that each job asks for, by quarter"
     if len(plan.jobs) > len(jobs):
         caption += f", the first {len(jobs):,} of {len(plan.jobs):,} jobs"
     return Table(
@@ -172,8 +173,8 @@ def _gap(desk: Desk) -> Table:
             Column("Gap, GPU-hours", "right"),
         ),
         tuple(rows),
-        caption="GPUs needed against those owned; a gap below zero is room to spare, though "
-        "perhaps of a GPU type that the jobs cannot use",
+        caption=f"GPUs needed{_for_kept(desk)} against those owned; a gap below zero is room to "
+        "spare, though perhaps of a GPU type that the jobs cannot use",
     )
 
 
@@ -203,7 +204,7 @@ def capacity_chart(desk: Desk) -> Chart:
         for place, label in enumerate(plan.quarters)
     )
     return Chart(
-        title="GPUs needed and GPUs in service",
+        title=f"GPUs needed{_for_kept(desk)} and GPUs in service",
         says=f"{says}.",
         categories=plan.quarters,
         series=(*stacks, Series("Needed", needed, "line")),

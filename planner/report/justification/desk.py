@@ -47,6 +47,21 @@ class Desk:
         """A day that stands at a place of plan.json."""
         return Figure(date.fromisoformat(iso), "day", place, trace)
 
+    def asked(self, job: int, quarter: int) -> Traced:
+        """Units that a job asks for, also where it is dropped or delayed."""
+        return self.read.at(f"{self._asked[job]}[{quarter}]")
+
+    @cached_property
+    def _asked(self) -> tuple[str, ...]:
+        shortage = self.plan.shortage
+        short = {one.name: place for place, one in enumerate(shortage.jobs if shortage else ())}
+        return tuple(
+            f"shortage.jobs[{short[job.name]}].asked"
+            if job.name in short
+            else f"jobs[{place}].units"
+            for place, job in enumerate(self.plan.jobs)
+        )
+
     @cached_property
     def bill(self) -> tuple[tuple[int, Acquisition], ...]:
         """Lines of the bill with their places in plan.json: by quarter, kind and offer."""

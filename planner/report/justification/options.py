@@ -160,7 +160,7 @@ def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
         caption="Options, each planned and proved by itself. Rented: with what is reserved. GPUs: "
         "at the end. Power: nameplates, in the quarter with the most. Short: dropped or delayed",
     )
-    told: list[Block] = [table, _taken(options)]
+    told: list[Block] = [table, *_taken(options)]
     found = beside.alternatives
     if found is not None:
         others = [one for one in found.others if one.name not in beside.plans]
@@ -195,15 +195,16 @@ def _options(desk: Desk, beside: Beside) -> Iterator[_Option]:
                 yield _Found(known, place, one)
 
 
-def _taken(options: tuple[_Option, ...]) -> Table:
-    """What is acquired under each option; those without a plan have no column."""
+def _taken(options: tuple[_Option, ...]) -> Iterator[Table]:
+    """What is acquired under each option, if anything; those without a plan have no column."""
     planned = [one for one in options if any(isinstance(cell, Figure) for cell in one.cells())]
     offers = sorted(set().union(*(one.offers for one in planned)))
-    return Table(
-        (Column("Offer", wraps=True), *(Column(one.name, "right") for one in planned)),
-        tuple((offer, *(one.nodes(offer) for one in planned)) for offer in offers),
-        caption="Nodes that each option buys, rents or reserves, over all quarters",
-    )
+    if offers:
+        yield Table(
+            (Column("Offer", wraps=True), *(Column(one.name, "right") for one in planned)),
+            tuple((offer, *(one.nodes(offer) for one in planned)) for offer in offers),
+            caption="Nodes that each option buys, rents or reserves, over all quarters",
+        )
 
 
 def _is_left_out(one: Alternative, cheapest: Figures) -> bool:
