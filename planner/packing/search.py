@@ -15,6 +15,7 @@ from planner.packing.apart import kept_apart
 from planner.packing.counting.build import build_counts
 from planner.packing.counting.layout import cutting_stocks, lay_out, load_of
 from planner.packing.counting.opened import cut_shared, gpu_stocks
+from planner.packing.counting.procure import repriced
 from planner.packing.counting.stays import moves_held
 from planner.packing.counting.variants import (
     on_cheapest_gpus,
@@ -28,6 +29,7 @@ from planner.packing.heuristics.patterns import from_patterns
 from planner.packing.heuristics.reseat import Seated, reseatable, seat_by_counts, seat_the_rest
 from planner.packing.heuristics.spread import spread
 from planner.packing.heuristics.start import begin
+from planner.packing.heuristics.whole import around_whole, whole_units
 from planner.packing.joint import joint_stocks
 from planner.packing.layouts.cutting import Cut, Packed
 from planner.packing.problem import ALWAYS
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Problem
 
-__all__ = ["rooted", "search"]
+__all__ = ["Searches", "rooted", "search"]
 
 _ROOT_ROUNDS = 6
 _ROOT_GAIN = 2e-4
@@ -50,17 +52,14 @@ _BOUND_GAP, _BOUND_TIME = 0.7, 0.4
 _WHOLE_TIME = 0.6
 """Of the time left, what counting whole units may take where GPUs are shared: laying them out
 takes some as well."""
-_TIE_GAP = 0.01
-_TIE_NODES = 200
-"""How far the tie-break is pursued: to 1 %, or this many nodes of the solver's tree."""
 _FEW_DEMANDS, _FEW_IN_WEEKS = 300, 100
 """Beyond so many demands there is time for one way to choose the units, not for all."""
 _LEVEL_RESERVE = 0.006
 """Share of cores and memory left free where very many demands do not fit on the bound's nodes."""
 _RESERVE_GAP = 1e-3
 """How exactly those nodes are counted."""
-_DIVE_SHARE, _WHOLE = 0.25, 1e-6
-"""Of the time left, what counting anew around whole units may take; how near to whole those are."""
+_DIVE_SHARE = 0.25
+"""Of the time left, what counting anew around whole units may take."""
 _LARGE = 10_000
 """Variables of a program from which on a first plan is made before any integer program."""
 _SLOW = 0.1
@@ -85,13 +84,31 @@ def search(
     return _Search(kept_apart(problem), asked_gap, time_limit_s, progress).run()
 
 
+class Searches:
+    """One search after the other, for problems that differ in prices and in budgets added alone.
+
+    What is stated for the first one serves all: the program, its cuts, and the layouts met.
+    """
+
+    def __init__(self) -> None:
+        self._begun: _Search | None = None
+
+    def search(self, problem: Problem, *, asked_gap: float, time_limit_s: float) -> Found:
+        """As the function of that name."""
+        apart = kept_apart(problem)
+        if self._begun is None:
+            self._begun = _Search(apart, asked_gap, time_limit_s)
+        else:
+            self._begun.ask(apart, asked_gap, time_limit_s)
+        return self._begun.run()
+
+
 def rooted(problem: Problem, time_limit_s: float) -> Found:
     """The counting program with the cuts of its root, and the cutting stocks; no packing yet.
 
     Raises Infeasible where that is proved.
     """
-    begun = _Search(kept_apart(problem), 0.0, time_limit_s, None)
-    return begun.cut_root()
+    return _Search(kept_apart(problem), 0.0, time_limit_s).cut_root()
 
 
 class _Search:
@@ -100,7 +117,7 @@ class _Search:
         problem: Problem,
         asked_gap: float,
         time_limit_s: float,
-        progress: Callable[[str], None] | None,
+        progress: Callable[[str], None] | None = None,
     ) -> None:
         self._problem = problem
         self._asked_gap = asked_gap
@@ -124,6 +141,15 @@ class _Search:
         """The last whole units on the bound's node counts, laid out or not."""
         self._stuck: dict[tuple[int, int], int] = {}
         """Pools whose units could not be laid out -> one node more than tried."""
+
+    def ask(self, problem: Problem, asked_gap: float, time_limit_s: float) -> None:
+        """Begin anew at other prices and with more budgets, with the cuts found so far."""
+        self._deadline = time.monotonic() + time_limit_s
+        self._problem, self._asked_gap = problem, asked_gap
+        self._counts = repriced(self._counts, problem)
+        shapes, stocks = self._found.shapes, self._found.stocks
+        self._found = Found(self._counts, shapes=shapes, stocks=stocks)
+        self._rounded, self._stuck = (), {}
 
     def run(self) -> Found:
         self._say("tightening the bound")
@@ -190,14 +216,7 @@ class _Search:
         return self._found.cuts > cuts
 
     def _dive(self, bounded: Answer) -> None:
-        """A plan, dear maybe: hold what units the bound has whole, count others and nodes anew."""
-        near = {index: round(bounded.values[index]) for index in self._counts.choice.values()}
-        held = {i: float(n) for i, n in near.items() if abs(bounded.values[i] - n) < _WHOLE}
-        answer = solve_integer(
-            self._counts.program.fixed(held),
-            time_limit_s=max(self._left_s() * _DIVE_SHARE, 0.1),
-            relative_gap=_TIE_GAP,
-        )
+        answer = around_whole(self._counts, bounded.values, self._left_s() * _DIVE_SHARE)
         if answer.values:
             self._lay_out(answer.values)
 
@@ -212,6 +231,7 @@ class _Search:
             time_limit_s=self._left_s() * (_BOUND_TIME if limited else share),
             relative_gap=self._asked_gap * _BOUND_GAP if limited else 0.0,
             relaxed=relaxed,
+            effort="branching" if relaxed and not (limited or self._large) else "usual",
         )
         if answer.outcome is Outcome.INFEASIBLE:
             raise Infeasible(self._counts, relaxed)
@@ -235,12 +255,7 @@ class _Search:
         for program in programs:
             if self._over():
                 return False
-            answer = solve_integer(
-                program.fixed(held),
-                time_limit_s=max(self._left_s(), 0.1),
-                relative_gap=_TIE_GAP,
-                node_limit=_TIE_NODES,
-            )
+            answer = whole_units(self._counts, program.fixed(held), self._left_s)
             if answer.values:
                 self._rounded = answer.values
                 chosen.append(answer.values)
@@ -248,8 +263,10 @@ class _Search:
                     return True
             elif answer.outcome is Outcome.INFEASIBLE:
                 break  # room or not, these nodes do not hold whole units
-        if self._stuck and not (self._many or self._counts.opened) and self._by_patterns(held):
-            return True
+        if self._stuck and not (self._many or self._counts.opened):
+            found = from_patterns(self._found, held, max(self._left_s(), 0.1))
+            if found is not None and self._found.keep(*found):
+                return True
         return self._found.cuts == before and any(
             self._reseat(values, more_nodes=False) for values in chosen
         )
@@ -289,11 +306,6 @@ class _Search:
 
     def _at_last(self) -> bool:
         return self._left_s() > -_LAST_CHANCE_S
-
-    def _by_patterns(self, held: dict[int, float]) -> bool:
-        """Choose units and layouts at once, from the patterns met so far, on given node counts."""
-        found = from_patterns(self._found, held, max(self._left_s(), 0.1))
-        return found is not None and self._found.keep(*found)
 
     def _beyond_need(self) -> None:
         """Give the pools whose units could not be laid out one more node at a time."""

@@ -21,7 +21,7 @@ from planner.errors import LimitError
 from planner.packing import crosscheck
 from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.problem import SpendLimit
-from planner.packing.search import search
+from planner.packing.search import Searches
 from planner.packing.statement.claims import at_most, with_classes
 
 if TYPE_CHECKING:
@@ -137,6 +137,7 @@ class _Triage:
         self._problem, self._classes = problem, classes
         self._asked_gap, self._say = asked_gap, progress
         self._deadline = time.monotonic() + time_limit_s
+        self._searches = Searches()
         self._kept: list[SpendLimit] = []
         """What the steps so far have found, held while the next are taken."""
         self.proved: list[tuple[crosscheck.Claim, int]] = []
@@ -234,7 +235,8 @@ class _Triage:
         """Search with what is kept, in a fair share of the time that is left."""
         left_s = max(0.0, self._deadline - time.monotonic())
         kept = replace(problem, budgets=(*problem.budgets, *self._kept))
-        return search(kept, asked_gap=gap, time_limit_s=max(_LEAST_S, left_s / steps_left))
+        limit_s = max(_LEAST_S, left_s / steps_left)
+        return self._searches.search(kept, asked_gap=gap, time_limit_s=limit_s)
 
 
 def _steps(classes: Sequence[Class]) -> Iterator[_Step]:

@@ -15,13 +15,12 @@ from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import (
     Answer,
     Halt,
-    LinearMaster,
     Outcome,
     solve_integer,
     solve_linear,
     solver_version,
 )
-from planner.packing.solvers.warm import WarmLinear
+from planner.packing.solvers.warm import LinearMaster, WarmLinear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

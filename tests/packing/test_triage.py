@@ -26,7 +26,7 @@ from planner.packing.problem import (
     Shape,
     SpendLimit,
 )
-from planner.packing.search import search
+from planner.packing.search import Searches
 from planner.packing.solution import Opinion, Verdict
 from planner.packing.statement.claims import Claim
 from planner.packing.triage import Level, triage
@@ -215,14 +215,15 @@ def test_a_question_that_finds_no_plan_keeps_the_one_before_and_is_not_proved(
     too_few_cores, monkeypatch
 ):
     asked = []
+    first = Searches.search
 
-    def once(*args, **limits):
+    def once(searches, problem, **limits):
         asked.append(limits)
         if len(asked) > 1:
             raise LimitError("no plan was found")
-        return search(*args, **limits)
+        return first(searches, problem, **limits)
 
-    monkeypatch.setattr("planner.packing.triage.search", once)
+    monkeypatch.setattr(Searches, "search", once)
     found = decide(*too_few_cores)
     assert found.levels[0].proved
     assert not found.levels[1].proved

@@ -6,19 +6,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planner.packing.layouts.parts import OPENED
 from planner.packing.problem import WHOLE
+from planner.packing.solvers.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from planner.packing.layouts.cutting import Cut
     from planner.packing.problem import Pool, Problem, Shape
-    from planner.packing.solvers.program import Program
 
 __all__ = ["CENTS_PER_UNIT", "Counts", "Terms", "Usage"]
 
@@ -114,14 +114,34 @@ class Counts:
         A fraction of a unit that takes several whole nodes would save whole nodes: what is relaxed
         with it bounds little.
         """
-        spanning = {
+        return self.unit_variables - self._spanning(2)
+
+    @cached_property
+    def whole_node_variables(self) -> frozenset[int]:
+        """Those whose units take one whole node or more."""
+        return self._spanning(1)
+
+    def _spanning(self, nodes: int) -> frozenset[int]:
+        return frozenset(
             index
             for usages in self.usages.values()
             for usage in usages
             for index, _ in usage.terms
-            if usage.span > 1
-        }
-        return self.unit_variables - spanning
+            if usage.span >= nodes
+        )
+
+    def copied(self, problem: Problem) -> Counts:
+        """The same program for a problem that is stated alike; rows are added to either alone."""
+        rows = {key: dict(rows) for key, rows in self.capacity_rows.items()}
+        return replace(
+            self,
+            problem=problem,
+            program=Program([*self.program.variables], [*self.program.rows]),
+            room_rows=dict(self.room_rows),
+            purchase_rows=[*self.purchase_rows],
+            budget_rows=dict(self.budget_rows),
+            capacity_rows=rows,
+        )
 
     def on_nodes(self, pool: int, quarter: int) -> list[Usage]:
         """What is laid out on the nodes of a pool: its pieces, and opened GPUs for their parts."""

@@ -7,6 +7,7 @@ and what leaves the search is held against the whole cents themselves.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from math import ceil, gcd
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
     from planner.packing.counting.counts import Counts
     from planner.packing.problem import Lot, Problem, SpendLimit
 
-__all__ = ["acquirable", "may_add", "offers_of", "state_procurement", "state_spent_on_moves"]
+__all__ = [
+    "acquirable",
+    "may_add",
+    "offers_of",
+    "repriced",
+    "state_procurement",
+    "state_spent_on_moves",
+]
 
 _LARGE = 1000
 """Coefficients above this are scaled down to it, so that a row is not the program's largest."""
@@ -50,6 +58,25 @@ def state_spent_on_moves(counts: Counts) -> None:
     for number, limit in enumerate(counts.problem.budgets):
         if any(limit.moves):
             _budget(counts, number, limit)
+
+
+def repriced(counts: Counts, problem: Problem) -> Counts:
+    """A copy of the program, with its cuts, for a problem at other prices and with more budgets.
+
+    Offers cost something else in the quarters in which they cost anything, budgets come last, and
+    all else is the same.
+    """
+    before = counts.problem.budgets
+    assert problem.budgets[: len(before)] == before
+    copy = counts.copied(problem)
+    for (supply, quarter), index in copy.acquire.items():
+        cents = problem.supplies[supply].unit_cost_cents[quarter]
+        assert cents is not None
+        variable = copy.program.variables[index]
+        copy.program.variables[index] = replace(variable, cost=copy.cost(cents))
+    for number, limit in enumerate(problem.budgets[len(before) :], len(before)):
+        _budget(copy, number, limit)
+    return copy
 
 
 def _maximum(counts: Counts, supplies: Sequence[int]) -> None:

@@ -17,7 +17,7 @@ from planner.packing.layouts.greedy import Pattern, fill, fullest_first_fit, nod
 from planner.packing.layouts.knapsack import EXACT_SHAPES, GridPattern, Knapsack
 from planner.packing.layouts.tight import least_slack
 from planner.packing.problem import Shape
-from planner.packing.solvers.solver import LinearMaster
+from planner.packing.solvers.warm import LinearMaster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -211,6 +211,9 @@ class CuttingStock:
 
     def separate(self, usage: Sequence[float], nodes: float) -> Cut | None:
         """A cut that a fractional usage of fractional nodes violates, if there is one."""
+        alone = (units / self._most_of(index) for index, units in enumerate(usage) if units > 0)
+        if sum(alone) <= nodes * (1 + _TOLERANCE):
+            return None
         many = sum(units > _TOLERANCE for units in usage) > EXACT_SHAPES
         for classes in (_CLASSES, None) if many else (None,):
             view = _View(self._node, self.shapes, usage, nodes, classes=classes)
@@ -291,20 +294,16 @@ class CuttingStock:
             for column in improving:
                 master.add(column)
                 if view.real:
-                    self._patterns[tuple((view.active[kind], units) for kind, units in column)] = (
-                        None
-                    )
+                    real = tuple((view.active[kind], units) for kind, units in column)
+                    self._patterns[real] = None
         return _Relaxation(best.prices, best.bound, master.columns())
 
     def _most_of(self, index: int) -> int:
         """How many units of a shape one node holds, alone."""
         shape = self.shapes[index]
-        limits = [self._node.gpus // shape.gpus]
-        if shape.cpus:
-            limits.append(self._node.cpus // shape.cpus)
-        if shape.memory_mb:
-            limits.append(self._node.memory_mb // shape.memory_mb)
-        return min(limits)
+        node = self._node
+        sizes = (node.cpus, shape.cpus), (node.memory_mb, shape.memory_mb)
+        return min([node.gpus // shape.gpus, *(room // size for room, size in sizes if size)])
 
     def _cut(self, view: _View, relaxation: _Relaxation) -> Cut:
         weigh = view.knapsack.weigh

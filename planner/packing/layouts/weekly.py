@@ -17,7 +17,8 @@ from planner.packing.layouts.pricing import Pricing
 from planner.packing.layouts.timetable import numbered, pattern_of, without
 from planner.packing.problem import WHOLE
 from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import LinearMaster, solve_integer
+from planner.packing.solvers.solver import solve_integer
+from planner.packing.solvers.warm import LinearMaster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

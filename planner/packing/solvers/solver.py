@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import highspy
 import numpy as np
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Duals",
+    "Effort",
     "Halt",
-    "LinearMaster",
     "Outcome",
     "cbc_version",
     "has_optimum",
@@ -46,8 +46,16 @@ _GRACE_S = 1.0
 _LAST_GRACE_S = 15.0
 """Time until it is given up if it does not stop even then."""
 
-_EAGER = 0.6
-"""Share of the time for heuristics; HiGHS takes 0.05 by itself."""
+_SUB_PROGRAMS = ("feasibility_jump", "rens", "rins", "root_reduced_cost")
+Effort = Literal["usual", "solutions", "branching"]
+_EFFORTS: dict[Effort, dict[str, bool | float]] = {
+    "usual": {},
+    "solutions": {"mip_heuristic_effort": 0.6},
+    "branching": dict.fromkeys(map("mip_heuristic_run_{}".format, _SUB_PROGRAMS), False),
+}
+"""What HiGHS looks for: good solutions more than the bound, with a share of its time in place of
+0.05; or, where few variables are whole, no solutions by smaller programs, which take half the time
+there and win nothing."""
 _TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
 """By default a count may be off by 10^-6, which is dollars in a budget of millions."""
 
@@ -115,7 +123,25 @@ class Halt:
 
 
 class _Highs(pulp.HiGHS):  # type: ignore[misc]
-    """PuLP's HiGHS."""
+    """PuLP's HiGHS, to which a problem is handed over as a whole.
+
+    Cell by cell, as PuLP does it, takes longer than most of our programs take to solve.
+    """
+
+    def buildSolverModel(self, lp: Any) -> None:  # noqa: ANN401, N802 - PuLP's own name and type
+        """State columns and rows in the order in which PuLP lists them."""
+        columns = lp.variables()
+        for index, column in enumerate(columns):
+            column.index = index
+        rows = [lp.get_constraint_by_name(f"r{number}") for number in range(lp.numConstraints())]
+        stated = _highs_lp(
+            [(lp.objective.get(one, 0.0), one.lowBound, one.upBound) for one in columns],
+            [(row.getLb(), row.getUb()) for row in rows],
+            [[(column.index, value) for column, value in row.items()] for row in rows],
+        )
+        whole, free = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
+        stated.integrality_ = [whole if one.cat == pulp.LpInteger else free for one in columns]
+        lp.solverModel.passModel(stated)
 
     def findSolutionValues(self, lp: Any) -> tuple[int, int]:  # noqa: ANN401, ARG002, N802
         """Nothing is taken from PuLP's reading, which lacks statuses and calls limits optimal."""
@@ -189,13 +215,12 @@ def solve_integer(
     relaxed: frozenset[int] = frozenset(),
     presolve: bool = True,
     halt: Halt | None = None,
-    eager: bool = False,
+    effort: Effort = "usual",
 ) -> Answer:
     """Minimize an integer program on one thread; `relaxed` variables may be fractional.
 
     Without `presolve` HiGHS goes another way through the program, mostly a slower one. With a
-    `halt`, it takes no time of other threads, and nothing but that ends it before its limit. If
-    `eager`, it looks for good solutions more than for the bound.
+    `halt`, it takes no time of other threads, and nothing but that ends it before its limit.
 
     Raises LimitError if the solver crashes or does not stop.
     """
@@ -210,7 +235,7 @@ def solve_integer(
         mip_allow_restart=False,  # restarts take half the time of our programs and win nothing
         **({} if node_limit is None else {"mip_max_nodes": node_limit}),
         **({} if presolve else {"presolve": "off"}),
-        **({"mip_heuristic_effort": _EAGER} if eager else {}),
+        **_EFFORTS[effort],
         **(_TIGHT if any(row.exact for row in program.rows) else {}),
     )
     if halt:
@@ -318,24 +343,34 @@ def linear_model(program: Program) -> highspy.Highs:
     model = highspy.Highs()
     model.silent()
     model.setOptionValue("threads", 1)
+    sides = [
+        (None if row.sense == "<=" else row.right, None if row.sense == ">=" else row.right)
+        for row in program.rows
+    ]
+    columns = [(one.cost, one.lower, one.upper) for one in program.variables]
+    model.passModel(_highs_lp(columns, sides, [row.terms for row in program.rows]))
+    return model
+
+
+def _highs_lp(
+    columns: Sequence[tuple[float, float | None, float | None]],
+    sides: Sequence[tuple[float | None, float | None]],
+    cells: Sequence[Sequence[tuple[int, float]]],
+) -> highspy.HighsLp:
+    """Columns as (cost, lower, upper), rows as (lower, upper) with their cells; None: no bound."""
     infinity = highspy.kHighsInf
     lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = len(program.variables), len(program.rows)
-    lp.col_cost_ = np.array([variable.cost for variable in program.variables])
-    lp.col_lower_ = np.array([variable.lower for variable in program.variables])
-    lp.col_upper_ = np.array(
-        [infinity if variable.upper is None else variable.upper for variable in program.variables]
-    )
-    lp.row_lower_ = np.array(
-        [-infinity if row.sense == "<=" else row.right for row in program.rows]
-    )
-    lp.row_upper_ = np.array([infinity if row.sense == ">=" else row.right for row in program.rows])
+    lp.num_col_, lp.num_row_ = len(columns), len(cells)
+    lp.col_cost_ = np.array([cost for cost, _, _ in columns])
+    lp.col_lower_ = np.array([-infinity if low is None else low for _, low, _ in columns])
+    lp.col_upper_ = np.array([infinity if high is None else high for _, _, high in columns])
+    lp.row_lower_ = np.array([-infinity if low is None else low for low, _ in sides])
+    lp.row_upper_ = np.array([infinity if high is None else high for _, high in sides])
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_ = np.cumsum([0] + [len(row.terms) for row in program.rows])
-    lp.a_matrix_.index_ = np.array([index for row in program.rows for index, _ in row.terms])
-    lp.a_matrix_.value_ = np.array([value for row in program.rows for _, value in row.terms])
-    model.passModel(lp)
-    return model
+    lp.a_matrix_.start_ = np.cumsum([0] + [len(row) for row in cells])
+    lp.a_matrix_.index_ = np.array([index for row in cells for index, _ in row])
+    lp.a_matrix_.value_ = np.array([value for row in cells for _, value in row])
+    return lp
 
 
 def has_optimum(model: highspy.Highs) -> bool:
@@ -362,35 +397,3 @@ def solve_linear(program: Program) -> Duals | None:
         tuple(solution.row_dual),
         tuple(solution.col_dual),
     )
-
-
-class LinearMaster:
-    """A covering program that grows by columns: minimize the sum of columns that cover each row.
-
-    Rows are `sum(column entries) >= demand`; each column costs 1. Warm from solve to solve.
-    """
-
-    def __init__(self, demands: Sequence[float]) -> None:
-        self._model = highspy.Highs()
-        self._model.silent()
-        self._model.setOptionValue("threads", 1)
-        infinity = highspy.kHighsInf
-        for demand in demands:
-            self._model.addRow(
-                float(demand), infinity, 0, np.array([], dtype=np.int32), np.array([])
-            )
-
-    def add(self, column: Sequence[tuple[int, int]]) -> None:
-        """Add a column given as (row, entry) pairs."""
-        rows = np.array([row for row, _ in column], dtype=np.int32)
-        entries = np.array([float(entry) for _, entry in column])
-        self._model.addCol(1.0, 0.0, highspy.kHighsInf, len(column), rows, entries)
-
-    def solve(self) -> tuple[float, list[float], list[float]]:
-        """Objective, column values and row prices; raises LimitError if HiGHS fails on it."""
-        self._model.run()
-        if self._model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            raise LimitError("the solver failed on a covering program that always has a solution")
-        solution = self._model.getSolution()
-        objective = float(self._model.getInfo().objective_function_value)
-        return objective, list(solution.col_value), list(solution.row_dual)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["WarmLinear"]
+__all__ = ["LinearMaster", "WarmLinear"]
 
 _DEVEX = 1
 """Weights of rows that need no solve each at the start: the questions take few steps."""
@@ -107,3 +107,35 @@ class WarmLinear:
         if status == highspy.HighsModelStatus.kInfeasible:
             return None
         return values if found else np.array([])
+
+
+class LinearMaster:
+    """A covering program that grows by columns: minimize the sum of columns that cover each row.
+
+    Rows are `sum(column entries) >= demand`; each column costs 1. Warm from solve to solve.
+    """
+
+    def __init__(self, demands: Sequence[float]) -> None:
+        self._model = highspy.Highs()
+        self._model.silent()
+        self._model.setOptionValue("threads", 1)
+        infinity = highspy.kHighsInf
+        for demand in demands:
+            self._model.addRow(
+                float(demand), infinity, 0, np.array([], dtype=np.int32), np.array([])
+            )
+
+    def add(self, column: Sequence[tuple[int, int]]) -> None:
+        """Add a column given as (row, entry) pairs."""
+        rows = np.array([row for row, _ in column], dtype=np.int32)
+        entries = np.array([float(entry) for _, entry in column])
+        self._model.addCol(1.0, 0.0, highspy.kHighsInf, len(column), rows, entries)
+
+    def solve(self) -> tuple[float, list[float], list[float]]:
+        """Objective, column values and row prices; raises LimitError if HiGHS fails on it."""
+        self._model.run()
+        if self._model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise LimitError("the solver failed on a covering program that always has a solution")
+        solution = self._model.getSolution()
+        objective = float(self._model.getInfo().objective_function_value)
+        return objective, list(solution.col_value), list(solution.row_dual)

@@ -167,7 +167,7 @@ class _Plans:
             time_limit_s=max(time, _LEAST_TIME_S),
             relative_gap=_GAP,
             relaxed=self._found.counts.shared_unit_variables,
-            eager=True,
+            effort="solutions",
         )
         hopeful = answer.values and self._saves(answer.objective)
         if self.seated(answer.values) if hopeful else self._best:

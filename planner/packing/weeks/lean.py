@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.packing.counting.counts import Counts, Terms
-    from planner.packing.solvers.solver import Halt
+    from planner.packing.solvers.solver import Effort, Halt
 
 __all__ = ["binding", "solve_lean"]
 
@@ -35,7 +35,7 @@ def solve_lean(
     relaxed: frozenset[int] = frozenset(),
     node_limit: int | None = None,
     halt: Halt | None = None,
-    eager: bool = False,
+    effort: Effort = "usual",
 ) -> Answer:
     """`solve_integer` of less than a program with the variables and rows of `counts`.
 
@@ -50,7 +50,7 @@ def solve_lean(
         relaxed=frozenset(at for at, index in enumerate(kept) if index in relaxed),
         node_limit=node_limit,
         halt=halt,
-        eager=eager,
+        effort=effort,
     )
     if not answer.values:
         return answer

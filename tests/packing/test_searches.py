@@ -1,0 +1,82 @@
+"""Searches one after the other: what the first one stated answers for other prices and budgets."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from planner.packing.found import Infeasible
+from planner.packing.problem import Problem, SpendLimit
+from planner.packing.search import Searches, search
+
+
+def drawn(rng: random.Random, build) -> Problem:
+    """Two GPU types, bought or rented over two quarters, and five kinds of units."""
+    pools = (build.pool("a", owned=1), build.pool("b", node=(4, 40, 400_000)))
+    supplies = (build.buy(None, 900, pool=0, maximum=3), build.rent(400, 300, pool=1, maximum=9))
+    demands = tuple(
+        build.units(
+            rng.randint(1, 4),
+            ("a", gpus, 8 * rng.randint(1, 3), 90_000),
+            ("b", min(4, gpus), 7, 80_000),
+            quarters=rng.choice(((0, 1), (1,))),
+        )
+        for gpus in (1, 1, 2, 3, 8)
+    )
+    return Problem(2, pools, supplies, demands, 5)
+
+
+def dearer(rng: random.Random, problem: Problem) -> Problem:
+    """The same at other prices."""
+    supplies = tuple(
+        replace(
+            supply,
+            unit_cost_cents=tuple(
+                None if cents is None else cents * rng.randint(1, 9)
+                for cents in supply.unit_cost_cents
+            ),
+        )
+        for supply in problem.supplies
+    )
+    return replace(problem, supplies=supplies)
+
+
+def result(searching) -> tuple[int | None, int] | None:
+    """Cost and bound; None where there is no plan."""
+    try:
+        found = searching()
+    except Infeasible:
+        return None
+    return found.cost_cents, found.bound_cents
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_search_after_others_finds_what_it_finds_alone(build, seed):
+    rng = random.Random(seed)
+    problem = drawn(rng, build)
+    asked = [problem, dearer(rng, problem)]
+    for most in (3, 1, 0):  # each budget is kept while the next is asked for
+        nodes = tuple((int(number == 1),) * 2 for number in range(2))
+        budgets = (*asked[-1].budgets, SpendLimit(f"rented {most}", most, nodes))
+        asked.append(replace(dearer(rng, problem), budgets=budgets))
+    searches = Searches()
+    for one in asked:
+        after = result(lambda one=one: searches.search(one, asked_gap=0.0, time_limit_s=20.0))
+        alone = result(lambda one=one: search(one, asked_gap=0.0, time_limit_s=20.0))
+        assert after == alone
+        if after is None:
+            break
+
+
+def test_a_plan_found_before_keeps_its_own_program(build):
+    problem = drawn(random.Random(0), build)
+    searches = Searches()
+    first = searches.search(problem, asked_gap=0.0, time_limit_s=20.0)
+    rows, cost = len(first.counts.program.rows), first.cost_cents
+    limit = SpendLimit("rented", 9, ((0, 0), (1, 1)))
+    later = searches.search(replace(problem, budgets=(limit,)), asked_gap=0.0, time_limit_s=20.0)
+    assert len(later.counts.program.rows) > rows
+    assert (len(first.counts.program.rows), first.cost_cents) == (rows, cost)
+    assert "rented" not in first.counts.budget_rows
