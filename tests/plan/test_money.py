@@ -74,23 +74,37 @@ def test_both_workings_agree_for_every_offer_and_quarter(case, plan):
         )
         for offer in inputs.offers:
             for quarter in range(3):
-                lasts = {"buy": 3, "rent": 1, "reserve": 2}[offer.kind]
-                labels = plan.quarters[quarter : quarter + lasts]
-                node = plan.nodes[1].model_copy(
-                    update={
-                        "origin": offer.kind,
-                        "entry": offer.name,
-                        "node_type": offer.node_type,
-                        "in_service": labels,
-                    }
-                )
-                one = plan.model_copy(update={"nodes": (node,)})
-                expected = expected_costs(View(inputs, case.jobs, one))
-                found = {
-                    s.name: (list(s.cents), s.present_cents)
-                    for s in node_costs(inputs, offer, quarter)
-                }
-                assert found == {k: (s.cents, s.present_cents) for k, s in expected.items()}
+                agree(case, plan, inputs, offer, quarter)
+
+
+def agree(case, plan, inputs, offer, quarter):
+    """What both workings say that one node costs."""
+    lasts = {"buy": 3, "rent": 1, "reserve": 2}[offer.kind]
+    node = plan.nodes[1].model_copy(
+        update={
+            "origin": offer.kind,
+            "entry": offer.name,
+            "node_type": offer.node_type,
+            "in_service": plan.quarters[quarter : quarter + lasts],
+        }
+    )
+    one = plan.model_copy(update={"nodes": (node,)})
+    expected = expected_costs(View(inputs, case.jobs, one))
+    found = {s.name: (list(s.cents), s.present_cents) for s in node_costs(inputs, offer, quarter)}
+    assert found == {name: (sums.cents, sums.present_cents) for name, sums in expected.items()}
+    return found
+
+
+def test_half_a_cent_is_half_a_cent_though_roots_are_never_exact(case, plan):
+    """At 44 % a year, two quarters are 1 / 1.2: 30,000.03 and 30,000.09 leave half a cent."""
+    rate = case.inputs.settings.discount_rate_per_year
+    at_44 = rate.model_copy(update={"value": Decimal("0.44")})
+    settings = case.inputs.settings.model_copy(update={"discount_rate_per_year": at_44})
+    for price, present_cents in (("30000.03", 2_500_002), ("30000.09", 2_500_008)):
+        offer = case.inputs.offers[2].model_copy(update={"unit_price_usd": Decimal(price)})
+        offers = (*case.inputs.offers[:2], offer)
+        inputs = case.inputs.model_copy(update={"settings": settings, "offers": offers})
+        assert agree(case, plan, inputs, offer, 2)["rent"][1] == present_cents
 
 
 def test_an_owned_node_costs_its_energy(case):

@@ -87,9 +87,14 @@ def _rounded(view: View, flows: list[Flow], factor: Fraction) -> dict[str, Sums]
         cents[name][quarter] += usd * 100
         present[name] += usd * 100 * factor**delay
     return {
-        name: Sums([round(amount) for amount in cents[name]], round(present[name]))
+        name: Sums([_whole(amount) for amount in cents[name]], _whole(present[name]))
         for name in cents
     }
+
+
+def _whole(cents: Fraction) -> int:
+    """The nearest cent, half to even; the fourth root of a rate is off by far less than 10^-20."""
+    return round(round(cents, 20))
 
 
 def _flows(view: View, node: Node) -> Iterator[Flow]:
