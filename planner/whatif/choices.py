@@ -18,7 +18,7 @@ from planner.whatif.hedging import Hedging
 from planner.whatif.sweep import sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -91,7 +91,7 @@ def compared_choices(
         tried[purchased] = found
         plans.append(_choice(searched, purchased, found))
 
-    hold(tuple(one for one in base.acquired if one.kind != "rent"), None)
+    hold(_purchases(base.acquired), None)
     worst, asked = _costliest(known, known, planned), set()
     while worst not in asked:
         asked.add(worst)
@@ -99,15 +99,22 @@ def compared_choices(
         if proposal is None:
             break
         bound_cents = max(bound_cents, proposal.bound_cents)
-        if proposal.purchased not in tried:
+        purchased = _purchases(proposal.purchased)
+        if purchased not in tried:
             if len(plans) >= most:
                 break
-            hold(proposal.purchased, proposal.futures)
-        worst = _costliest(tried[proposal.purchased], known, planned)
+            hold(purchased, proposal.futures)
+        worst = _costliest(tried[purchased], known, planned)
     best = min(range(len(plans)), key=lambda place: _rank(plans[place], place))
     return Choices(
         plans=tuple(plans), best=best, bound_cents=bound_cents, none_holds_all=bool(search.apart)
     )
+
+
+def _purchases(acquired: Iterable[Acquired]) -> tuple[Acquired, ...]:
+    """What is not rented, in an order of its own."""
+    bought = (one for one in acquired if one.kind != "rent")
+    return tuple(sorted(bought, key=lambda one: (one.quarter, one.offer, one.site)))
 
 
 def _held(
