@@ -42,8 +42,8 @@ __all__ = ["risk"]
     default=3,
     show_default=True,
     metavar="N",
-    help="Purchase plans to hold against each other in these futures, to find the one that is best "
-    "in the bad cases; 0: none.",
+    help="Purchase plans at the most to hold against each other in these futures, in search of the "
+    "one that is best in the bad cases; 0: none.",
 )
 @catalog_option
 @rules_option
@@ -63,8 +63,8 @@ def risk(
 
     FUTURES is a file that names the scenario and what is uncertain about it, each as a least, most
     likely and greatest value. The same file and number give the same futures, on any machine.
-    Several purchase plans are held against each other in them, with rents and placements adapted to
-    each future.
+    What to buy for the bad cases is searched: purchase plans are held against each other in all
+    futures, with rents and placements adapted to each.
     """
     from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.report.pages import illustrated  # noqa: PLC0415
