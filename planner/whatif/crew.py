@@ -1,12 +1,14 @@
 """Who plans the variants of a scenario: this process, or several worker processes.
 
-A worker reads the same files anew and shares nothing.
+A worker begins as a copy of this process where it can, else it reads the same files anew; from then
+on it shares nothing.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -108,11 +110,14 @@ class Processes:
 
     def _hired(self, rows: int) -> ProcessPoolExecutor:
         if self._pool is None:
+            # A copy knows all that was loaded, which takes as long as several plans; but it has none
+            # of the threads that others may wait for.
+            copied = sys.platform == "linux" and threading.active_count() == 1
             self._pool = ProcessPoolExecutor(
                 min(self._jobs, rows),
-                get_context("spawn"),
+                get_context("fork" if copied else "spawn"),
                 initializer=_start,
-                initargs=(self._desk.station,),
+                initargs=(self._desk if copied else self._desk.station,),
             )
         return self._pool
 
@@ -136,14 +141,14 @@ _HERE: list[Desk] = []
 """The desk of this worker process."""
 
 
-def _start(station: Station) -> None:
+def _start(given: Desk | Station) -> None:
     """Begin as a worker: Ctrl-C and the end of the parent end it at once and without words."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=partial(_end_with, parent.sentinel), daemon=True).start()
-    _HERE[:] = [Desk(station)]
+    _HERE[:] = [given if isinstance(given, Desk) else Desk(given)]
 
 
 def _end_with(sentinel: int) -> None:
