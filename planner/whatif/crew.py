@@ -110,8 +110,8 @@ class Processes:
 
     def _hired(self, rows: int) -> ProcessPoolExecutor:
         if self._pool is None:
-            # A copy knows all that was loaded, which takes as long as several plans; but it has none
-            # of the threads that others may wait for.
+            # A copy knows all that was loaded, which takes as long as several plans; but it has no
+            # threads, for which others might wait.
             copied = sys.platform == "linux" and threading.active_count() == 1
             self._pool = ProcessPoolExecutor(
                 min(self._jobs, rows),
