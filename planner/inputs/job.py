@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Adapters",
+    "ChangeCost",
     "Deploy",
     "Family",
     "Fixed",
@@ -266,6 +267,10 @@ def _require_one_model(model: str | None, parameters_b: object, family: str | No
         raise ValueError(f"`family` goes with `parameters_b`; the shape of {model!r} is known")
 
 
+ChangeCost = Annotated[Number, Field(ge=0, le=10**9)]
+"""USD for one unit that changes its GPU type."""
+
+
 class Job(Frozen):
     """One thing to place, or many alike."""
 
@@ -302,6 +307,9 @@ class Job(Frozen):
     may_change_gpu_type: bool | None = None
     """Whether a unit may run on another GPU type, or in another way, in each of its quarters; as
     `policies` say if left out."""
+    gpu_type_change_cost_usd: ChangeCost | None = None
+    """What it costs if one of its units that may change its GPU type does, and one that it deploys;
+    as `policies` say if left out."""
     pinned: bool = False
     """Whether its units that run today must stay where they are."""
     move_cost_usd: Annotated[Number, Field(ge=0)] | None = None
@@ -318,6 +326,15 @@ class Job(Frozen):
             raise ValueError(
                 "`count` by quarter already says when and how many; "
                 "leave out `quarters` and `growth_per_quarter`"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _change_that_may_be(self) -> Job:
+        if self.gpu_type_change_cost_usd and self.may_change_gpu_type is False:
+            raise ValueError(
+                "`gpu_type_change_cost_usd` is the price of a change that "
+                "`may_change_gpu_type: false` rules out; leave one of them out"
             )
         return self
 

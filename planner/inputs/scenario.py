@@ -15,7 +15,7 @@ from planner.inputs.base import (
 )
 from planner.inputs.finance import Budget, Finance
 from planner.inputs.horizon import Horizon
-from planner.inputs.job import Job
+from planner.inputs.job import ChangeCost, Job
 from planner.inputs.offer import FleetEntry, Offer, PriceBreak
 from planner.inputs.running import Running
 from planner.inputs.site import Racks, Site
@@ -66,6 +66,8 @@ class Policies(Frozen):
     may_change_gpu_type: Literal["none", "tuning", "all"] = "tuning"
     """Which jobs may change the GPU type of a unit from quarter to quarter, where they do not say
     so themselves."""
+    gpu_type_change_cost_usd: ChangeCost | None = None
+    """What it costs if a unit that may change its GPU type does; nothing if left out."""
     charge_idle: Literal["separate", "spread"] = "separate"
     """Who pays for GPUs that no job holds: a line of its own, or the teams that use the pool."""
     shortage: Literal["refuse", "drop"] = "refuse"
@@ -121,6 +123,12 @@ class Scenario(Frozen):
         stated = self.jobs[job].move_cost_usd
         usd = self.policies.move_cost_usd if stated is None else stated
         return round((usd or Decimal(0)) * 100)
+
+    def gpu_type_change_usd(self, job: str) -> Decimal:
+        """What it costs if a unit of a job that may change its GPU type does."""
+        stated = self.jobs[job].gpu_type_change_cost_usd
+        usd = self.policies.gpu_type_change_cost_usd if stated is None else stated
+        return usd or Decimal(0)
 
     def keeps_gpu_type(self, job: Job, kind: str) -> bool:
         """Whether its units each stay on one GPU type; `kind` is its own, or `serve` once tuned."""

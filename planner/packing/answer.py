@@ -232,7 +232,7 @@ def _prices(found: Found) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float]
         ("limited offers", relaxed - tagged - owned - sites - quotas - moves),
         *((("limits of the sites", sites),) if counts.limit_rows else ()),
         *((("quotas of the teams", quotas),) if counts.problem.quotas else ()),
-        *((("units that run today", moves),) if counts.moved else ()),
+        *((("units that run today", moves),) if counts.stay_rows else ()),
         ("running cost of owned nodes", float(fixed)),
         ("whole nodes", found.bound_cents - fixed - relaxed),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from planner.packing.counting.changes import with_changes
 from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.counting.limits import within_limits, within_reserves
 from planner.packing.counting.procure import acquirable
@@ -71,7 +72,7 @@ class Found:
         """Keep a plan if it is the cheapest so far; False where it is none: it breaks a limit."""
         counts = self.counts
         opened = {key: packed.opened() for key, packed in packings.items()}
-        values = with_stays(counts, counts.with_opened(solved, opened))
+        values = with_changes(counts, with_stays(counts, counts.with_opened(solved, opened)))
         tests = (acquirable, within_limits, within_quotas, within_reserves)
         if not all(keeps(counts, values) for keeps in tests):
             return False

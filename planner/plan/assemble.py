@@ -22,6 +22,7 @@ from planner.plan.racks import racks_by_node
 from planner.plan.reference import node_facts, settings_used
 from planner.plan.sites import site_uses
 from planner.plan.tags import bill
+from planner.plan.typechanges import paid_changes, type_changes
 from planner.plan.use import pool_uses
 
 if TYPE_CHECKING:
@@ -55,7 +56,10 @@ def assemble(
     tags, bound_terms = bill(translation, solution)
     scenario = inputs.scenario
     bought = acquisitions(inputs, translation, solution)
-    costs = cost_lines(inputs, translation, solution, current)
+    gpu_types = {node.id: node.gpu_type for node in fleet.nodes}
+    changed = type_changes(placement.uses, gpu_types)
+    changes = tuple(paid_changes(inputs, jobs, changed))
+    costs = cost_lines(inputs, translation, solution, current, (stream for _, stream in changes))
     planned = planned_jobs(jobs, translation, solution, placement.kept, tags)
     as_of = scenario.horizon.as_of or scenario.horizon.first_quarter.start
     return Plan(
@@ -90,7 +94,7 @@ def assemble(
         costs=costs,
         budgets=budget_uses(inputs, costs),
         break_evens=break_evens(inputs, bought),
-        chargeback=chargeback(inputs, jobs, fleet, placement, current),
+        chargeback=chargeback(inputs, jobs, fleet, placement, current, changes),
         storage_mb=stored_assets(jobs, translation, placement.kept),
         warnings=warning_notes(
             inputs, jobs, solution, planned, fleet.nodes, placement.uses, bought

@@ -16,7 +16,7 @@ __all__ = ["CAPEX_LINES", "NOT_PAID_LINES", "budget_uses"]
 
 CAPEX_LINES = frozenset({"purchase"})
 """Cost lines that are capital expenditure."""
-NOT_PAID_LINES = frozenset({"residual value", "moves"})
+NOT_PAID_LINES = frozenset({"residual value", "moves", "type changes"})
 """Cost lines that weigh a worth or a trouble and are no payment; others are operating cost."""
 
 

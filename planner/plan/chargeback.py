@@ -19,13 +19,15 @@ from planner.plan.fleet import quarters_of
 from planner.plan.teams import Chargeback, QuotaUse, TeamUse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from planner.inputs.settled import Inputs
+    from planner.packing.statement.economics import CostStream
     from planner.plan.fleet import Fleet
     from planner.plan.moves import CurrentPlacement
     from planner.plan.place import Placement
     from planner.plan.plan import Occupant
+    from planner.plan.typechanges import TypeChange
     from planner.sizing.candidate import SizedJob
 
 __all__ = ["chargeback"]
@@ -65,10 +67,12 @@ def chargeback(
     fleet: Fleet,
     placement: Placement,
     current: CurrentPlacement | None,
+    changes: Iterable[tuple[TypeChange, CostStream]] = (),
 ) -> Chargeback | None:
     """Share the cost of a plan among its teams; None where neither a job nor a list names any.
 
-    Moves are charged to the teams of the jobs that move, in the first quarter.
+    Moves are charged to the teams of the jobs that move, in the first quarter, and so are changes
+    of the GPU type, in the quarter at whose start they are.
     """
     named = {job.team for job in jobs} | set(inputs.scenario.teams)
     lines: list[Line] = [*sorted(team for team in named if team is not None)]
@@ -82,6 +86,8 @@ def chargeback(
     team_of = {job.name: job.team for job in jobs}
     for move in current.moves if current else ():
         shares[team_of[move.job], 0] += move.cost_cents
+    for change, cost in changes:
+        shares[team_of[change.job], change.quarter] += cost.present_cents
     cents = _rounded(shares)
     quarters = range(len(fleet.in_service))
     hours = Fraction(inputs.settings.hours_per_quarter.value)

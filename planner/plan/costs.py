@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from datetime import timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.packing.statement.economics import node_costs, owned_costs
 from planner.plan.fleet import quarters_of
 from planner.plan.plan import Acquisition, CostLine, CostName
+from planner.plan.words import some_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from planner.inputs.settled import Inputs, Setting, SettledOffer
     from planner.packing import Translation
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from planner.plan.moves import CurrentPlacement
 
 __all__ = ["acquisitions", "cost_lines"]
+
+_PRICES = 6
+"""Of changes: at most so many are named."""
 
 
 class _Entry(NamedTuple):
@@ -79,12 +84,17 @@ def cost_lines(
     translation: Translation,
     solution: Solution,
     current: CurrentPlacement | None = None,
+    changes: Iterable[CostStream] = (),
 ) -> tuple[CostLine, ...]:
-    """Every kind of cost that occurs, in the order of `_explanations`."""
+    """Every kind of cost that occurs, in the order of `_explanations`.
+
+    `changes` are what changes of GPU type cost, one by one.
+    """
     quarters = inputs.scenario.horizon.quarters
     cents: dict[str, list[int]] = defaultdict(lambda: [0] * quarters)
     present: Counter[str] = Counter()
-    for count, stream in _streams(inputs, translation, solution):
+    each = ((1, stream) for stream in changes)
+    for count, stream in chain(_streams(inputs, translation, solution), each):
         present[stream.name] += count * stream.present_cents
         for quarter, amount in enumerate(stream.cents):
             cents[stream.name][quarter] += count * amount
@@ -171,6 +181,10 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             f"months a quarter for each owned or bought node in service, {rate}"
         ),
         "moves": "what it costs to move each running unit that leaves its pool, no payment",
+        "type changes": (
+            f"{_change_text(inputs)} for each unit that changes its GPU type from one of its "
+            f"quarters to the next, no payment, {rate}"
+        ),
     }
 
 
@@ -180,6 +194,14 @@ def _licence_text(inputs: Inputs) -> str:
         return f"{_usd(stated)} per GPU and year"
     each = (f"{_usd(usd)} ({gpu_type})" for gpu_type, usd in sorted(stated.items()))
     return f"{', '.join(each)} per GPU and year"
+
+
+def _change_text(inputs: Inputs) -> str:
+    scenario = inputs.scenario
+    prices = {name: scenario.gpu_type_change_usd(name) for name in sorted(scenario.jobs)}
+    usual = scenario.policies.gpu_type_change_cost_usd
+    own = [f"{_usd(usd)} ({name})" for name, usd in prices.items() if usd != (usual or 0)]
+    return some_of([*([_usd(usual)] if usual else []), *own], _PRICES)
 
 
 def _usd(amount: Decimal | None) -> str:

@@ -21,19 +21,21 @@ Way = tuple[str, str]
 def choices_kept(translation: Translation, solution: Solution) -> tuple[tuple[int, ...], ...]:
     """Choice of each member of each demand, so that a job runs in one way where it can.
 
-    Units that have run before go on as they did, as many as can. Then large jobs choose first; a
-    job goes where its other units are, else where it fits tightest, and is split only where it
-    fits nowhere whole.
+    Units that have run before go on as they did, as many as can; where changing the GPU type has a
+    price, as many others as can keep that. Then large jobs choose first; a job goes where its other
+    units are, else where it fits tightest, and is split only where it fits nowhere whole.
     """
     ways_of_job: dict[str, Counter[Way]] = defaultdict(Counter)
     before: dict[Unit, Way] = {}
     kept = []
     for demand, members in enumerate(translation.members):
-        choices = [
-            (choice.gpu_type, choice.way) for choice in translation.problem.demands[demand].choices
-        ]
+        asked = translation.problem.demands[demand]
+        choices = [(choice.gpu_type, choice.way) for choice in asked.choices]
         left = list(solution.assigned[demand])
-        chosen = _going_on(choices, left, [before.get(unit) for unit in members])
+        ways = [before.get(unit) for unit in members]
+        chosen = _going_on(choices, left, ways)
+        if asked.chain:
+            _keep_gpu_types(choices, left, ways, chosen)
         for job, every in _by_size(members):
             seen = ways_of_job[job]
             positions = [position for position in every if chosen[position] < 0]
@@ -58,6 +60,18 @@ def _going_on(choices: list[Way], left: list[int], before: list[Way | None]) -> 
             choice = -1
         chosen.append(choice)
     return chosen
+
+
+def _keep_gpu_types(
+    choices: list[Way], left: list[int], before: list[Way | None], chosen: list[int]
+) -> None:
+    """Let units that must choose take another way on the GPU type that they ran on."""
+    for position, way in enumerate(before):
+        if chosen[position] < 0 and way is not None:
+            alike = (n for n, (gpu_type, _) in enumerate(choices) if left[n] and gpu_type == way[0])
+            chosen[position] = next(alike, -1)
+            if chosen[position] >= 0:
+                left[chosen[position]] -= 1
 
 
 def _by_size(members: tuple[tuple[str, int], ...]) -> list[tuple[str, list[int]]]:

@@ -143,6 +143,7 @@ CostName = Literal[
     "licence",
     "colocation",
     "moves",
+    "type changes",
 ]
 
 

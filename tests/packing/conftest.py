@@ -240,6 +240,21 @@ def within_quotas(problem: Problem, way: Sequence[Sequence[Choice]]) -> bool:
     )
 
 
+def changes(problem: Problem, way: Sequence[Sequence[Choice]]) -> list[int]:
+    """By demand: units that take another GPU type than in the stage before of their chain."""
+    found = [0] * len(problem.demands)
+    last: dict[object, Counter[str]] = {}
+    order = sorted(range(len(way)), key=lambda number: problem.demands[number].quarters)
+    for number in order:
+        demand = problem.demands[number]
+        chain = (demand.choices, demand.owner, demand.chain)
+        now = Counter(choice.gpu_type for choice in way[number])
+        if demand.chain:
+            found[number] = (now - last.get(chain, now)).total()
+            last[chain] = now
+    return found
+
+
 def holds(pool: Pool, parts: Sequence[Part]) -> bool:
     """Whether one GPU of the pool can be divided so that it has these parts."""
     profiles = Counter(part.profile for part in parts)
@@ -277,15 +292,23 @@ class _Exhaustive:
                 break
             for way in ways if stands(self._problem, nodes) else ():
                 if self._runs(way, nodes):
-                    moves = self._moves(way, nodes)
+                    moves = self._moves(way, nodes) + self._changes(way)
                     best = cost + moves if best is None else min(best, cost + moves)
                     if not moves:
                         break
         return None if best is None else best + self._problem.fixed_cost_cents
 
+    def _changes(self, way: tuple[tuple[Choice, ...], ...]) -> int:
+        return sum(
+            units * demand.move_cents
+            for units, demand in zip(
+                changes(self._problem, way), self._problem.demands, strict=True
+            )
+        )
+
     def _moves(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> int:
         """The least that moves cost if these units run on these nodes in the first quarter."""
-        if not any(demand.move_cents for demand in self._problem.demands):
+        if not any(demand.move_cents for demand in self._problem.demands if demand.origin):
             return 0
         units = [
             (choice, demand.origin, demand.move_cents)
@@ -671,7 +694,12 @@ class _Checker:
         ):
             if sum(taken) != demand.count or min(taken) < 0:
                 yield f"demand {number}: {taken} assigned of {demand.count}"
-        way = [
+        if not within_quotas(self.problem, self._way()):
+            yield f"a quota is exceeded: {self.solution.assigned}"
+
+    def _way(self) -> list[list[Choice]]:
+        """Which choice each unit takes."""
+        return [
             [
                 choice
                 for choice, units in zip(demand.choices, taken, strict=False)
@@ -679,8 +707,6 @@ class _Checker:
             ]
             for demand, taken in zip(self.problem.demands, self.solution.assigned, strict=True)
         ]
-        if not within_quotas(self.problem, way):
-            yield f"a quota is exceeded: {self.solution.assigned}"
 
     def _stays(self) -> Iterator[str]:
         home: Counter[tuple[int, str]] = Counter()
@@ -691,8 +717,11 @@ class _Checker:
                 for bundle in layout.bundles:
                     for member in bundle.members:
                         home[member.demand, pool.home] += layout.count
+        changed = changes(self.problem, self._way())
         for number, demand in enumerate(self.problem.demands):
-            moved = demand.count - home[number, demand.origin] if demand.origin else 0
+            moved = changed[number]
+            if demand.origin:
+                moved += demand.count - home[number, demand.origin]
             said = self.solution.moved[number] if self.solution.moved else 0
             if moved != said:
                 yield f"demand {number}: {moved} units move, says {said}"

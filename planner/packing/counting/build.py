@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from planner.packing.counting.changes import add_changes
 from planner.packing.counting.counts import Counts, Usage
 from planner.packing.counting.limits import add_limits, add_reserves
 from planner.packing.counting.opened import add_opened
@@ -46,6 +47,7 @@ def build_counts(problem: Problem) -> Counts:
     add_spares(counts)
     add_reserves(counts)
     add_stays(counts)
+    add_changes(counts)
     state_spent_on_moves(counts)
     for key, usages in counts.usages.items():
         opened = counts.opened.get(key)

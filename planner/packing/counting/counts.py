@@ -98,6 +98,9 @@ class Counts:
     """demand -> variable: units that leave the pool in which they run today."""
     stays: dict[tuple[int, int], int] = field(default_factory=dict)
     """(demand, choice) -> variable: units that stay there with this choice."""
+    arrivals: dict[int, dict[int, Terms]] = field(default_factory=dict)
+    """demand of a later stage -> variable: units that change to a GPU type; and what they are more
+    there than in the stage before."""
     stay_rows: list[int] = field(default_factory=list)
     """Rows of units that run today."""
 

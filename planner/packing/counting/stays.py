@@ -118,7 +118,7 @@ def with_stays(counts: Counts, values: Sequence[float]) -> tuple[float, ...]:
     found = list(values)
     demands = counts.problem.demands
     room: dict[Home, int] = {}
-    left = {number: demands[number].count for number in counts.moved}
+    left = {number: demands[number].count for number in counts.moved if demands[number].origin}
     by_cost = sorted(counts.stays, key=lambda key: (-demands[key[0]].move_cents, key))
     for number, position in by_cost:
         demand = demands[number]

@@ -69,7 +69,8 @@ def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[
                     # A name of its own for each start: no job's name holds a line break.
                     alias = f"{part.name}\n{delay}"
                     owner[alias] = name, delay
-                    every.append(part.later(delay).model_copy(update={"name": alias}))
+                    named = {"name": alias, "derived_from": name}
+                    every.append(part.later(delay).model_copy(update=named))
     translation = translate(inputs, tuple(every))
     units: dict[tuple[str, int], Counter[int]] = {key: Counter() for key in owner.values()}
     for demand, members in enumerate(translation.members):
@@ -112,8 +113,7 @@ class _Stating:
         first, times = claims[0], len(claims)
         if first.required and len(first.starts) == 1:
             for demand, units in first.starts[0]:
-                stated = replace(self._problem.demands[demand], count=units * times)
-                self._demands.append(stated)
+                self._demands.append(self._stated(demand, units * times, first.name))
             return None
         pools = [self._nowhere(start, times) for start in first.starts]
         other: tuple[int, ...] = ()
@@ -140,15 +140,21 @@ class _Stating:
         starts = (at_most(stated, name, most, which) for name, most, which in self._starts)
         return replace(stated, budgets=(*budgets, *starts))
 
+    def _stated(self, number: int, units: int, claim: str) -> Demand:
+        """So many units of a demand, in a chain with none but those of the claim."""
+        asked = self._problem.demands[number]
+        chain = asked.chain and f"{asked.chain} of {claim}"
+        return replace(asked, count=units, chain=chain)
+
     def _nowhere(self, start: Start, times: int) -> int:
         """A pool each of whose nodes holds all units of one claim; the units' demands."""
         number = len(self._pools)
         gpu_type = f"{NOWHERE}{number}"
         active: Counter[int] = Counter()
         for demand, units in start:
-            asked = self._problem.demands[demand]
+            asked = self._stated(demand, units * times, gpu_type)
             choices = (*asked.choices, Choice(gpu_type, Shape(1, 0, 0)))
-            self._demands.append(replace(asked, choices=choices, count=units * times))
+            self._demands.append(replace(asked, choices=choices))
             active.update(dict.fromkeys(asked.quarters, units))
         node = Shape(max(active.values()), 0, 0)
         self._pools.append(Pool("nowhere", gpu_type, gpu_type, node, 0, 0, fabric=False))

@@ -1,4 +1,4 @@
-"""What one node costs over the horizon, component by component, in whole cents.
+"""What one node costs over the horizon, component by component, in whole cents; and one change.
 
 Purchase is paid when the node enters service, all else at the start of each quarter in service, and
 the residual value returns at the end of the horizon. What a reservation costs after the horizon is
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planner.inputs.scenario import FleetEntry
     from planner.inputs.settled import Inputs, Settings, SettledOffer
 
-__all__ = ["CAPEX", "NOT_PAID", "CostStream", "node_costs", "owned_costs"]
+__all__ = ["CAPEX", "NOT_PAID", "CostStream", "change_costs", "node_costs", "owned_costs"]
 
 CAPEX = "purchase"
 """The one component that is capital expenditure."""
@@ -80,6 +80,13 @@ def owned_costs(inputs: Inputs, entry: FleetEntry) -> tuple[CostStream, ...]:
         *_running(inputs, entry.node_type, served),
         *_licence(inputs, entry.node_type, served, entry.licence_included),
     )
+
+
+def change_costs(inputs: Inputs, job: str, quarter: int) -> CostStream:
+    """What it costs if one unit of a job changes its GPU type at the start of a quarter, from 0."""
+    usd = inputs.scenario.gpu_type_change_usd(job)
+    horizon = inputs.scenario.horizon.quarters
+    return _stream("type changes", {quarter: usd}, inputs.settings, horizon)
 
 
 def _running(inputs: Inputs, node_type: str, served: range) -> Iterator[CostStream]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.places import fleet_by_pool, running_units
 from planner.packing.problem import Choice, Demand, Part, Pool, Problem, Quota, Run, Shape
-from planner.packing.statement.economics import owned_costs
+from planner.packing.statement.economics import change_costs, owned_costs
 from planner.packing.statement.facility import (
     growth_reserves,
     rack_spaces,
@@ -34,8 +34,8 @@ Unit = tuple[str, int]
 
 Running = dict[Unit, "RunningUnit"]
 
-_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int, bool]
-"""Choices, active quarters, owner, pool of origin, what leaving it costs, whether a stage."""
+_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int, bool, str]
+"""As a demand has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def translate(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Translation:
     quotas = _quotas(inputs.scenario)
     owners = frozenset(quota.owner for quota in quotas)
     demands, members = _demands(
-        jobs, frozenset(pool.site for pool in pools), owners, running, inputs.scenario
+        jobs, frozenset(pool.site for pool in pools), owners, running, inputs
     )
     horizon = inputs.scenario.horizon
     owned = sum(
@@ -148,24 +148,30 @@ def _demands(
     in_play: frozenset[str],
     owners: frozenset[str],
     running: Running,
-    scenario: Scenario,
+    inputs: Inputs,
 ) -> tuple[tuple[Demand, ...], tuple[tuple[Unit, ...], ...]]:
     """Group units that are alike, in an order of their own, not the input's.
 
     Alike: the same choices, active quarters and owner, and the same place today. `owners` are the
-    teams with a quota: their units are counted apart.
+    teams with a quota: their units are counted apart. Where a change of GPU type has a price, units
+    are alike only if they are in every quarter.
     """
     groups: dict[_Alike, list[Unit]] = defaultdict(list)
     choices: dict[tuple[str, tuple[str, ...], int, int, str], tuple[Choice, ...]] = {}
     for job in jobs:
         sites = () if in_play <= set(job.sites) else job.sites
         owner = job.team if job.team in owners else ""
+        changes = _change_cents(inputs, job)
         for quarters, units in _activity(job):
             for number in units:
                 unit = (job.name, number)
-                stays, origin, cents = _today(scenario, running.get(unit), job.name)
+                stays, origin, cents = _today(inputs.scenario, running.get(unit), job.name)
+                active = [q for q, count in enumerate(job.units) if count >= number]
+                chain = f"{active} {changes} {origin} {cents}" if changes and active[1:] else ""
                 if quarters[0]:
                     origin, cents = "", 0  # a later stage: where it ran today is left by then
+                if chain and quarters[0] > active[0]:
+                    cents = changes[quarters[0]]
                 kind = (job.sizing.id, sites, job.release_week, job.deadline_week, stays)
                 if kind not in choices:
                     choices[kind] = tuple(
@@ -173,13 +179,24 @@ def _demands(
                         for candidate in sorted(job.sizing.candidates, key=lambda one: one.way)
                     )
                 stage = not job.keeps_gpu_type
-                groups[choices[kind], quarters, owner or "", origin, cents, stage].append(unit)
+                groups[choices[kind], quarters, owner or "", origin, cents, stage, chain].append(
+                    unit
+                )
     ordered = sorted((key, sorted(units)) for key, units in groups.items())
     demands = tuple(
-        Demand(ways, quarters, len(units), owner, origin, cents, stage)
-        for (ways, quarters, owner, origin, cents, stage), units in ordered
+        Demand(ways, quarters, len(units), owner, origin, cents, stage, chain)
+        for (ways, quarters, owner, origin, cents, stage, chain), units in ordered
     )
     return demands, tuple(tuple(units) for _, units in ordered)
+
+
+def _change_cents(inputs: Inputs, job: SizedJob) -> tuple[int, ...]:
+    """By quarter: what it costs if a unit changes its GPU type then; empty where that is free."""
+    stated = job.derived_from or job.name
+    if job.keeps_gpu_type or not inputs.scenario.gpu_type_change_usd(stated):
+        return ()
+    quarters = range(inputs.scenario.horizon.quarters)
+    return tuple(change_costs(inputs, stated, quarter).present_cents for quarter in quarters)
 
 
 def _today(scenario: Scenario, unit: RunningUnit | None, job: str) -> tuple[str, str, int]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.plan.checks.current import moves_cents
+from planner.plan.checks.typechanges import priced_changes
 from planner.plan.checks.view import Check, View, differences
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from planner.inputs.settled import SettledOffer
     from planner.plan.plan import Node
 
-__all__ = ["CHECKS", "Sums", "costs_of_one", "expected_costs"]
+__all__ = ["CHECKS", "Sums", "costs_of_changes", "costs_of_one", "expected_costs"]
+
+_CHANGES = "type changes"
 
 Flow = tuple[str, int, int, Fraction]
 """Kind of cost, quarter it is booked in, quarters of discount, US dollars."""
@@ -51,7 +54,18 @@ def expected_costs(view: View) -> dict[str, Sums]:
     moves = sum(moves_cents(view).values())
     if moves:
         totals["moves"] = Sums([moves, *[0] * (quarters - 1)], moves)
+    for _, quarter, sums in costs_of_changes(view):
+        totals[_CHANGES].present_cents += sums.present_cents
+        totals[_CHANGES].cents[quarter] += sums.cents[quarter]
     return dict(totals)
+
+
+def costs_of_changes(view: View) -> Iterator[tuple[str, int, Sums]]:
+    """Job, quarter from 0 and cost of each change of GPU type that has a price."""
+    factor = _quarterly_factor(view)
+    for job, quarter, usd in priced_changes(view):
+        flows: list[Flow] = [(_CHANGES, quarter, quarter, usd)]
+        yield job, quarter, _rounded(view, flows, factor)[_CHANGES]
 
 
 def costs_of_one(view: View, node: Node) -> dict[str, Sums]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.words import count_of
 from planner.plan.checks.current import moves_cents
-from planner.plan.checks.money import costs_of_one
+from planner.plan.checks.money import costs_of_changes, costs_of_one
 from planner.plan.checks.view import Check, View, differences, on_average
 
 if TYPE_CHECKING:
@@ -219,6 +219,8 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
             cells[""][slot[2]] += cents - all_held / whole * cents
     for job, price in moves_cents(view).items():
         cells[_team_of(view, job)][0] += price
+    for job, quarter, sums in costs_of_changes(view):
+        cells[_team_of(view, job)][quarter] += sums.present_cents
     return cells
 
 
