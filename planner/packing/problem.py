@@ -7,7 +7,7 @@ for several *pieces* of its shape, such as the replicas of one endpoint; each ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -379,6 +379,11 @@ class Problem:
     """At most one for each GPU type."""
     budgets: tuple[SpendLimit, ...] = ()
     quotas: tuple[Quota, ...] = ()
+
+    def moving_freely(self) -> Problem:
+        """The same, where no move and no change of GPU type costs anything."""
+        demands = tuple(replace(demand, move_cents=0) for demand in self.demands)
+        return replace(self, demands=demands)
 
     def open_to(self, demand: int, position: int) -> tuple[tuple[int, Choice], ...]:
         """Choices that one piece may change to alone without taking more of any quota."""

@@ -202,7 +202,8 @@ class _Triage:
             tuple(cents or 0 for cents in one.unit_cost_cents) for one in self._problem.supplies
         )
         paid = _cost(self._problem, found) - self._problem.fixed_cost_cents
-        self._kept.append(SpendLimit("net present cost", paid, costs))
+        moves = tuple(demand.move_cents for demand in self._problem.demands)
+        self._kept.append(SpendLimit("net present cost", paid, costs, moves=moves))
         for block in _blocks(_open(self._classes, levels), self._problem):
             total = sum(weight * _nodes(found, (supply,)) for supply, weight in block.items())
             if time.monotonic() > self._deadline:
@@ -229,7 +230,7 @@ class _Triage:
             )
             for number, supply in enumerate(self._problem.supplies)
         )
-        return replace(self._problem, supplies=supplies, fixed_cost_cents=0)
+        return replace(self._problem.moving_freely(), supplies=supplies, fixed_cost_cents=0)
 
     def _search(self, problem: Problem, gap: float, steps_left: int) -> Found:
         """Search with what is kept, in a fair share of the time that is left."""
@@ -296,11 +297,16 @@ def _nodes(found: Found, supplies: Collection[int]) -> int:
 
 
 def _cost(problem: Problem, found: Found) -> int:
-    """What the nodes of a plan cost, whatever its question was, cents."""
-    return problem.fixed_cost_cents + sum(
+    """What the nodes of a plan and its changes of GPU type cost, whatever was asked, cents."""
+    nodes = sum(
         round(found.values[index]) * (problem.supplies[supply].unit_cost_cents[quarter] or 0)
         for (supply, quarter), index in found.counts.acquire.items()
     )
+    changes = sum(
+        round(found.values[index]) * problem.demands[demand].move_cents
+        for demand, index in found.counts.moved.items()
+    )
+    return problem.fixed_cost_cents + nodes + changes
 
 
 def _delays(classes: Sequence[Class], found: Found) -> Iterator[tuple[str, int | None]]:

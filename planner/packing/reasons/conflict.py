@@ -80,7 +80,7 @@ def without_costs(problem: Problem) -> Problem:
         )
         for supply in problem.supplies
     )
-    return replace(problem, supplies=supplies)
+    return replace(problem.moving_freely(), supplies=supplies)
 
 
 class _Asking:

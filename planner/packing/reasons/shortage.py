@@ -11,7 +11,7 @@ from planner.errors import InfeasibleError, LimitError
 from planner.inputs.words import count_of
 from planner.packing.found import Infeasible
 from planner.packing.problem import Supply
-from planner.packing.reasons.conflict import conflict_of
+from planner.packing.reasons.conflict import conflict_of, without_costs
 from planner.packing.reasons.later import later_remedies
 from planner.packing.search import search
 from planner.packing.solvers.program import Program
@@ -215,18 +215,12 @@ def _remedies(translation: Translation, short: dict[int, float]) -> tuple[str, .
 def _nodes_more(problem: Problem, pool: int) -> int | None:
     """Nodes of a pool with which the units can be laid out; None where no number of them does."""
     free = Supply("more", "buy", pool, None, (100_000,) + (None,) * (problem.quarters - 1))
-    others = tuple(
-        replace(
-            supply,
-            unit_cost_cents=tuple(None if cents is None else 0 for cents in supply.unit_cost_cents),
-        )
-        for supply in problem.supplies
-    )
+    others = without_costs(problem)
     unpaid = (0,) * problem.quarters
     budgets = tuple(replace(limit, cents=(*limit.cents, unpaid)) for limit in problem.budgets)
-    more = replace(problem, supplies=(*others, free), budgets=budgets)
+    more = replace(others, supplies=(*others.supplies, free), budgets=budgets)
     try:
         found = search(more, asked_gap=0.0, time_limit_s=_TIME_S)
     except (Infeasible, LimitError):
         return None
-    return round(found.values[found.counts.acquire[len(others), 0]])
+    return round(found.values[found.counts.acquire[len(others.supplies), 0]])
