@@ -1,10 +1,12 @@
-"""What moves of what runs today: from where to where, why, and what it costs."""
+"""What moves of what runs today, and what changes its GPU type later: how, and at what cost."""
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from planner.plan.typechanges import type_changes
 from planner.report.document import Block, Column, Paragraph, Table
 from planner.report.format import count_of, dollars, money
 from planner.report.nodenames import range_of_ids
@@ -17,6 +19,42 @@ __all__ = ["moves_section"]
 
 
 def moves_section(plan: Plan, most: int) -> tuple[Block, ...]:
+    """What becomes of what runs today, then who changes the GPU type, where that has a price."""
+    return (*_from_today(plan, most), *_type_changes(plan, most))
+
+
+def _type_changes(plan: Plan, most: int) -> tuple[Block, ...]:
+    """One row for units of a job that change alike."""
+    paid = next((line for line in plan.costs if line.name == "type changes"), None)
+    if paid is None:
+        return ()
+    changes = type_changes(plan.placements, {node.id: node.gpu_type for node in plan.nodes})
+    alike = Counter((one.quarter, one.job, one.before, one.after) for one in changes)
+    rows = [
+        (plan.quarters[quarter], job, f"{units:,}", before, after)
+        for (quarter, job, before, after), units in alike.items()
+    ]
+    table = Table(
+        (
+            Column("From"),
+            Column("Job", wraps=True),
+            Column("Units", "right"),
+            Column("GPU type before", wraps=True),
+            Column("GPU type then", wraps=True),
+        ),
+        tuple(rows[:most]),
+        ("Sum", "", f"{len(changes):,}", "", ""),
+    )
+    words = (
+        f"{count_of(len(changes), 'change')} of GPU type from quarter to quarter, priced at "
+        f"{money(paid.present_cents)} together, in net present cost."
+    )
+    left = len(rows) - most
+    rest = f"… {count_of(left, 'more row')}" if left > 0 else ""
+    return (Paragraph(words), table, *((Paragraph(rest, tone="faint"),) if rest else ()))
+
+
+def _from_today(plan: Plan, most: int) -> tuple[Block, ...]:
     """A sentence on those that stay, then one row for units of a job that move alike."""
     current = plan.current
     if current is None:
