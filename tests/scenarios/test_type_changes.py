@@ -141,6 +141,26 @@ def test_priorities_decide_who_gives_way_and_not_the_price_of_changes(planned, r
     assert changes(plan) == {"endpoint": 4}
 
 
+def test_of_equals_the_one_is_kept_whose_change_costs_less(tmp_path):
+    """Eight GPUs, five for each: by name the first is kept, by cost the second."""
+
+    def dropped(price: int) -> list[str]:
+        text = SCENARIO.format(policies=", shortage: drop", endpoint="", retune="")
+        text = text[: text.index("jobs:")].replace("_weeks: 30", "_weeks: 30, maximum: 1")
+        text = text.replace("_hour: 5", "_hour: 5, maximum: 0") + (
+            f"jobs:\n  first: {{fixed: {{gpus: 5}}, gpu_type_change_cost_usd: {price}}}\n"
+            "  second: {fixed: {gpus: 5}}\n"
+        )
+        (tmp_path / "scenario.yaml").write_text(text)
+        plan = make_plan(load_inputs(tmp_path / "scenario.yaml"))
+        assert plan.shortage is not None
+        assert plan.proof.status == "proved"
+        return [job.name for job in plan.shortage.jobs]
+
+    assert dropped(0) == ["second"]
+    assert dropped(100) == ["first"]
+
+
 def test_the_report_says_who_changes_and_at_what_price(planned):
     free, priced = planned(), planned(", gpu_type_change_cost_usd: 1000")
 
