@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
@@ -46,8 +47,8 @@ def make_plan(
 
     `asked_gap` is the relative gap that counts as proved; with `crosscheck` other solvers are asked
     for the bound again. Whoever plans many variants hands over what is `shared` by them, and saves
-    time without `price_choices`: what spare nodes cost, what parts of GPUs save, and why jobs give
-    way.
+    time without `price_choices`: what spare nodes cost and what parts of GPUs save, told as far as
+    the search leaves time for it, and why jobs give way.
 
     Raises InfeasibleError where no plan exists, LimitError where the time ends before one is found,
     CheckError where the independent check disagrees, DisagreementError where another solver does.
@@ -57,6 +58,7 @@ def make_plan(
     shared = shared or Shared()
     jobs = _sized(inputs, inputs.gpu_types_in_play, shared.sizers)
     asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
+    deadline = time.monotonic() + time_limit_s
     packed = _packed(inputs, jobs, asked, shared, crosscheck=crosscheck, explain=price_choices)
     translation, solution = packed.translation, packed.solution
     plan = checked_plan(
@@ -74,7 +76,7 @@ def make_plan(
     if not price_choices:
         return plan
     say("pricing spare nodes")
-    limits = {"asked_gap": asked_gap, "time_limit_s": time_limit_s}
+    limits = {"asked_gap": asked_gap, "deadline": deadline}
     prices = spare_prices(inputs, translation, solution, **limits)
     say("pricing whole GPUs instead of parts")
     saving = partition_saving(inputs, packed.jobs, translation, solution, **limits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
@@ -27,21 +28,22 @@ def partition_saving(
     solution: Solution,
     *,
     asked_gap: float,
-    time_limit_s: float,
+    deadline: float,
 ) -> PartitionSaving | None:
     """The plan against the best one on whole GPUs; None where no unit takes a part of one.
 
-    It is open where either is not proved, within the time for the second.
+    It is open where either is not proved before the deadline, by the monotonic clock.
     """
     if not _takes_parts(translation, solution):
         return None
     whole = tuple(map(_on_whole_gpus, jobs))
     if any(any(job.units) and not job.sizing.candidates for job in whole):
         return PartitionSaving(outcome="no other plan", cents=None)
-    if solution.status is not Status.PROVED:
+    left_s = deadline - time.monotonic()
+    if solution.status is not Status.PROVED or left_s <= 0:
         return PartitionSaving(outcome="not proved", cents=None)
     try:
-        found = attempt(translate(inputs, whole), asked_gap=asked_gap, time_limit_s=time_limit_s)
+        found = attempt(translate(inputs, whole), asked_gap=asked_gap, time_limit_s=left_s)
     except Infeasible:
         return PartitionSaving(outcome="no other plan", cents=None)
     except LimitError:

@@ -28,14 +28,13 @@ def spare_prices(
     solution: Solution,
     *,
     asked_gap: float,
-    time_limit_s: float,
+    deadline: float,
 ) -> tuple[SparePrice, ...]:
     """For each site or pool that keeps spare nodes: what one of them costs, the others kept.
 
-    A price is open where plan or variant is not proved; all variants together have the time.
+    A price is open where plan or variant is not proved before the deadline, by the monotonic clock.
     """
     places = list(_places(inputs, translation))[:_MOST_PLACES]
-    deadline = time.monotonic() + time_limit_s
     return tuple(
         _price(translation, solution, what, pools, asked_gap=asked_gap, deadline=deadline)
         for what, pools in places

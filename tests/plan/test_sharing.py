@@ -6,6 +6,7 @@ it. `small` has four 1g.10gb, `half` one 3g.40gb, of one GPU; two units of `memo
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from fractions import Fraction
 
@@ -351,7 +352,7 @@ def test_what_parts_save_is_the_node_that_whole_gpus_would_need(portfolio):
     translation = translate(inputs, (job,))
     solution = solve(translation)
     saving = partition_saving(
-        inputs, (job,), translation, solution, asked_gap=1e-4, time_limit_s=20
+        inputs, (job,), translation, solution, asked_gap=1e-4, deadline=time.monotonic() + 20
     )
     costs = [
         cents
@@ -364,19 +365,35 @@ def test_what_parts_save_is_the_node_that_whole_gpus_would_need(portfolio):
     assert saving == PartitionSaving(outcome="proved", cents=min(costs))
 
 
+def test_what_parts_save_is_open_where_no_time_is_left_to_ask(portfolio):
+    inputs, job = portfolio
+    translation = translate(inputs, (job,))
+    saving = partition_saving(
+        inputs, (job,), translation, solve(translation), asked_gap=1e-4, deadline=0.0
+    )
+    assert saving == PartitionSaving(outcome="not proved", cents=None)
+
+
 def test_where_only_parts_will_do_there_is_no_other_plan(portfolio):
     inputs, job = portfolio
     parts = job.sizing.model_copy(update={"candidates": job.sizing.candidates[1:]})
     only = (job.model_copy(update={"sizing": parts}),)
     translation = translate(inputs, only)
     solution = solve(translation)
-    saving = partition_saving(inputs, only, translation, solution, asked_gap=1e-4, time_limit_s=20)
+    saving = partition_saving(
+        inputs, only, translation, solution, asked_gap=1e-4, deadline=time.monotonic() + 20
+    )
     assert saving == PartitionSaving(outcome="no other plan", cents=None)
 
 
 def test_whole_gpus_alone_save_nothing_worth_telling(case):
     saving = partition_saving(
-        case.inputs, case.jobs, case.translation, case.solution, asked_gap=1e-4, time_limit_s=20
+        case.inputs,
+        case.jobs,
+        case.translation,
+        case.solution,
+        asked_gap=1e-4,
+        deadline=time.monotonic() + 20,
     )
     assert saving is None
 

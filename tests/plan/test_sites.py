@@ -7,6 +7,9 @@ east, liquid-cooled ones are dear.
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
+
 import pytest
 
 from planner.errors import CheckError, InfeasibleError, InputError
@@ -254,6 +257,14 @@ def test_a_spare_node_has_its_price(read):
     assert (price.place, price.kept) == ("site west", 1)
     assert price.cents == asked.proof.cost_cents - without.proof.cost_cents > 0
     assert without.spare_prices == ()
+
+
+def test_the_price_of_a_spare_node_is_open_where_the_search_took_all_the_time(read, monkeypatch):
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() - 60)
+    monkeypatch.setattr("planner.plan.make.time", clock)
+    asked = make_plan(read(("labels: [us, cheap]", "labels: [us, cheap], spare_nodes: 1")))
+    assert [price.cents for price in asked.spare_prices] == [None]
+    assert asked.proof.status == "proved"
 
 
 def test_the_larger_of_site_and_policy_is_kept_spare(read):
