@@ -47,8 +47,8 @@ TRACE = "how-since"
 _NONE = "–"
 _LONGEST = 48
 _LEGEND = (
-    "+ only after, - only before, ~ changed. Amounts in USD, not discounted unless said; figures "
-    "stand in compare.json."
+    "+ only after, - only before, ~ changed. Amounts in USD, not discounted unless said; the JSON "
+    "form has them to the cent."
 )
 
 
