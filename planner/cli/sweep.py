@@ -83,6 +83,8 @@ def sweep(
     asked = read_grid(grid)
     desk = staff.desk(asked.scenario, catalog, rules)
     variants = asked.variants(desk)
+    if alike := len(asked.rows) - len(variants):
+        click.echo(f"left out {count_of(alike, 'row')} that others ask for already", err=True)
     make_folder(out)
     with Progress() as progress, staff.crew(desk) as crew:
         rows = swept(crew, variants, out, shard=shard, progress=time_left(progress))

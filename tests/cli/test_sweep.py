@@ -50,9 +50,11 @@ def test_rows_that_differ_in_headroom_and_power_are_drawn(grid, run):
 
 
 def test_a_shard_writes_its_part_and_no_table(grid, run):
+    Path(grid).write_text(f"{GRID}  - set: {{finance.pue: 1.5}}\n", encoding="utf-8")
     result = run("sweep", grid, "--out", "out", "--jobs", "1", "--shard", "2/3")
     assert result.exit_code == 0, result.stderr
     assert result.stdout == ""
+    assert "left out 1 row that others ask for already" in result.stderr
     assert "wrote 1 row of 3 to out/results-2-of-3.jsonl" in result.stderr
     assert [file.name for file in Path("out").iterdir()] == ["results-2-of-3.jsonl"]
 
