@@ -75,7 +75,9 @@ def plan_in_weeks(
     def closed(seconds: float = 0.0) -> bool:
         for bound in bounds.given(seconds):
             _learn(found, bound)
-            if not (bound.relaxed or found.closed(asked_gap)):
+            if found.closed(asked_gap):
+                break
+            if not bound.relaxed:
                 plans.seated(bound.answer.values)
         return found.closed(asked_gap)
 
