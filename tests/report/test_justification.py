@@ -9,10 +9,14 @@ from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from planner.inputs.load import Question
 from planner.inputs.settled import ChangeNote, Options
+from planner.plan.breakeven import break_evens
+from planner.plan.make import make_plan
 from planner.plan.store import dumps, loads
 from planner.report import markdown
 from planner.report.again import command_for
@@ -21,6 +25,7 @@ from planner.report.html.draw import draw
 from planner.report.justification.beside import Beside
 from planner.report.justification.document import justification_document
 from planner.report.quarterly import quarterly_document
+from planner.whatif.levers import price_of
 from tests.report.pages import Page
 from tests.report.sums import again, again_in
 from tests.sealed import sealed
@@ -374,3 +379,22 @@ def test_what_stands_between_backticks_is_code(text):
 def test_pictures_have_their_colours_where_no_style_sheet_reaches_them(text):
     for element in re.findall(r"<(?:rect|polyline|line) [^>]*>", text):
         assert "fill=" in element or "stroke=" in element, element
+
+
+def test_a_node_stays_cheaper_to_buy_while_its_price_moves_by_less_than_told():
+    """Told of each purchase beside a rent, and true of the inputs at the ends of that range."""
+    question = Question(Path(__file__).parents[2] / "scenarios" / "quickstart.yaml")
+    inputs = question.inputs()
+    plan = make_plan(inputs, price_choices=False)
+    page = Page(draw(justification_document(plan), "Justification"))
+    stated = {figure.sum: figure.value for figure in page.figures}
+    one = plan.break_evens[0]
+    bought, rented = "break_evens[0].buy_cents", "break_evens[0].rent_cents"
+    dearer = 1 + float(stated[f"({rented} - {bought}) / {bought}"])
+    cheaper = 1 - float(stated[f"({rented} - {bought}) / {rented}"])
+    for name, times in ((one.offer, dearer), (one.rent, cheaper)):
+        key, price = price_of(inputs, name)
+        asked = f"offers.{name}.{key}={float(price) * times:.6f}"
+        moved = break_evens(question.inputs((), (asked,)), ())
+        again = next(other for other in moved if other.offer == one.offer)
+        assert 0.9 < again.buy_cents / again.rent_cents < 1.0001

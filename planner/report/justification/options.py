@@ -46,7 +46,7 @@ _COLUMNS = (
     Column("Held", "right"),
     _POWER,
     Column("Jobs short", "right"),
-    Column("Order by"),
+    Column("Order by", "right"),
 )
 
 
@@ -145,6 +145,14 @@ class _Found(_Option):
         return {one.offer for one in self._one.figures.acquired} if self._one.figures else set()
 
 
+def _caption(*, with_power: bool) -> str:
+    power = "Power: nameplates, in the quarter with the most. " if with_power else ""
+    return (
+        "Options, each planned and proved by itself. Rented: with what is reserved. GPUs: in "
+        f"service at the end. Held: of these, by jobs. {power}Short: dropped or delayed"
+    )
+
+
 def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
     """A row for each plan, the same columns for all; an option that nobody planned stays open."""
     options = tuple(_options(desk, beside))
@@ -157,8 +165,7 @@ def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
     table = Table(
         tuple(_COLUMNS[place] for place in shown),
         tuple(tuple(row[place] for place in shown) for row in rows),
-        caption="Options, each planned and proved by itself. Rented: with what is reserved. GPUs: "
-        "at the end. Power: nameplates, in the quarter with the most. Short: dropped or delayed",
+        caption=_caption(with_power=len(shown) == len(_COLUMNS)),
     )
     told: list[Block] = [table, *_taken(options)]
     found = beside.alternatives

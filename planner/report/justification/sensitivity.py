@@ -51,12 +51,14 @@ _MOVED = (
 def sensitivity_section(desk: Desk, found: Sensitivity | None) -> tuple[Block, ...]:
     """Prices with this plan as it is; then every figure, planned anew, and where the plan turns."""
     known: tuple[tuple[str, Cell], ...] = ()
+    held: tuple[Block, ...] = (_as_it_is(desk),)
     if desk.plan.break_evens:
         link = Link("buying against renting, in section 5", "section-5")
         known = (("From which use on buying is cheaper than renting", link),)
+        held = (*held, _until_rent(desk))
     if found is None:
-        return (_as_it_is(desk), Fields((*known, _open(desk.plan))))
-    return (_as_it_is(desk), *((Fields(known),) if known else ()), *_anew(found))
+        return (*held, Fields((*known, _open(desk.plan))))
+    return (*held, *((Fields(known),) if known else ()), *_anew(found))
 
 
 def _open(plan: Plan) -> tuple[str, Cell]:
@@ -96,6 +98,39 @@ def _held(desk: Desk) -> Iterator[tuple[Cell, ...]]:
             figure(cost * _DOWN, "usd", trace),
             figure(cost * _UP, "usd", trace),
         )
+
+
+def _until_rent(desk: Desk) -> Table:
+    """How far a price may move, at least, before a node used in all hours had better be rented.
+
+    What a node costs beside that price, such as energy or licences, does not move with it.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    for place, one in enumerate(desk.plan.break_evens):
+        bought, rented = (
+            desk.read.at(f"break_evens[{place}].{side}_cents") for side in ("buy", "rent")
+        )
+        ends: tuple[Cell, Cell] = ("renting is cheaper as it is", "–")
+        if one.buy_cents <= one.rent_cents:
+            more = rented - bought
+            ends = (
+                figure(more / bought, "share", "how-break-even"),
+                figure(more / rented, "share", "how-break-even"),
+            )
+        rows.append((f"{one.offer} ({one.node_type})", one.rent, one.quarter, *ends))
+    return Table(
+        (
+            Column("Offer to buy", wraps=True),
+            Column("Against", wraps=True),
+            Column("From"),
+            Column("Purchase may be dearer by", "right", wraps=True),
+            Column("or rent cheaper by", "right", wraps=True),
+        ),
+        tuple(rows),
+        caption="Buying a node stays cheaper than renting it for all hours to the end of the "
+        "horizon while one of the two prices moves by less than this; the plan may turn sooner, to "
+        "another GPU type or number of nodes",
+    )
 
 
 def _anew(found: Sensitivity) -> Iterator[Block]:
