@@ -5,10 +5,10 @@ from __future__ import annotations
 from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, Field, Tag
 
 from planner.inputs.base import Frozen, Number, PositiveNumber, Share
-from planner.inputs.spelling import canonical_quarter
+from planner.inputs.spelling import ONE_OR_BY_KEY, canonical_quarter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,17 +21,13 @@ TOTAL = "total"
 """The key that caps the whole horizon, beside its quarters."""
 
 
-def _shape(value: object) -> str:
-    return "by key" if isinstance(value, dict) else "one figure"
-
-
 def _quarter_or_total(key: str) -> str:
     return key if key == TOTAL else canonical_quarter(key)
 
 
 FigureByGpuType = Annotated[
     Annotated[NotNegative, Tag("one figure")] | Annotated[dict[str, NotNegative], Tag("by key")],
-    Discriminator(_shape),
+    ONE_OR_BY_KEY,
 ]
 """One figure for all GPU types, or figures by GPU type; one that is left out has none."""
 
@@ -42,7 +38,7 @@ FigureByQuarter = Annotated[
         Field(min_length=1),
         Tag("by key"),
     ],
-    Discriminator(_shape),
+    ONE_OR_BY_KEY,
 ]
 """One figure for the whole horizon, or by quarter; `total` beside quarters is the whole again."""
 

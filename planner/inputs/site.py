@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, Field, Tag
 
 from planner.inputs.base import Count, Frozen, Name, Number, PositiveCount, PositiveNumber
 from planner.inputs.quarter import Quarter
-from planner.inputs.spelling import canonical_quarter
+from planner.inputs.spelling import ONE_OR_BY_KEY, canonical_quarter
 
 __all__ = ["Cooling", "Racks", "Site"]
 
@@ -22,10 +22,6 @@ PowerOfQuarter = Annotated[Number, Field(ge=0, le=_MOST_KW)]
 """0 before a site is there."""
 
 
-def _shape(value: object) -> str:
-    return "by key" if isinstance(value, dict) else "one figure"
-
-
 PowerByQuarter = Annotated[
     Annotated[Power, Tag("one figure")]
     | Annotated[
@@ -33,7 +29,7 @@ PowerByQuarter = Annotated[
         Field(min_length=1),
         Tag("by key"),
     ],
-    Discriminator(_shape),
+    ONE_OR_BY_KEY,
 ]
 """One figure, or figures by quarter, each of which holds until the next."""
 

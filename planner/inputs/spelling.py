@@ -12,6 +12,7 @@ from planner.inputs.quarter import Quarter
 __all__ = [
     "LARGEST_COUNT_PER_QUARTER",
     "LARGEST_FLEET",
+    "ONE_OR_BY_KEY",
     "PRIORITIES",
     "Bits",
     "CountByNodeType",
@@ -46,6 +47,10 @@ def canonical_quarter(key: str) -> str:
 
 def _shape(value: object) -> str:
     return "by key" if isinstance(value, dict) else "one figure"
+
+
+ONE_OR_BY_KEY = Discriminator(_shape)
+"""Tells `one figure` from figures `by key`, the tags of a union of both."""
 
 
 def quarters(value: object) -> object:
@@ -130,13 +135,13 @@ Units = Annotated[Count, Field(le=LARGEST_COUNT_PER_QUARTER)]
 CountByQuarter = Annotated[
     Annotated[Units, Tag("one figure")]
     | Annotated[dict[Annotated[str, AfterValidator(canonical_quarter)], Units], Tag("by key")],
-    Discriminator(_shape),
+    ONE_OR_BY_KEY,
 ]
 """One figure for every quarter, or figures by quarter."""
 
 LARGEST_FLEET = 100_000
 CountByNodeType = Annotated[
     Annotated[Count, Tag("one figure")] | Annotated[dict[str, Count], Tag("by key")],
-    Discriminator(_shape),
+    ONE_OR_BY_KEY,
 ]
 """One figure for every node type, or figures by node type."""

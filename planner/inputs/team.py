@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from planner.inputs.base import Count, Frozen
 from planner.inputs.quarter import Quarter
-from planner.inputs.spelling import canonical_quarter
+from planner.inputs.spelling import ONE_OR_BY_KEY, canonical_quarter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,10 +22,6 @@ ALL_GPU_TYPES = "total"
 """The key that stands for all GPU types together, beside some of them."""
 
 _BEGINS_AS_A_QUARTER = re.compile(r"[0-9]{4}-?[qQ]")
-
-
-def _shape(value: object) -> str:
-    return "by key" if isinstance(value, dict) else "one figure"
 
 
 def _kind_of_quota(value: object) -> str:
@@ -42,7 +38,7 @@ GpusFromQuarters = Annotated[
 ]
 GpusByQuarter = Annotated[
     Annotated[Gpus, Tag("one figure")] | Annotated[GpusFromQuarters, Tag("by key")],
-    Discriminator(_shape),
+    ONE_OR_BY_KEY,
 ]
 """One figure, or figures by quarter, each of which holds until the next."""
 GpusByType = Annotated[

@@ -34,10 +34,6 @@ class Pen:
         """An error word."""
         return self._paint("1;31", text)
 
-    def yellow(self, text: str) -> str:
-        """A warning word."""
-        return self._paint("33", text)
-
     def cyan(self, text: str) -> str:
         """A hint word or a place in a file."""
         return self._paint("36", text)
