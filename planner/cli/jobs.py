@@ -120,6 +120,9 @@ def described_job(given: Mapping[str, Any]) -> Job:
                 hint="give either `--method` to tune it or `--serve` to serve it",
             )
         )
+    if given["model"] is None and given["parameters_b"] is None:
+        hint = "give `--model ID`, `--config PATH` or `--parameters-b NUMBER`"
+        raise InputError(Finding("say which model", hint=hint))
     kind = "serve" if given["serve"] else "tune"
     keys = {option.name: option.serve if given["serve"] else option.tune for option in _OPTIONS}
     _require_fitting(given, kind, keys)

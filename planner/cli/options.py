@@ -233,8 +233,12 @@ def require_known(word: str, known: Iterable[str], what: str) -> None:
     names = sorted(known)
     if word in names:
         return
-    from planner.inputs.words import did_you_mean  # noqa: PLC0415 - only a mistake needs it
+    from planner.inputs.words import did_you_mean, one_of  # noqa: PLC0415 - only a mistake needs it
 
     ends = [name for name in names if name.rpartition("/")[2] == word]
+    begun = [name for name in names if name.startswith(f"{word}-")]
     near = did_you_mean(ends[0] if ends else word, names, 3)
-    raise InputError(Finding(f"there is no {what} {word!r}", hint=near))
+    hint = f"did you mean {one_of([repr(name) for name in begun[:5]])}?" if begun else near
+    raise InputError(
+        Finding(f"there is no {what} {word!r}", hint=hint or f"`list` shows every {what}")
+    )

@@ -152,8 +152,8 @@ def test_headroom_takes_memory_away(run):
     ("options", "message"),
     [
         ((), "say what to do with the model"),
+        (("--serve",), "hint: give `--model ID`, `--config PATH` or `--parameters-b NUMBER`"),
         (("--serve", "--method", "lora"), "say what to do with the model"),
-        (("--serve",), "give either `model`"),
         (("--serve", "--model", "x", "--batch", "3"), "--batch: goes with `--method` only"),
         (("--method", "qlorra", "--model", "x"), "--method: 'qlorra' is not one of"),
         (("--method", "lora", "--model", "lama-3.1-8b"), "did you mean 'llama-3.1-8b'"),
@@ -168,6 +168,20 @@ def test_size_refuses_in_the_words_of_its_options(run, options, message):
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("catalog", "show", "h200"), "did you mean 'h200-141gb-nvl' or 'h200-141gb-sxm'?"),
+        (("rules", "show", "serving/plian"), "did you mean 'serving/plain'"),
+        (("rules", "show", "nosuch"), "`list` shows every rule"),
+    ],
+)
+def test_what_is_not_known_is_near_something_or_listed(run, words, hint):
+    result = run(*words)
+    assert result.exit_code == 2
+    assert f"hint: {hint}" in result.stderr
 
 
 def test_all_shipped_examples_pass(run):
