@@ -9,6 +9,8 @@ import pytest
 from planner.errors import CheckError
 from planner.inputs.load import load_inputs
 from planner.plan.checks.suite import check
+from planner.plan.ledger.accounts import Accounts
+from planner.plan.ledger.reader import Reader
 from planner.plan.make import make_plan
 from planner.plan.store import dumps, loads
 from planner.plan.typechanges import type_changes
@@ -115,6 +117,16 @@ def test_changes_are_charged_to_the_team_and_count_in_no_budget(planned):
 
     added = {team: cents - charged(free)[team] for team, cents in charged(plan).items()}
     assert added == {"lab": 2 * 90_703, "shop": 2 * 90_703}
+
+
+def test_documents_count_changes_and_nobody_pays_them(planned):
+    plan = planned(", gpu_type_change_cost_usd: 1000")
+    accounts = Accounts(plan, Reader(plan))
+
+    cents = {line.name: sum(line.cents) for line in plan.costs}
+    assert accounts.opex((0, 1, 2)).value == cents["support"] + cents["energy"]
+    assert accounts.paid().value == sum(cents.values()) - accounts.unpaid((0, 1, 2)).value
+    assert accounts.unpaid((0, 1, 2)).value == cents["residual value"] + cents["type changes"]
 
 
 def test_priorities_decide_who_gives_way_and_not_the_price_of_changes(planned, read):

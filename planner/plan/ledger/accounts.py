@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.plan.budgets import NOT_PAID_LINES
 from planner.plan.ledger.reader import Reader, where
 from planner.plan.ledger.traced import Traced, total
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["Accounts", "Year"]
 
 _CAPEX = "purchase"
-_NOT_PAID = "residual value"
-"""A value that is left, not money that changes hands."""
 _FIRST_YEAR = 4
 
 
@@ -51,12 +50,16 @@ class Accounts:
 
     def opex(self, quarters: Iterable[int]) -> Traced:
         """All else that is paid in these quarters."""
-        return self._lines(tuple(quarters), lambda name: name not in (_CAPEX, _NOT_PAID))
+        return self._lines(tuple(quarters), lambda name: name not in (_CAPEX, *NOT_PAID_LINES))
 
     def paid(self, quarters: Iterable[int] | None = None) -> Traced:
         """Everything that is paid in these quarters, or over the horizon."""
         chosen = self._all if quarters is None else tuple(quarters)
-        return self._lines(chosen, lambda name: name != _NOT_PAID)
+        return self._lines(chosen, lambda name: name not in NOT_PAID_LINES)
+
+    def unpaid(self, quarters: Iterable[int]) -> Traced:
+        """What is counted in these quarters and paid by nobody: the value left, and weights."""
+        return self._lines(tuple(quarters), lambda name: name in NOT_PAID_LINES)
 
     @property
     def first_year(self) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.plan.ledger.traced import total
+from planner.plan.budgets import NOT_PAID_LINES
 from planner.report.document import (
     Blank,
     Block,
@@ -22,7 +22,6 @@ from planner.report.jobs import rejections_section
 from planner.report.justification.desk import Desk, figure
 
 if TYPE_CHECKING:
-    from planner.plan.ledger.traced import Traced
     from planner.plan.plan import BreakEven
     from planner.report.format import Style
 
@@ -75,7 +74,7 @@ def _by_year(desk: Desk) -> Table:
         return (name, *sums, desk.at(f"costs[{place}].present_cents", "usd", trace))
 
     footer = tuple(
-        figure(accounts.paid(chosen) + _residual(desk, chosen), "usd", "how-cost")
+        figure(accounts.paid(chosen) + accounts.unpaid(chosen), "usd", "how-cost")
         for _, chosen in columns
     )
     return Table(
@@ -87,14 +86,6 @@ def _by_year(desk: Desk) -> Table:
         tuple(row(place) for place in range(len(plan.costs))),
         ("All", *footer, figure(accounts.net_present, "usd", "how-proof")),
         caption="Cost by calendar year, not discounted, and its present value",
-    )
-
-
-def _residual(desk: Desk, quarters: tuple[int, ...]) -> Traced:
-    return total(
-        desk.accounts.line(place, quarters)
-        for place, line in enumerate(desk.plan.costs)
-        if line.name == "residual value"
     )
 
 
@@ -140,7 +131,7 @@ def _chart(desk: Desk) -> Chart:
             ),
         )
         for line, cost in enumerate(plan.costs)
-        if cost.name != "residual value"
+        if cost.name not in NOT_PAID_LINES
     )
     says = "; ".join(
         f"{label}: {figure(desk.accounts.paid((place,)), 'usd', '').text} USD"
@@ -165,13 +156,15 @@ def _by_quarter(desk: Desk) -> tuple[Block, ...]:
     )
     sums = (desk.at(f"costs[{line}].total_cents", "usd", f"how-cost-{line}") for line in lines)
     columns = (Column(line.name.capitalize(), "right", wraps=True) for line in plan.costs)
+    weights = [line.name for line in plan.costs if line.name in NOT_PAID_LINES - {"residual value"}]
+    unpaid = listed(["the residual value", *weights])
     return (
         Heading("By quarter", 3),
         Table(
             (Column("Quarter"), *columns, Column("Paid", "right")),
             rows,
             ("Sum", *sums, figure(desk.accounts.paid(), "usd", "how-cost")),
-            caption="USD, not discounted; paid is all but the residual value",
+            caption=f"USD, not discounted; paid is all but {unpaid}",
         ),
     )
 
