@@ -80,12 +80,13 @@ def standard_alternatives(
 ) -> Alternatives:
     """Beside a plan that there is already: what a board asks for in any case, and no more."""
     inputs = desk.inputs(Variant())
+    made = Made(desk, crew, Variant(), progress, cheapest)
     return Alternatives(
         question=question_of(inputs),
         scenario=inputs.scenario.name,
         within=None,
         cheapest=cheapest,
-        others=tuple(_always(inputs, Made(desk, crew, Variant(), progress))),
+        others=tuple(_always(inputs, made)),
     )
 
 

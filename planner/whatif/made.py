@@ -20,13 +20,19 @@ class Made:
     """Plans of what is asked, with more settings."""
 
     def __init__(
-        self, desk: Desk, crew: Crew, asked: Variant, progress: Callable[[str], None]
+        self,
+        desk: Desk,
+        crew: Crew,
+        asked: Variant,
+        progress: Callable[[str], None],
+        known: Figures | None = None,
     ) -> None:
+        """`known` are the figures of what is asked, where they are known already."""
         self._desk = desk
         self._crew = crew
         self._asked = asked
         self._progress = progress
-        self._figures: dict[str, Figures] = {}
+        self._figures = {desk.key(asked): known} if known else {}
 
     def one(self, settings: tuple[str, ...] = ()) -> Figures:
         """One plan; without settings that of what is asked."""

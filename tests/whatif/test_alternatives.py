@@ -10,7 +10,7 @@ from planner.plan.near import near_plan
 from planner.report.alternatives import alternatives_document
 from planner.report.markdown import draw
 from planner.sizing.sizers import Sizers
-from planner.whatif.alternatives import alternatives
+from planner.whatif.alternatives import alternatives, standard_alternatives
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.figures import Figures, figures_of, require_plan
@@ -303,3 +303,21 @@ def test_where_too_many_sets_would_have_to_be_tried_it_is_said(desk, monkeypatch
     assert found_by(desk, answer)["fewest node types"] == (
         "more than 2 sets of node types would have to be tried"
     )
+
+
+def test_an_option_that_the_plan_is_already_is_not_planned_again(tmp_path):
+    file = tmp_path / "shared.yaml"
+    file.write_text(
+        SCENARIO.replace("finance:", "policies: {mig: same-node}\nfinance:"), encoding="utf-8"
+    )
+    plan = Figures(result="proved", cost_cents=7, bound_cents=7)
+    planned = []
+
+    def answer(variant):
+        planned.append(variant)
+        return Figures(result="infeasible", reason="too few")
+
+    desk = Desk(Station(file, (), (), 1e-4, 60.0))
+    found = standard_alternatives(desk, Scripted(answer), plan, lambda _: None)
+    assert other(found, "reclaim first").figures == plan
+    assert len(planned) == 2
