@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import product
 from math import prod
-from operator import add, mul
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from planner.packing.families.nodecuts import NodeCuts, Stacked
+    from planner.packing.families.nodecuts import Bundle, NodeCuts, Stacked
 
     Floats = NDArray[np.float64]
     Whole = NDArray[np.int64]
@@ -82,6 +82,7 @@ class Cheapest:
         self._cents = tuple(known[0].cents if known else None for known in offers)
         self._step = min((cents for cents in self._cents if cents), default=1)
         self._owned = np.array(cuts.owned, dtype=np.float64)
+        self._bundles = _by_pool(cuts.bundles)
         self._refused: set[tuple[int, ...]] = set()
         self._most = 0.0
         """What points may cost that are listed."""
@@ -148,29 +149,31 @@ class Cheapest:
         need = self._need if stacked is self._stacked else stacked.need(self._asked)
         left = need - _TOLERANCE - stacked.nodes @ np.array(nodes, dtype=np.float64)
         ways: list[_Ways] = []
-        for pool, total in enumerate(map(add, nodes, self._cuts.owned)):
-            numbers = [number for number, bundle in enumerate(known) if bundle.pool == pool]
+        for pool, numbers in self._bundles:
+            total = nodes[pool] + self._cuts.owned[pool]
             apart = tuple(number for number in numbers if number in self._divided)
-            sizes = tuple(known[number].size for number in apart)
-            if prod(total // size + 1 for size in sizes) > _MOST_WAYS:
+            if prod(total // known[number].size + 1 for number in apart) > _MOST_WAYS:
                 apart = ()
             for number in numbers:
                 if number not in apart:
                     gain = np.maximum(stacked.bundles[:, number], 0.0)
                     left -= gain * (total // known[number].size)
             if apart:
+                sizes = tuple(known[number].size for number in apart)
                 ways.append(_ways(stacked, apart, sizes, total))
                 left -= ways[-1].best
-        given, chosen = np.zeros((1, len(left))), np.zeros((1, 0), dtype=np.int64)
-        for way in ways:
-            left += way.best
-            given = (given[:, None] + way.gives).reshape(-1, len(left))
-            kept = np.flatnonzero((given >= left).all(axis=1))
-            given = given[kept]
-            chosen = np.hstack((chosen[kept // len(way.grid)], way.grid[kept % len(way.grid)]))
-        if not (given >= left).all(axis=1).any():
+        if left.max(initial=0.0) > 0:
             return None
         taken: list[int | None] = [None] * len(known)
+        chosen, given = np.zeros((1, 0), dtype=np.int64), np.zeros((1, 1))
+        for way in ways:
+            left += way.best
+            given = (given[:, None] + way.gives).reshape(-1, way.gives.shape[1])
+            kept = np.flatnonzero((given >= left[way.rows]).all(axis=1))
+            if not len(kept):
+                return None
+            given = given[kept]
+            chosen = np.hstack((chosen[kept // len(way.grid)], way.grid[kept % len(way.grid)]))
         for number, many in zip((n for way in ways for n in way.bundles), chosen[0], strict=True):
             taken[number] = int(many)
         return tuple(taken)
@@ -351,6 +354,13 @@ def _rates(stacked: Stacked, cents: tuple[int | None, ...]) -> _Rates:
     return _Rates(pools, prices, worth, least)
 
 
+@cache
+def _by_pool(bundles: tuple[Bundle, ...]) -> list[tuple[int, tuple[int, ...]]]:
+    """The bundles of each pool that has some."""
+    pools = sorted({bundle.pool for bundle in bundles})
+    return [(pool, tuple(n for n, one in enumerate(bundles) if one.pool == pool)) for pool in pools]
+
+
 @dataclass(frozen=True, slots=True)
 class _Ways:
     """Ways to bundle the nodes of a pool."""
@@ -358,18 +368,29 @@ class _Ways:
     bundles: tuple[int, ...]
     """Which ones are told apart."""
     grid: Whole
+    rows: Whole
+    """Cuts that tell bundles apart."""
     gives: Floats
-    """What they are worth, by cut."""
+    """What they are worth, by such cut."""
     best: Floats
     """The most that any is worth, by cut."""
 
 
 @lru_cache(maxsize=256)
 def _ways(stacked: Stacked, bundles: tuple[int, ...], sizes: tuple[int, ...], total: int) -> _Ways:
-    """All ways to bundle so many nodes of a pool."""
-    grid = _grid(sizes, total)
-    gives = grid @ stacked.bundles[:, bundles].T
-    return _Ways(bundles, grid, gives, gives.max(axis=0))
+    """Ways to bundle so many nodes of a pool, one of those that cuts do not tell apart."""
+    grid, rows = _grid(sizes, total), _of_bundles(stacked)
+    gives = grid @ stacked.bundles[rows][:, bundles].T
+    first = np.sort(np.unique(gives, axis=0, return_index=True)[1])
+    grid, gives = grid[first], gives[first]
+    best = np.zeros(len(stacked))
+    best[rows] = gives.max(axis=0)
+    return _Ways(bundles, grid, rows, gives, best)
+
+
+@lru_cache(maxsize=4)
+def _of_bundles(stacked: Stacked) -> Whole:
+    return np.flatnonzero(stacked.bundles.any(axis=1))
 
 
 @cache
