@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Family", "family_of"]
 
-_TRIALS, _DEMANDS_TRIED = 24, 1_600
+_TRIALS, _DEMANDS_TRIED = 16, 1_600
 """Variants that are planned beforehand, for their cuts, and the kinds of units in all of them."""
 _SPREAD, _GROWTH, _PRICES = (0.5, 1.6), (0.7, 1.5), (0.85, 1.2)
 """Factors of their counts, one by one and all together, and of their prices."""
