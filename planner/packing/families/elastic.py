@@ -59,9 +59,7 @@ class Elastic:
                 self.ways[number].append(index)
         taken = _taken(counts)
         self._variables = [
-            replace(one, cost=_SHARE * taken[index], upper=0.0)
-            if index in self._acquired or one.upper == 0
-            else replace(one, cost=_SHARE * taken[index], upper=None)
+            replace(one, cost=_SHARE * taken[index], upper=0.0 if one.upper == 0 else None)
             for index, one in enumerate(free)
         ]
         self._rows = [(row, dict(row.terms)) for row in (counts.program.rows[n] for n in self.kept)]

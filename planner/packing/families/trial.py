@@ -66,7 +66,8 @@ class Trial:
         self._open = np.array(stated.bundle_columns, dtype=np.int32)
         self._held = np.append(self._acquired, self._open)
         self._shorts = np.array(stated.shorts, dtype=np.int32)
-        self._units = np.array(sorted(counts.choice.values()), dtype=np.int32)
+        units = [index for index in counts.choice.values() if self.free[index].upper is None]
+        self._units = np.array(sorted(units), dtype=np.int32)
         self._costs = {
             index: stated.program.variables[index].cost for index in self._units.tolist()
         }

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import highspy
 import numpy as np
 
 from planner.errors import LimitError
+from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import has_optimum, linear_model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from planner.packing.solvers.program import Program
 
     Floats = NDArray[np.float64]
 
@@ -26,15 +26,32 @@ _DEVEX = 1
 
 
 class WarmLinear:
-    """A linear relaxation, stated once; each question begins at the basis of the first answer."""
+    """A linear relaxation, stated once; each question begins at the basis of the first answer.
+
+    Variables whose bounds are 0 are left out: they stay at 0 and cannot be asked about.
+    """
 
     def __init__(self, program: Program) -> None:
         """State it and solve it; raises LimitError where it has no solution."""
-        self._model, self._stated_rows = linear_model(program), len(program.rows)
+        kept = [n for n, one in enumerate(program.variables) if one.lower or one.upper != 0]
+        self._kept, self._many = np.array(kept, dtype=np.int64), len(program.variables)
+        self._place = np.full(self._many, -1, dtype=np.int32)
+        self._place[self._kept] = np.arange(len(kept), dtype=np.int32)
+        self._model, self._stated_rows = linear_model(self._stated(program)), len(program.rows)
         self._model.setOptionValue("simplex_dual_edge_weight_strategy", _DEVEX)
         if self.solve() is None:
             raise LimitError("a program that others are to be like has no solution")
         self._basis = self._model.getBasis()
+
+    def _stated(self, program: Program) -> Program:
+        rows = [replace(row, terms=tuple(self._terms(row.terms))) for row in program.rows]
+        return Program([program.variables[number] for number in self._kept.tolist()], rows)
+
+    def _terms(self, terms: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
+        """With the columns of the model, for variables that it has."""
+        for index, factor in terms:
+            if self._place[index] >= 0:
+                yield int(self._place[index]), factor
 
     def keep(self) -> None:
         """Let questions begin at the basis of the last answer."""
@@ -50,7 +67,7 @@ class WarmLinear:
 
     def price(self, costs: Mapping[int, float]) -> None:
         """Give some variables other costs."""
-        columns = np.array(list(costs), dtype=np.int32)
+        columns = self._place[list(costs)]
         self._model.changeColsCost(len(columns), columns, np.array(list(costs.values())))
 
     def ask(self, rows: NDArray[np.int32], right: Sequence[float]) -> None:
@@ -60,17 +77,18 @@ class WarmLinear:
 
     def hold(self, columns: NDArray[np.int32], lower: Floats, upper: Floats) -> None:
         """Give variables other bounds."""
-        self._model.changeColsBounds(len(columns), columns, lower, upper)
+        self._model.changeColsBounds(len(columns), self._place[columns], lower, upper)
 
     def require(self, terms: Mapping[int, float], most: float) -> None:
         """Add a row, `sum(factor × variable) <= most`, until the next question."""
-        columns = np.array(list(terms), dtype=np.int32)
-        factors = np.array(list(terms.values()), dtype=np.float64)
-        self._model.addRow(-highspy.kHighsInf, most, len(terms), columns, factors)
+        known = dict(self._terms(terms.items()))
+        columns = np.array(list(known), dtype=np.int32)
+        factors = np.array(list(known.values()), dtype=np.float64)
+        self._model.addRow(-highspy.kHighsInf, most, len(known), columns, factors)
 
     def weigh(self, row: int, column: int, factor: float) -> None:
         """Give a variable another factor in a row."""
-        self._model.changeCoeff(row, column, factor)
+        self._model.changeCoeff(row, int(self._place[column]), factor)
 
     def solve(self) -> tuple[Floats, Floats] | None:
         """Values, and prices of the rows; None if infeasible, LimitError if HiGHS fails."""
@@ -78,12 +96,17 @@ class WarmLinear:
         if not has_optimum(self._model):
             return None
         solution = self._model.getSolution()
-        return np.array(solution.col_value), np.array(solution.row_dual)
+        return self._values(solution.col_value), np.array(solution.row_dual)
+
+    def _values(self, known: Sequence[float]) -> Floats:
+        values = np.zeros(self._many)
+        values[self._kept] = known
+        return values
 
     def whole(self, columns: NDArray[np.int32], gap: float, node_limit: int) -> Floats | None:
         """Values of which these are whole; empty where the limit comes first, None if none are."""
         model, kinds = self._model, highspy.HighsVarType
-        many = len(columns)
+        many, columns = len(columns), self._place[columns]
         model.clearSolver()
         options = {
             "mip_rel_gap": gap,
@@ -99,7 +122,7 @@ class WarmLinear:
             status = model.getModelStatus()
             info = model.getInfo()
             found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-            values = np.array(model.getSolution().col_value)
+            values = self._values(model.getSolution().col_value)
         finally:
             model.changeColsIntegrality(
                 many, columns, np.full(many, int(kinds.kContinuous), np.uint8)
