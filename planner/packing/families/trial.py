@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,8 @@ _MOST_ROUNDINGS = 256
 """Ways to round fractional units that are compared."""
 _MOST_DIVES = 9
 """Fractional units that are fixed one after the other."""
+_MOST_MOVES, _BARRED = 10, 6
+"""Whole units that are moved to mend what rounding breaks, and moves until one may go back."""
 _NONE = 1e-6
 """Units that count as none."""
 _PLAIN, _NEARLY = 5_040, 1e-5
@@ -84,6 +86,13 @@ class Trial:
         self._limits = self._matrix[limits, :many] * signs[:, None]
         """Rows that are no equations, as `limits · values <= at most`."""
         self._at_most = self._right[limits] * signs
+        moves = [pair for ways in stated.ways for pair in permutations(ways, 2)]
+        place = {pair: number for number, pair in enumerate(moves)}
+        self._leave = np.array([one for one, _ in moves], dtype=np.int64)
+        self._enter = np.array([two for _, two in moves], dtype=np.int64)
+        self._undone = [place[two, one] for one, two in moves]
+        self._moves = (self._limits[:, self._enter] - self._limits[:, self._leave]).T.copy()
+        """What a row takes more where a unit leaves one choice and enters another."""
 
     def keep(self) -> None:
         """Let every question begin where the last one ended."""
@@ -144,7 +153,7 @@ class Trial:
         )
 
     def rounded(self, values: Floats) -> Floats | None:
-        """Whole units near these, within all rows and with most room; None where none are found."""
+        """Whole units near these, within all rows, the best of a few; None where none are found."""
         values = values[: len(self.free)]
         whole = np.floor(values + _NONE)
         whole[self._acquired] = values[self._acquired]
@@ -158,7 +167,7 @@ class Trial:
             list(combinations(open_, round(float(part[open_].sum())))) for open_ in split.values()
         ]
         if prod(len(one) for one in parts) > _MOST_ROUNDINGS:
-            return None
+            parts = [[max(one, key=lambda way: sum(part[list(way)]))] for one in parts]
         open_ = [index for one in split.values() for index in one]
         place = {index: at for at, index in enumerate(open_)}
         ways = np.zeros((prod(len(one) for one in parts), len(open_)))
@@ -167,10 +176,30 @@ class Trial:
         slack = self._at_most - self._limits @ whole
         least = (slack - ways @ self._limits[:, open_].T).min(axis=1, initial=np.inf)
         best = int(least.argmax())
-        if least[best] < -_NONE:
-            return None
         whole[open_] += ways[best]
-        return whole
+        return whole if least[best] >= -_NONE else self._mended(whole)
+
+    def _mended(self, whole: Floats) -> Floats | None:
+        """Whole units that break rows, moved one by one to other choices of theirs until none is.
+
+        Each time the move that leaves the least over; none is undone soon.
+        """
+        slack = self._at_most - self._limits @ whole
+        barred = np.zeros(len(self._moves))
+        for number in range(_MOST_MOVES):
+            after = slack - self._moves
+            left = np.minimum(after, 0.0).sum(axis=1)
+            left[(whole[self._leave] < 1) | (barred > number)] = -np.inf
+            best = int(left.argmax()) if len(left) else -1
+            if best < 0 or left[best] == -np.inf:
+                return None
+            whole[self._leave[best]] -= 1
+            whole[self._enter[best]] += 1
+            slack = after[best]
+            if slack.min() >= -_NONE:
+                return whole
+            barred[self._undone[best]] = number + _BARRED
+        return None
 
     def dived(self, values: Floats) -> Floats | None:
         """Whole units by fixing one after the other, the nearest to whole first."""
