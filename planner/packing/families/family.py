@@ -166,8 +166,6 @@ class Family:
             point, values = bounded
             waiting.append(point)
             units = self._trial.rounded(values)
-            if units is None:
-                units = self._trial.dived(values)
             if units is not None:
                 whole = self._values(problem, point, units)
                 layouts = self._housing.laid_out(whole)

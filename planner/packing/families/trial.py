@@ -39,9 +39,7 @@ _WHOLE_GAP, _WHOLE_NODES = 0.1, 200
 """How far whole units are pursued once the simple ways have failed."""
 _MOST_ROUNDINGS = 256
 """Ways to round fractional units that are compared."""
-_MOST_DIVES = 9
-"""Fractional units that are fixed one after the other."""
-_MOST_MOVES, _BARRED = 10, 6
+_MOST_MOVES, _BARRED = 6, 6
 """Whole units that are moved to mend what rounding breaks, and moves until one may go back."""
 _NONE = 1e-6
 """Units that count as none."""
@@ -200,36 +198,6 @@ class Trial:
                 return whole
             barred[self._undone[best]] = number + _BARRED
         return None
-
-    def dived(self, values: Floats) -> Floats | None:
-        """Whole units by fixing one after the other, the nearest to whole first."""
-        fixed: list[int] = []
-        try:
-            for _ in range(_MOST_DIVES):
-                off = np.abs(values[self._units] - np.round(values[self._units]))
-                off[off <= _NONE] = np.inf
-                index = int(self._units[int(off.argmin())])
-                fixed.append(index)
-                below = float(np.floor(values[index]))
-                nearest = below + round(float(values[index]) - below)
-                for side in (nearest, 2 * below + 1 - nearest):
-                    self._fix(index, side, side)
-                    solved = self._linear.solve()
-                    if solved is not None and solved[0][self._shorts].sum() <= _NONE:
-                        break
-                else:
-                    return None
-                values = solved[0]
-                units = self.rounded(values)
-                if units is not None:
-                    return units
-            return None
-        finally:
-            for index in fixed:
-                self._fix(index, 0.0, np.inf)
-
-    def _fix(self, index: int, lower: float, upper: float) -> None:
-        self._linear.hold(np.array([index], np.int32), np.array([lower]), np.array([upper]))
 
     def require(self, pool: int, weights: Mapping[Shape, float]) -> None:
         """Obey a cut of the cutting stock on a pool, for the counts asked now."""
