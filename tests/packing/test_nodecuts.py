@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -97,6 +98,20 @@ def test_the_first_point_is_the_same_where_they_are_too_many_to_be_listed(seed, 
         assert point.cents == known[point.nodes] == min(known.values())
         cheapest.refuse(point)
         assert cheapest.next() is None
+
+
+def test_points_that_are_far_too_many_take_no_memory():
+    """Nodes of which each is worth just what it costs: millions of points cost the same."""
+    cuts = NodeCuts([0, 0, 0], (), 1)
+    cuts.add(NodeCut(np.array([3.0, 2.0, 1.0]), np.zeros(0), np.array([1.0]), 0.0))
+    offers = [[Offer(cents, None)] for cents in (30, 20, 10)]
+    tracemalloc.start()
+    point = Cheapest(cuts, [9_001], offers).next()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert point is not None
+    assert point.cents == 90_010
+    assert peak < 64 * 2**20
 
 
 def test_a_cut_that_is_added_later_is_obeyed_and_may_be_forgotten():

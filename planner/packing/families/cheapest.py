@@ -276,14 +276,14 @@ class Cheapest:
                 return None
             if at + 1 == len(rates.pools):
                 return self._closed(chosen, costs, left, table)
-            totals = costs[:, None] + table
-            states, taken = np.nonzero(totals <= most)
-            if len(states) * len(need) > _MOST_STATES:
+            affordable = np.searchsorted(table, most - costs, side="right")
+            if int(affordable.sum()) * len(need) > _MOST_STATES:
                 return None
-            left, costs = (
-                left[states] - np.outer(taken, rates.worth[:, pool]),
-                totals[states, taken],
-            )
+            states = np.repeat(np.arange(len(costs)), affordable)
+            begin = np.cumsum(affordable) - affordable
+            taken = np.arange(len(states)) - np.repeat(begin, affordable)
+            left = left[states] - np.outer(taken, rates.worth[:, pool])
+            costs = costs[states] + table[taken]
             short = np.maximum(left - _TOLERANCE, 0.0) * rates.least[:, at + 1]
             kept = costs + short.max(axis=1, initial=0.0) <= most
             left, costs, chosen = left[kept], costs[kept], chosen[states[kept]]
