@@ -143,12 +143,14 @@ class _Search:
         """Pools whose units could not be laid out -> one node more than tried."""
 
     def ask(self, problem: Problem, asked_gap: float, time_limit_s: float) -> None:
-        """Begin anew at other prices and with more budgets, with the cuts found so far."""
+        """Begin anew at other prices and with more budgets, with the cuts and the plan so far."""
         self._deadline = time.monotonic() + time_limit_s
         self._problem, self._asked_gap = problem, asked_gap
         self._counts = repriced(self._counts, problem)
-        shapes, stocks = self._found.shapes, self._found.stocks
-        self._found = Found(self._counts, shapes=shapes, stocks=stocks)
+        before = self._found
+        self._found = Found(self._counts, shapes=before.shapes, stocks=before.stocks)
+        if before.values:
+            self._found.keep(before.values, before.packings)
         self._rounded, self._stuck = (), {}
 
     def run(self) -> Found:
