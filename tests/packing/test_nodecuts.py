@@ -100,6 +100,32 @@ def test_the_first_point_is_the_same_where_they_are_too_many_to_be_listed(seed, 
         assert cheapest.next() is None
 
 
+def test_bundles_that_no_cut_tells_apart_are_no_hindrance():
+    cuts = NodeCuts([0, 0, 0], BUNDLES, 1)
+    cuts.divided = frozenset({0, 1})
+    cuts.add(NodeCut(np.array([1.0, 1.0, 1.0]), np.zeros(2), np.array([1.0]), 0.0))
+    point = Cheapest(cuts, [4], [[Offer(cents, None)] for cents in (30, 20, 10)]).next()
+    assert point is not None
+    assert (point.cents, point.nodes) == (40, (0, 0, 4))
+
+
+def test_bundles_of_too_many_ways_are_left_open_and_bound_all_the_same(monkeypatch):
+    left_open = 0
+    for seed in range(20):
+        cuts, asked, offers = drawn(seed)
+        known = tried(cuts, asked, offers)
+        monkeypatch.setattr(room, "_MOST_STATES", 2_000_000)
+        cheapest = Cheapest(cuts, asked, offers)
+        cheapest._list()
+        monkeypatch.setattr(room, "_MOST_STATES", 8)
+        point = cheapest.next()
+        assert point is not None or not known
+        if point is not None:
+            left_open += None in point.bundles
+            assert not known or point.cents <= min(known.values())
+    assert left_open > 3
+
+
 def test_points_that_are_far_too_many_take_no_memory():
     """Nodes of which each is worth just what it costs: millions of points cost the same."""
     cuts = NodeCuts([0, 0, 0], (), 1)

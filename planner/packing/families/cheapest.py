@@ -165,17 +165,22 @@ class Cheapest:
         if left.max(initial=0.0) > 0:
             return None
         taken: list[int | None] = [None] * len(known)
+        told_apart: list[int] = []
         chosen, given = np.zeros((1, 0), dtype=np.int64), np.zeros((1, 1))
         for way in ways:
+            if len(given) * way.gives.size > _MOST_STATES:
+                continue
+            told_apart += way.bundles
             left += way.best
-            given = (given[:, None] + way.gives).reshape(-1, way.gives.shape[1])
+            many, cuts = way.gives.shape
+            given = (given[:, None] + way.gives).reshape(len(given) * many, cuts)
             kept = np.flatnonzero((given >= left[way.rows]).all(axis=1))
             if not len(kept):
                 return None
             given = given[kept]
-            chosen = np.hstack((chosen[kept // len(way.grid)], way.grid[kept % len(way.grid)]))
-        for number, many in zip((n for way in ways for n in way.bundles), chosen[0], strict=True):
-            taken[number] = int(many)
+            chosen = np.hstack((chosen[kept // many], way.grid[kept % many]))
+        for number, times in zip(told_apart, chosen[0], strict=True):
+            taken[number] = int(times)
         return tuple(taken)
 
     def _push_one_more(self, nodes: tuple[int, ...]) -> None:
