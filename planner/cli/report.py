@@ -160,7 +160,7 @@ def _plan(path: Path) -> Plan:
     from planner.plan.store import loads  # noqa: PLC0415 - slow to load
 
     plan = loads(plan_text(path), str(path))
-    if not (plan.settings and plan.node_types):
+    if not plan.settings or (plan.nodes and not plan.node_types):
         raise InputError(
             Finding(
                 "lacks the settings and node types that a report states",

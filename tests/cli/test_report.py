@@ -48,6 +48,19 @@ def test_a_plan_of_an_earlier_version_is_asked_to_be_made_again(run, plan_json):
     assert "make the plan again" in result.stderr
 
 
+def test_a_plan_of_which_nothing_is_left_is_reported(run, tmp_path):
+    (tmp_path / "none.yaml").write_text(
+        "format: 1\nname: None\nhorizon: {first_quarter: 2027Q1, quarters: 1}\n"
+        "offers: {late: {node_type: xe9680-h100, kind: buy, lead_time_weeks: 40}}\n"
+        "policies: {shortage: drop}\njobs: {work: {fixed: {gpus: 1}}}\n",
+        encoding="utf-8",
+    )
+    assert run("plan", tmp_path / "none.yaml", "--out", tmp_path).exit_code == 0
+    plan = tmp_path / "plan.json"
+    done = run("report", plan, "--out", tmp_path / "report", "--what-if", "none")
+    assert (done.exit_code, done.stderr.count("error")) == (0, 0), done.stderr
+
+
 def test_options_are_planned_once_and_then_found_beside_the_plan(run, plan_json, reported):
     folder = plan_json.parent
     told = (reported / "justification.md").read_text(encoding="utf-8")

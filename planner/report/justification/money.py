@@ -54,7 +54,7 @@ def cost_section(desk: Desk) -> tuple[Block, ...]:
             "payment. What stands open below is in no input and in no sum.",
             tone="faint",
         ),
-        _chart(desk),
+        *_chart(desk),
         Fields((*_headlines(desk), *((name, Blank()) for name in _NOT_IN_THE_INPUTS))),
         *_by_quarter(desk),
         *_break_evens(desk),
@@ -119,7 +119,8 @@ def _headlines(desk: Desk) -> list[tuple[str, Cell]]:
     return rows
 
 
-def _chart(desk: Desk) -> Chart:
+def _chart(desk: Desk) -> tuple[Chart, ...]:
+    """None where nothing is paid."""
     plan = desk.plan
     places = range(len(plan.quarters))
     series = tuple(
@@ -137,7 +138,8 @@ def _chart(desk: Desk) -> Chart:
         f"{label}: {figure(desk.accounts.paid((place,)), 'usd', '').text} USD"
         for place, label in zip(places, plan.quarters, strict=True)
     )
-    return Chart("What is paid in each quarter", f"{says}.", plan.quarters, series, "USD")
+    chart = Chart("What is paid in each quarter", f"{says}.", plan.quarters, series, "USD")
+    return (chart,) if series else ()
 
 
 def _by_quarter(desk: Desk) -> tuple[Block, ...]:
