@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import product
+from functools import lru_cache
 from math import prod
-from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.packing.counting.counts import CENTS_PER_UNIT
+from planner.packing.families.bundling import Ways, by_pool, ways_of
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Outcome, solve_integer
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from planner.packing.families.nodecuts import Bundle, NodeCuts, Stacked
+    from planner.packing.families.nodecuts import NodeCuts, Stacked
 
     Floats = NDArray[np.float64]
     Whole = NDArray[np.int64]
@@ -82,7 +81,7 @@ class Cheapest:
         self._cents = tuple(known[0].cents if known else None for known in offers)
         self._step = min((cents for cents in self._cents if cents), default=1)
         self._owned = np.array(cuts.owned, dtype=np.float64)
-        self._bundles = _by_pool(cuts.bundles)
+        self._bundles = by_pool(cuts.bundles)
         self._refused: set[tuple[int, ...]] = set()
         self._most = 0.0
         """What points may cost that are listed."""
@@ -148,7 +147,7 @@ class Cheapest:
         stacked, known = self._cuts.stacked, self._cuts.bundles
         need = self._need if stacked is self._stacked else stacked.need(self._asked)
         left = need - _TOLERANCE - stacked.nodes @ np.array(nodes, dtype=np.float64)
-        ways: list[_Ways] = []
+        ways: list[Ways] = []
         for pool, numbers in self._bundles:
             total = nodes[pool] + self._cuts.owned[pool]
             apart = tuple(number for number in numbers if number in self._divided)
@@ -160,7 +159,7 @@ class Cheapest:
                     left -= gain * (total // known[number].size)
             if apart:
                 sizes = tuple(known[number].size for number in apart)
-                ways.append(_ways(stacked, apart, sizes, total))
+                ways.append(ways_of(stacked, apart, sizes, total))
                 left -= ways[-1].best
         if left.max(initial=0.0) > 0:
             return None
@@ -357,48 +356,3 @@ def _rates(stacked: Stacked, cents: tuple[int | None, ...]) -> _Rates:
     np.divide(prices[pools], of_pools, out=rates[:, :-1], where=of_pools > 1 / _NEVER)
     least = np.minimum.accumulate(rates[:, ::-1], axis=1)[:, ::-1]
     return _Rates(pools, prices, worth, least)
-
-
-@cache
-def _by_pool(bundles: tuple[Bundle, ...]) -> list[tuple[int, tuple[int, ...]]]:
-    """The bundles of each pool that has some."""
-    pools = sorted({bundle.pool for bundle in bundles})
-    return [(pool, tuple(n for n, one in enumerate(bundles) if one.pool == pool)) for pool in pools]
-
-
-@dataclass(frozen=True, slots=True)
-class _Ways:
-    """Ways to bundle the nodes of a pool."""
-
-    bundles: tuple[int, ...]
-    """Which ones are told apart."""
-    grid: Whole
-    rows: Whole
-    """Cuts that tell bundles apart."""
-    gives: Floats
-    """What they are worth, by such cut."""
-    best: Floats
-    """The most that any is worth, by cut."""
-
-
-@lru_cache(maxsize=256)
-def _ways(stacked: Stacked, bundles: tuple[int, ...], sizes: tuple[int, ...], total: int) -> _Ways:
-    """Ways to bundle so many nodes of a pool, one of those that cuts do not tell apart."""
-    grid, rows = _grid(sizes, total), _of_bundles(stacked)
-    gives = grid @ stacked.bundles[rows][:, bundles].T
-    first = np.sort(np.unique(gives, axis=0, return_index=True)[1])
-    grid, gives = grid[first], gives[first]
-    best = np.zeros(len(stacked))
-    best[rows] = gives.max(axis=0)
-    return _Ways(bundles, grid, rows, gives, best)
-
-
-@lru_cache(maxsize=4)
-def _of_bundles(stacked: Stacked) -> Whole:
-    return np.flatnonzero(stacked.bundles.any(axis=1))
-
-
-@cache
-def _grid(sizes: tuple[int, ...], total: int) -> Whole:
-    ways = product(*(range(total // size + 1) for size in sizes))
-    return np.array([way for way in ways if sum(map(mul, way, sizes)) <= total], dtype=np.int64)
