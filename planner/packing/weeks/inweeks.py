@@ -8,6 +8,7 @@ there is time.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from planner.packing.counting.counts import CENTS_PER_UNIT
@@ -43,6 +44,8 @@ _FIRST_TIME, _TIME, _SEAT_TIME, _LEAST_TIME_S = 0.2, 0.35, 0.15, 1.0
 units may; and seconds at the least."""
 _EARLY_S, _LATE_S = 1.0, 1.0
 """How long before the end the bound beside the plans should be there, and how long after it may."""
+_WAIT = 0.1
+"""Of the time left once there is a plan, how long a first bound beside it is waited for."""
 _LAST = 0.1
 """Of all time, what is left for giving up nodes."""
 
@@ -70,21 +73,12 @@ def plan_in_weeks(
     if plans.seated(first.values) and found.closed(asked_gap):
         return
     halt = Halt()
-    bounds = Beside(_bounds(counts, same, bound_gap, lambda: left_s() - _EARLY_S, halt))
-
-    def closed(seconds: float = 0.0) -> bool:
-        for bound in bounds.given(seconds):
-            _learn(found, bound)
-            if found.closed(asked_gap):
-                break
-            if not bound.relaxed:
-                plans.seated(bound.answer.values)
-        return found.closed(asked_gap)
-
+    work = _bounds(counts, same, bound_gap, lambda: left_s() - _EARLY_S, halt)
+    bounds = _Learning(found, asked_gap, Beside(work), plans.seated)
     try:
-        plans.search(closed)
+        plans.search(bounds)
         say("waiting for the bound")
-        closed(max(left_s(), 0.0) + _LATE_S)
+        bounds.close(max(left_s(), 0.0) + _LATE_S)
     finally:
         halt.now()
 
@@ -115,6 +109,28 @@ def _learn(found: Found, bound: _Bound) -> None:
     found.raise_bound(bound.answer.bound, bound.relaxed)
 
 
+class _Learning:
+    """What is known of bounds that are sought beside the plans."""
+
+    def __init__(
+        self, found: Found, asked_gap: float, beside: Beside[_Bound], seat: Callable[[Values], bool]
+    ) -> None:
+        self._found, self._asked_gap, self._beside, self._seat = found, asked_gap, beside, seat
+        self.came = False
+        """Whether there was one."""
+
+    def close(self, seconds: float = 0.0, most: int | None = None) -> bool:
+        """Whether bounds that are there, or come within so many seconds, close the gap."""
+        for bound in islice(self._beside.given(seconds), most):
+            self.came = True
+            _learn(self._found, bound)
+            if not (bound.relaxed or self._found.closed(self._asked_gap)):
+                self._seat(bound.answer.values)
+            if self._found.closed(self._asked_gap):
+                break
+        return self._found.closed(self._asked_gap)
+
+
 class _Plans:
     """Plans of whole units, kept in `found`."""
 
@@ -125,24 +141,33 @@ class _Plans:
         self._refused, self._enough = 0.0, 0.0
         """The largest share known to be too little, the least known to be enough."""
         self._best: SeatedInWeeks | None = None
+        self._cut_short = False
+        """Whether a limit of time ended the counting of nodes."""
         self._last_s = left_s() * _LAST
 
-    def search(self, closed: Callable[[], bool]) -> None:
+    def search(self, bounds: _Learning) -> None:
         """Plans with a share kept free: so much that there is one, then as little as will do.
 
-        Ends early once one is `closed`.
+        It ends early where bounds close the gap. As long as no limit of time has cut anything
+        short, only the first is asked for, and waited for, so that the plan hangs on no clock.
         """
         for share in _RESERVES:
             if self._left_s() <= -_LEAST_TIME_S or self._enough_with(share):
                 break
+        if bounds.close(max(self._left_s(), 0.0) * _WAIT, most=1):
+            return
         while self._enough - self._refused > _CLOSE and self._left_s() > self._last_s:
-            if closed():
+            if self._learns(bounds):
                 return
             self._enough_with((self._enough + self._refused) / 2)
-        if self._best and self._left_s() > 0 and not closed():
+        if self._best and self._left_s() > 0 and not self._learns(bounds):
             self._say("giving up nodes that nobody needs")
             self._best.shrink(lambda: self._left_s() > 0)
             self._found.keep(*self._best.plan())
+
+    def _learns(self, bounds: _Learning) -> bool:
+        """Whether bounds close the gap, where the clock may tell."""
+        return (self._cut_short or not bounds.came) and bounds.close()
 
     def seated(self, values: Values) -> bool:
         """Whether all units find seats on the nodes of these values; then the plan is kept."""
@@ -171,6 +196,7 @@ class _Plans:
             relaxed=self._found.counts.shared_unit_variables,
             effort="solutions",
         )
+        self._cut_short |= answer.outcome in (Outcome.FEASIBLE, Outcome.NOTHING)
         hopeful = answer.values and self._saves(answer.objective)
         if self.seated(answer.values) if hopeful else self._best:
             self._enough = share
