@@ -45,6 +45,7 @@ def test_a_wide_run_needs_a_node_on_which_little_stays(build):
     assert counted(stay, units(1, (4, 0, week))) == pytest.approx(2)
     assert counted(stay, units(4, (8, 0, week))) == pytest.approx(2)
     assert counted(units(4, (8, 0, week))) == pytest.approx(1)
+    assert counted(units(7, (1, 0, ALWAYS)), units(1, (2, 0, week))) == pytest.approx(2)
 
 
 ONE_RUN = units(1, (8, 0, Run(5, 0, 13)))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_turns"]
 
-_WIDE = 0.5
+_WIDE = 0.25
 """Least share of a node's GPUs; the nodes of narrower runs are worth no variable."""
 _FEW = 0.5
 """Nodes that all such runs would fill: where they fill more, GPU-weeks nearly say as much."""
