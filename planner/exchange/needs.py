@@ -12,8 +12,8 @@ from planner.inputs.words import did_you_mean, one_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from planner.plan.parts.servers import Occupant
     from planner.plan.plan import Node, Plan
-    from planner.plan.servers import Occupant
 
 __all__ = ["Need", "Pods", "Pool", "held_at_once", "pods_of", "quarter_of"]
 

@@ -6,29 +6,29 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.packing.solution import Opinion, Status, Verdict
-from planner.plan.breakeven import break_evens
-from planner.plan.budgets import budget_uses
-from planner.plan.chargeback import chargeback
-from planner.plan.costs import acquisitions, cost_lines
-from planner.plan.current import current_placement, nodes_today
-from planner.plan.fleet import build_fleet, quarters_of, with_racks
-from planner.plan.jobs import planned_jobs, stored_assets
-from planner.plan.notes import assumption_notes, warning_notes
-from planner.plan.opinion import SecondOpinion
-from planner.plan.place import place
+from planner.plan.annotations.jobs import planned_jobs, stored_assets
+from planner.plan.annotations.notes import assumption_notes, warning_notes
+from planner.plan.annotations.provenance import provenance, rules_used
+from planner.plan.annotations.reference import node_facts, settings_used
+from planner.plan.figures.breakeven import break_evens
+from planner.plan.figures.budgets import budget_uses
+from planner.plan.figures.chargeback import chargeback
+from planner.plan.figures.costs import acquisitions, cost_lines
+from planner.plan.figures.sites import site_uses
+from planner.plan.figures.tags import bill
+from planner.plan.figures.use import pool_uses
+from planner.plan.parts.opinion import SecondOpinion
+from planner.plan.placing.current import current_placement, nodes_today
+from planner.plan.placing.fleet import build_fleet, quarters_of, with_racks
+from planner.plan.placing.place import place
+from planner.plan.placing.racks import racks_by_node
+from planner.plan.placing.typechanges import paid_changes, type_changes
 from planner.plan.plan import FORMAT, Plan, Proof
-from planner.plan.provenance import provenance, rules_used
-from planner.plan.racks import racks_by_node
-from planner.plan.reference import node_facts, settings_used
-from planner.plan.sites import site_uses
-from planner.plan.tags import bill
-from planner.plan.typechanges import paid_changes, type_changes
-from planner.plan.use import pool_uses
 
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
-    from planner.plan.shortage import Shortage
+    from planner.plan.parts.shortage import Shortage
     from planner.sizing.candidate import SizedJob
 
 __all__ = ["assemble", "second_opinion"]

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
+    from planner.plan.parts.shortage import Shortage
     from planner.plan.plan import Plan
-    from planner.plan.shortage import Shortage
     from planner.sizing import SizedJob
     from planner.sizing.sizers import Sizers
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
+from planner.plan.parts.shortage import ShortJob
 from planner.plan.plan import Alternative, GpuPart, PlannedJob
-from planner.plan.shortage import ShortJob
 from planner.plan.stages import quarters_by_way
 from planner.sizing.candidate import Candidate, Sizing
 

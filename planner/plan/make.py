@@ -14,9 +14,9 @@ from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.plan.checked import checked_plan
 from planner.plan.eligible import remedies, require_eligible, stuck_jobs
-from planner.plan.othertypes import other_types
-from planner.plan.saving import partition_saving
-from planner.plan.spares import spare_prices
+from planner.plan.otherwise.othertypes import other_types
+from planner.plan.otherwise.saving import partition_saving
+from planner.plan.otherwise.spares import spare_prices
 from planner.plan.triage import Unfit, give_way, roots
 from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizers import Sizers
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
+    from planner.plan.parts.shortage import Shortage
     from planner.plan.plan import Plan
-    from planner.plan.shortage import Shortage
     from planner.sizing import SizedJob
 
 __all__ = ["Shared", "family_of_variants", "make_plan"]

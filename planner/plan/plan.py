@@ -10,11 +10,11 @@ from typing import Literal
 
 from planner.inputs.base import Frozen
 from planner.inputs.settled import ChangeNote, Options
-from planner.plan.moves import CurrentPlacement
-from planner.plan.opinion import SecondOpinion
-from planner.plan.servers import GpuPart, Node, NodeUse, Occupant, PoolUse
-from planner.plan.shortage import Shortage
-from planner.plan.teams import Chargeback
+from planner.plan.parts.moves import CurrentPlacement
+from planner.plan.parts.opinion import SecondOpinion
+from planner.plan.parts.servers import GpuPart, Node, NodeUse, Occupant, PoolUse
+from planner.plan.parts.shortage import Shortage
+from planner.plan.parts.teams import Chargeback
 from planner.sizing.candidate import Sizing
 
 __all__ = [

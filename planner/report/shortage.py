@@ -11,8 +11,8 @@ from planner.report.proof import VERDICTS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from planner.plan.parts.shortage import ProvedStep, Shortage, ShortJob
     from planner.plan.plan import Plan
-    from planner.plan.shortage import ProvedStep, Shortage, ShortJob
 
 __all__ = ["outcome_of", "shortage_section"]
 

@@ -10,8 +10,8 @@ from planner.report.format import dollars, quarter_span, range_of
 from planner.report.parts import some_share
 
 if TYPE_CHECKING:
+    from planner.plan.parts.teams import Chargeback, QuotaUse, TeamUse
     from planner.plan.plan import Plan
-    from planner.plan.teams import Chargeback, QuotaUse, TeamUse
 
 __all__ = ["teams_section"]
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from planner.inputs.settled import Inputs
-    from planner.plan.near import Goal
+    from planner.plan.otherwise.near import Goal
     from planner.whatif.crew import Crew
     from planner.whatif.desk import Desk
     from planner.whatif.figures import Figures

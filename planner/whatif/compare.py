@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from planner.inputs.document import Path
     from planner.inputs.settled import Inputs
+    from planner.plan.parts.servers import Occupant
+    from planner.plan.parts.shortage import ShortJob
     from planner.plan.plan import Plan
-    from planner.plan.servers import Occupant
-    from planner.plan.shortage import ShortJob
     from planner.whatif.actuals import Actual
     from planner.whatif.sides import Side
 

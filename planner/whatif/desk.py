@@ -15,9 +15,9 @@ from planner.errors import InputError, LimitError
 from planner.inputs.load import Question
 from planner.inputs.written import flow
 from planner.packing import translate
-from planner.plan.committed import committed_plan
 from planner.plan.make import Shared, family_of_variants, make_plan
-from planner.plan.near import near_plan
+from planner.plan.otherwise.committed import committed_plan
+from planner.plan.otherwise.near import near_plan
 from planner.sizing.portfolio import size_portfolio
 from planner.whatif.figures import tried
 from planner.whatif.held import short_quarters
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
-    from planner.plan.committed import Purchase
-    from planner.plan.near import Goal, NearPlan
+    from planner.plan.otherwise.committed import Purchase
+    from planner.plan.otherwise.near import Goal, NearPlan
     from planner.plan.plan import Plan
     from planner.whatif.figures import Figures
     from planner.whatif.held import Commitment

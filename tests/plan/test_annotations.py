@@ -10,9 +10,9 @@ import pytest
 
 from planner.packing.solution import PriceTag, Status
 from planner.packing.statement.translate import translate
-from planner.plan.fleet import build_fleet
-from planner.plan.place import place
-from planner.plan.use import pool_uses, stranded_gpus
+from planner.plan.figures.use import pool_uses, stranded_gpus
+from planner.plan.placing.fleet import build_fleet
+from planner.plan.placing.place import place
 
 
 def texts(notes):

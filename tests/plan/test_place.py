@@ -9,9 +9,9 @@ import pytest
 from planner.packing.problem import Choice, Demand, Pool, Problem, Shape
 from planner.packing.solution import Layout, Solution, Status
 from planner.packing.statement.translate import Translation
-from planner.plan.fleet import Fleet
-from planner.plan.keep import choices_kept
-from planner.plan.place import place
+from planner.plan.placing.fleet import Fleet
+from planner.plan.placing.keep import choices_kept
+from planner.plan.placing.place import place
 from planner.plan.plan import Node
 
 H100 = "h100-80gb-sxm"

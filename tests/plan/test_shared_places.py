@@ -19,8 +19,8 @@ from planner.packing.problem import (
 )
 from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.statement.translate import Translation
-from planner.plan.fleet import Fleet
-from planner.plan.place import place
+from planner.plan.placing.fleet import Fleet
+from planner.plan.placing.place import place
 from planner.plan.plan import Node
 
 H100 = "h100-80gb-sxm"

@@ -25,8 +25,8 @@ from planner.plan.checks import sharing
 from planner.plan.checks.suite import check
 from planner.plan.checks.view import View
 from planner.plan.explain import explain
+from planner.plan.otherwise.saving import partition_saving
 from planner.plan.plan import NodeUse, PartitionSaving
-from planner.plan.saving import partition_saving
 from planner.plan.store import dumps, loads
 
 H100 = "h100-80gb-sxm"

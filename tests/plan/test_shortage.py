@@ -14,7 +14,7 @@ from planner.packing.solvers.solver import solve_with_cbc
 from planner.plan.checks.suite import check
 from planner.plan.explain import explain
 from planner.plan.make import make_plan
-from planner.plan.shortage import PriorityUse
+from planner.plan.parts.shortage import PriorityUse
 from planner.plan.store import dumps, loads
 from planner.plan.verify import verify
 from planner.report.ask import ask_sentence
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.inputs.settled import Inputs
+    from planner.plan.parts.shortage import Shortage, ShortJob
     from planner.plan.plan import Plan
-    from planner.plan.shortage import Shortage, ShortJob
 
 SERVER = {"node_type": "xe9680-h100", "count": 1}
 BUY = {

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from planner.plan.parts.shortage import PriorityUse, Shortage, ShortJob
 from planner.plan.plan import (
     Acquisition,
     Alternative,
@@ -26,7 +27,6 @@ from planner.plan.plan import (
     RuleUse,
     SettingUse,
 )
-from planner.plan.shortage import PriorityUse, Shortage, ShortJob
 from planner.report.justification.beside import Beside
 from planner.sizing.candidate import Candidate, Quantity, Rejection, Sizing, Step
 from planner.whatif import found as options

@@ -15,7 +15,7 @@ import pytest
 
 from planner.inputs.load import Question
 from planner.inputs.settled import ChangeNote, Options
-from planner.plan.breakeven import break_evens
+from planner.plan.figures.breakeven import break_evens
 from planner.plan.make import make_plan
 from planner.plan.store import dumps, loads
 from planner.report import markdown

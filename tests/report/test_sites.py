@@ -2,9 +2,9 @@
 
 import pytest
 
-from planner.plan.moves import CurrentPlacement, Move
+from planner.plan.parts.moves import CurrentPlacement, Move
+from planner.plan.parts.shortage import ProvedStep
 from planner.plan.plan import BreakEven, SiteUse
-from planner.plan.shortage import ProvedStep
 from planner.report import markdown
 from planner.report.justification.document import justification_document
 from planner.report.moves import moves_section

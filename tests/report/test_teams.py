@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.plan.teams import Chargeback, QuotaUse, TeamUse
+from planner.plan.parts.teams import Chargeback, QuotaUse, TeamUse
 from planner.report.document import Bullets, Paragraph, Table
 from planner.report.plan import FULL, SCREEN, plan_document
 from planner.report.teams import teams_section

@@ -11,8 +11,8 @@ from planner.plan.checks.view import Check, View, differences
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from planner.plan.parts.shortage import Shortage, ShortJob
     from planner.plan.plan import Node
-    from planner.plan.shortage import Shortage, ShortJob
     from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = ["CHECKS", "FIRST"]

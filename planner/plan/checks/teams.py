@@ -14,8 +14,8 @@ from planner.plan.checks.view import Check, View, differences, on_average
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from planner.plan.parts.teams import Chargeback, TeamUse
     from planner.plan.plan import Node
-    from planner.plan.teams import Chargeback, TeamUse
 
 __all__ = ["CHECKS"]
 

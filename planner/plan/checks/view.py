@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from planner.inputs.quarter import Quarter
     from planner.inputs.settled import Inputs, PriceLevel, SettledOffer
+    from planner.plan.parts.shortage import ShortJob
     from planner.plan.plan import Node, Occupant, Plan, PlannedJob
-    from planner.plan.shortage import ShortJob
     from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = ["Check", "Piece", "Unit", "View", "at_once", "differences", "on_average"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.plan.budgets import NOT_PAID_LINES
+from planner.plan.figures.budgets import NOT_PAID_LINES
 from planner.plan.ledger.reader import Reader, where
 from planner.plan.ledger.traced import Traced, total
 

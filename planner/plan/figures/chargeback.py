@@ -15,19 +15,19 @@ from math import floor
 from typing import TYPE_CHECKING
 
 from planner.packing.statement.economics import node_costs, owned_costs
-from planner.plan.fleet import quarters_of
-from planner.plan.teams import Chargeback, QuotaUse, TeamUse
+from planner.plan.parts.teams import Chargeback, QuotaUse, TeamUse
+from planner.plan.placing.fleet import quarters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from planner.inputs.settled import Inputs
     from planner.packing.statement.economics import CostStream
-    from planner.plan.fleet import Fleet
-    from planner.plan.moves import CurrentPlacement
-    from planner.plan.place import Placement
+    from planner.plan.parts.moves import CurrentPlacement
+    from planner.plan.placing.fleet import Fleet
+    from planner.plan.placing.place import Placement
+    from planner.plan.placing.typechanges import TypeChange
     from planner.plan.plan import Occupant
-    from planner.plan.typechanges import TypeChange
     from planner.sizing.candidate import SizedJob
 
 __all__ = ["chargeback"]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from planner.packing import Translation
     from planner.packing.problem import Choice
-    from planner.plan.fleet import Fleet
+    from planner.plan.placing.fleet import Fleet
 
 __all__ = ["Piece", "Seat", "Seats", "seats_today"]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from planner.inputs.sitecheck import cooled_by
 from planner.inputs.words import count_of
 from planner.packing.solution import Status
-from planner.plan.current import running_assumptions, running_warnings
+from planner.plan.annotations.provenance import rules_used
+from planner.plan.annotations.unlikely import unlikely_figures
+from planner.plan.placing.current import running_assumptions, running_warnings
 from planner.plan.plan import Note
-from planner.plan.provenance import rules_used
-from planner.plan.unlikely import unlikely_figures
 from planner.plan.words import amount, some_of, usd
 
 if TYPE_CHECKING:

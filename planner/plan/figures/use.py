@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from planner.packing import Translation
     from planner.packing.problem import Pool, Shape
-    from planner.plan.fleet import Fleet
-    from planner.plan.place import Placement
+    from planner.plan.placing.fleet import Fleet
+    from planner.plan.placing.place import Placement
     from planner.plan.plan import NodeUse, Occupant
 
 __all__ = ["pool_uses", "stranded_gpus"]

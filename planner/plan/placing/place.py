@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.packing.problem import ALWAYS, WHOLE
-from planner.plan.host import Host
-from planner.plan.keep import choices_kept
-from planner.plan.seats import Seat, seats_today
-from planner.plan.servers import GpuPart, NodeUse, Occupant
+from planner.plan.parts.servers import GpuPart, NodeUse, Occupant
+from planner.plan.placing.host import Host
+from planner.plan.placing.keep import choices_kept
+from planner.plan.placing.seats import Seat, seats_today
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from planner.packing import Translation
     from planner.packing.problem import Choice, Pool
     from planner.packing.solution import Bundle, Solution
-    from planner.plan.fleet import Fleet
-    from planner.plan.match import Group, Hosting
-    from planner.plan.seats import Piece, Seats
+    from planner.plan.placing.fleet import Fleet
+    from planner.plan.placing.match import Group, Hosting
+    from planner.plan.placing.seats import Piece, Seats
 
 __all__ = ["Placement", "place"]
 

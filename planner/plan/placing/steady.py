@@ -13,14 +13,14 @@ from planner.packing.layouts.parts import starts
 from planner.packing.layouts.repair import Bench
 from planner.packing.problem import Demand
 from planner.packing.solution import Bundle, Layout, Member
-from planner.plan.match import Hosting, match_layouts
+from planner.plan.placing.match import Hosting, match_layouts
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
     from planner.packing.layouts.repair import Seat
     from planner.packing.problem import Part, Problem, Shape
-    from planner.plan.match import Group
+    from planner.plan.placing.match import Group
 
 __all__ = ["Quarter", "settle"]
 

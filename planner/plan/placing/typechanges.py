@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing.statement.economics import CostStream
-    from planner.plan.servers import NodeUse
+    from planner.plan.parts.servers import NodeUse
     from planner.sizing.candidate import SizedJob
 
 __all__ = ["TypeChange", "paid_changes", "type_changes"]

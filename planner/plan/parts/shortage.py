@@ -6,7 +6,7 @@ from typing import Literal
 
 from planner.inputs.base import Frozen
 from planner.inputs.words import count_of
-from planner.plan.opinion import SecondOpinion
+from planner.plan.parts.opinion import SecondOpinion
 
 __all__ = ["PriorityUse", "ProvedStep", "ShortJob", "Shortage"]
 

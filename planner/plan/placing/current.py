@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.places import node_places, place_of, pool_places, running_units
 from planner.inputs.words import count_of
-from planner.plan.moves import CurrentPlacement, Move
+from planner.plan.parts.moves import CurrentPlacement, Move
 from planner.plan.plan import Note
 from planner.plan.words import some_of, usd
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from planner.inputs.places import Place
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
-    from planner.plan.fleet import Fleet
-    from planner.plan.place import Placement
+    from planner.plan.placing.fleet import Fleet
+    from planner.plan.placing.place import Placement
     from planner.sizing.candidate import SizedJob
 
 __all__ = ["current_placement", "nodes_today", "running_assumptions", "running_warnings"]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from planner.packing.problem import RackSpace
     from planner.packing.solution import Racked, Solution
     from planner.packing.statement.translate import Translation
-    from planner.plan.fleet import Fleet
+    from planner.plan.placing.fleet import Fleet
 
 __all__ = ["racks_by_node"]
 

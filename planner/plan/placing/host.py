@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.packing.problem import ALWAYS
-from planner.plan.match import match_layouts
-from planner.plan.steady import Quarter, settle
+from planner.plan.placing.match import match_layouts
+from planner.plan.placing.steady import Quarter, settle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from planner.packing.problem import Problem
     from planner.packing.solution import Layout
-    from planner.plan.fleet import Fleet
-    from planner.plan.match import Group, Hosting
+    from planner.plan.placing.fleet import Fleet
+    from planner.plan.placing.match import Group, Hosting
 
 __all__ = ["Host"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.plan.fleet import quarters_of
+from planner.plan.placing.fleet import quarters_of
 from planner.plan.plan import SiteUse
 
 if TYPE_CHECKING:

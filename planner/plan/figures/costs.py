@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.packing.statement.economics import node_costs, owned_costs
-from planner.plan.fleet import quarters_of
+from planner.plan.placing.fleet import quarters_of
 from planner.plan.plan import Acquisition, CostLine, CostName
 from planner.plan.words import some_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.packing import Translation
     from planner.packing.solution import Solution
     from planner.packing.statement.economics import CostStream
-    from planner.plan.moves import CurrentPlacement
+    from planner.plan.parts.moves import CurrentPlacement
 
 __all__ = ["acquisitions", "cost_lines"]
 

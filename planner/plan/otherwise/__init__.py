@@ -1,0 +1,1 @@
+"""The same portfolio solved again, with something else given: what that would cost or allow."""

@@ -1,0 +1,1 @@
+"""Who sits where: the servers by name, in their racks, and each unit on its GPUs by quarter."""
