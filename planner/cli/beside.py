@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import copyfile
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -99,6 +100,7 @@ def _planned(
     with TemporaryDirectory() as folder, Progress() as progress:
         scenario = Path(folder) / "scenario.yaml"
         scenario.write_text(plan.question, encoding="utf-8")
+        _copy_used(plan, scenario.parent)
         catalog, rules = (tuple(map(Path, given)) for given in (made_by.catalog, made_by.rules))
         desk = staff.desk(scenario, catalog, rules)
         with staff.crew(desk) as crew:
@@ -110,3 +112,15 @@ def _planned(
             if swings:
                 moved = sensitivity(desk, crew, Variant(), progress=progress)
     return found, moved
+
+
+def _copy_used(plan: Plan, folder: Path) -> None:
+    """Put the catalog and rule files that the scenario names where it now names them."""
+    from planner.inputs.reader import parse_document  # noqa: PLC0415
+    from planner.whatif.sides import files_used  # noqa: PLC0415
+
+    question = parse_document(plan.question, "scenario.yaml")
+    for file in (*files_used(plan, question, "catalog"), *files_used(plan, question, "rules")):
+        copy = folder / file.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copyfile(file.path, copy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, InputError, LimitError
 from planner.inputs.catalogs import merged_catalog
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog import Catalog
     from planner.inputs.document import Document
-    from planner.inputs.locate import Located
+    from planner.inputs.locate import Located, Role
     from planner.inputs.rules import RuleBook
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
 
-__all__ = ["Side", "Source", "planned_side", "saved_side", "side_of"]
+__all__ = ["Side", "Source", "files_used", "planned_side", "saved_side", "side_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +101,17 @@ def side_of(
 
 
 def _files(
-    plan: Plan, question: Document, role: Literal["catalog", "rules"], given: Sequence[Path]
+    plan: Plan, question: Document, role: Role, given: Sequence[Path]
 ) -> tuple[Located, ...]:
     """The shipped files and those of one's own, in the order in which they were read."""
-    made_by = plan.provenance
-    scenario = next((path for of, path, _ in made_by.files if of == "scenario"), "")
-    own = given or [Path(name) for name in getattr(made_by.options, role)]
-    used = used_files(question, Path(scenario).parent, role)
-    return (*shipped_files(role), *used, *given_files(own))
+    own = given or [Path(name) for name in getattr(plan.provenance.options, role)]
+    return (*shipped_files(role), *files_used(plan, question, role), *given_files(own))
+
+
+def files_used(plan: Plan, question: Document, role: Role) -> list[Located]:
+    """Give the files that the scenario of a plan names under `use:`, seen from the current folder.
+
+    Raises InputError where they are not there.
+    """
+    scenario = next((path for of, path, _ in plan.provenance.files if of == "scenario"), "")
+    return used_files(question, Path(scenario).parent, role)

@@ -61,6 +61,32 @@ def test_a_plan_of_which_nothing_is_left_is_reported(run, tmp_path):
     assert (done.exit_code, done.stderr.count("error")) == (0, 0), done.stderr
 
 
+def test_options_of_a_scenario_that_uses_files_of_its_own_are_planned(run, tmp_path, monkeypatch):
+    """From another folder than the scenario's, whose files lie in a folder of theirs."""
+    monkeypatch.chdir(tmp_path)
+    own = Path("asked/own")
+    own.mkdir(parents=True)
+    own.joinpath("node.yaml").write_text(
+        "nodes: {mine: {extends: xe9680-h100, product: Mine}}\n"
+        "purchase: {mine: {price_usd: 1000, date: 2026-11-01, basis: published, source: bom}}\n"
+        "sources: {bom: {title: A quote}}\n",
+        encoding="utf-8",
+    )
+    scenario = own.parent / "one.yaml"
+    scenario.write_text(
+        "format: 1\nname: One\nhorizon: {first_quarter: 2027Q1, quarters: 1}\n"
+        "use: {catalog: [own/node.yaml]}\noffers: {new: {node_type: mine, kind: buy}}\n"
+        "jobs: {work: {fixed: {gpus: 1}}}\n",
+        encoding="utf-8",
+    )
+    assert run("plan", scenario, "--out", "out").exit_code == 0
+    done = run("report", "out/plan.json", "--out", "out", "--jobs", "1")
+    assert done.exit_code == 0, done.stderr
+    again = run("report", "out/plan.json", "--out", "out", "--what-if", "none")
+    assert "left out" not in again.stderr
+    assert "| do nothing | " in Path("out/justification.md").read_text(encoding="utf-8")
+
+
 def test_options_are_planned_once_and_then_found_beside_the_plan(run, plan_json, reported):
     folder = plan_json.parent
     told = (reported / "justification.md").read_text(encoding="utf-8")
