@@ -13,7 +13,7 @@ from planner.plan.annotations.reference import node_facts, settings_used
 from planner.plan.figures.breakeven import break_evens
 from planner.plan.figures.budgets import budget_uses
 from planner.plan.figures.chargeback import chargeback
-from planner.plan.figures.costs import acquisitions, cost_lines
+from planner.plan.figures.costs import acquisitions, cost_lines, paid_changes
 from planner.plan.figures.sites import site_uses
 from planner.plan.figures.tags import bill
 from planner.plan.figures.use import pool_uses
@@ -22,7 +22,7 @@ from planner.plan.placing.current import current_placement, nodes_today
 from planner.plan.placing.fleet import build_fleet, quarters_of, with_racks
 from planner.plan.placing.place import place
 from planner.plan.placing.racks import racks_by_node
-from planner.plan.placing.typechanges import paid_changes, type_changes
+from planner.plan.placing.typechanges import type_changes
 from planner.plan.plan import FORMAT, Plan, Proof
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.packing.statement.economics import node_costs, owned_costs
+from planner.packing.statement.economics import change_costs, node_costs, owned_costs
 from planner.plan.placing.fleet import quarters_of
 from planner.plan.plan import Acquisition, CostLine, CostName
 from planner.plan.words import some_of
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from planner.packing.solution import Solution
     from planner.packing.statement.economics import CostStream
     from planner.plan.parts.moves import CurrentPlacement
+    from planner.plan.placing.typechanges import TypeChange
+    from planner.sizing.candidate import SizedJob
 
-__all__ = ["acquisitions", "cost_lines"]
+__all__ = ["acquisitions", "cost_lines", "paid_changes"]
 
 _PRICES = 6
 """Of changes: at most so many are named."""
@@ -214,3 +216,13 @@ def _plain(setting: Setting) -> str:
 
 def _percent(setting: Setting) -> str:
     return f"{(setting.value * 100).normalize():f} %"
+
+
+def paid_changes(
+    inputs: Inputs, jobs: Iterable[SizedJob], changes: Iterable[TypeChange]
+) -> Iterator[tuple[TypeChange, CostStream]]:
+    """Changes of GPU type that have a price, each with what it costs."""
+    stated = {job.name: job.derived_from or job.name for job in jobs}
+    for change in changes:
+        if inputs.scenario.gpu_type_change_usd(stated[change.job]):
+            yield change, change_costs(inputs, stated[change.job], change.quarter)

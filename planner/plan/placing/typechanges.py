@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.packing.statement.economics import change_costs
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from planner.inputs.settled import Inputs
-    from planner.packing.statement.economics import CostStream
     from planner.plan.parts.servers import NodeUse
-    from planner.sizing.candidate import SizedJob
 
-__all__ = ["TypeChange", "paid_changes", "type_changes"]
+__all__ = ["TypeChange", "type_changes"]
 
 
 class TypeChange(NamedTuple):
@@ -43,13 +38,3 @@ def type_changes(
         )
         last |= now
     return tuple(found)
-
-
-def paid_changes(
-    inputs: Inputs, jobs: Iterable[SizedJob], changes: Iterable[TypeChange]
-) -> Iterator[tuple[TypeChange, CostStream]]:
-    """Changes that have a price, each with what it costs."""
-    stated = {job.name: job.derived_from or job.name for job in jobs}
-    for change in changes:
-        if inputs.scenario.gpu_type_change_usd(stated[change.job]):
-            yield change, change_costs(inputs, stated[change.job], change.quarter)
