@@ -10,10 +10,14 @@ import pytest
 from planner.packing.found import Infeasible
 from planner.packing.problem import Problem, SpendLimit
 from planner.packing.search import Searches, search
+from tests.packing.test_type_changes import stages
 
 
 def drawn(rng: random.Random, build) -> Problem:
-    """Two GPU types, bought or rented over two quarters, and five kinds of units."""
+    """Two GPU types, bought or rented over two quarters, and six kinds of units.
+
+    Those of the last may change their GPU type.
+    """
     pools = (build.pool("a", owned=1), build.pool("b", node=(4, 40, 400_000)))
     supplies = (build.buy(None, 900, pool=0, maximum=3), build.rent(400, 300, pool=1, maximum=9))
     demands = tuple(
@@ -25,11 +29,12 @@ def drawn(rng: random.Random, build) -> Problem:
         )
         for gpus in (1, 1, 2, 3, 8)
     )
-    return Problem(2, pools, supplies, demands, 5)
+    turning = build.units(2, ("a", 4, 8, 90_000), ("b", 4, 7, 80_000), quarters=(0, 1))
+    return Problem(2, pools, supplies, (*demands, *stages(turning, 100)), 5)
 
 
 def dearer(rng: random.Random, problem: Problem) -> Problem:
-    """The same at other prices."""
+    """The same at other prices, of changes too."""
     supplies = tuple(
         replace(
             supply,
@@ -40,7 +45,11 @@ def dearer(rng: random.Random, problem: Problem) -> Problem:
         )
         for supply in problem.supplies
     )
-    return replace(problem, supplies=supplies)
+    demands = tuple(
+        replace(demand, move_cents=demand.move_cents * rng.choice((0, 1, 9)))
+        for demand in problem.demands
+    )
+    return replace(problem, supplies=supplies, demands=demands)
 
 
 def result(searching) -> tuple[int | None, int] | None:
@@ -75,7 +84,7 @@ def test_a_plan_found_before_keeps_its_own_program(build):
     searches = Searches()
     first = searches.search(problem, asked_gap=0.0, time_limit_s=20.0)
     rows, cost = len(first.counts.program.rows), first.cost_cents
-    limit = SpendLimit("rented", 9, ((0, 0), (1, 1)))
+    limit = SpendLimit("rented", 12, ((0, 0), (1, 1)))
     later = searches.search(replace(problem, budgets=(limit,)), asked_gap=0.0, time_limit_s=20.0)
     assert len(later.counts.program.rows) > rows
     assert (len(first.counts.program.rows), first.cost_cents) == (rows, cost)

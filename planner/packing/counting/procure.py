@@ -63,15 +63,18 @@ def state_spent_on_moves(counts: Counts) -> None:
 def repriced(counts: Counts, problem: Problem) -> Counts:
     """A copy of the program, with its cuts, for a problem at other prices and with more budgets.
 
-    Offers cost something else in the quarters in which they cost anything, budgets come last, and
-    all else is the same.
+    Offers cost something else in the quarters in which they cost anything, moves and changes of GPU
+    type as well, budgets come last, and all else is the same.
     """
     before = counts.problem.budgets
     assert problem.budgets[: len(before)] == before
     copy = counts.copied(problem)
+    prices = {index: problem.demands[demand].move_cents for demand, index in copy.moved.items()}
     for (supply, quarter), index in copy.acquire.items():
         cents = problem.supplies[supply].unit_cost_cents[quarter]
         assert cents is not None
+        prices[index] = cents
+    for index, cents in prices.items():
         variable = copy.program.variables[index]
         copy.program.variables[index] = replace(variable, cost=copy.cost(cents))
     for number, limit in enumerate(problem.budgets[len(before) :], len(before)):
