@@ -55,27 +55,18 @@ def alternatives(
     headroom, no or fewest moves, lowest power, earliest; each proved for its own objective, or
     left out with the reason.
     """
-    from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.report.alternatives import alternatives_document, near_ones  # noqa: PLC0415
     from planner.report.markdown import draw  # noqa: PLC0415
     from planner.report.pages import illustrated  # noqa: PLC0415
     from planner.report.variants import frontiers  # noqa: PLC0415
     from planner.whatif.alternatives import alternatives as found_by  # noqa: PLC0415
-    from planner.whatif.desk import Variant  # noqa: PLC0415
     from planner.whatif.kept import dumps  # noqa: PLC0415
 
     if out is not None:
         require_folder(out)
         require_none_overwritten(out, _FILES, (scenario,))
-    desk = staff.desk(scenario, asked.catalog, asked.rules)
-    with Progress() as progress, staff.crew(desk) as crew:
-        found = found_by(
-            desk,
-            crew,
-            Variant(asked.variations, asked.settings),
-            within=Fraction(str(within)),
-            progress=progress,
-        )
+    with staff.made(scenario, asked) as made:
+        found = found_by(made, within=Fraction(str(within)))
     document = alternatives_document(found)
     json = dumps(found)
     if out is not None:

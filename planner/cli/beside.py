@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import click
 
 from planner.cli.files import plan_text
+from planner.cli.options import Asked
 from planner.errors import InputError
 
 if TYPE_CHECKING:
@@ -90,27 +91,25 @@ def _missing(plan: Plan, label: str) -> str | None:
 def _planned(
     plan: Plan, staff: Staff, wanted: WhatIf, options: bool, swings: bool
 ) -> tuple[Alternatives | None, Sensitivity | None]:
-    from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.whatif.alternatives import alternatives, standard_alternatives  # noqa: PLC0415
-    from planner.whatif.desk import Variant  # noqa: PLC0415
     from planner.whatif.figures import figures_of  # noqa: PLC0415
     from planner.whatif.sensitivity import sensitivity  # noqa: PLC0415
 
     made_by = plan.provenance.options
-    with TemporaryDirectory() as folder, Progress() as progress:
+    asked = Asked(tuple(map(Path, made_by.catalog)), tuple(map(Path, made_by.rules)))
+    with TemporaryDirectory() as folder:
         scenario = Path(folder) / "scenario.yaml"
         scenario.write_text(plan.question, encoding="utf-8")
         _copy_used(plan, scenario.parent)
-        catalog, rules = (tuple(map(Path, given)) for given in (made_by.catalog, made_by.rules))
-        desk = staff.desk(scenario, catalog, rules)
-        with staff.crew(desk) as crew:
+        with staff.made(scenario, asked) as made:
             found = moved = None
             if options and wanted == "options":
-                found = standard_alternatives(desk, crew, figures_of(plan), progress)
+                made.know(figures_of(plan))
+                found = standard_alternatives(made)
             elif options:
-                found = alternatives(desk, crew, Variant(), progress=progress)
+                found = alternatives(made)
             if swings:
-                moved = sensitivity(desk, crew, Variant(), progress=progress)
+                moved = sensitivity(made)
     return found, moved
 
 

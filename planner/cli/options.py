@@ -108,8 +108,8 @@ class Asked:
 
     catalog: tuple[Path, ...]
     rules: tuple[Path, ...]
-    variations: tuple[str, ...]
-    settings: tuple[str, ...]
+    variations: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
 
     def question(self, scenario: Path) -> Question:
         """Read a scenario, to ask for several variants of it; raises InputError."""

@@ -79,11 +79,9 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     a time. Where another purchase results, the value at which that happens is closed in on, between
     two plans. The figures that move the cost most are moved two at a time as well.
     """
-    from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.report.markdown import draw  # noqa: PLC0415
     from planner.report.pages import illustrated  # noqa: PLC0415
     from planner.report.sensitivity import sensitivity_document, tornado  # noqa: PLC0415
-    from planner.whatif.desk import Variant  # noqa: PLC0415
     from planner.whatif.kept import dumps  # noqa: PLC0415
     from planner.whatif.sensitivity import sensitivity as found_by  # noqa: PLC0415
 
@@ -92,17 +90,13 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     if out is not None:
         require_folder(out)
         require_none_overwritten(out, _FILES, (scenario,))
-    desk = staff.desk(scenario, asked.catalog, asked.rules)
-    with Progress() as progress, staff.crew(desk) as crew:
+    with staff.made(scenario, asked) as made:
         found = found_by(
-            desk,
-            crew,
-            Variant(asked.variations, asked.settings),
+            made,
             swing=Fraction(str(swing)),
             weeks=weeks,
             precision=Fraction(str(precision)),
             pairs=pairs,
-            progress=progress,
         )
     document = sensitivity_document(found)
     json = dumps(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -13,13 +14,14 @@ import click
 from planner.cli.options import effort_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from planner.cli.options import Effort
+    from planner.cli.options import Asked, Effort
     from planner.whatif.crew import Crew
     from planner.whatif.desk import Desk
+    from planner.whatif.made import Made
 
 __all__ = ["Staff", "jobs_options", "staff_options", "time_left", "usable_cores"]
 
@@ -48,6 +50,17 @@ class Staff:
         from planner.whatif.crew import Processes  # noqa: PLC0415
 
         return Processes(desk, self.jobs)
+
+    @contextmanager
+    def made(self, scenario: Path, asked: Asked) -> Iterator[Made]:
+        """Plans of a scenario as it is asked for, with settings added; raises InputError."""
+        from planner.cli.progress import Progress  # noqa: PLC0415 - not every command plans
+        from planner.whatif.desk import Variant  # noqa: PLC0415 - likewise
+        from planner.whatif.made import Made  # noqa: PLC0415 - likewise
+
+        desk = self.desk(scenario, asked.catalog, asked.rules)
+        with Progress() as progress, self.crew(desk) as crew:
+            yield Made(desk, crew, Variant(asked.variations, asked.settings), progress)
 
 
 def usable_cores() -> int:

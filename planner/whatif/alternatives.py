@@ -16,21 +16,18 @@ from typing import TYPE_CHECKING, Literal
 from planner.errors import CheckError, LimitError
 from planner.inputs.written import flow
 from planner.packing.found import Infeasible
-from planner.whatif.desk import Variant
 from planner.whatif.figures import figures_of, require_plan
 from planner.whatif.found import Alternative, Alternatives, Best
 from planner.whatif.kept import question_of
 from planner.whatif.levers import setting
-from planner.whatif.made import Made
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from planner.inputs.settled import Inputs
     from planner.plan.otherwise.near import Goal
-    from planner.whatif.crew import Crew
-    from planner.whatif.desk import Desk
     from planner.whatif.figures import Figures
+    from planner.whatif.made import Made
 
 __all__ = ["alternatives", "standard_alternatives"]
 
@@ -38,26 +35,16 @@ _MOST_TRIES = 64
 """Plans that are made for one alternative."""
 
 
-def alternatives(
-    desk: Desk,
-    crew: Crew,
-    asked: Variant,
-    *,
-    within: Fraction = Fraction(3, 100),
-    progress: Callable[[str], None],
-) -> Alternatives:
-    """Plan a variant and what stands beside it; near-optimal ones cost at most `within` more.
+def alternatives(made: Made, *, within: Fraction = Fraction(3, 100)) -> Alternatives:
+    """Plan what is asked and what stands beside it; near-optimal ones cost at most `within` more.
 
-    Where the variant itself has no plan, raises what planning it would.
+    Where what is asked has no plan, raises what planning it would.
     """
-    inputs = desk.inputs(asked)
-    made = Made(desk, crew, asked, progress)
     cheapest = made.one()
     require_plan(cheapest, "no plan to stand beside")
-    most_cents = floor((cheapest.cost_cents or 0) * (1 + within))
-    near = _Near(desk, inputs, made, cheapest, most_cents, progress)
-    found = (
-        *_always(inputs, made),
+    near = _Near(made, cheapest, floor((cheapest.cost_cents or 0) * (1 + within)))
+    others = (
+        *_always(made),
         near.fewest_node_types(),
         near.single_vendor(),
         near.most_headroom(),
@@ -66,27 +53,21 @@ def alternatives(
         near.lowest_power(),
         near.earliest(),
     )
-    return Alternatives(
-        question=question_of(inputs),
-        scenario=inputs.scenario.name,
-        within=float(within),
-        cheapest=cheapest,
-        others=found,
-    )
+    return _beside(made, others, float(within))
 
 
-def standard_alternatives(
-    desk: Desk, crew: Crew, cheapest: Figures, progress: Callable[[str], None]
-) -> Alternatives:
-    """Beside a plan that there is already: what a board asks for in any case, and no more."""
-    inputs = desk.inputs(Variant())
-    made = Made(desk, crew, Variant(), progress, cheapest)
+def standard_alternatives(made: Made) -> Alternatives:
+    """Beside what is asked, what a board asks for in any case, and no more."""
+    return _beside(made, tuple(_always(made)), None)
+
+
+def _beside(made: Made, others: tuple[Alternative, ...], within: float | None) -> Alternatives:
     return Alternatives(
-        question=question_of(inputs),
-        scenario=inputs.scenario.name,
-        within=None,
-        cheapest=cheapest,
-        others=tuple(_always(inputs, made)),
+        question=question_of(made.inputs),
+        scenario=made.inputs.scenario.name,
+        within=within,
+        cheapest=made.one(),
+        others=others,
     )
 
 
@@ -99,8 +80,9 @@ def _offers(inputs: Inputs, wanted: Callable[[str], bool]) -> Iterator[str]:
     return (offer.name for offer in inputs.offers if wanted(offer.name))
 
 
-def _always(inputs: Inputs, made: Made) -> Iterator[Alternative]:
+def _always(made: Made) -> Iterator[Alternative]:
     """What a board asks for in any case, whatever it costs."""
+    inputs = made.inputs
     # What runs today may not be dropped: such a scenario then has no plan, and that is told.
     drop = () if inputs.scenario.running else (setting("policies", "shortage", value="drop"),)
     shared = (setting("policies", "mig", value="same-node"),)
@@ -131,12 +113,13 @@ def _always(inputs: Inputs, made: Made) -> Iterator[Alternative]:
 class _Near:
     """Plans that cost little more than the cheapest."""
 
-    desk: Desk
-    inputs: Inputs
     made: Made
     cheapest: Figures
     most_cents: int
-    progress: Callable[[str], None]
+
+    @property
+    def inputs(self) -> Inputs:
+        return self.made.inputs
 
     def _affordable(self, figures: Figures) -> bool:
         cost = figures.cost_cents
@@ -274,9 +257,9 @@ class _Near:
 
         if self.cheapest.short:
             return without("not all jobs are kept, and who is kept is decided before all else")
-        self.progress(f"planning for the fewest {goal}" if goal != "power" else "saving power")
+        self.made.progress(f"planning for the fewest {goal}" if goal != "power" else "saving power")
         try:
-            near = self.desk.near(self.inputs, goal, self.most_cents)
+            near = self.made.desk.near(self.inputs, goal, self.most_cents)
         except (CheckError, LimitError, ValueError) as error:
             return without(str(error))
         except Infeasible:

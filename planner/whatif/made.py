@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planner.whatif.desk import Variant
@@ -9,6 +10,7 @@ from planner.whatif.desk import Variant
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from planner.inputs.settled import Inputs
     from planner.whatif.crew import Crew
     from planner.whatif.desk import Desk
     from planner.whatif.figures import Figures
@@ -20,19 +22,22 @@ class Made:
     """Plans of what is asked, with more settings."""
 
     def __init__(
-        self,
-        desk: Desk,
-        crew: Crew,
-        asked: Variant,
-        progress: Callable[[str], None],
-        known: Figures | None = None,
+        self, desk: Desk, crew: Crew, asked: Variant, progress: Callable[[str], None]
     ) -> None:
-        """`known` are the figures of what is asked, where they are known already."""
-        self._desk = desk
+        self.desk = desk
+        self.progress = progress
         self._crew = crew
         self._asked = asked
-        self._progress = progress
-        self._figures = {desk.key(asked): known} if known else {}
+        self._figures: dict[str, Figures] = {}
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """The inputs of what is asked; raises InputError."""
+        return self.desk.inputs(self._asked)
+
+    def know(self, figures: Figures) -> None:
+        """What is asked need not be planned: it comes to this."""
+        self._figures[self.desk.key(self._asked)] = figures
 
     def one(self, settings: tuple[str, ...] = ()) -> Figures:
         """One plan; without settings that of what is asked."""
@@ -42,7 +47,7 @@ class Made:
     def all(self, wanted: Iterable[tuple[str, ...]]) -> list[Figures]:
         """Several plans, in this order; those that there are not yet are made together."""
         variants = [Variant(self._asked.apply, (*self._asked.settings, *one)) for one in wanted]
-        keys = [self._desk.key(variant) for variant in variants]
+        keys = [self.desk.key(variant) for variant in variants]
         fresh = {
             key: variant
             for key, variant in zip(keys, variants, strict=True)
@@ -52,7 +57,7 @@ class Made:
 
         def done(key: str, figures: Figures) -> None:
             self._figures[key] = figures
-            self._progress(f"planning, {len(self._figures):,} of {number:,} or a few more")
+            self.progress(f"planning, {len(self._figures):,} of {number:,} or a few more")
 
         self._crew.plan(fresh, done)
         return [self._figures[key] for key in keys]

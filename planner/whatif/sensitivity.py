@@ -13,17 +13,13 @@ from typing import TYPE_CHECKING
 from planner.whatif.found import Sensitivity, Swing, Turn
 from planner.whatif.kept import question_of
 from planner.whatif.levers import levers
-from planner.whatif.made import Made
 from planner.whatif.moves import Moves
 from planner.whatif.pairs import pairs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from planner.whatif.crew import Crew
-    from planner.whatif.desk import Desk, Variant
     from planner.whatif.figures import Figures
     from planner.whatif.levers import Lever
+    from planner.whatif.made import Made
 
 __all__ = ["sensitivity"]
 
@@ -55,25 +51,21 @@ class _Search:
 
 
 def sensitivity(
-    desk: Desk,
-    crew: Crew,
-    asked: Variant,
+    made: Made,
     *,
     swing: Fraction = Fraction(1, 5),
     weeks: int = 4,
     precision: Fraction = Fraction(1, 100),
     pairs: int = 0,
-    progress: Callable[[str], None],
 ) -> Sensitivity:
-    """Move every lever of a variant either way, and close in on where what is acquired changes.
+    """Move every lever of what is asked either way, and close in on where what is acquired turns.
 
     At most so many `pairs` of those that move the cost most are then moved together.
     Raises InputError where a moved value is one that no scenario may have, LimitError where
     workers die.
     """
-    inputs = desk.inputs(asked)
-    moved = Moves(Made(desk, crew, asked, progress))
-    found = list(levers(inputs))
+    moved = Moves(made)
+    found = list(levers(made.inputs))
     reach = {lever.name: Fraction(weeks) if lever.unit == "weeks" else swing for lever in found}
     nothing = Fraction(0)
     moved.plan(((lever, by),) for lever in found for by in (-reach[lever.name], reach[lever.name]))
@@ -109,8 +101,8 @@ def sensitivity(
     moving = [places[one.name] for one in swings if one.spread_cents]
     moving += [places[one.name] for one in swings if one.spread_cents is None]
     return Sensitivity(
-        question=question_of(inputs),
-        scenario=inputs.scenario.name,
+        question=question_of(made.inputs),
+        scenario=made.inputs.scenario.name,
         swing=float(swing),
         weeks=weeks,
         precision=float(precision),

@@ -14,6 +14,7 @@ from planner.whatif.alternatives import alternatives, standard_alternatives
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.figures import Figures, figures_of, require_plan
+from planner.whatif.made import Made
 
 SCENARIO = """\
 format: 1
@@ -49,7 +50,7 @@ def desk(tmp_path_factory):
 def found_with(desk):
     def found_with(within=Fraction(3, 100), asked=Variant()):  # noqa: B008 - frozen
         with Processes(desk, 1) as crew:
-            return alternatives(desk, crew, asked, within=within, progress=lambda _: None)
+            return alternatives(Made(desk, crew, asked, lambda _: None), within=within)
 
     return found_with
 
@@ -131,9 +132,7 @@ def test_no_moves_pins_all_that_runs_today(desk, tmp_path):
     (tmp_path / "running.yaml").write_text(text, encoding="utf-8")
     desk = Desk(Station(tmp_path / "running.yaml", (), (), 1e-4, 60.0))
     with Processes(desk, 1) as crew:
-        found = alternatives(
-            desk, crew, Variant(), within=Fraction(3, 100), progress=lambda _: None
-        )
+        found = alternatives(Made(desk, crew, Variant(), lambda _: None))
     one = other(found, "no moves")
     assert one.settings == ("jobs.small.pinned=true",)
     assert one.figures.cost_cents == found.cheapest.cost_cents
@@ -169,9 +168,7 @@ def trades(tmp_path_factory):
 
 def traded(desk, within, *settings):
     with Processes(desk, 1) as crew:
-        return alternatives(
-            desk, crew, Variant((), settings), within=within, progress=lambda _: None
-        )
+        return alternatives(Made(desk, crew, Variant((), settings), lambda _: None), within=within)
 
 
 def nearest(desk, goal, within, *settings):
@@ -275,7 +272,7 @@ class Scripted:
 
 
 def found_by(desk, answer):
-    found = alternatives(desk, Scripted(answer), Variant(), progress=lambda _: None)
+    found = alternatives(Made(desk, Scripted(answer), Variant(), lambda _: None))
     return {one.name: one.left_out for one in found.others}
 
 
@@ -318,6 +315,8 @@ def test_an_option_that_the_plan_is_already_is_not_planned_again(tmp_path):
         return Figures(result="infeasible", reason="too few")
 
     desk = Desk(Station(file, (), (), 1e-4, 60.0))
-    found = standard_alternatives(desk, Scripted(answer), plan, lambda _: None)
+    made = Made(desk, Scripted(answer), Variant(), lambda _: None)
+    made.know(plan)
+    found = standard_alternatives(made)
     assert other(found, "reclaim first").figures == plan
     assert len(planned) == 2

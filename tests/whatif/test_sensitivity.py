@@ -14,6 +14,7 @@ from planner.report.sensitivity import sensitivity_document, tornado
 from planner.whatif.crew import Processes
 from planner.whatif.desk import Desk, Station, Variant
 from planner.whatif.levers import levers
+from planner.whatif.made import Made
 from planner.whatif.sensitivity import sensitivity
 
 SCENARIO = """\
@@ -42,14 +43,11 @@ def desk(tmp_path_factory):
 def found(desk):
     with Processes(desk, 1) as crew:
         return sensitivity(
-            desk,
-            crew,
-            Variant(),
+            Made(desk, crew, Variant(), lambda _: None),
             swing=Fraction(1, 5),
             weeks=4,
             precision=Fraction(1, 100),
             pairs=2,
-            progress=lambda _: None,
         )
 
 
@@ -128,13 +126,10 @@ def test_lead_times_turn_from_one_week_to_the_next(tmp_path):
     desk = Desk(Station(tmp_path / "late.yaml", (), (), 1e-4, 60.0))
     with Processes(desk, 1) as crew:
         found = sensitivity(
-            desk,
-            crew,
-            Variant((), ("offers.'h200.v2'.maximum=0",)),
+            Made(desk, crew, Variant((), ("offers.'h200.v2'.maximum=0",)), lambda _: None),
             swing=Fraction(1, 10),
             weeks=2,
             precision=Fraction(1, 10),
-            progress=lambda _: None,
         )
     (turn,) = swing(found, "lead times").turns
     assert (turn.before.by, turn.after.by) == (0, 1)
