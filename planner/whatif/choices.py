@@ -15,15 +15,14 @@ from planner.plan.otherwise.committed import Purchase
 from planner.whatif.desk import Desk
 from planner.whatif.figures import Acquired, Figures
 from planner.whatif.hedging import Hedging
-from planner.whatif.sweep import sweep
+from planner.whatif.sweep import all_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from planner.whatif.crew import Crew
     from planner.whatif.desk import Station, Variant
+    from planner.whatif.sweep import Hire
 
 __all__ = ["WORST_PER_CENT", "Choice", "Choices", "compared_choices", "mean_of_worst"]
 
@@ -70,7 +69,7 @@ def compared_choices(
     most: int,
     out: Path,
     *,
-    hire: Callable[[Desk], AbstractContextManager[Crew]],
+    hire: Hire,
     progress: Callable[[int, int, int], None],
 ) -> Choices:
     """Hold at most so many purchase plans against the futures; at least one future has a plan.
@@ -122,18 +121,14 @@ def _held(
     drawn: Sequence[Variant],
     purchased: tuple[Acquired, ...],
     folder: Path,
-    hire: Callable[[Desk], AbstractContextManager[Crew]],
+    hire: Hire,
     progress: Callable[[int, int, int], None],
 ) -> list[Figures]:
     """What the futures come to with these purchases."""
     bought = tuple(Purchase(one.offer, one.site, one.quarter, one.count) for one in purchased)
     desk = Desk(replace(station, committed=None, purchases=bought))
-    keys = [desk.key(one) for one in drawn]
     folder.mkdir(exist_ok=True)
-    with hire(desk) as crew:
-        rows = sweep(crew, dict(zip(keys, drawn, strict=True)), folder, progress=progress)
-    by_key = {row.key: row.figures for row in rows}
-    return [by_key[key] for key in keys]
+    return all_figures(desk, drawn, folder, hire=hire, progress=progress)
 
 
 def _choice(

@@ -13,15 +13,14 @@ from planner.whatif.choices import Choices, compared_choices
 from planner.whatif.desk import Desk
 from planner.whatif.figures import Figures, figures_of
 from planner.whatif.held import commitments
-from planner.whatif.sweep import sweep
+from planner.whatif.sweep import all_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from planner.whatif.crew import Crew
     from planner.whatif.futures import Futures
+    from planner.whatif.sweep import Hire
 
 __all__ = ["Acquisition", "Chance", "Risk", "at_percentile", "risk"]
 
@@ -93,7 +92,7 @@ def risk(
     out: Path,
     *,
     plans: int = 0,
-    hire: Callable[[Desk], AbstractContextManager[Crew]],
+    hire: Hire,
     progress: Callable[[int, int, int], None],
 ) -> Risk:
     """Plan each of so many futures, and ask of each whether the nodes of the plan now would do.
@@ -106,12 +105,7 @@ def risk(
     plan = desk.plan(inputs)
     knowing = Desk(replace(desk.station, committed=commitments(plan)))
     drawn = futures.drawn(knowing, samples)
-    keys = [knowing.key(one) for one in drawn]
-    variants = dict(zip(keys, drawn, strict=True))
-    with hire(knowing) as crew:
-        rows = sweep(crew, variants, out, progress=progress)
-    by_key = {row.key: row.figures for row in rows}
-    every = [by_key[key] for key in keys]
+    every = all_figures(knowing, drawn, out, hire=hire, progress=progress)
     planned = [one for one in every if one.cost_cents is not None]
     if not planned:
         raise InfeasibleError("no future has a plan", tuple(sorted({one.reason for one in every})))

@@ -17,12 +17,16 @@ from planner.whatif.desk import Variant
 from planner.whatif.figures import Figures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from planner.whatif.crew import Crew
+    from planner.whatif.desk import Desk
 
-__all__ = ["Row", "Shard", "results_name", "sweep"]
+    Hire = Callable[[Desk], AbstractContextManager[Crew]]
+
+__all__ = ["Row", "Shard", "all_figures", "results_name", "sweep"]
 
 RESULTS = "results.jsonl"
 
@@ -92,6 +96,22 @@ def sweep(
         crew.plan({key: one for key, one in asked.items() if key not in found}, done)
     write_atomically(file, _lines(asked, found))
     return tuple(_row(key, asked[key], found[key].figures) for key in asked)
+
+
+def all_figures(
+    desk: Desk,
+    asked: Sequence[Variant],
+    out: Path,
+    *,
+    hire: Hire,
+    progress: Callable[[int, int, int], None],
+) -> list[Figures]:
+    """What variants come to, in their order; those that are alike are planned once, as a sweep."""
+    keys = [desk.key(one) for one in asked]
+    with hire(desk) as crew:
+        rows = sweep(crew, dict(zip(keys, asked, strict=True)), out, progress=progress)
+    by_key = {row.key: row.figures for row in rows}
+    return [by_key[key] for key in keys]
 
 
 def _row(key: str, variant: Variant, figures: Figures) -> Row:
