@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import require_folder, require_none_overwritten, write_files
-from planner.cli.options import SHARE, asking, format_option, out_option
+from planner.cli.files import require_none_overwritten, write_files
+from planner.cli.options import FILE, asking, format_option, out_option, share
 from planner.cli.screen import print_as
 from planner.cli.staff import staff_options
 from planner.errors import ExitCode
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from planner.cli.options import Asked
     from planner.cli.staff import Staff
 
@@ -26,10 +27,10 @@ _FILES = (_JSON, "alternatives.md", "alternatives.html", *_PICTURES)
 
 
 @click.command(short_help="Show plans that differ where people care, beside the cheapest.")
-@click.argument("scenario", type=click.Path(path_type=Path))
+@click.argument("scenario", type=FILE)
 @click.option(
     "--within",
-    type=SHARE,
+    type=share,
     default="3%",
     show_default=True,
     help="By which share a plan may cost more than the cheapest to be near it.",
@@ -63,7 +64,6 @@ def alternatives(
     from planner.whatif.kept import dumps  # noqa: PLC0415
 
     if out is not None:
-        require_folder(out)
         require_none_overwritten(out, _FILES, (scenario,))
     with staff.made(scenario, asked) as made:
         found = found_by(made, within=Fraction(str(within)))

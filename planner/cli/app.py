@@ -65,16 +65,33 @@ class _Planner(click.Group):
         """As click does, but naming what an unknown command may have meant."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            from difflib import get_close_matches  # noqa: PLC0415 - only when something is wrong
+            from planner.inputs.words import did_you_mean  # noqa: PLC0415 - only a mistake needs it
 
-            near = get_close_matches(name, COMMANDS, n=1)
-            hint = f", did you mean {near[0]!r}?" if near else f"; there are {', '.join(COMMANDS)}"
-            ctx.fail(f"no command {name!r}{hint}")
+            hint = did_you_mean(name, COMMANDS) or f"there are {', '.join(COMMANDS)}"
+            ctx.fail(f"no command {name!r}; {hint}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever a command returns
         """Run; whatever a user can cause becomes a sentence and an exit code."""
-        return guarded(ctx, super().invoke)
+        return guarded(ctx, self._invoked)
+
+    def _invoked(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever a command returns
+        try:
+            return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            raise _with_hint(error) from None
+
+
+def _with_hint(error: click.NoSuchOption) -> click.UsageError:
+    """The same, naming the options that begin so; click compares whole names alone."""
+    from planner.inputs.words import nearest, one_of  # noqa: PLC0415 - only a mistake needs it
+
+    asked = f"--{error.option_name.lstrip('-')}"
+    options = error.ctx.command.params if error.ctx else ()
+    names = sorted(name for option in options for name in option.opts if name.startswith("--"))
+    near = [name for name in names if name.startswith(asked)] or nearest(asked, names)
+    hint = f"; did you mean {one_of([repr(name) for name in near[:5]])}?" if near else ""
+    return click.UsageError(f"no option {error.option_name!r}{hint}", error.ctx)
 
 
 @click.group(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.options import asking
+from planner.cli.options import FILE, asking
 from planner.cli.screen import print_exact
 from planner.errors import InputError
 from planner.inputs import written
 from planner.report.format import count_of, listed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from planner.cli.options import Asked
     from planner.errors import Finding
     from planner.inputs.load import Question
@@ -23,9 +24,7 @@ __all__ = ["check", "schema"]
 
 
 @click.command(short_help="Find all mistakes of scenarios at once.")
-@click.argument(
-    "scenarios", metavar="SCENARIO...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("scenarios", metavar="SCENARIO...", nargs=-1, required=True, type=FILE)
 @asking
 @click.option(
     "--resolved",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import plan_text, require_folder, require_none_overwritten, write_files
+from planner.cli.files import plan_text, require_none_overwritten, write_files
 from planner.cli.options import FILE, asking, effort_options, format_option, out_option
 from planner.cli.screen import print_as
 from planner.errors import ExitCode, Finding, InputError
@@ -66,8 +66,6 @@ def compare(
     from planner.whatif.actuals import read_actuals  # noqa: PLC0415
     from planner.whatif.compare import compare as compared_with  # noqa: PLC0415
 
-    if out is not None:
-        require_folder(out)
     with Progress() as progress:
         planner = partial(effort.plan, progress=progress)
         sides = _Sides(asked, planner)

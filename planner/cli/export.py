@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import plan_text, require_folder, require_none_overwritten, write_files
-from planner.cli.options import asking
+from planner.cli.files import plan_text, require_none_overwritten, write_files
+from planner.cli.options import FILE, FOLDER, asking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from planner.cli.options import Asked
     from planner.plan.plan import Plan
@@ -31,7 +31,7 @@ def export() -> None:
 
 _out_option = click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=FOLDER,
     metavar="DIR",
     required=True,
     help="Folder for the files, made if needed.",
@@ -39,7 +39,7 @@ _out_option = click.option(
 
 
 @export.command(short_help="The jobs of a scenario as a table.")
-@click.argument("scenario", type=click.Path(path_type=Path))
+@click.argument("scenario", type=FILE)
 @_out_option
 @asking
 def portfolio(scenario: Path, out: Path, asked: Asked) -> None:
@@ -47,7 +47,6 @@ def portfolio(scenario: Path, out: Path, asked: Asked) -> None:
     from planner.exchange.portfolio import portfolio_csv  # noqa: PLC0415 - slow to load
     from planner.inputs.reader import parse_document  # noqa: PLC0415 - likewise
 
-    require_folder(out)
     inputs = asked.inputs(scenario)
     read = (file.location for file in inputs.files if file.location)
     require_none_overwritten(out, (_PORTFOLIO,), read)
@@ -62,7 +61,7 @@ def _from_plan(command: Callable[..., None]) -> Callable[..., None]:
             "--quarter", metavar="QUARTER", help="Quarter of the plan; its first if left out."
         ),
         _out_option,
-        click.argument("plan_json", metavar="PLAN.json", type=click.Path(path_type=Path)),
+        click.argument("plan_json", metavar="PLAN.json", type=FILE),
     ):
         command = option(command)
     return command
@@ -72,7 +71,6 @@ def _write(plan_json: Path, out: Path, quarter: str | None, exporter: Exporter) 
     from planner.exchange.needs import quarter_of  # noqa: PLC0415 - slow to load
     from planner.plan.store import loads  # noqa: PLC0415 - likewise
 
-    require_folder(out)
     plan = loads(plan_text(plan_json), str(plan_json))
     files = exporter(plan, quarter_of(plan, quarter))
     require_none_overwritten(out, files, [plan_json])

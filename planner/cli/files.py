@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["make_folder", "plan_text", "require_folder", "require_none_overwritten", "write_files"]
+__all__ = ["make_folder", "plan_text", "require_none_overwritten", "write_files"]
 
 
 def plan_text(path: Path) -> str:
@@ -27,12 +27,6 @@ def plan_text(path: Path) -> str:
         raise InputError(Finding("is not a plan: it is not UTF-8 text", file=str(path))) from None
     except OSError as error:
         raise InputError(Finding(f"cannot be read: {error.strerror}", file=str(path))) from None
-
-
-def require_folder(out: Path) -> None:
-    """Raise InputError where `--out` is a file."""
-    if out.exists() and not out.is_dir():
-        raise InputError(Finding("is a file, `--out` takes a folder", file=str(out)))
 
 
 def make_folder(out: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.files import require_none_overwritten, write_files
-from planner.cli.options import FILE
+from planner.cli.options import FILE, NEW_FILE
 from planner.cli.screen import print_exact
 from planner.errors import Finding, InputError
 
@@ -27,7 +27,7 @@ _ZIPPED = b"PK\x03\x04"
 @click.argument("file", type=FILE, required=False)
 @click.option(
     "--out",
-    type=FILE,
+    type=NEW_FILE,
     metavar="FILE",
     help="Where to write: a scenario part (.yaml) of jobs, a table (.csv) of actuals.",
 )

@@ -14,6 +14,7 @@ from planner.errors import Finding, InputError
 from planner.report.format import listed
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable
 
     from planner.inputs.load import Question
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILE",
-    "SHARE",
+    "FOLDER",
+    "NEW_FILE",
     "Asked",
     "Effort",
-    "Share",
     "asking",
     "catalog_option",
     "effort_options",
@@ -33,36 +34,50 @@ __all__ = [
     "out_option",
     "require_known",
     "rules_option",
+    "share",
 ]
 
-FILE = click.Path(path_type=Path)
 
+class _Named(click.Path):
+    """What a name stands for, there or not; an empty name stands for nothing."""
 
-class Share(click.ParamType[float]):
-    """A share as `0.0001` or `0.01%`, from 0 to below 1."""
-
-    name = "share"
+    def __init__(self, what: str, *, files: bool = True, folders: bool = True) -> None:
+        super().__init__(file_okay=files, dir_okay=folders, path_type=Path)
+        self._what = what
 
     def convert(
         self,
-        value: object,
+        value: str | os.PathLike[str],
         param: click.Parameter | None,
         ctx: click.Context | None,
-    ) -> float:
+    ) -> Path:
         """Read it; fails in the user's words."""
-        if isinstance(value, float):
-            return value
-        text = str(value).strip()
-        try:
-            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-        except ValueError:
-            self.fail(f"{text!r} is not a share, write 0.0001 or 0.01%", param, ctx)
-        if not 0 <= share < 1:
-            self.fail(f"{text} is not between 0 and 1", param, ctx)
-        return share
+        path = Path(value)
+        if value == "":
+            self.fail(f"it is empty, a {self._what} is needed", param, ctx)
+        if not self.file_okay and path.exists() and not path.is_dir():
+            self.fail(f"{path} is a file, a {self._what} is needed", param, ctx)
+        if not self.dir_okay and path.is_dir():
+            self.fail(f"{path} is a folder, a {self._what} is needed", param, ctx)
+        return path
 
 
-SHARE = Share()
+FILE = _Named("file")
+"""To read; it may be a folder where several files are read."""
+NEW_FILE = _Named("file", folders=False)
+FOLDER = _Named("folder", files=False)
+"""To write files into."""
+
+
+def share(text: str) -> float:
+    """A share as `0.0001` or `0.01%`, from 0 to below 1; fails in the user's words."""
+    try:
+        found = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a share, write 0.0001 or 0.01%") from None
+    if not 0 <= found < 1:
+        raise click.BadParameter(f"{text} is not between 0 and 1")
+    return found
 
 
 def catalog_option(command: Callable[..., None]) -> Callable[..., None]:
@@ -126,7 +141,7 @@ def out_option(*names: str) -> Callable[[Callable[..., None]], Callable[..., Non
     """`--out DIR` of a command that prints its result, and writes these files where asked to."""
     return click.option(
         "--out",
-        type=FILE,
+        type=FOLDER,
         metavar="DIR",
         help=f"Also write {listed(names)} into this folder.",
     )
@@ -204,7 +219,7 @@ def effort_options(command: Callable[..., None]) -> Callable[..., None]:
 
 _gap_option = click.option(
     "--gap",
-    type=SHARE,
+    type=share,
     default="0.01%",
     show_default=True,
     help="Relative gap between cost and bound that counts as proved.",

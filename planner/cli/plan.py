@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import plan_text, require_folder, require_none_overwritten, write_files
-from planner.cli.options import asking, effort_options, format_option, out_option
+from planner.cli.files import plan_text, require_none_overwritten, write_files
+from planner.cli.options import FILE, asking, effort_options, format_option, out_option
 from planner.cli.screen import page_width, print_as, print_document
 from planner.errors import DisagreementError, ExitCode
 
@@ -23,12 +23,12 @@ _PLAN_JSON, _PLAN_MD = "plan.json", "plan.md"
 
 
 @click.command(short_help="Plan a scenario: what to buy, what runs where, the proof.")
-@click.argument("scenario", type=click.Path(path_type=Path))
+@click.argument("scenario", type=FILE)
 @out_option(_PLAN_JSON, _PLAN_MD)
 @click.option(
     "--from",
     "from_",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="PLAN.json",
     help="An earlier plan: what it has in the quarter before this horizon runs today.",
 )
@@ -60,8 +60,6 @@ def plan(
     from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.plan.store import dumps  # noqa: PLC0415
 
-    if out is not None:
-        require_folder(out)
     inputs = asked.inputs(scenario)
     if from_ is not None:
         from planner.plan.carry import carried_over  # noqa: PLC0415
@@ -100,7 +98,7 @@ def _markdown(made: Plan) -> str:
 
 
 @click.command(short_help="Say why a job of a saved plan runs where it runs.")
-@click.argument("plan_json", metavar="PLAN.json", type=click.Path(path_type=Path))
+@click.argument("plan_json", metavar="PLAN.json", type=FILE)
 @click.argument("job")
 def explain(plan_json: Path, job: str) -> None:
     """Say why a job of a saved plan runs where it runs, every number with formula and source.

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from planner.cli.files import plan_text
-from planner.cli.options import format_option
+from planner.cli.options import FILE, format_option
 from planner.cli.screen import print_as
 from planner.errors import ExitCode
 
@@ -18,7 +18,7 @@ _ON_SCREEN, _IN_FULL = 40, 1000
 
 
 @click.command(short_help="Make a saved plan again and say whether it is the same.")
-@click.argument("plan_json", metavar="PLAN.json", type=click.Path(path_type=Path))
+@click.argument("plan_json", metavar="PLAN.json", type=FILE)
 @click.option(
     "--in",
     "folder",

@@ -10,8 +10,8 @@ import click
 
 from planner.cli.beside import ALTERNATIVES, SENSITIVITY, results_beside
 from planner.cli.compare import comparison_json
-from planner.cli.files import plan_text, require_folder, require_none_overwritten, write_files
-from planner.cli.options import FILE
+from planner.cli.files import plan_text, require_none_overwritten, write_files
+from planner.cli.options import FILE, FOLDER
 from planner.cli.staff import jobs_options
 from planner.errors import Finding, InputError
 
@@ -32,7 +32,7 @@ __all__ = ["report"]
 @click.argument("plan_json", metavar="PLAN.json", type=FILE)
 @click.option(
     "--out",
-    type=FILE,
+    type=FOLDER,
     metavar="DIR",
     required=True,
     help="Folder for the documents, made if needed.",
@@ -87,7 +87,6 @@ def report(
     from planner.report.quarterly import quarterly_document  # noqa: PLC0415 - likewise
     from planner.whatif.kept import dumps  # noqa: PLC0415 - likewise
 
-    require_folder(out)
     if actuals is not None and since is None:
         raise InputError(Finding("`--actuals` stands beside the plan that `--since` names"))
     print_page = _printer() if pdf else None

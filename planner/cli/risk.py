@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import make_folder, require_folder, write_files
-from planner.cli.options import catalog_option, rules_option
+from planner.cli.files import make_folder, write_files
+from planner.cli.options import FILE, FOLDER, catalog_option, rules_option
 from planner.cli.screen import print_document
 from planner.cli.staff import staff_options, time_left
 from planner.errors import ExitCode
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from planner.cli.staff import Staff
 
 __all__ = ["risk"]
 
 
 @click.command(short_help="Plan many futures: cost bands, and the chance of falling short.")
-@click.argument("futures", type=click.Path(path_type=Path))
+@click.argument("futures", type=FILE)
 @click.option(
     "--samples",
     type=click.IntRange(min=1, max=100_000),
@@ -31,7 +32,7 @@ __all__ = ["risk"]
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=FOLDER,
     metavar="DIR",
     required=True,
     help="Folder for the results, made if needed; what was stopped carries on from there.",
@@ -72,7 +73,6 @@ def risk(
     from planner.whatif.futures import read_futures  # noqa: PLC0415
     from planner.whatif.risk import risk as found_by  # noqa: PLC0415
 
-    require_folder(out)
     asked = read_futures(futures)
     desk = staff.desk(asked.scenario, catalog, rules)
     asked.drawn(desk, 0)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import require_folder, require_none_overwritten, write_files
-from planner.cli.options import SHARE, asking, format_option, out_option
+from planner.cli.files import require_none_overwritten, write_files
+from planner.cli.options import FILE, asking, format_option, out_option, share
 from planner.cli.screen import print_as
 from planner.cli.staff import staff_options
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from planner.cli.options import Asked
     from planner.cli.staff import Staff
 
@@ -24,10 +25,10 @@ _FILES = (_JSON, "sensitivity.md", "sensitivity.html", _SVG)
 
 
 @click.command(short_help="Show which figures cost and recommendation hang on.")
-@click.argument("scenario", type=click.Path(path_type=Path))
+@click.argument("scenario", type=FILE)
 @click.option(
     "--swing",
-    type=SHARE,
+    type=share,
     default="20%",
     show_default=True,
     help="By which share of its value each figure is moved either way.",
@@ -42,7 +43,7 @@ _FILES = (_JSON, "sensitivity.md", "sensitivity.html", _SVG)
 )
 @click.option(
     "--precision",
-    type=SHARE,
+    type=share,
     default="1%",
     show_default=True,
     help="To which share of the value a turn of the recommendation is closed in.",
@@ -88,7 +89,6 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     if not (swing and precision):
         raise click.UsageError("--swing and --precision are more than 0")
     if out is not None:
-        require_folder(out)
         require_none_overwritten(out, _FILES, (scenario,))
     with staff.made(scenario, asked) as made:
         found = found_by(

@@ -2,54 +2,48 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import make_folder, require_folder, write_files
-from planner.cli.options import catalog_option, rules_option
+from planner.cli.files import make_folder, write_files
+from planner.cli.options import FILE, FOLDER, catalog_option, rules_option
 from planner.cli.screen import print_document
 from planner.cli.staff import staff_options, time_left
 from planner.errors import ExitCode
 from planner.report.format import count_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from planner.cli.staff import Staff
     from planner.whatif.sweep import Shard
 
 __all__ = ["sweep"]
 
 
-class _ShardType(click.ParamType["Shard"]):
-    """`2/8`: the second of eight."""
+def _shard(text: str) -> Shard:
+    """`2/8`: the second of eight; fails in the user's words."""
+    from planner.whatif.sweep import Shard  # noqa: PLC0415 - few sweeps are in parts
 
-    name = "shard"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Shard:
-        """Read it; fails in the user's words."""
-        from planner.whatif.sweep import Shard  # noqa: PLC0415 - few sweeps are in parts
-
-        number, slash, of = str(value).partition("/")
-        if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
-            self.fail(f"{value!r} is not a part, write 2/8 for the second of eight", param, ctx)
-        return Shard(int(number), int(of))
+    number, slash, of = text.partition("/")
+    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise click.BadParameter(f"{text!r} is not a part, write 2/8 for the second of eight")
+    return Shard(int(number), int(of))
 
 
 @click.command(short_help="Plan many variants of a scenario, a row each.")
-@click.argument("grid", type=click.Path(path_type=Path))
+@click.argument("grid", type=FILE)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=FOLDER,
     metavar="DIR",
     required=True,
     help="Folder for the results, made if needed; a sweep that was stopped carries on from there.",
 )
 @click.option(
     "--shard",
-    type=_ShardType(),
+    type=_shard,
     metavar="I/N",
     help="Plan only every N-th row, from the I-th on: one part of N, for other machines.",
 )
@@ -79,7 +73,6 @@ def sweep(
     from planner.whatif.sweep import RESULTS, results_name  # noqa: PLC0415
     from planner.whatif.sweep import sweep as swept  # noqa: PLC0415
 
-    require_folder(out)
     asked = read_grid(grid)
     desk = staff.desk(asked.scenario, catalog, rules)
     variants = asked.variants(desk)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner.errors import Finding
 from planner.inputs.facts import FACTS, SETTINGS
 from planner.inputs.rule import Condition, Rule, by_result, needs, value_text
+from planner.inputs.words import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Set
@@ -51,7 +52,7 @@ def _in_rule(givers: _Givers, known: Set[str], rule: Rule) -> Iterator[Mistake]:
                     rule.id,
                     (section, name),
                     f"{name!r} is neither a fact nor the result of a rule",
-                    _nearest(name, known),
+                    did_you_mean(name, sorted(known)),
                 )
     for name, condition in rule.applies.items():
         yield from _condition(rule, name, condition)
@@ -60,10 +61,10 @@ def _in_rule(givers: _Givers, known: Set[str], rule: Rule) -> Iterator[Mistake]:
     yield from _given(rule)
     yield from _message(rule, known)
     for number, example in enumerate(rule.examples):
-        for name in example.given.keys() - known:
+        for name in sorted(example.given.keys() - known):
             path = ("examples", str(number), "given", name)
             message = f"{name!r} is neither a fact nor the result of a rule"
-            yield Mistake(rule.id, path, message, _nearest(name, known))
+            yield Mistake(rule.id, path, message, did_you_mean(name, sorted(known)))
 
 
 def _condition(rule: Rule, name: str, condition: Condition) -> Iterator[Mistake]:
@@ -84,7 +85,7 @@ def _condition(rule: Rule, name: str, condition: Condition) -> Iterator[Mistake]
             yield Mistake(rule.id, place, f"{value_text(value)!r} is no {fact.unit} for {name}")
         elif fact.choices and value not in fact.choices:
             message = f"{value_text(value)!r} is not one of {', '.join(fact.choices)}"
-            yield Mistake(rule.id, place, message, _nearest(str(value), fact.choices))
+            yield Mistake(rule.id, place, message, did_you_mean(str(value), sorted(fact.choices)))
 
 
 def _input_unit(givers: _Givers, rule: Rule, name: str, unit: str) -> Iterator[Mistake]:
@@ -102,7 +103,7 @@ def _input_unit(givers: _Givers, rule: Rule, name: str, unit: str) -> Iterator[M
 def _given(rule: Rule) -> Iterator[Mistake]:
     if rule.sets is not None and rule.sets not in SETTINGS:
         message = f"{rule.sets!r} is not a setting: {', '.join(SETTINGS)}"
-        yield Mistake(rule.id, ("sets",), message, _nearest(rule.sets, SETTINGS))
+        yield Mistake(rule.id, ("sets",), message, did_you_mean(rule.sets, sorted(SETTINGS)))
         return
     fact = FACTS.get(rule.gives or "")
     if fact is not None and fact.unit != rule.gives_unit:
@@ -115,7 +116,7 @@ def _message(rule: Rule, known: Iterable[str]) -> Iterator[Mistake]:
     for name in PLACEHOLDER.findall(rule.message or ""):
         if name not in known:
             message = f"{{{name}}} is neither a fact nor the result of a rule"
-            yield Mistake(rule.id, ("message",), message, _nearest(name, known))
+            yield Mistake(rule.id, ("message",), message, did_you_mean(name, sorted(known)))
 
 
 def _together(givers: _Givers) -> Iterator[Mistake]:
@@ -139,10 +140,3 @@ def _together(givers: _Givers) -> Iterator[Mistake]:
         circle = list(reversed(error.args[1]))
         rule = givers[circle[0]][0]
         yield Mistake(rule.id, ("inputs",), f"goes in a circle: {' from '.join(circle)}")
-
-
-def _nearest(name: str, known: Iterable[str]) -> str | None:
-    from difflib import get_close_matches  # noqa: PLC0415 - only when something is wrong
-
-    near = get_close_matches(name, sorted(known), n=1)
-    return f"did you mean {near[0]!r}?" if near else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
+from planner.inputs.words import did_you_mean
 from planner.plan.parts.shortage import ShortJob
 from planner.plan.plan import Alternative, GpuPart, PlannedJob
 from planner.plan.stages import quarters_by_way
@@ -113,9 +113,8 @@ def _short(plan: Plan, job_name: str) -> ShortJob | None:
 
 def _unknown(plan: Plan, job_name: str) -> Finding:
     names = [job.name for job in plan.jobs]
-    near = get_close_matches(job_name, names, n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(repr(name) for name in near)}?" if near else None
-    return Finding(f"the plan has no job {job_name!r}, it has {len(names):,} others", hint=hint)
+    message = f"the plan has no job {job_name!r}, it has {len(names):,} others"
+    return Finding(message, hint=did_you_mean(job_name, names, 3))
 
 
 def _places(plan: Plan, job: PlannedJob, candidates: Mapping[str, Candidate]) -> Iterator[Place]:

@@ -9,6 +9,7 @@ from planner.errors import Finding, InputError
 from planner.inputs.expression import exact
 from planner.inputs.facts import FACTS
 from planner.inputs.run import Run
+from planner.inputs.words import did_you_mean
 from planner.sizing.engine import ASSUMED, Known
 
 if TYPE_CHECKING:
@@ -208,9 +209,9 @@ def _fixed(fixed: Fixed | None) -> Mapping[str, Plain]:
 def _model_facts(model_id: str, catalog: Catalog) -> dict[str, Known]:
     model = catalog.models.get(model_id)
     if model is None:
-        raise InputError(
-            Finding(f"{model_id!r} is not a model of the catalog", hint=_nearest(model_id, catalog))
-        )
+        unknown = "give `parameters_b` for a model that the catalog does not know"
+        hint = did_you_mean(model_id, sorted(catalog.models), 3) or unknown
+        raise InputError(Finding(f"{model_id!r} is not a model of the catalog", hint=hint))
     return _known({"model": model_id} | _shape(model) | _cache(model), f"catalog {model_id}")
 
 
@@ -275,12 +276,3 @@ def _known(figures: Mapping[str, Plain], origin: str) -> dict[str, Known]:
         for name, value in figures.items()
         if value is not None
     }
-
-
-def _nearest(model_id: str, catalog: Catalog) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - only when something is wrong
-
-    near = get_close_matches(model_id, sorted(catalog.models), n=3, cutoff=0.5)
-    if near:
-        return f"did you mean {' or '.join(repr(name) for name in near)}?"
-    return "give `parameters_b` for a model that the catalog does not know"

@@ -40,6 +40,28 @@ def test_every_command_has_help_and_a_place_in_the_documentation(words, command)
             assert f"`{parameter.opts[0]}" in DOCUMENTED, parameter.opts
 
 
+@pytest.mark.parametrize(("words", "command"), list(all_commands()))
+def test_an_empty_name_is_no_file_and_not_this_folder(words, command):
+    for parameter in command.params:
+        if isinstance(parameter.type, click.Path):
+            with pytest.raises(click.BadParameter):
+                parameter.type.convert("", parameter, None)
+        else:
+            assert parameter.name not in ("out", "plan_json", "scenario"), words
+
+
+def test_nothing_is_written_where_no_folder_or_file_is_named(scenario, run):
+    before = sorted(Path().iterdir())
+    refused = run("export", "portfolio", scenario, "--out", "")
+    assert refused.exit_code == 2
+    assert "'--out': it is empty, a folder is needed" in refused.stderr
+    for name, what in (("", "it is empty"), (".", ". is a folder")):
+        refused = run("import", scenario, "--out", name)
+        assert refused.exit_code == 2
+        assert f"'--out': {what}, a file is needed" in refused.stderr
+    assert sorted(Path().iterdir()) == before
+
+
 SHOWN = sorted(
     {
         line
@@ -84,7 +106,28 @@ def test_help_of_every_command_is_printed(run, name):
 def test_a_mistyped_command_is_recognised(run):
     result = run("exlpain")
     assert result.exit_code == 2
-    assert "no command 'exlpain', did you mean 'explain'?" in result.stderr
+    assert "no command 'exlpain'; did you mean 'explain'?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("plan", "--tim", "5"), "no option '--tim'; did you mean '--time-limit'?"),
+        (("plan", "-time", "5"), "no option '-t'; did you mean '--time-limit'?"),
+        (("plan", "--form=json"), "no option '--form'; did you mean '--format'?"),
+        (("plan", "--gpa", "1%"), "no option '--gpa'; did you mean '--gap'?"),
+        (("plan", "--jobs", "2"), "no option '--jobs'\n"),
+        (("import", "--templ"), "no option '--templ'; did you mean '--template'?"),
+        (("export", "kueue", "--q", "1"), "no option '--q'; did you mean '--quarter'?"),
+        (("size", "--parameters", "8"), "no option '--parameters'; did you mean '--parameters-b'?"),
+        (("size", "--adapter", "8"), "mean '--adapter-dropout', '--adapter-gb', '--adapter-"),
+    ],
+)
+def test_a_mistyped_or_shortened_option_is_recognised(run, words, message):
+    result = run(*words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert f"planner {words[0]}" in result.stderr
 
 
 def test_check_praises_with_counts(scenario, run):

@@ -99,7 +99,7 @@ def test_an_output_that_is_an_input_is_refused(scenario, run):
 def test_an_out_that_is_a_file_is_refused_before_planning(scenario, run):
     result = run("plan", scenario, "--out", scenario)
     assert result.exit_code == 2
-    assert "is a file, `--out` takes a folder" in result.stderr
+    assert "is a file, a folder is needed" in result.stderr
 
 
 @pytest.mark.parametrize("gap", ["x", "1", "-0.1", "150%"])

@@ -185,7 +185,7 @@ def test_a_scenario_is_no_plan(run, scenario):
 def test_a_file_in_place_of_the_folder_is_refused_before_anything_is_written(run, plan_json):
     result = run("report", plan_json, "--out", plan_json)
     assert result.exit_code == ExitCode.INPUT
-    assert "`--out` takes a folder" in result.stderr
+    assert "a folder is needed" in result.stderr
 
 
 def test_since_says_what_changed_and_which_cause_costs_how_much(run, scenario, plan_json):

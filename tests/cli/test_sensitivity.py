@@ -38,7 +38,7 @@ def test_table_picture_and_data_say_the_same(scenario, run):
         (("--swing", "120%"), "120% is not between 0 and 1"),
         (("--weeks", "0"), "'--weeks'"),
         (("--scenario", "no"), "has no scenario or override 'no'"),
-        (("--out", "scenario.yaml"), "is a file, `--out` takes a folder"),
+        (("--out", "scenario.yaml"), "is a file, a folder is needed"),
     ],
 )
 def test_what_cannot_be_moved_is_refused(scenario, run, options, message):

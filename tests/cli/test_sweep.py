@@ -63,7 +63,7 @@ def test_a_shard_writes_its_part_and_no_table(grid, run):
     ("options", "message"),
     [
         (("grid.yaml",), "Missing option '--out'"),
-        (("grid.yaml", "--out", "scenario.yaml"), "is a file, `--out` takes a folder"),
+        (("grid.yaml", "--out", "scenario.yaml"), "is a file, a folder is needed"),
         (("gird.yaml", "--out", "out"), "gird.yaml: no such file"),
         (("scenario.yaml", "--out", "out"), "scenario.yaml:2:1: name: unknown key"),
         (("grid.yaml", "--out", "out", "--shard", "3/2"), "'3/2' is not a part"),
