@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.packing.solvers.solver import Outcome, solve_integer
+from planner.packing.solvers.solver import Outcome, solve_integer, solve_linear
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from planner.packing.counting.counts import Counts
     from planner.packing.solvers.program import Program
@@ -29,17 +29,40 @@ def whole_units(counts: Counts, program: Program, left_s: Callable[[], float]) -
     Where GPUs are divided into parts, that may be hard: those that take whole nodes are counted
     first, and the others around them; all at once only where these do not fit.
     """
+    if not counts.opened:
+        return _settled(program, left_s)
     first = counts.whole_node_variables
-    if first and counts.opened:
-        answer = _settled(program, left_s, counts.unit_variables - first)
-        if answer.outcome is Outcome.INFEASIBLE:
-            return answer
-        if answer.values:
-            held = {index: float(round(answer.values[index])) for index in first}
-            answer = _settled(program.fixed(held), left_s)
-        if answer.values:
-            return answer
+    answer = _settled(program, left_s, counts.unit_variables - first)
+    if answer.outcome is Outcome.INFEASIBLE:
+        return answer
+    if answer.values:
+        held = {index: float(round(answer.values[index])) for index in first}
+        for around in _around_relaxed(counts, program.fixed(held)):
+            answer = _settled(around, left_s)
+            if answer.values:
+                return answer
     return _settled(program, left_s)
+
+
+def _around_relaxed(counts: Counts, program: Program) -> Iterator[Program]:
+    """The program ever less bound to those units that its linear relaxation takes whole.
+
+    Few are not, so that the rest is a small program; there is none where those are too many.
+    """
+    relaxed = solve_linear(program)
+    if relaxed:
+        whole = {index: near for index, near in _whole(counts, relaxed.values) if near}
+        yield program.fixed(whole)
+        yield program.at_least({index: max(near - 1.0, 1.0) for index, near in whole.items()})
+    yield program
+
+
+def _whole(counts: Counts, values: Sequence[float]) -> Iterator[tuple[int, float]]:
+    """Which units are whole, and how many."""
+    for index in counts.choice.values():
+        near = float(round(values[index]))
+        if abs(values[index] - near) < _WHOLE:
+            yield index, near
 
 
 def _settled(
@@ -51,13 +74,12 @@ def _settled(
         relative_gap=_GAP,
         node_limit=_NODES,
         relaxed=relaxed,
-        effort="branching" if relaxed else "usual",
+        effort="branching" if relaxed else "rounding",
     )
 
 
 def around_whole(counts: Counts, values: Sequence[float], time_limit_s: float) -> Answer:
     """A plan, dear maybe: what units are whole are held, others and nodes are counted anew."""
-    near = {index: round(values[index]) for index in counts.choice.values()}
-    held = {index: float(n) for index, n in near.items() if abs(values[index] - n) < _WHOLE}
+    held = dict(_whole(counts, values))
     limit_s = max(time_limit_s, _LEAST_S)
     return solve_integer(counts.program.fixed(held), time_limit_s=limit_s, relative_gap=_GAP)

@@ -79,7 +79,7 @@ def fewest(fills: tuple[Fill, ...], wanted: Fill) -> tuple[tuple[Fill, int], ...
     for part, count in wanted:
         terms = {index: float(dict(fill).get(part, 0)) for fill, index in used.items()}
         program.row("held", terms, ">=", count)
-    values = solve_integer(program, time_limit_s=_TIME_S).values
+    values = solve_integer(program, time_limit_s=_TIME_S, effort="branching").values
     times = {fill: round(values[index]) for fill, index in used.items()} if values else {}
     return tuple((fill, number) for fill, number in times.items() if number)
 
