@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from shutil import copyfile
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from planner.plan.plan import Plan
     from planner.whatif.found import Alternatives, Sensitivity
     from planner.whatif.kept import Kept
+    from planner.whatif.made import Made
 
 __all__ = ["ALTERNATIVES", "SENSITIVITY", "WhatIf", "results_beside"]
 
@@ -46,12 +45,18 @@ def results_beside(
     needed = wanted != "none" and options is None, wanted == "all" and swings is None
     if not any(needed):
         return options, swings
-    why_not = _missing(plan, str(path))
-    if why_not:
-        click.echo(f"warning: options are not planned: {why_not}", err=True)
-        return options, swings
-    made = _planned(plan, staff, wanted, *needed)
-    return options or made[0], swings or made[1]
+    from planner.whatif.sides import inputs_behind, scenario_of  # noqa: PLC0415 - seldom needed
+
+    made_by = plan.provenance.options
+    asked = Asked(tuple(map(Path, made_by.catalog)), tuple(map(Path, made_by.rules)))
+    with staff.made(scenario_of(plan), asked, plan.question) as made:
+        try:
+            inputs_behind(str(path), plan, lambda: made.inputs)
+        except InputError as error:
+            click.echo(f"warning: options are not planned: {error}", err=True)
+            return options, swings
+        now = _planned(plan, made, wanted, *needed)
+    return options or now[0], swings or now[1]
 
 
 def _kept(kind: type[K], plan: Plan, paths: Iterable[Path]) -> K | None:
@@ -72,54 +77,19 @@ def _kept(kind: type[K], plan: Plan, paths: Iterable[Path]) -> K | None:
     return None
 
 
-def _missing(plan: Plan, label: str) -> str | None:
-    """Why a plan cannot be asked again from what it records; None where it can."""
-    from planner.whatif.sides import side_of  # noqa: PLC0415
-
-    options = plan.provenance.options
-    try:
-        return side_of(
-            label,
-            plan,
-            catalog=tuple(map(Path, options.catalog)),
-            rules=tuple(map(Path, options.rules)),
-        ).missing
-    except InputError as error:
-        return str(error)
-
-
 def _planned(
-    plan: Plan, staff: Staff, wanted: WhatIf, options: bool, swings: bool
+    plan: Plan, made: Made, wanted: WhatIf, options: bool, swings: bool
 ) -> tuple[Alternatives | None, Sensitivity | None]:
     from planner.whatif.alternatives import alternatives, standard_alternatives  # noqa: PLC0415
     from planner.whatif.figures import figures_of  # noqa: PLC0415
     from planner.whatif.sensitivity import sensitivity  # noqa: PLC0415
 
-    made_by = plan.provenance.options
-    asked = Asked(tuple(map(Path, made_by.catalog)), tuple(map(Path, made_by.rules)))
-    with TemporaryDirectory() as folder:
-        scenario = Path(folder) / "scenario.yaml"
-        scenario.write_text(plan.question, encoding="utf-8")
-        _copy_used(plan, scenario.parent)
-        with staff.made(scenario, asked) as made:
-            found = moved = None
-            if options and wanted == "options":
-                made.know(figures_of(plan))
-                found = standard_alternatives(made)
-            elif options:
-                found = alternatives(made)
-            if swings:
-                moved = sensitivity(made)
+    found = moved = None
+    if options and wanted == "options":
+        made.know(figures_of(plan))
+        found = standard_alternatives(made)
+    elif options:
+        found = alternatives(made)
+    if swings:
+        moved = sensitivity(made)
     return found, moved
-
-
-def _copy_used(plan: Plan, folder: Path) -> None:
-    """Put the catalog and rule files that the scenario names where it now names them."""
-    from planner.inputs.reader import parse_document  # noqa: PLC0415
-    from planner.whatif.sides import files_used  # noqa: PLC0415
-
-    question = parse_document(plan.question, "scenario.yaml")
-    for file in (*files_used(plan, question, "catalog"), *files_used(plan, question, "rules")):
-        copy = folder / file.name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copyfile(file.path, copy)

@@ -34,12 +34,18 @@ class Staff:
     cluster: str | None
     effort: Effort
 
-    def desk(self, scenario: Path, catalog: tuple[Path, ...], rules: tuple[Path, ...]) -> Desk:
-        """Read a scenario of which variants are planned; raises InputError."""
+    def desk(
+        self,
+        scenario: Path,
+        catalog: tuple[Path, ...],
+        rules: tuple[Path, ...],
+        text: str | None = None,
+    ) -> Desk:
+        """Read a scenario of which variants are planned, or what its file said; InputError."""
         from planner.whatif.desk import Desk, Station  # noqa: PLC0415 - not every command plans
 
         effort = self.effort
-        return Desk(Station(scenario, catalog, rules, effort.gap, effort.time_limit_s))
+        return Desk(Station(scenario, catalog, rules, effort.gap, effort.time_limit_s, text))
 
     def crew(self, desk: Desk) -> AbstractContextManager[Crew]:
         """Those who plan its variants; raises InputError where there is no such cluster."""
@@ -52,13 +58,16 @@ class Staff:
         return Processes(desk, self.jobs)
 
     @contextmanager
-    def made(self, scenario: Path, asked: Asked) -> Iterator[Made]:
-        """Plans of a scenario as it is asked for, with settings added; raises InputError."""
+    def made(self, scenario: Path, asked: Asked, text: str | None = None) -> Iterator[Made]:
+        """Plans of a scenario as it is asked for, with settings added; raises InputError.
+
+        `text` is what its file said, where a plan records it.
+        """
         from planner.cli.progress import Progress  # noqa: PLC0415 - not every command plans
         from planner.whatif.desk import Variant  # noqa: PLC0415 - likewise
         from planner.whatif.made import Made  # noqa: PLC0415 - likewise
 
-        desk = self.desk(scenario, asked.catalog, asked.rules)
+        desk = self.desk(scenario, asked.catalog, asked.rules, text)
         with Progress() as progress, self.crew(desk) as crew:
             yield Made(desk, crew, Variant(asked.variations, asked.settings), progress)
 

@@ -16,7 +16,7 @@ from planner.inputs.changes import Change, changed, changes_of, grafted
 from planner.inputs.diagnostics import Attempts, validate
 from planner.inputs.document import Document, dotted
 from planner.inputs.locate import fault_of_path
-from planner.inputs.reader import read_document
+from planner.inputs.reader import parse_document, read_document
 from planner.inputs.setting import setting_change
 from planner.inputs.variations import Variations
 from planner.inputs.words import did_you_mean
@@ -157,12 +157,16 @@ def _made(composed: Composed) -> frozenset[str]:
     return frozenset(one.by.removeprefix("override ") for one in composed.applied)
 
 
-def read_layers(path: FilePath) -> Layers:
-    """Read a scenario and what it extends, and that, in turn.
+def read_layers(path: FilePath, text: str | None = None) -> Layers:
+    """Read a scenario and what it extends, and that, in turn; `text` stands in for its file.
 
     Raises InputError for a base that may not be read, and for names that stand for nothing.
     """
-    layers = [_layer(read_document(path))]
+    if text is None:
+        named = read_document(path)
+    else:
+        named = replace(parse_document(text, str(path)), path=path)
+    layers = [_layer(named)]
     read = [path.resolve()]
     while (name := layers[0].variations.extends) is not None:
         document = layers[0].document

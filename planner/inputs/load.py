@@ -81,10 +81,18 @@ class Question:
     """A scenario of which any number of variants can be asked for; its files are read once."""
 
     def __init__(
-        self, scenario: Path, *, catalog: Sequence[Path] = (), rules: Sequence[Path] = ()
+        self,
+        scenario: Path,
+        *,
+        catalog: Sequence[Path] = (),
+        rules: Sequence[Path] = (),
+        text: str | None = None,
     ) -> None:
-        """Read the scenario and what it extends; raises InputError."""
-        self.layers = read_layers(scenario)
+        """Read the scenario and what it extends; raises InputError.
+
+        `text` is what the file said, where that is known: then it need no longer be there.
+        """
+        self.layers = read_layers(scenario, text)
         self._folder = scenario.parent
         self._given: dict[Role, Sequence[Path]] = {"catalog": catalog, "rules": rules}
         self._facts = cache(merged_catalog)

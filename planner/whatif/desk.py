@@ -62,6 +62,8 @@ class Station:
     rules: tuple[Path, ...]
     gap: float
     time_limit_s: float
+    text: str | None = None
+    """What the scenario's file said, where a plan records it."""
     committed: tuple[Commitment, ...] | None = None
     """Nodes of a plan: do they hold the jobs of each variant? None: nobody asks."""
     purchases: tuple[Purchase, ...] | None = None
@@ -74,7 +76,9 @@ class Desk:
     def __init__(self, station: Station) -> None:
         """Read the files; raises InputError."""
         self.station = station
-        self.question = Question(station.scenario, catalog=station.catalog, rules=station.rules)
+        self.question = Question(
+            station.scenario, catalog=station.catalog, rules=station.rules, text=station.text
+        )
         self._begun = Shared()
         self._keys: dict[Variant, str] = {}
 

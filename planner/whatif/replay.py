@@ -84,14 +84,13 @@ def replay(
     parts = tuple(
         key for key in Plan.model_fields if getattr(saved, key) != getattr(after.plan, key)
     )
-    before = saved_side(label, text)
     return Replay(
         plan=label,
         files=len(made_by.files),
         proved=saved.proof.status == "proved",
         origins=tuple(_origins(made_by, after.plan.provenance)),
         parts=parts,
-        comparison=compare(before, after, planner) if parts else None,
+        comparison=compare(saved_side(label, text), after, planner) if parts else None,
     )
 
 

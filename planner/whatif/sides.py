@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.errors import InfeasibleError, InputError, LimitError
-from planner.inputs.catalogs import merged_catalog
-from planner.inputs.load import inputs_from
-from planner.inputs.locate import given_files, shipped_files, used_files
+from planner.errors import Finding, InfeasibleError, InputError, LimitError
+from planner.inputs.load import Question, inputs_from
 from planner.inputs.reader import parse_document
-from planner.inputs.rulebooks import gathered_rules
 from planner.plan.store import loads
 
 if TYPE_CHECKING:
@@ -19,12 +16,11 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog import Catalog
     from planner.inputs.document import Document
-    from planner.inputs.locate import Located, Role
     from planner.inputs.rules import RuleBook
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
 
-__all__ = ["Side", "Source", "files_used", "planned_side", "saved_side", "side_of"]
+__all__ = ["Side", "Source", "inputs_behind", "planned_side", "saved_side", "scenario_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,44 +70,44 @@ def saved_side(
     They are looked for from the current folder, where the plan records them; `catalog` and `rules`
     name the files of one's own where those have moved. Raises InputError for what is no plan.
     """
-    return side_of(label, loads(text, label), catalog=catalog, rules=rules)
-
-
-def side_of(
-    label: str, plan: Plan, *, catalog: Sequence[Path] = (), rules: Sequence[Path] = ()
-) -> Side:
-    """The same for a plan that was read."""
+    plan = loads(text, label)
     if not plan.question:
         return Side(label, plan, None, None, f"{label} does not record its scenario")
-    question = parse_document(plan.question, label)
+    options = plan.provenance.options
+    question = Question(
+        scenario_of(plan),
+        catalog=catalog or tuple(map(Path, options.catalog)),
+        rules=rules or tuple(map(Path, options.rules)),
+        text=plan.question,
+    )
+    (asked,) = question.layers.documents
     try:
-        facts = merged_catalog(_files(plan, question, "catalog", catalog))
-        book = gathered_rules(_files(plan, question, "rules", rules))
+        inputs = inputs_behind(label, plan, question.inputs)
+    except InputError as error:
+        return Side(label, plan, asked, None, str(error))
+    return Side(label, plan, asked, Source(asked, inputs.catalog, inputs.rules))
+
+
+def scenario_of(plan: Plan) -> Path:
+    """The file that a plan was made from, as it was named."""
+    return Path(next((path for role, path, _ in plan.provenance.files if role == "scenario"), ""))
+
+
+def inputs_behind(label: str, plan: Plan, read: Callable[[], Inputs]) -> Inputs:
+    """Read the inputs that a plan records; raises InputError where they are not as they were."""
+    try:
+        inputs = read()
     except InputError as error:
         first = error.findings[0]
         told = f"{label} was made with {first.file}: {first.message}, seen from here"
-        return Side(label, plan, question, None, f"{told}; `--catalog` and `--rules` name it")
-    present = {(file.role, file.path, file.sha256) for file in (*facts[1], *book[1])}
-    recorded = {file for file in plan.provenance.files if file[0] in ("catalog", "rules")}
+        raise InputError(Finding(f"{told}; `--catalog` and `--rules` name it")) from None
+    files = ((file.role, file.path, file.sha256) for file in inputs.files)
+    present, recorded = (
+        {file for file in some if file[0] in ("catalog", "rules")}
+        for some in (files, plan.provenance.files)
+    )
     if present != recorded:
         names = sorted({path for _, path, _ in present ^ recorded})
-        missing = f"{label} was made from other catalog or rule files than are here now, such as "
-        return Side(label, plan, question, None, missing + names[0])
-    return Side(label, plan, question, Source(question, facts[0], book[0]))
-
-
-def _files(
-    plan: Plan, question: Document, role: Role, given: Sequence[Path]
-) -> tuple[Located, ...]:
-    """The shipped files and those of one's own, in the order in which they were read."""
-    own = given or [Path(name) for name in getattr(plan.provenance.options, role)]
-    return (*shipped_files(role), *files_used(plan, question, role), *given_files(own))
-
-
-def files_used(plan: Plan, question: Document, role: Role) -> list[Located]:
-    """Give the files that the scenario of a plan names under `use:`, seen from the current folder.
-
-    Raises InputError where they are not there.
-    """
-    scenario = next((path for of, path, _ in plan.provenance.files if of == "scenario"), "")
-    return used_files(question, Path(scenario).parent, role)
+        told = f"{label} was made from other catalog or rule files than are here now, such as "
+        raise InputError(Finding(told + names[0]))
+    return inputs
