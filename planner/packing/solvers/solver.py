@@ -46,15 +46,13 @@ _GRACE_S = 1.0
 _LAST_GRACE_S = 15.0
 """Time until it is given up if it does not stop even then."""
 
-_JUMP = "mip_heuristic_run_feasibility_jump"
-_SUB_PROGRAMS = ("rens", "rins", "root_reduced_cost")
+_SUB_PROGRAMS = ("feasibility_jump", "rens", "rins", "root_reduced_cost")
 Effort = Literal["usual", "solutions", "rounding", "branching"]
 _EFFORTS: dict[Effort, dict[str, bool | float]] = {
     "usual": {},
     "solutions": {"mip_heuristic_effort": 0.6},
-    "rounding": {_JUMP: False},
-    "branching": {_JUMP: False}
-    | dict.fromkeys(map("mip_heuristic_run_{}".format, _SUB_PROGRAMS), False),
+    "rounding": {"mip_heuristic_run_feasibility_jump": False},
+    "branching": dict.fromkeys(map("mip_heuristic_run_{}".format, _SUB_PROGRAMS), False),
 }
 """What HiGHS looks for: good solutions more than the bound, with a share of its time in place of
 0.05; or, where the relaxation is nearly whole, none far from it; or, where few variables are whole,
