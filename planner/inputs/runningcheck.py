@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planner.inputs.running import Running
     from planner.inputs.scenario import Scenario
 
-__all__ = ["not_running"]
+__all__ = ["not_running", "not_staying"]
 
 _LISTED = 8
 
@@ -53,8 +53,7 @@ def not_running(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
                 yield _unknown(scenario, (*path, *key), name, pools)
                 continue
             first = units[entry.job] - entry.count + 1
-            yield from _retired(scenario, (*path, *key), entry, first, place)
-            yield from _barred(scenario, path, entry, job, place)
+            yield from _kept_off(scenario, (*path, *key), entry, first, place)
             if place.numbers and not unlike:
                 held[place] += entry.count * _gpus(catalog, entry, job, place)
                 yield from _too_full(catalog, (*path, *key), name, place, held[place])
@@ -66,6 +65,18 @@ def not_running(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
             "have to stop, which has no price here",
             "write `refuse`, or leave `running` out",
         )
+
+
+def not_staying(scenario: Scenario) -> Iterator[_Fault]:
+    """Find what is pinned where it may not stay, in a placement that is known to be one."""
+    nodes, pools = node_places(scenario), pool_places(scenario)
+    units: Counter[str] = Counter()
+    for position, entry in enumerate(scenario.running):
+        first = units[entry.job] + 1
+        units[entry.job] += entry.count
+        for key, _, place in _places(entry, nodes, pools):
+            if place is not None:
+                yield from _kept_off(scenario, ("running", position, *key), entry, first, place)
 
 
 def _loaded(path: Path, entry: Running, job: Job) -> Iterator[_Fault]:
@@ -121,37 +132,42 @@ def _unknown(scenario: Scenario, path: Path, name: str, pools: dict[str, Place])
     return _Fault(path, f"no node {name!r} is owned", hint)
 
 
+def _kept_off(
+    scenario: Scenario, path: Path, entry: Running, unit: int, place: Place
+) -> Iterator[_Fault]:
+    """What keeps pinned units from staying; `unit` is the lowest of the entry, the last to end."""
+    job = scenario.jobs[entry.job]
+    if entry.pinned or job.pinned:
+        yield from _retired(scenario, path, entry, unit, place)
+        sites = scenario.sites_of(job)
+        if sites and place.site not in sites:
+            yield _Fault(
+                path,
+                f"{entry.job!r} is pinned at {place.site!r}, but may run only at "
+                f"{', '.join(sites)}",
+                "let it move (pinned: false), or allow the site",
+            )
+
+
 def _retired(
     scenario: Scenario, path: Path, entry: Running, unit: int, place: Place
 ) -> Iterator[_Fault]:
-    """A node that leaves service keeps nobody; `unit` is the lowest of the entry, the last to end.
+    """A node that leaves service keeps nobody.
 
     Nodes that left before the horizon have no number, so that nothing can be listed on them.
     """
-    job, horizon = scenario.jobs[entry.job], scenario.horizon
-    if not (place.numbers and (entry.pinned or job.pinned)):
+    if not place.numbers:
         return
+    job, horizon = scenario.jobs[entry.job], scenario.horizon
     _, owned = fleet_by_pool(scenario)[place.node_type, place.site][place.numbers[0] - 1]
     counts = enumerate(job.units(horizon))
     active = [horizon.first_quarter + step for step, number in counts if number >= unit]
     if owned.retires is not None and active and owned.retires <= active[-1]:
         yield _Fault(
             path,
-            f"retires in {owned.retires}, but {entry.job!r} is pinned to it and runs until "
-            f"{active[-1]}",
+            f"{place.pool}/{place.numbers[0]:02d} retires in {owned.retires}, but {entry.job!r} "
+            f"is pinned to it and runs until {active[-1]}",
             "let it move (pinned: false), or end it before",
-        )
-
-
-def _barred(
-    scenario: Scenario, path: Path, entry: Running, job: Job, place: Place
-) -> Iterator[_Fault]:
-    sites = scenario.sites_of(job)
-    if (entry.pinned or job.pinned) and sites and place.site not in sites:
-        yield _Fault(
-            path,
-            f"{entry.job!r} is pinned at {place.site!r}, but may run only at {', '.join(sites)}",
-            "let it move (pinned: false), or allow the site",
         )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from planner.errors import Finding, InputError
 from planner.inputs.places import node_places, plain
 from planner.inputs.running import Running
+from planner.inputs.runningcheck import not_staying
 from planner.inputs.settled import InputFile
 from planner.plan.store import loads
 
@@ -34,8 +35,8 @@ def carried_over(inputs: Inputs, text: str, path: Path) -> Inputs:
     its first quarter, have ended. A node that it does not own, such as a rented one, counts by its
     pool alone.
 
-    Raises InputError for a file that is no plan, one without that quarter, and a scenario that
-    says itself what runs.
+    Raises InputError for a file that is no plan, one without that quarter, a scenario that says
+    itself what runs, and units that are pinned where they may not stay.
     """
     shown_as = str(path)
     earlier = loads(text, shown_as)
@@ -68,6 +69,10 @@ def carried_over(inputs: Inputs, text: str, path: Path) -> Inputs:
             )
         )
     running = tuple(_entries(inputs.scenario, earlier, earlier.quarters.index(label)))
+    scenario = inputs.scenario.model_copy(update={"running": running})
+    kept_off = [Finding(one.message, shown_as, hint=one.hint) for one in not_staying(scenario)]
+    if kept_off:
+        raise InputError(*dict.fromkeys(kept_off))
     file = InputFile(
         role="placement",
         path=shown_as,
@@ -76,7 +81,7 @@ def carried_over(inputs: Inputs, text: str, path: Path) -> Inputs:
     )
     return inputs.model_copy(
         update={
-            "scenario": inputs.scenario.model_copy(update={"running": running}),
+            "scenario": scenario,
             "files": (*inputs.files, file),
             "question": inputs.question + _as_written(running, shown_as),
         }

@@ -13,7 +13,7 @@ from itertools import combinations
 from math import floor
 from typing import TYPE_CHECKING, Literal
 
-from planner.errors import CheckError, LimitError
+from planner.errors import CheckError, InputError, LimitError
 from planner.inputs.written import flow
 from planner.packing.found import Infeasible
 from planner.whatif.figures import figures_of, require_plan
@@ -227,7 +227,11 @@ class _Near:
         if not running:
             return Alternative(name=name, objective=objective, left_out=_NOTHING_RUNS)
         settings = tuple(setting("jobs", job, "pinned", value=True) for job in running)
-        figures = self.made.one(settings)
+        try:
+            figures = self.made.one(settings)
+        except InputError as error:  # what runs where it may not stay
+            words = "; ".join(mistake.message for mistake in error.findings)
+            return Alternative(name=name, objective=objective, left_out=words)
         return Alternative(name=name, objective=objective, settings=settings, figures=figures)
 
     def fewest_moves(self) -> Alternative:

@@ -306,3 +306,30 @@ def test_a_node_that_is_gone_counts_by_its_pool_and_its_units_move(load, moved):
 def test_an_earlier_plan_that_cannot_say_it_is_refused(load, moved, changes, words):
     with pytest.raises(InputError, match=words):
         carried_over(load(*changes), dumps(moved[1]), Path("plan.json"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            ("count: 2, team", "count: 2, sites: [here], pinned: true, team"),
+            "'small' is pinned at 'there', but may run only at here",
+        ),
+        (
+            ("site: there}", "site: there, retires: 2027Q4}"),
+            "xe9680-h100/there/01 retires in 2027Q4, but 'small' is pinned to it and runs until "
+            "2027Q4",
+        ),
+    ],
+)
+def test_pins_of_an_earlier_plan_that_cannot_be_kept_are_told_as_stated_ones(
+    load, moved, changes, words
+):
+    pinned = (
+        changes if "pinned" in changes[1] else ("count: 2, team", "count: 2, pinned: true, team")
+    )
+    inputs = later(load, *dict.fromkeys((pinned, changes)))
+    with pytest.raises(InputError) as told:
+        carried_over(inputs, dumps(moved[1]), Path("plan.json"))
+    assert [(one.file, one.message) for one in told.value.findings] == [("plan.json", words)]
+    assert "let it move (pinned: false)" in told.value.findings[0].hint

@@ -289,6 +289,18 @@ def test_where_time_ends_before_a_plan_it_is_open_and_not_ruled_out(desk):
         assert left_out[name] == "not all jobs are kept, and who is kept is decided before all else"
 
 
+def test_what_runs_where_it_may_not_stay_is_no_plan_without_moves(tmp_path):
+    text = SCENARIO.replace("count: 3, priority", "count: 3, sites: [east], priority")
+    text = text.replace("fleet:", "fleet:\n  new: {node_type: r760xa-l40s, site: east, count: 1}")
+    text += "running:\n  - {job: small, pool: r760xa-l40s/main}\n"
+    (tmp_path / "leaving.yaml").write_text(text, encoding="utf-8")
+    desk = Desk(Station(tmp_path / "leaving.yaml", (), (), 1e-4, 60.0))
+    kept = Figures(result="proved", cost_cents=100, bound_cents=100, short=("small",))
+    left_out = found_by(desk, lambda _: kept)
+    assert left_out["no moves"] == "'small' is pinned at 'main', but may run only at east"
+    assert left_out["single vendor"] is None
+
+
 def test_where_too_many_sets_would_have_to_be_tried_it_is_said(desk, monkeypatch):
     monkeypatch.setattr("planner.whatif.alternatives._MOST_TRIES", 2)
 
