@@ -20,7 +20,7 @@ from planner.report.format import (
 from planner.report.jobs import share_of
 from planner.report.parts import parts_held, taken, weeks_held
 from planner.report.peak import peak_blocks
-from planner.report.shortage import outcome_of
+from planner.report.shortage import outcome_of, why_short
 from planner.report.sums import Sums
 
 if TYPE_CHECKING:
@@ -123,10 +123,7 @@ def _gives_way(told: Explanation) -> Iterator[Block]:
         return
     if short.outcome == "delayed":
         yield Paragraph(outcome_of(short, told.job.name))
-    yield Paragraph(f"As asked, beside all that is kept: {short.cause}.")
-    if short.remedies:
-        yield Paragraph("Each of these would keep it as asked:")
-        yield Bullets(short.remedies)
+    yield from why_short(short)
 
 
 def _replicas(candidate: Candidate) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from planner.plan.parts.shortage import ProvedStep, Shortage, ShortJob
     from planner.plan.plan import Plan
 
-__all__ = ["outcome_of", "shortage_section"]
+__all__ = ["outcome_of", "shortage_section", "why_short"]
 
 _ORDER = (
     "Not everything fits. As few jobs as can be are dropped, and then as few as can be delayed, "
@@ -96,11 +96,17 @@ def _job(job: ShortJob) -> Iterator[Block]:
     also = f" {job.deployment}, derived from it, with it." if job.deployment else ""
     asked = range_of(job.asked)
     yield Paragraph(
-        f"Priority {job.priority}, {asked} {'unit' if asked == '1' else 'units'} a quarter.{also} "
-        f"As asked, beside all that is kept: {job.cause}."
+        f"Priority {job.priority}, {asked} {'unit' if asked == '1' else 'units'} a quarter.{also}"
     )
+    yield from why_short(job)
+
+
+def why_short(job: ShortJob) -> Iterator[Block]:
+    """What stands in the way of a job that is dropped or delayed, and what would keep it."""
+    yield Paragraph(f"As asked, beside all that is kept: {job.cause}.")
     if job.remedies:
-        yield Paragraph("Each of these would keep it as asked:")
+        each = ", each by itself" if len(job.remedies) > 1 else ""
+        yield Paragraph(f"What would keep it as asked{each}:")
         yield Bullets(job.remedies)
 
 

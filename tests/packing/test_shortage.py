@@ -52,7 +52,7 @@ def test_the_job_the_quarter_the_limit_and_the_remedy_are_named(build, told):
         "chat: 1 of 3 units without room (2027Q1)",
         "node-h100@main (h100, 8 GPUs each): 1 owned",
     )
-    assert error.remedies == ("1 node more of node-h100@main, in service from 2027Q1, would do",)
+    assert error.remedies == ("have 1 node more of node-h100@main in service from 2027Q1",)
 
 
 def test_an_offer_that_ends_at_its_maximum_is_named_with_it(build, told):
@@ -61,7 +61,7 @@ def test_an_offer_that_ends_at_its_maximum_is_named_with_it(build, told):
     assert "at least 24 GPUs more" in error.headline
     assert "big: 3 of 5 units without room (2027Q1)" in error.reasons
     assert any("offer buy-0 ends at 2 nodes" in reason for reason in error.reasons)
-    assert error.remedies[0].startswith("3 nodes more of node-h100@main")
+    assert error.remedies[0].startswith("have 3 nodes more of node-h100@main")
     assert error.remedies[1] == "raise the maximum of offer buy-0 by 3, to 5 nodes"
 
 
@@ -86,7 +86,7 @@ def test_nodes_kept_spare_are_named_as_a_limit(build, told):
     error = told([pool], [], [("pair", build.units(2, ("h100", 8, 0, 0)))])
     assert any("2 owned, 1 kept spare" in reason for reason in error.reasons)
     assert error.remedies == (
-        "1 node more of node-h100@main, in service from 2027Q1, would do",
+        "have 1 node more of node-h100@main in service from 2027Q1",
         "keep no spare nodes, not 1",
     )
 
@@ -118,13 +118,13 @@ def test_cores_and_memory_can_be_what_is_lacking(build, told):
     job = build.units(3, ("h100", 1, 80, 0))
     error = told([build.pool(owned=2)], [], [("hosts", job)])
     assert "hosts: 1 of 3 units without room (2027Q1)" in error.reasons
-    assert error.remedies[0].startswith("1 node more")
+    assert error.remedies[0].startswith("have 1 node more")
 
 
 def test_the_remedy_is_enough_and_no_more_than_enough(build, told, solve):
     job = build.units(7, ("h100", 5, 0, 0))
     error = told([build.pool(owned=2)], [], [("fives", job)])
-    assert error.remedies[0].startswith("5 nodes more")
+    assert error.remedies[0].startswith("have 5 nodes more")
     problem = build.problem([build.pool(owned=2)], [], [job])
     for more, works in ((4, False), (5, True)):
         pools = (replace(problem.pools[0], owned=2 + more),)
@@ -149,7 +149,7 @@ def test_units_that_fit_on_paper_only_are_named_too(build, told):
     ]
     error = told([pool], [], jobs)
     assert any(name in reason for reason in error.reasons for name in ("wide", "deep", "long"))
-    assert error.remedies == ("1 node more of node-h100@main, in service from 2027Q1, would do",)
+    assert error.remedies == ("have 1 node more of node-h100@main in service from 2027Q1",)
 
 
 def test_nodes_that_would_not_keep_the_budget_either_are_no_remedy(build):
@@ -167,8 +167,8 @@ def test_nodes_that_would_not_keep_the_budget_either_are_no_remedy(build):
         with pytest.raises(InfeasibleError) as caught:
             solve(Translation(told, names, ("buy",), QUARTERS[:2]))
         remedies[cents] = caught.value.remedies
-    assert remedies[500][0].startswith("1 node more")
-    assert remedies[400][0].startswith("2 nodes more"), "the budget pays for none beside it"
+    assert remedies[500][0].startswith("have 1 node more")
+    assert remedies[400][0].startswith("have 2 nodes more"), "the budget pays for none beside it"
 
 
 def test_budgets_that_can_only_not_be_kept_together_are_named_with_their_figures(build):
@@ -196,7 +196,7 @@ def test_a_job_that_need_only_start_later_is_said_to(build, told):
     second = build.units(1, ("h100", 8, 0, 0), quarters=(0,))
     error = told([build.pool(owned=1)], [], [("long", first), ("short", second)], 3)
     assert error.reasons[0].startswith("short: 1 of 1 unit without room")
-    assert error.remedies[-1] == "short 2 quarters later would do"
+    assert error.remedies[-1] == "start short 2 quarters later"
 
 
 def test_a_job_of_all_quarters_cannot_start_later(build, told):
@@ -216,4 +216,4 @@ def test_where_units_fit_only_in_halves_the_job_that_gives_way_is_named(build, t
     error = told(pools, [], jobs)
     assert "at least 4 GPUs more are needed" in error.headline
     assert error.reasons[0] == "left: 1 of 1 unit without room (2027Q1)"
-    assert error.remedies == ("1 node more of node-a100@main, in service from 2027Q1, would do",)
+    assert error.remedies == ("have 1 node more of node-a100@main in service from 2027Q1",)

@@ -332,4 +332,4 @@ def test_pins_of_an_earlier_plan_that_cannot_be_kept_are_told_as_stated_ones(
     with pytest.raises(InputError) as told:
         carried_over(inputs, dumps(moved[1]), Path("plan.json"))
     assert [(one.file, one.message) for one in told.value.findings] == [("plan.json", words)]
-    assert "let it move (pinned: false)" in told.value.findings[0].hint
+    assert "let it move (pinned: false)" in str(told.value.findings[0].hint)

@@ -100,7 +100,7 @@ def test_the_less_important_job_is_dropped_with_what_would_keep_it(read):
     assert told.outcome == "dropped"
     assert told.asked == (1, 1, 1)
     assert told.cause == "in 2027Q1 at least 4 GPUs more are needed than can be in service"
-    assert told.remedies == ("1 node more of xe9680-h100@main, in service from 2027Q1, would do",)
+    assert told.remedies == ("have 1 node more of xe9680-h100@main in service from 2027Q1",)
     assert [one.units for one in plan.jobs] == [(1, 1, 1), (0, 0, 0)]
 
 
@@ -216,7 +216,8 @@ def test_the_report_and_the_ask_name_who_gives_way(read):
     assert "### b: dropped" in page
     told = draw(explanation_document(explain(plan, "b")))
     assert "It is dropped: not everything fits, and its priority is 50." in told
-    assert "Each of these would keep it as asked" in told
+    assert "What would keep it as asked:" in told
+    assert "have 1 node more of" in told
 
 
 def test_a_plan_with_a_shortage_survives_its_file(read):

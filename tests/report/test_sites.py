@@ -175,7 +175,7 @@ def test_a_triage_that_is_not_proved_says_what_is_open(short):
     text = markdown.draw(shortage_section(short))
     assert "### claims-tune: delayed by 1 quarter" in text
     assert "might" not in text
-    assert "Each of these would keep it" not in text
+    assert "What would keep it" not in text
     first, second = short.shortage.priorities
     unsure = changed(short.shortage, priorities=(first, changed(second, proved=False)))
     text = markdown.draw(shortage_section(changed(short, shortage=unsure)))

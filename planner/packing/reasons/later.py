@@ -46,7 +46,7 @@ def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator
         for delay in range(1, translation.problem.quarters - last):
             if _feasible(_delayed(translation, name, delay), deadline - time.monotonic()):
                 quarters = count_of(delay, "quarter")
-                yield f"{name} {quarters} later would do"
+                yield f"start {name} {quarters} later"
                 break
 
 

@@ -45,8 +45,7 @@ def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleEr
     lacking = [*_lacking(translation, short)]
     pools = [*_supply(translation, short)]
     remedies = tuple(map(_mended, conflict.remedies)) if conflict else ()
-    if conflict and not (remedies or conflict.in_time):
-        remedies = (_UNMENDED,)
+    untold = (_UNMENDED,) if conflict and not (remedies or conflict.in_time) else ()
     later = tuple(later_remedies(translation, short))
     jobs = tuple(sorted({job for number in short for job, _ in translation.members[number]}))
     if conflict is None:
@@ -55,10 +54,11 @@ def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleEr
         reasons = [reason for one in members if (reason := one.reason())] + lacking
         if len(stated) < len(members):
             reasons += pools
-        return InfeasibleError(_broken(conflict), tuple(reasons), (*remedies, *later), jobs)
+        return InfeasibleError(_broken(conflict), (*reasons, *untold), (*remedies, *later), jobs)
     headline = _headline(translation, short)
     more = _remedies(translation, short)
-    return InfeasibleError(headline, (*lacking, *pools), (*more, *remedies, *later), jobs)
+    reasons = [*lacking, *pools, *untold]
+    return InfeasibleError(headline, tuple(reasons), (*more, *remedies, *later), jobs)
 
 
 def _broken(conflict: Conflict) -> str:
@@ -196,7 +196,7 @@ def _at_several_sites(problem: Problem, supply: Supply) -> bool:
 
 
 def _remedies(translation: Translation, short: dict[int, float]) -> tuple[str, ...]:
-    """For each pool: how many nodes more would do, alone, if they were there from the start."""
+    """For each pool: how many nodes more suffice, alone, if they are there from the start."""
     remedies = []
     problem = translation.problem
     concerned = {pool for number in short for pool in _pools(problem, problem.demands[number])}
@@ -207,7 +207,7 @@ def _remedies(translation: Translation, short: dict[int, float]) -> tuple[str, .
             pool = problem.pools[number]
             nodes = count_of(more, "node")
             remedies.append(
-                f"{nodes} more of {pool.name}, in service from {translation.quarters[0]}, would do"
+                f"have {nodes} more of {pool.name} in service from {translation.quarters[0]}"
             )
     return tuple(remedies)
 
