@@ -19,6 +19,7 @@ from planner.report.format import visible
 
 __all__ = ["draw"]
 
+_MARKED = re.compile(r"[\\`*\[\]|~_@&<>]")
 _SPECIAL = re.compile(r"([\\`*\[\]|~])")
 _EDGE_UNDERSCORE = re.compile(r"(?<!\w)_|_(?!\w)")
 _MENTION = re.compile(r"(?<![\w.])@(?=\w)")
@@ -69,6 +70,9 @@ def _fenced(lines: tuple[str, ...]) -> str:
 
 def _text(raw: str) -> str:
     """Show the text as it is: no name can open markup, HTML, a table cell or a mention."""
-    text = visible(raw).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = visible(raw)
+    if not _MARKED.search(text):
+        return text
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _EDGE_UNDERSCORE.sub(r"\\_", _SPECIAL.sub(r"\\\1", text))
     return _MENTION.sub("&#64;", text)

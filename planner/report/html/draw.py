@@ -10,11 +10,13 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, get_args
 
-from jinja2 import BaseLoader, Environment, StrictUndefined
+from jinja2 import BaseLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from planner.report.document import (
     Bullets,
+    Cell,
+    Column,
     Document,
     Fields,
     Figure,
@@ -36,10 +38,8 @@ __all__ = ["draw"]
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "bullets": Bullets,
     "fields": Fields,
-    "figure": Figure,
     "fold": Fold,
     "heading": Heading,
-    "link": Link,
     "paragraph": Paragraph,
     "picture": get_args(Picture),
     "table": Table,
@@ -47,29 +47,36 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 
 
 _CODE = re.compile(r"`([^`]+)`")
+_MARKED = re.compile(r"""[&<>"']""")
+_LOOKS = {
+    ("left", False): "",
+    ("left", True): ' class="w"',
+    ("right", False): ' class="r"',
+    ("right", True): ' class="r"',
+}
 
 
 def draw(document: Document, title: str) -> str:
     """The document as a page that ends with a line feed."""
     style, script = _part("page.css"), _part("page.js")
-    page = _environment().from_string(_part("page.html.j2"))
-    return page.render(document=document, title=title, style=style, script=script) + "\n"
+    return _page().render(document=document, title=title, style=style, script=script) + "\n"
 
 
 @cache
-def _environment() -> Environment:
+def _page() -> Template:
     environment = Environment(
         loader=BaseLoader(), autoescape=True, undefined=StrictUndefined, auto_reload=False
     )
     environment.filters |= {
+        "cell": _cell,
         "digest": _digest,
         "picture": _picture,
-        "plain": _plain,
         "prose": _prose,
+        "row": _row,
         "visible": visible,
     }
     environment.tests |= {name: _is(kind) for name, kind in _KINDS.items()}
-    return environment
+    return environment.from_string(_part("page.html.j2"))
 
 
 @cache
@@ -96,9 +103,38 @@ def _plain(figure: Figure) -> str:
 
 def _prose(text: str) -> Markup:
     """Words, what stands between backticks as code."""
-    # As plain text: pieces that are joined to Markup would be escaped once more.
-    escaped = str(escape(visible(text)))
-    return Markup(_CODE.sub(r"<code>\1</code>", escaped))
+    return Markup(_CODE.sub(r"<code>\1</code>", _escaped(visible(text))))
+
+
+def _escaped(text: str) -> str:
+    """As plain text: pieces that are joined to Markup would be escaped once more."""
+    return str(escape(text)) if _MARKED.search(text) else text
+
+
+# There are ten thousands of cells: filled in by a template, they would take most of the time.
+
+
+def _row(row: tuple[Cell, ...], columns: tuple[Column, ...]) -> Markup:
+    """A row of a table."""
+    cells = (
+        f"<td{_LOOKS[column.align, column.wraps]}>{_cell(cell)}</td>"
+        for cell, column in zip(row, columns, strict=False)
+    )
+    return Markup(f"<tr>{''.join(cells)}</tr>")
+
+
+def _cell(cell: Cell) -> Markup:
+    if isinstance(cell, str):
+        return _prose(cell)
+    text = _escaped(visible(cell.text))
+    if isinstance(cell, Figure):
+        trace, terms, plain = map(_escaped, (cell.trace, cell.sum, _plain(cell)))
+        told = f'<a class="n" href="#{trace}" title="{terms}" data-v="{plain}">{text}</a>'
+    elif isinstance(cell, Link):
+        told = f'<a href="#{_escaped(cell.to)}">{text}</a>'
+    else:
+        told = f'<span class="blank">{_prose(cell.text)}</span>'
+    return Markup(told)
 
 
 def _picture(block: Picture) -> Markup:
