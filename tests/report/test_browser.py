@@ -67,6 +67,16 @@ def test_the_page_itself_never_scrolls_sideways(opened, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_a_bill_of_millions_fits_a_laptop(opened):
+    page = opened(1280)
+    table, each = column(page, "Bill of materials", 7)
+    each.evaluate_all("all => all.forEach(cell => cell.textContent = '12,345,679')")
+    _, total = column(page, "Bill of materials", 8)
+    total.evaluate_all("all => all.forEach(cell => cell.textContent = '172,839,505')")
+    assert table.evaluate("table => table.rows[0].cells.length") == 14
+    assert table.evaluate("table => table.scrollWidth <= table.parentNode.clientWidth")
+
+
 def test_a_table_sorts_by_the_value_of_its_figures(opened):
     page = opened()
     table, amounts = column(page, "Bill of materials", 8)
