@@ -59,9 +59,8 @@ class Claim:
         """That nothing costs less, or counts fewer, than the bound of a search."""
         counts = found.counts
         fixed_cents = counts.problem.fixed_cost_cents
-        return cls(
-            counts.program, found.relaxed, found.bound_cents, fixed_cents, found.values, counted
-        )
+        known = () if found.cost_cents is None else found.values
+        return cls(counts.program, found.relaxed, found.bound_cents, fixed_cents, known, counted)
 
     @classmethod
     def none(cls, proved: Infeasible) -> Claim:

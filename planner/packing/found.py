@@ -39,7 +39,8 @@ class Found:
 
     counts: Counts
     values: tuple[float, ...] = ()
-    """Whole numbers, by variable; empty until a packing is found."""
+    """Whole numbers, by variable; empty until a packing is found. Without a cost, units are counted
+    on paper, in fractions."""
     cost_cents: int | None = None
     bound_cents: int = 0
     packings: dict[tuple[int, int], Packed] = field(default_factory=dict)
@@ -56,10 +57,13 @@ class Found:
     def raise_bound(self, bound: float, relaxed: frozenset[int]) -> None:
         """Keep a bound of the program's objective, won with these variables fractional."""
         if bound > float("-inf"):
-            problem = self.counts.problem
-            cents = round(bound * CENTS_PER_UNIT) + problem.fixed_cost_cents
+            cents = self.cents(bound)
             if cents > self.bound_cents:
                 self.bound_cents, self.relaxed = cents, relaxed
+
+    def cents(self, objective: float) -> int:
+        """What an objective of the program costs."""
+        return round(objective * CENTS_PER_UNIT) + self.counts.problem.fixed_cost_cents
 
     def closed(self, gap: float) -> bool:
         """Whether cost and bound are within the relative gap."""

@@ -15,7 +15,6 @@ from planner.packing.apart import kept_apart
 from planner.packing.counting.build import build_counts
 from planner.packing.counting.layout import cutting_stocks, lay_out, load_of
 from planner.packing.counting.opened import cut_shared, gpu_stocks
-from planner.packing.counting.procure import repriced
 from planner.packing.counting.stays import moves_held
 from planner.packing.counting.variants import (
     on_cheapest_gpus,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Problem
 
-__all__ = ["Searches", "rooted", "search"]
+__all__ = ["Search", "rooted", "search"]
 
 _ROOT_ROUNDS = 6
 _ROOT_GAIN = 2e-4
@@ -68,6 +67,8 @@ _LAST_CHANCE_S = 1.0
 """Time beyond the limit while there is no plan at all."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
+_TOLERANCE = 1e-6
+"""Of the objective."""
 
 
 def search(
@@ -81,26 +82,7 @@ def search(
 
     Raises Infeasible where that is proved, LimitError where time ends before any packing is found.
     """
-    return _Search(kept_apart(problem), asked_gap, time_limit_s, progress).run()
-
-
-class Searches:
-    """One search after the other, for problems that differ in prices and in budgets added alone.
-
-    What is stated for the first one serves all: the program, its cuts, and the layouts met.
-    """
-
-    def __init__(self) -> None:
-        self._begun: _Search | None = None
-
-    def search(self, problem: Problem, *, asked_gap: float, time_limit_s: float) -> Found:
-        """As the function of that name."""
-        apart = kept_apart(problem)
-        if self._begun is None:
-            self._begun = _Search(apart, asked_gap, time_limit_s)
-        else:
-            self._begun.ask(apart, asked_gap, time_limit_s)
-        return self._begun.run()
+    return Search(kept_apart(problem), asked_gap, time_limit_s, progress).run()
 
 
 def rooted(problem: Problem, time_limit_s: float) -> Found:
@@ -108,10 +90,12 @@ def rooted(problem: Problem, time_limit_s: float) -> Found:
 
     Raises Infeasible where that is proved.
     """
-    return _Search(kept_apart(problem), 0.0, time_limit_s).cut_root()
+    return Search(kept_apart(problem), 0.0, time_limit_s).cut_root()
 
 
-class _Search:
+class Search:
+    """The search for one problem, from the program that counts its nodes to their layouts."""
+
     def __init__(
         self,
         problem: Problem,
@@ -119,6 +103,7 @@ class _Search:
         time_limit_s: float,
         progress: Callable[[str], None] | None = None,
     ) -> None:
+        """State the program and what lays out its units."""
         self._problem = problem
         self._asked_gap = asked_gap
         self._deadline = time.monotonic() + time_limit_s
@@ -142,18 +127,8 @@ class _Search:
         self._stuck: dict[tuple[int, int], int] = {}
         """Pools whose units could not be laid out -> one node more than tried."""
 
-    def ask(self, problem: Problem, asked_gap: float, time_limit_s: float) -> None:
-        """Begin anew at other prices and with more budgets, with the cuts and the plan so far."""
-        self._deadline = time.monotonic() + time_limit_s
-        self._problem, self._asked_gap = problem, asked_gap
-        self._counts = repriced(self._counts, problem)
-        before = self._found
-        self._found = Found(self._counts, shapes=before.shapes, stocks=before.stocks)
-        if before.values:
-            self._found.keep(before.values, before.packings)
-        self._rounded, self._stuck = (), {}
-
     def run(self) -> Found:
+        """Search until the gap is closed or the time is over; raises as `search` does."""
         self._say("tightening the bound")
         self.cut_root()
         if not self._counts.program.variables:  # nothing runs, and nothing can be had
@@ -202,7 +177,7 @@ class _Search:
         if bounded is None or self._closed() or self._over():
             return False
         self._rounded = ()
-        if self._on_bound(bounded):
+        if self._on_nodes(bounded.values):
             return False
         if self._found.cost_cents is None and self._counts.opened:
             self._dive(bounded)  # cuts of whole nodes may go on until time ends
@@ -213,7 +188,7 @@ class _Search:
         if self._found.cost_cents is None:
             self._dive(bounded)
         whole = self._bound(frozenset(), _WHOLE_TIME if self._counts.opened else 1.0)
-        if whole is None or self._lay_out(whole.values) or self._on_bound(whole):
+        if whole is None or self._lay_out(whole.values) or self._on_nodes(whole.values):
             return False
         return self._found.cuts > cuts
 
@@ -241,16 +216,16 @@ class _Search:
         self._found.raise_bound(answer.objective if exact else answer.bound, relaxed)
         return answer if answer.values else None
 
-    def _on_bound(self, bounded: Answer) -> bool:
-        """Lay whole units out on the node counts of the bound; True where that worked.
+    def _on_nodes(self, counted: tuple[float, ...]) -> bool:
+        """Lay whole units out on nodes that were counted; True where that worked.
 
         The units are chosen on the GPUs that cost the least, then with the most room, then from the
         patterns met so far, then by moving those that found none.
         """
         acquired = self._counts.acquire.values()
-        held = {index: float(round(bounded.values[index])) for index in acquired}
-        held |= moves_held(self._counts, bounded.values)
-        programs = [with_room(self._counts, bounded.values)]
+        held = {index: float(round(counted[index])) for index in acquired}
+        held |= moves_held(self._counts, counted)
+        programs = [with_room(self._counts, counted)]
         if not self._many:
             programs.insert(0, on_cheapest_gpus(self._counts))
         before, chosen = self._found.cuts, []
@@ -317,7 +292,7 @@ class _Search:
             program = with_reserve(self._counts, share)
             relaxed = self._counts.unit_variables
             answer = solve_integer(program, time_limit_s=max(self._left_s(), 1.0), relaxed=relaxed)
-            if answer.values and self._on_bound(answer):
+            if answer.values and self._on_nodes(answer.values):
                 return
             if self._rounded:
                 self._reseat(self._rounded, more_nodes=True)
@@ -335,14 +310,20 @@ class _Search:
             if not answer.values or self._lay_out(answer.values):
                 return
 
-    def cut_root(self) -> Found:
-        """Cuts that the linear relaxation violates, before any integer program is solved."""
+    def cut_root(self, enough: float = float("inf")) -> Found:
+        """Cuts that the linear relaxation violates, before any integer program is solved.
+
+        None more than show that nothing has less than `enough` of the objective.
+        """
         before = 0.0
         for _ in range(_ROOT_ROUNDS):
             begun = time.monotonic()
             relaxed = solve_linear(self._counts.program)
             if relaxed is None:
                 raise Infeasible(self._counts)
+            if relaxed.objective >= enough - _TOLERANCE:
+                self._found.raise_bound(enough, frozenset(range(len(relaxed.values))))
+                break
             slow = time.monotonic() - begun > _SLOW * self._left_s()
             if self._large and not before:
                 self._found.raise_bound(relaxed.objective, frozenset(range(len(relaxed.values))))

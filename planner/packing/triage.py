@@ -6,6 +6,9 @@ In this order, each kept while the next is asked for:
 2. as few as can be are delayed, the highest priority first;
 3. the least cost;
 4. where that leaves a choice, whoever comes first by name is kept, and starts first.
+
+All of it is asked on paper first, where units are fractions: no plan has less. Where the nodes that
+this ends with hold whole units, it is answered; only where not, each step is searched by itself.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from planner.errors import LimitError
 from planner.packing import crosscheck
 from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.problem import SpendLimit
-from planner.packing.search import Searches
+from planner.packing.searches import Searches
 from planner.packing.statement.claims import at_most, with_classes
 
 if TYPE_CHECKING:
@@ -40,7 +43,9 @@ _TOLERANCE = 1e-6
 _MOST_WEIGHT = 4096
 """Of one job over another where names decide."""
 _LEAST_S = 1.0
-"""For each step, whatever the time limit."""
+"""For each step that is searched, whatever the time limit."""
+_PAPER_TIME = 0.5
+"""What asking on paper may take of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +141,21 @@ class _Triage:
     ) -> None:
         self._problem, self._classes = problem, classes
         self._asked_gap, self._say = asked_gap, progress
-        self._deadline = time.monotonic() + time_limit_s
+        self._began, self._time_limit_s = time.monotonic(), time_limit_s
         self._searches = Searches()
+        self._on_paper = True
         self._kept: list[SpendLimit] = []
         """What the steps so far have found, held while the next are taken."""
         self.proved: list[tuple[crosscheck.Claim, int]] = []
         """What is claimed of steps so far, and the least of each."""
 
     def run(self) -> Triage:
+        with suppress(_Unseated):
+            return self._decided()
+        self._on_paper, self._searches, self._kept, self.proved = False, Searches(), [], []
+        return self._decided()
+
+    def _decided(self) -> Triage:
         steps = list(_steps(self._classes))
         levels = {step.priority: Level(step.priority, 0, 0, proved=True) for step in steps}
         found: Found | None = None
@@ -171,6 +183,8 @@ class _Triage:
             if found is None:
                 raise
         found = self._by_name(found, levels)
+        if self._on_paper:
+            found = self._laid_out()
         delays = dict(_delays(self._classes, found))
         return Triage(delays, tuple(levels.values()), _cost(self._problem, found), bound_cents)
 
@@ -206,7 +220,7 @@ class _Triage:
         self._kept.append(SpendLimit("net present cost", paid, costs, moves=moves))
         for block in _blocks(_open(self._classes, levels), self._problem):
             total = sum(weight * _nodes(found, (supply,)) for supply, weight in block.items())
-            if time.monotonic() > self._deadline:
+            if self._left_s() < 0:
                 break
             if total:  # else nobody here gives way already
                 self._say("who comes first by name")
@@ -232,12 +246,30 @@ class _Triage:
         )
         return replace(self._problem.moving_freely(), supplies=supplies, fixed_cost_cents=0)
 
+    def _left_s(self) -> float:
+        limit_s = self._time_limit_s * (_PAPER_TIME if self._on_paper else 1.0)
+        return self._began + limit_s - time.monotonic()
+
     def _search(self, problem: Problem, gap: float, steps_left: int) -> Found:
-        """Search with what is kept, in a fair share of the time that is left."""
-        left_s = max(0.0, self._deadline - time.monotonic())
+        """Search with what is kept, in a fair share of the time that is left; or count on paper."""
         kept = replace(problem, budgets=(*problem.budgets, *self._kept))
-        limit_s = max(_LEAST_S, left_s / steps_left)
-        return self._searches.search(kept, asked_gap=gap, time_limit_s=limit_s)
+        limit_s = max(_LEAST_S, self._left_s() / steps_left)
+        if not self._on_paper:
+            return self._searches.search(kept, asked_gap=gap, time_limit_s=limit_s)
+        try:
+            return self._searches.count(kept, asked_gap=gap, time_limit_s=limit_s)
+        except LimitError:
+            raise _Unseated from None
+
+    def _laid_out(self) -> Found:
+        found = self._searches.laid_out() if self._left_s() > 0 else None
+        if found is None:
+            raise _Unseated
+        return found
+
+
+class _Unseated(Exception):  # noqa: N818 - an outcome, not a failure
+    """What was found on paper is not known to have a plan."""
 
 
 def _steps(classes: Sequence[Class]) -> Iterator[_Step]:

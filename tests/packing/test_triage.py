@@ -26,7 +26,7 @@ from planner.packing.problem import (
     Shape,
     SpendLimit,
 )
-from planner.packing.search import Searches
+from planner.packing.searches import Searches
 from planner.packing.solution import Opinion, Verdict
 from planner.packing.statement.claims import Claim
 from planner.packing.triage import Level, triage
@@ -228,6 +228,13 @@ def test_a_question_that_finds_no_plan_keeps_the_one_before_and_is_not_proved(
     assert found.levels[0].proved
     assert not found.levels[1].proved
     assert found.levels[1].dropped == 1
+
+
+def test_what_is_found_on_paper_and_laid_out_is_not_searched_for(one_server, monkeypatch):
+    monkeypatch.delattr(Searches, "search")
+    found = decide(*one_server((8, 75), (4, 50), (4, 50)))
+    assert found.delays == {"a": 0, "b": None, "c": None}
+    assert all(level.proved for level in found.levels)
 
 
 def drawn(rng: random.Random, build) -> tuple[Problem, list[Claim]]:
