@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from types import FrameType, TracebackType
 
     from rich.status import Status
 
@@ -24,12 +25,12 @@ class Progress:
         self._status: Status | None = None
         self._over = False
         self._lock = threading.Lock()
-        self._timer = threading.Timer(_QUIET_SECONDS, self._show)
-        self._timer.daemon = True
 
     def __enter__(self) -> Progress:
         if sys.stderr.isatty():
-            self._timer.start()
+            # No thread that waits: beside one, no worker could begin as a copy of this process.
+            signal.signal(signal.SIGALRM, self._show_soon)
+            signal.setitimer(signal.ITIMER_REAL, _QUIET_SECONDS)
         return self
 
     def __exit__(
@@ -38,7 +39,7 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._timer.cancel()
+        signal.setitimer(signal.ITIMER_REAL, 0)
         with self._lock:
             self._over = True
             if self._status:
@@ -49,6 +50,9 @@ class Progress:
         self._doing = doing
         if self._status:
             self._status.update(doing)
+
+    def _show_soon(self, signum: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        threading.Thread(target=self._show, daemon=True).start()
 
     def _show(self) -> None:
         from rich.console import Console  # noqa: PLC0415 - most runs end before it is needed

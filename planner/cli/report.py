@@ -16,14 +16,18 @@ from planner.cli.staff import jobs_options
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from planner.cli.beside import WhatIf
     from planner.cli.options import Effort
     from planner.cli.staff import Staff
     from planner.plan.plan import Plan
     from planner.report.document import Document
+    from planner.report.justification.beside import Beside
     from planner.whatif.comparison import Comparison
+
+    _Drawers = Mapping[str, Callable[[Document, str], str | bytes]]
+    """By kind of file, what draws a document with a title."""
 
 __all__ = ["report"]
 
@@ -85,6 +89,7 @@ def report(
         justification_document,
     )
     from planner.report.quarterly import quarterly_document  # noqa: PLC0415 - likewise
+    from planner.whatif.copies import side_by_side  # noqa: PLC0415 - likewise
     from planner.whatif.kept import dumps  # noqa: PLC0415 - likewise
 
     if actuals is not None and since is None:
@@ -95,9 +100,13 @@ def report(
     compared = _compared(plan_json, since, actuals, staff.effort) if since else None
     found, moved = results_beside(plan, plan_json, (plan_json.parent, out), wanted, staff)
     beside = Beside(others, found, moved, compared)
-    files: dict[str, str | bytes] = {}
-    files |= _drawn("justification", justification_document(plan, beside), plan.scenario)
-    files |= _drawn("quarterly", quarterly_document(plan, beside), plan.scenario)
+    draw = partial(_drawn, _drawers(), plan, beside)
+    tasks = (
+        partial(draw, "justification", justification_document),
+        partial(draw, "quarterly", quarterly_document),
+    )
+    justification, quarterly = side_by_side(*tasks) if staff.jobs > 1 else (one() for one in tasks)
+    files = {**justification, **quarterly}
     if print_page:
         files |= _printed(files, print_page)
     if found:
@@ -118,16 +127,23 @@ def report(
         )
 
 
-def _drawn(name: str, document: Document, title: str) -> dict[str, str | bytes]:
+def _drawers() -> _Drawers:
     from planner.report import markdown  # noqa: PLC0415 - slow to load
     from planner.report.excel.draw import draw as excel  # noqa: PLC0415 - likewise
     from planner.report.html.draw import draw as html  # noqa: PLC0415 - likewise
 
-    return {
-        f"{name}.html": html(document, title),
-        f"{name}.xlsx": excel(document, title),
-        f"{name}.md": markdown.draw(document),
-    }
+    return {"html": html, "xlsx": excel, "md": lambda document, _: markdown.draw(document)}
+
+
+def _drawn(
+    drawers: _Drawers,
+    plan: Plan,
+    beside: Beside,
+    name: str,
+    document_of: Callable[[Plan, Beside], Document],
+) -> dict[str, str | bytes]:
+    document = document_of(plan, beside)
+    return {f"{name}.{kind}": draw(document, plan.scenario) for kind, draw in drawers.items()}
 
 
 def _printer() -> Callable[[str], bytes]:

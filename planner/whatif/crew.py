@@ -7,12 +7,9 @@ on it shares nothing.
 from __future__ import annotations
 
 import os
-import signal
-import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context, parent_process
@@ -20,6 +17,7 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Protocol, Self
 
 from planner.errors import LimitError
+from planner.whatif.copies import heed_silently, interrupts_blocked, may_copy
 from planner.whatif.desk import Desk
 
 if TYPE_CHECKING:
@@ -96,7 +94,7 @@ class Processes:
         pool = self._hired(len(variants))
         room = self._jobs * _ROWS_OF_A_WORKER - self._planned
         batch = list(islice(variants.items(), room))
-        with _interrupts_blocked():  # a worker begins when work is handed to it
+        with interrupts_blocked():  # a worker begins when work is handed to it
             waiting = {pool.submit(_figures, key, variant): key for key, variant in batch}
         try:
             for future in as_completed(waiting):
@@ -110,9 +108,7 @@ class Processes:
 
     def _hired(self, rows: int) -> ProcessPoolExecutor:
         if self._pool is None:
-            # A copy knows all that was loaded, which takes as long as several plans; but it has no
-            # threads, for which others might wait.
-            copied = sys.platform == "linux" and threading.active_count() == 1
+            copied = may_copy()  # to load all that a copy knows takes as long as several plans
             self._pool = ProcessPoolExecutor(
                 min(self._jobs, rows),
                 get_context("fork" if copied else "spawn"),
@@ -127,24 +123,13 @@ class Processes:
         self._pool, self._planned = None, 0
 
 
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Ctrl-C waits, also in processes that begin now: until they unblock it, they keep silent."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 _HERE: list[Desk] = []
 """The desk of this worker process."""
 
 
 def _start(given: Desk | Station) -> None:
     """Begin as a worker: Ctrl-C and the end of the parent end it at once and without words."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    heed_silently()
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=partial(_end_with, parent.sentinel), daemon=True).start()
