@@ -145,7 +145,7 @@ def _kept_off(
                 path,
                 f"{entry.job!r} is pinned at {place.site!r}, but may run only at "
                 f"{', '.join(sites)}",
-                "let it move (pinned: false), or allow the site",
+                f"{_unpinned(entry, job)}, or allow the site",
             )
 
 
@@ -167,8 +167,14 @@ def _retired(
             path,
             f"{place.pool}/{place.numbers[0]:02d} retires in {owned.retires}, but {entry.job!r} "
             f"is pinned to it and runs until {active[-1]}",
-            "let it move (pinned: false), or end it before",
+            f"{_unpinned(entry, job)}, or end it before",
         )
+
+
+def _unpinned(entry: Running, job: Job) -> str:
+    """What to write so that the units of an entry may move: a job may pin all of them."""
+    where = f" of `jobs.{entry.job}`" if job.pinned else ""
+    return f"let it move (`pinned: false`{where})"
 
 
 def _gpus(catalog: Catalog, entry: Running, job: Job, place: Place) -> int:

@@ -118,7 +118,8 @@ def _required_alone(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> Infeasib
     try:
         solve(translate(inputs, required), asked_gap=1.0, time_limit_s=time_limit_s)
     except InfeasibleError as why:
-        return InfeasibleError(why.headline, (told, *why.reasons), why.remedies)
+        headline = f"no plan exists: even for the required jobs alone, {why.cause}"
+        return InfeasibleError(headline, (told, *why.reasons), why.remedies)
     raise LimitError("no plan for the required jobs was found before the time limit")
 
 

@@ -71,14 +71,19 @@ def _what(plan: Plan) -> str:
         which = "every job" if plan.shortage is None else "what is kept"
         return f"Buy and rent nothing: the owned fleet runs {which}"
     parts = []
+    first = min(line.order_by for line in plan.acquisitions)
+    if any(line.order_by == first for line in bought):
+        first = ""  # it is said there already
     if bought:
         parts.append(f"buy {_named([_buy(lines) for lines in _by_machine(bought)])}")
     if rented:
         parts.append(
-            f"rent {_named([_rent(plan.quarters, lines) for lines in _by_machine(rented)])}"
+            f"rent {_named([_rent(plan.quarters, lines, first) for lines in _by_machine(rented)])}"
         )
     if reserved:
-        parts.append(f"reserve {_named([_reserve(lines) for lines in _by_machine(reserved)])}")
+        parts.append(
+            f"reserve {_named([_reserve(lines, first) for lines in _by_machine(reserved)])}"
+        )
     words = listed(parts)
     return words[0].upper() + words[1:]
 
@@ -111,22 +116,30 @@ def _buy(lines: Sequence[Acquisition]) -> str:
     return f"{what} from {first.quarter} to {last.quarter} (first order by {order_by})"
 
 
-def _reserve(lines: Sequence[Acquisition]) -> str:
-    first, last = lines[0], lines[-1]
-    what = _machine(f"{sum(line.count for line in lines):,}", first)
+def _if_first(lines: Sequence[Acquisition], first_order: str) -> str:
+    """` (order by 2026-12-18)` where that is the first order of the plan."""
+    days = {line.order_by for line in lines}
+    if first_order not in days:
+        return ""
+    return f" ({'order' if len(days) == 1 else 'first order'} by {first_order})"
+
+
+def _reserve(lines: Sequence[Acquisition], first_order: str) -> str:
+    what = _machine(f"{sum(line.count for line in lines):,}", lines[0])
     years = sorted({(line.term_quarters or 0) // 4 for line in lines})
     term = listed([str(year) for year in years])
     held = f"for {term} {'year' if years == [1] else 'years'} each"
-    if first.quarter == last.quarter:
-        return f"{what} {held} from {first.quarter}"
-    return f"{what} {held} from {first.quarter} to {last.quarter} on"
+    begin = sorted({line.quarter for line in lines})
+    since = f"from {listed(begin)}{' on' if len(begin) > 1 else ''}"
+    return f"{what} {held} {since}{_if_first(lines, first_order)}"
 
 
-def _rent(quarters: Sequence[str], lines: Sequence[Acquisition]) -> str:
+def _rent(quarters: Sequence[str], lines: Sequence[Acquisition], first_order: str) -> str:
     in_quarter = {
         quarter: sum(line.count for line in lines if line.quarter == quarter)
         for quarter in {line.quarter for line in lines}
     }
     most = max(in_quarter.values())
     upto = "up to " if min(in_quarter.values()) < most else ""
-    return f"{_machine(f'{upto}{most:,}', lines[0])} in {quarter_runs(quarters, in_quarter)}"
+    what = _machine(f"{upto}{most:,}", lines[0])
+    return f"{what} in {quarter_runs(quarters, in_quarter)}{_if_first(lines, first_order)}"

@@ -92,6 +92,7 @@ Style = Literal[
     "more_count",
     "more_kw",
     "points",
+    "tenths",
     "number",
     "gap",
     "day",
@@ -309,6 +310,7 @@ _STYLED: dict[Style, Callable[[Fraction], str]] = {
     "more_count": lambda number: _signed(_rounded(number, 0)),
     "more_kw": lambda watts: _signed(_trimmed_down(watts / 1000, 3)),
     "points": lambda share: f"{_signed(_rounded(share * 100, 1))} points",
+    "tenths": lambda number: _trimmed_down(number, 1),
     "number": lambda number: _trimmed_down(number, 4),
     "gap": lambda gap: gap_percent(float(gap)),
 }

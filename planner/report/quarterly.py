@@ -93,11 +93,20 @@ def _summary(desk: Desk) -> tuple[Block, ...]:
 def _exhaustion(desk: Desk) -> str:
     exhausted = desk.capacity.exhausted()
     if exhausted is None:
-        told = "The GPUs that are owned suffice by their number in every quarter"
-        return f"{told}{' for the jobs that are kept' if desk.plan.shortage else ''}."
-    label = desk.plan.quarters[exhausted]
-    short = figure(desk.capacity.short(exhausted), "count", "").text
-    return f"What is owned is exhausted in {label}: {short} more GPUs are held than are owned."
+        kept = " for the jobs that are kept" if desk.plan.shortage else ""
+        told = f"The GPUs that are owned suffice by their number in every quarter{kept}."
+    else:
+        label = desk.plan.quarters[exhausted]
+        short = figure(desk.capacity.short(exhausted), "count", "").text
+        told = f"What is owned is exhausted in {label}: {short} more GPUs are held than are owned."
+    by_type = [
+        f"in {desk.plan.quarters[place]} ({gpu_type})"
+        for gpu_type in sorted({pool.gpu_type for pool in desk.plan.pools})
+        if (place := desk.capacity.exhausted_of(gpu_type)) is not None
+    ]
+    if by_type:
+        told += f" By GPU type, spare nodes counted, what is owned is exhausted {listed(by_type)}."
+    return told
 
 
 def _calls(desk: Desk) -> tuple[Block, ...]:
@@ -272,7 +281,7 @@ def _pool_rows(desk: Desk, pool: int) -> Iterator[tuple[Cell, ...]]:
                 desk.at(f"pools[{pool}].{name}[{quarter}]", "count", "how-use")
                 for name in ("nodes", "nodes_used", "nodes_spare", "gpus", "gpus_used")
             ),
-            desk.at(f"pools[{pool}].gpus_peak[{quarter}]", "number", "how-use"),
+            desk.at(f"pools[{pool}].gpus_peak[{quarter}]", "tenths", "how-use"),
             hours_held(desk, pool, quarter) or "–",
             desk.at(f"pools[{pool}].gpus_stranded[{quarter}]", "count", "how-use"),
         )

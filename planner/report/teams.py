@@ -26,7 +26,7 @@ def teams_section(plan: Plan) -> tuple[Block, ...]:
         return ()
     idle_cents = sum(charged.idle_cents)
     hours = sum(use.gpu_hours for use in charged.teams) + charged.idle_gpu_hours
-    delivered = _hours(sum(use.delivered_gpu_hours for use in charged.teams))
+    delivered = sum(use.delivered_gpu_hours for use in charged.teams)
     cents = idle_cents + sum(use.cost_cents for use in charged.teams)
     table = Table(
         (
@@ -43,10 +43,10 @@ def teams_section(plan: Plan) -> tuple[Block, ...]:
             "Sum",
             "",
             _hours(hours),
-            _NONE if _some_open(charged) else delivered,
+            _NONE if _some_open(charged) else _hours(delivered),
             dollars(cents),
             _rate(cents, hours),
-            "",
+            _NONE if _some_open(charged) else _rate(cents, delivered),
         ),
     )
     return (Paragraph(_how(plan, charged), tone="faint"), table, *_quotas(plan, charged))

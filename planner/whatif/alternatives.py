@@ -83,14 +83,21 @@ def _offers(inputs: Inputs, wanted: Callable[[str], bool]) -> Iterator[str]:
 def _always(made: Made) -> Iterator[Alternative]:
     """What a board asks for in any case, whatever it costs."""
     inputs = made.inputs
-    # What runs today may not be dropped: such a scenario then has no plan, and that is told.
-    drop = () if inputs.scenario.running else (setting("policies", "shortage", value="drop"),)
+    drop: tuple[str, ...] = (setting("policies", "shortage", value="drop"),)
+    wherever = ""
+    if inputs.scenario.running:  # of which nothing may be dropped
+        pinned = [name for name, job in inputs.scenario.jobs.items() if job.pinned]
+        drop += (
+            setting("running", value=()),
+            *(setting("jobs", name, "pinned", value=False) for name in pinned),
+        )
+        wherever = ", wherever they run today"
     shared = (setting("policies", "mig", value="same-node"),)
     buys = {offer.name for offer in inputs.offers if offer.kind == "buy"}
     asked = (
         (
             "do nothing",
-            "nothing is acquired; the fewest jobs are dropped, then delayed",
+            f"nothing is acquired; the fewest jobs are dropped, then delayed{wherever}",
             (*_without(inputs, lambda _: True), *drop),
         ),
         (
@@ -100,7 +107,8 @@ def _always(made: Made) -> Iterator[Alternative]:
         ),
         (
             "rent only",
-            "nothing is bought; where that is not enough, the fewest jobs are dropped or delayed",
+            "nothing is bought; where that is not enough, the fewest jobs are dropped or delayed"
+            f"{wherever}",
             (*_without(inputs, buys.__contains__), *drop),
         ),
     )

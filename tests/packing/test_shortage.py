@@ -9,7 +9,7 @@ import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
-from planner.packing.problem import SpendLimit
+from planner.packing.problem import Quota, SpendLimit
 
 if TYPE_CHECKING:
     from planner.packing.problem import Demand, Pool, Supply
@@ -26,17 +26,19 @@ def told(build):
         supplies: list[Supply],
         jobs: list[tuple[str, Demand]],
         quarters: int = 1,
+        quotas: tuple[Quota, ...] = (),
     ) -> Translation:
         problem = build.problem(pools, supplies, [demand for _, demand in jobs], quarters)
+        problem = replace(problem, quotas=quotas)
         members = tuple(
             tuple((name, unit) for unit in range(1, demand.count + 1)) for name, demand in jobs
         )
         offers = tuple(supply.name for supply in supplies)
         return Translation(problem, members, offers, QUARTERS[:quarters])
 
-    def raised(*arguments: Any) -> InfeasibleError:
+    def raised(*arguments: Any, **limits: Any) -> InfeasibleError:
         with pytest.raises(InfeasibleError) as caught:
-            solve(translated(*arguments))
+            solve(translated(*arguments, **limits))
         return caught.value
 
     return raised
@@ -88,6 +90,44 @@ def test_nodes_kept_spare_are_named_as_a_limit(build, told):
     assert error.remedies == (
         "have 1 node more of node-h100@main in service from 2027Q1",
         "keep no spare nodes, not 1",
+    )
+
+
+def test_nodes_that_retire_are_told_with_their_quarter(build, told):
+    pool = replace(build.pool(owned=2), retired=(0, 0, 1))
+    job = build.units(2, ("h100", 8, 0, 0), quarters=(0, 1, 2))
+    error = told([pool], [], [("stays", job)], 3)
+    assert "node-h100@main (h100, 8 GPUs each): 2 owned, 1 retires in 2027Q3" in error.reasons
+
+
+def test_nodes_to_which_units_are_pinned_are_told_apart_and_no_more_of_them_are_proposed(
+    build, told
+):
+    pool = build.pool(owned=1)
+    held = replace(pool, held="node-h100/main/01")
+    pinned = build.units(1, ("h100", 8, 0, 0))
+    kept = replace(pinned.choices[0].shape, stays="node-h100/main/01")
+    pinned = replace(pinned, choices=(replace(pinned.choices[0], shape=kept),))
+    others = build.units(2, ("h100", 8, 0, 0))
+    error = told([pool, held], [], [("pinned", pinned), ("others", others)])
+    assert error.reasons[1:] == (
+        "node-h100@main (h100, 8 GPUs each): 1 owned beside those to which units are pinned",
+        "node-h100/main/01 (h100, 8 GPUs each): 1 owned, to which some unit is pinned",
+    )
+    assert error.remedies == ("have 1 node more of node-h100@main in service from 2027Q1",)
+
+
+def test_where_nodes_alone_would_not_do_either_it_is_said_what_they_would_do_without_limits(
+    build, told
+):
+    """The only node of the type retires, and a team has too small a quota."""
+    pool = replace(build.pool(owned=1), retired=(0, 1))
+    job = replace(build.units(1, ("h100", 8, 0, 0), quarters=(0, 1)), owner="team")
+    quota = Quota("quota of team", "team", None, (4, 4))
+    error = told([pool], [], [("work", job)], 2, quotas=(quota,))
+    assert error.remedies == (
+        "have 1 node more of node-h100@main in service from 2027Q1, though that alone is not "
+        "enough",
     )
 
 

@@ -154,7 +154,7 @@ def test_pins_that_leave_no_plan_are_named_with_whose_move_would_do(load):
     with pytest.raises(InfeasibleError) as refusal:
         make_plan(load(("here/2, gpus: 4}", "here/2, gpus: 4, pinned: true}")))
 
-    pin = "the pin of unit 2 of small to xe9680-h100/here/2"
+    pin = "the pin of unit 2 of small to xe9680-h100/here/02"
     assert refusal.value.headline.startswith(f"no plan exists: no plan for all jobs keeps {pin} (4")
     assert refusal.value.remedies == ("let unit 2 of small move",)
 
@@ -170,7 +170,7 @@ def test_units_that_need_more_of_their_node_than_it_has_are_named_with_the_figur
             )
         )
 
-    pin = "the pin of units 1, 2 of small to xe9680-h100/here/1"
+    pin = "the pin of units 1, 2 of small to xe9680-h100/here/01"
     assert f"{pin} (8 of 8 GPUs, 120 of 112 cores, " in refusal.value.headline
 
 
@@ -184,7 +184,7 @@ def test_a_pin_on_gpus_that_the_job_may_not_use_says_so(load):
             )
         )
 
-    pin = "the pin of unit 1 of small to xe9680-h100/here/1"
+    pin = "the pin of unit 1 of small to xe9680-h100/here/01"
     assert f"{pin} (it can run on h200-141gb-sxm alone)" in str(refusal.value)
 
 
@@ -281,6 +281,25 @@ def test_a_job_that_is_sized_by_its_load_is_not_carried_over_and_neither_is_noth
     assert "running:" not in inputs.question
 
 
+def test_a_unit_on_a_node_that_must_stay_empty_moves_for_that_reason(load):
+    """The one server there is all that its pool has, and one of each pool is kept spare."""
+    plan = make_plan(
+        load(
+            ("policies: {", "policies: {spare_nodes: 1, "),
+            ("  whole: {fixed: {gpus: 16}, team: blue}\n", ""),
+            ("here/2", "there/01"),
+        )
+    )
+
+    (move,) = current(plan).moves
+    assert move.reason == "every node of xe9680-h100/there is kept spare in 2027Q1"
+    told = [note.text for note in plan.warnings if note.origin == "policies.spare_nodes"]
+    assert told == [
+        "nothing can run on xe9680-h100 @ there, as 1 spare node must stay empty in a pool that "
+        "runs a job and it never has more nodes than that"
+    ]
+
+
 def test_a_node_that_is_gone_counts_by_its_pool_and_its_units_move(load, moved):
     gone = ("  b: {node_type: xe9680-h100, count: 1, site: there}\n", "")
     changes = (gone, ("count: 2, site: here", "count: 3, site: here"))
@@ -332,4 +351,4 @@ def test_pins_of_an_earlier_plan_that_cannot_be_kept_are_told_as_stated_ones(
     with pytest.raises(InputError) as told:
         carried_over(inputs, dumps(moved[1]), Path("plan.json"))
     assert [(one.file, one.message) for one in told.value.findings] == [("plan.json", words)]
-    assert "let it move (pinned: false)" in str(told.value.findings[0].hint)
+    assert "let it move (`pinned: false` of `jobs.small`)" in str(told.value.findings[0].hint)

@@ -210,14 +210,14 @@ RENTED = tuple(
 )
 
 
-def held(job_name, unit, *gpus, memory_gb=31):
+def held(job_name, unit, *gpus, memory_gb=31, way=None):
     return Occupant(
         job=job_name,
         unit=unit,
         gpus=gpus,
         cpus=len(gpus) + 1,
         memory_mb=memory_gb * GB,
-        way=next(job.ways[0][0] for job in JOBS if job.name == job_name),
+        way=way or next(job.ways[0][0] for job in JOBS if job.name == job_name),
     )
 
 
@@ -228,7 +228,7 @@ L40S_USE = NodeUse(
 )
 LATER = (
     L40S_USE,
-    NodeUse(node="xe9680-h100/dc-east/01", occupants=(held(SUPPORT, 4, 0),)),
+    NodeUse(node="xe9680-h100/dc-east/01", occupants=(held(SUPPORT, 4, 0, way=H100),)),
     NodeUse(
         node="xe9680-h200/dc-east/01", occupants=(held("claims-tune", 1, *range(8), memory_gb=640),)
     ),

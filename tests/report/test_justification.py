@@ -20,6 +20,7 @@ from planner.plan.make import make_plan
 from planner.plan.store import dumps, loads
 from planner.report import markdown
 from planner.report.again import command_for
+from planner.report.ask import ask_sentence
 from planner.report.document import Blank, Fields, Figure, Fold, Heading, Table
 from planner.report.html.draw import draw
 from planner.report.justification.beside import Beside
@@ -320,6 +321,44 @@ def test_what_a_price_changes_is_told_without_planning_anew(plan):
     assert "| Rents | 58,451 | -11,690 | 11,690 |" in drawn
 
 
+def test_each_way_to_run_a_job_is_traced_to_its_own_nodes(plan):
+    drawn = markdown.draw(justification_document(plan))
+    rows = {
+        line.split(" | ")[1]: line.split(" | ")[4:]
+        for line in drawn.splitlines()
+        if "support\\|" in line and " × " in line
+    }
+    assert rows == {
+        "1 × l40s-48gb": ["–", "l40s-rent |"],
+        "1 × h100-80gb-sxm": ["east", "– |"],
+    }
+
+
+def test_rented_nodes_of_a_type_that_is_owned_elsewhere_are_not_owned(plan):
+    cloud = plan.pools[0].model_copy(update={"node_type": "xe9680-h100"})
+    drawn = markdown.draw(
+        justification_document(plan.model_copy(update={"pools": (cloud, *plan.pools[1:])}))
+    )
+    there = drawn.partition("Pools with owned nodes")[2].partition("GPU-hours held")[0]
+    assert "| xe9680-h100 @ dc-east |" in there
+    assert "cloud" not in there
+
+
+def test_a_purchase_that_nobody_rents_says_what_its_break_even_lacks(plan):
+    drawn = markdown.draw(justification_document(plan))
+    assert "| h200-buy (xe9680-h200) | \\[fill in: an offer to rent xe9680-h200\\] |" in drawn
+
+
+def test_the_ask_names_the_first_order_whatever_it_is_for(plan):
+    early = [
+        line.model_copy(update={"order_by": "2026-12-18"}) if line.kind == "rent" else line
+        for line in plan.acquisitions
+    ]
+    drawn = ask_sentence(plan.model_copy(update={"acquisitions": tuple(early)}))
+    assert "by 2027Q2 (order by 2027-01-07) and rent" in drawn
+    assert "in 2027Q1–Q3 (order by 2026-12-18) for" in drawn
+
+
 def test_what_is_owned_is_exhausted_when_more_is_held(plan):
     pools = tuple(
         pool.model_copy(update={"gpus_used": tuple(10 * used for used in pool.gpus_used)})
@@ -327,7 +366,10 @@ def test_what_is_owned_is_exhausted_when_more_is_held(plan):
     )
     drawn = markdown.draw(quarterly_document(plan.model_copy(update={"pools": pools})))
     assert "What is owned is exhausted in 2027Q1: 166 more GPUs are held than are owned." in drawn
-    assert "suffice by their number" in markdown.draw(quarterly_document(plan))
+    drawn = markdown.draw(quarterly_document(plan))
+    assert "suffice by their number" in drawn
+    by_type = "exhausted in 2027Q2 (h200-141gb-sxm) and in 2027Q1 (l40s-48gb)."
+    assert f"By GPU type, spare nodes counted, what is owned is {by_type}" in drawn
 
 
 def test_a_job_that_gives_way_still_asks_for_what_it_asks(plan, short):

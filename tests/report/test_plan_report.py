@@ -61,9 +61,9 @@ def test_the_ask_says_what_how_many_by_when_how_much_and_how_well_proved(plan):
     text = markdown.draw(plan_document(plan, FULL))
     assert (
         "Buy 1 × PowerEdge XE9680 (8× h200-141gb-sxm) by 2027Q2 (order by 2027-01-07) and rent "
-        "1 × PowerEdge R760xa (4× l40s-48gb) in 2027Q1–Q3 for $126,357 net present cost over "
-        "3 quarters, at illustrative prices; proved optimal for these inputs to within $5.00 "
-        "(gap 0.004 %), checked independently."
+        "1 × PowerEdge R760xa (4× l40s-48gb) in 2027Q1–Q3 (first order by 2027-01-01) for "
+        "$126,357 net present cost over 3 quarters, at illustrative prices; proved optimal for "
+        "these inputs to within $5.00 (gap 0.004 %), checked independently."
     ) in text
 
 
@@ -77,7 +77,7 @@ def test_a_plan_that_buys_nothing_says_so(plan):
 def test_a_plan_that_only_rents_asks_for_no_purchase(plan):
     rents = tuple(line for line in plan.acquisitions if line.kind == "rent")
     text = markdown.draw(plan_document(plan.model_copy(update={"acquisitions": rents}), FULL))
-    assert "**Rent 1 × PowerEdge R760xa (4× l40s-48gb) in 2027Q1–Q3 for" in text
+    assert "**Rent 1 × PowerEdge R760xa (4× l40s-48gb) in 2027Q1–Q3 (first order by" in text
 
 
 def test_rent_that_varies_says_up_to_how_many(plan):

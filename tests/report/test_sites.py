@@ -80,6 +80,15 @@ def test_of_a_site_of_which_nothing_is_said_nothing_is_claimed(plan, hall):
     assert "2 racks of 30 U." in shown(plan, changed(bare, racks=2, power_per_rack_w=None))
 
 
+@pytest.mark.parametrize(
+    ("limit", "racks", "allowed"), [(40, 2, "40"), (None, 2, "60"), (None, None, "no limit")]
+)
+def test_facilities_read_of_the_rack_units_that_racks_have(plan, hall, limit, racks, allowed):
+    site = changed(hall, rack_units_limit=limit, racks=racks)
+    text = markdown.draw(justification_document(changed(plan, sites=(site,))))
+    assert f"| dc-east | 2027Q1 | 30.6 | 30.6 | 45 | 18 | 18 | {allowed} |" in text
+
+
 def test_racks_say_what_they_hold_and_when(plan, hall):
     text = shown(racked(plan), hall)
     assert "| dc-east 1 | xe9680-h100/dc-east/01–03 (×3), xe9680-h200/dc-east/01 (2027Q3) |" in text

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from planner.plan.parts.teams import Chargeback, QuotaUse, TeamUse
+from planner.report import markdown
 from planner.report.document import Bullets, Paragraph, Table
+from planner.report.justification.document import justification_document
 from planner.report.plan import FULL, SCREEN, plan_document
 from planner.report.teams import teams_section
 from planner.report.terminal import Look, draw
@@ -64,8 +66,22 @@ def test_each_team_has_its_row_and_idle_gpus_theirs(section):
 
 
 def test_the_sum_is_the_cost_of_all_gpu_hours_in_service(section):
-    assert table(section()).footer == ("Sum", "", "67,890", "–", "37,000", "0.54", "")
-    assert table(section(teams=(RED,))).footer[3] == "30,660"
+    assert table(section()).footer == ("Sum", "", "67,890", "–", "37,000", "0.54", "–")
+    alone = table(section(teams=(RED,))).footer
+    assert (alone[3], alone[6]) == ("30,660", "1.17")  # with what is idle: $36,000.01
+
+
+def test_the_justification_charges_each_delivered_hour_too(plan):
+    charged = CHARGEBACK.model_copy(update={"teams": (RED,)})
+    drawn = markdown.draw(justification_document(plan.model_copy(update={"chargeback": charged})))
+    assert "| red | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in drawn
+    assert "| **Sum** | **63,510** | **30,660** | **36,000** | **0.57** | **1.17** |" in drawn
+    assert "| Net present cost of each GPU-hour that jobs deliver, USD | " in drawn
+    drawn = markdown.draw(
+        justification_document(plan.model_copy(update={"chargeback": CHARGEBACK}))
+    )
+    assert "| no team | 4,380 | – | 1,000 | 0.23 | – |" in drawn
+    assert "GPU-hour that jobs deliver" not in drawn
 
 
 def test_quotas_are_told_by_runs_of_alike_quarters(section):

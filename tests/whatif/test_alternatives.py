@@ -128,7 +128,8 @@ def test_what_cannot_be_said_is_left_out_with_the_reason(found, found_with):
 
 
 def test_no_moves_pins_all_that_runs_today(desk, tmp_path):
-    text = SCENARIO + "running:\n  - {job: small, pool: r760xa-l40s/main, count: 2}\n"
+    text = SCENARIO.replace("priority: low", "priority: low, pinned: true")
+    text += "running:\n  - {job: small, pool: r760xa-l40s/main, count: 2}\n"
     (tmp_path / "running.yaml").write_text(text, encoding="utf-8")
     desk = Desk(Station(tmp_path / "running.yaml", (), (), 1e-4, 60.0))
     with Processes(desk, 1) as crew:
@@ -136,7 +137,9 @@ def test_no_moves_pins_all_that_runs_today(desk, tmp_path):
     one = other(found, "no moves")
     assert one.settings == ("jobs.small.pinned=true",)
     assert one.figures.cost_cents == found.cheapest.cost_cents
-    assert other(found, "do nothing").figures.result == "infeasible"
+    nothing = other(found, "do nothing")
+    assert "running=[]" in nothing.settings
+    assert (nothing.figures.result, nothing.figures.short) == ("proved", ("big", "large"))
 
 
 TRADES = """\

@@ -11,6 +11,7 @@ from planner.errors import InfeasibleError, LimitError
 from planner.inputs.words import count_of
 from planner.packing.found import Infeasible
 from planner.packing.problem import Supply
+from planner.packing.reasons.conditions import conditions_of
 from planner.packing.reasons.conflict import conflict_of, without_costs
 from planner.packing.reasons.later import later_remedies
 from planner.packing.search import search
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.packing.counting.counts import Counts
-    from planner.packing.problem import Demand, Problem
+    from planner.packing.problem import Demand, Pool, Problem
     from planner.packing.reasons.conditions import Condition
     from planner.packing.reasons.conflict import Conflict
     from planner.packing.statement.translate import Translation
@@ -56,7 +57,15 @@ def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleEr
             reasons += pools
         return InfeasibleError(_broken(conflict), (*reasons, *untold), (*remedies, *later), jobs)
     headline = _headline(translation, short)
-    more = _remedies(translation, short)
+    more = _remedies(translation, short, translation.problem)
+    if not (more or remedies or later):
+        open_to = translation.problem
+        for condition in conditions_of(translation):
+            open_to = condition.raised(open_to, None)
+        remedies = tuple(
+            f"{one}, though that alone is not enough"
+            for one in _remedies(translation, short, open_to)
+        )
     reasons = [*lacking, *pools, *untold]
     return InfeasibleError(headline, tuple(reasons), (*more, *remedies, *later), jobs)
 
@@ -131,10 +140,10 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
 def _supply(translation: Translation, short: dict[int, float]) -> Iterator[str]:
     """What can be in service of each pool where they could run."""
     problem = translation.problem
-    first = min((min(problem.demands[number].quarters) for number in short), default=0)
+    wanted = {quarter for number in short for quarter in problem.demands[number].quarters} or {0}
     pools = {pool for number in short for pool in _pools(problem, problem.demands[number])}
     for pool in sorted(pools):
-        yield _limits(translation, pool, first)
+        yield _limits(translation, pool, min(wanted), max(wanted))
 
 
 def _names(names: list[str]) -> str:
@@ -157,12 +166,16 @@ def _pools(problem: Problem, demand: Demand) -> list[int]:
     ]
 
 
-def _limits(translation: Translation, number: int, quarter: int) -> str:
+def _limits(translation: Translation, number: int, quarter: int, last: int) -> str:
     """What a pool can have in service: owned nodes, and each offer's maximum and first quarter."""
     pool = translation.problem.pools[number]
-    parts = [f"{pool.owned_in(quarter)} owned"]
+    parts = [f"{pool.owned_in(quarter)} owned{_beside_pins(translation.problem, pool)}"]
     if pool.owned_in(quarter) < pool.owned:
         parts.append(f"{pool.owned - pool.owned_in(quarter)} retired")
+    for later in range(quarter + 1, last + 1):
+        if gone := pool.owned_in(later - 1) - pool.owned_in(later):
+            retires = "retires" if gone == 1 else "retire"
+            parts.append(f"{gone} {retires} in {translation.quarters[later]}")
     for index, supply in enumerate(translation.problem.supplies):
         cheaper = supply.lot is not None and supply.lot.fewest > 1
         if supply.pool == number and not cheaper:
@@ -170,6 +183,14 @@ def _limits(translation: Translation, number: int, quarter: int) -> str:
     if pool.spare:
         parts.append(f"{pool.spare} kept spare")
     return f"{pool.name} ({pool.gpu_type}, {pool.node.gpus} GPUs each): {', '.join(parts)}"
+
+
+def _beside_pins(problem: Problem, pool: Pool) -> str:
+    """Nodes that pinned units may not leave count by themselves."""
+    if pool.held:
+        return ", to which some unit is pinned"
+    pinned = any(other.held and other.home == pool.home for other in problem.pools)
+    return " beside those to which units are pinned" if pinned else ""
 
 
 def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterator[str]:
@@ -186,7 +207,7 @@ def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterat
     if supply.maximum is not None and open_in:
         at_sites = _at_several_sites(translation.problem, supply)
         everywhere = " at all of its sites together" if at_sites else ""
-        yield f"{name} ends at {supply.maximum} nodes{everywhere}"
+        yield f"{name} ends at {count_of(supply.maximum, 'node')}{everywhere}"
 
 
 def _at_several_sites(problem: Problem, supply: Supply) -> bool:
@@ -195,20 +216,20 @@ def _at_several_sites(problem: Problem, supply: Supply) -> bool:
     )
 
 
-def _remedies(translation: Translation, short: dict[int, float]) -> tuple[str, ...]:
+def _remedies(
+    translation: Translation, short: dict[int, float], problem: Problem
+) -> tuple[str, ...]:
     """For each pool: how many nodes more suffice, alone, if they are there from the start."""
     remedies = []
-    problem = translation.problem
     concerned = {pool for number in short for pool in _pools(problem, problem.demands[number])}
     lenders = {number: problem.pools[number].lender for number in concerned}
+    since = f"in service from {translation.quarters[0]}"
+    since += ", paid from no budget" if problem.budgets else ""
     for number in sorted({pool if lent is None else lent for pool, lent in lenders.items()}):
-        more = _nodes_more(problem, number)
+        pool = problem.pools[number]
+        more = None if pool.held else _nodes_more(problem, number)
         if more:
-            pool = problem.pools[number]
-            nodes = count_of(more, "node")
-            remedies.append(
-                f"have {nodes} more of {pool.name} in service from {translation.quarters[0]}"
-            )
+            remedies.append(f"have {count_of(more, 'node')} more of {pool.name} {since}")
     return tuple(remedies)
 
 

@@ -123,8 +123,8 @@ def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
 
 
 def held_name(place: Place) -> str:
-    """Name of the pool of nodes that some unit may not leave: `xe9680-h100/frankfurt/1+2`."""
-    return f"{place.pool}/{'+'.join(str(number) for number in place.numbers)}"
+    """Name of the pool of nodes that some unit may not leave: `xe9680-h100/frankfurt/01+02`."""
+    return f"{place.pool}/{'+'.join(f'{number:02}' for number in place.numbers)}"
 
 
 def _retired(

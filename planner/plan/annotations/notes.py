@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.sitecheck import cooled_by
 from planner.inputs.words import count_of
 from planner.packing.solution import Status
+from planner.packing.statement.facility import spare_nodes
 from planner.plan.annotations.provenance import rules_used
 from planner.plan.annotations.unlikely import unlikely_figures
 from planner.plan.placing.current import running_assumptions, running_warnings
@@ -48,7 +49,8 @@ def warning_notes(
         *unlikely_figures(inputs),
         *_silent_rules(inputs, jobs),
         *running_warnings(inputs, jobs),
-        *_idle_though_owned(jobs, planned, nodes, placements, bought),
+        *_all_spare(inputs, nodes),
+        *_idle_though_owned(inputs, jobs, planned, nodes, placements, bought),
         *_no_spare(inputs, nodes, placements),
         *_from_sizing(jobs, lambda sizing: sizing.warnings),
     )
@@ -153,7 +155,33 @@ def _no_spare(
             )
 
 
+def _all_spare(inputs: Inputs, nodes: tuple[Node, ...]) -> Iterator[Note]:
+    """Pools with owned nodes that nothing can run on: they have no more than are kept spare."""
+    for node_type, site in sorted(_without_room(inputs, nodes)):
+        kept = count_of(spare_nodes(inputs, node_type, site), "spare node")
+        yield Note(
+            text=f"nothing can run on {node_type} @ {site}, as {kept} must stay empty in a pool "
+            "that runs a job and it never has more nodes than that",
+            origin="policies.spare_nodes",
+        )
+
+
+def _without_room(inputs: Inputs, nodes: tuple[Node, ...]) -> set[tuple[str, str]]:
+    """Type and site of pools with owned nodes that have no more than are kept spare."""
+    owned = {(node.node_type, node.site) for node in nodes if node.origin == "owned"}
+    there = Counter(
+        (node.node_type, node.site, quarter) for node in nodes for quarter in node.in_service
+    )
+    enough = {
+        (node_type, site)
+        for (node_type, site, _), count in there.items()
+        if count > spare_nodes(inputs, node_type, site)
+    }
+    return owned - enough
+
+
 def _idle_though_owned(
+    inputs: Inputs,
     jobs: tuple[SizedJob, ...],
     planned: tuple[PlannedJob, ...],
     nodes: tuple[Node, ...],
@@ -165,10 +193,13 @@ def _idle_though_owned(
         return
     keeps = {job.name for job in jobs if job.keeps_gpu_type}
     busy = {use.node for uses in placements for use in uses}
+    spare = _without_room(inputs, nodes)
     idle: dict[tuple[str, str, str], int] = Counter(
         (node.node_type, node.site, node.gpu_type)
         for node in nodes
-        if node.origin == "owned" and node.id not in busy
+        if node.origin == "owned"
+        and node.id not in busy
+        and (node.node_type, node.site) not in spare
     )
     for (node_type, site, gpu_type), count in sorted(idle.items()):
         shut_out = [

@@ -81,6 +81,14 @@ class Accounts:
         held = self._read.sum("pools[*].gpu_hours_used[*]")
         return self.net_present / held if held.value else None
 
+    @property
+    def delivered(self) -> Traced | None:
+        """GPU-hours that jobs deliver; None without teams, or where the time of a run is open."""
+        charged = self._plan.chargeback
+        if charged is None or any(use.open_gpu_hours for use in charged.teams):
+            return None
+        return self._read.sum("chargeback.teams[*].delivered_gpu_hours")
+
     def _lines(self, quarters: tuple[int, ...], chosen: Callable[[str], bool]) -> Traced:
         return total(
             self.line(place, quarters)

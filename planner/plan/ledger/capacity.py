@@ -75,3 +75,18 @@ class Capacity:
         """The first quarter in which jobs hold more GPUs than are owned; None if there is none."""
         quarters = range(len(self._plan.quarters))
         return next((place for place in quarters if self.short(place).value > 0), None)
+
+    def exhausted_of(self, gpu_type: str) -> int | None:
+        """The first quarter in which jobs and spare nodes take more of a GPU type than is owned."""
+        plan = self._plan
+        each = {facts.node_type: facts.gpus for facts in plan.node_types}
+        pools = [pool for pool in plan.pools if pool.gpu_type == gpu_type]
+        nodes = [node for node in plan.nodes if (node.gpu_type, node.origin) == (gpu_type, "owned")]
+        for place, label in enumerate(plan.quarters):
+            taken = sum(
+                pool.gpus_used[place] + pool.nodes_spare[place] * each[pool.node_type]
+                for pool in pools
+            )
+            if taken > sum(node.gpus for node in nodes if label in node.in_service):
+                return place
+        return None

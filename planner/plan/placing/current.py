@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.places import node_places, place_of, pool_places, running_units
@@ -108,11 +108,17 @@ class _Reasons:
         problem = translation.problem
         self._gpu_type = {pool.home: pool.gpu_type for pool in problem.pools}
         self._label = translation.quarters[0]
-        self._to_be_had = {pool.home for pool in problem.pools if pool.owned_in(0)} | {
+        offered = {
             problem.pools[supply.pool].home
             for supply in problem.supplies
             if supply.unit_cost_cents[0] is not None
         }
+        owned: Counter[str] = Counter()
+        for pool in problem.pools:
+            owned[pool.home] += pool.owned_in(0)
+        spare = {pool.home: pool.spare for pool in problem.pools if not pool.held}
+        self._to_be_had = offered | {home for home, nodes in owned.items() if nodes}
+        self._all_spare = {home for home, nodes in owned.items() if nodes <= spare[home]} - offered
 
     def of(self, job: str, place: Place, *, leaves: bool) -> str:
         """The first thing that speaks against staying."""
@@ -125,6 +131,8 @@ class _Reasons:
         if place.pool not in self._to_be_had:
             yield f"no node of {place.pool} can be in service in {self._label}"
             return
+        if place.pool in self._all_spare:
+            yield f"every node of {place.pool} is kept spare in {self._label}"
         gpu_type = self._gpu_type[place.pool]
         if sized.sites and place.site not in sized.sites:
             yield f"it may not run at {place.site}"

@@ -215,8 +215,12 @@ def capacity_chart(desk: Desk) -> Chart:
 
 def existing_section(desk: Desk) -> tuple[Block, ...]:
     """What is owned, how full the plan makes it, and what only measurements can say."""
-    owned = {node.node_type for node in desk.plan.nodes if node.origin == "owned"}
-    pools = [(place, pool) for place, pool in enumerate(desk.plan.pools) if pool.node_type in owned]
+    owned = {(node.node_type, node.site) for node in desk.plan.nodes if node.origin == "owned"}
+    pools = [
+        (place, pool)
+        for place, pool in enumerate(desk.plan.pools)
+        if (pool.node_type, pool.site) in owned
+    ]
     last = len(desk.plan.quarters) - 1
     first_label, last_label = desk.plan.quarters[0], desk.plan.quarters[last]
     rows = tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from planner.report.document import (
@@ -23,7 +24,7 @@ from planner.report.money import orders_for_several_sites
 from planner.report.parts import taken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from planner.plan.plan import Acquisition, PlannedJob
 
@@ -46,15 +47,13 @@ def trace_section(desk: Desk) -> tuple[Block, ...]:
     """Each job: what it asks for, the rule that decided, what it takes, where it is, who pays."""
     entries = {node.id: node.entry for node in desk.plan.nodes}
     bought = {line.offer for _, line in desk.bill}
-    where: dict[str, dict[str, None]] = {}
+    where: dict[tuple[str, str], set[str]] = defaultdict(set)
     for uses in desk.plan.placements:
         for use in uses:
             for held in use.occupants:
-                where.setdefault(held.job, {}).setdefault(entries[use.node])
+                where[held.job, held.way].add(entries[use.node])
     rows = tuple(
-        row
-        for job in desk.plan.jobs[:_JOBS_SHOWN]
-        for row in _trace_rows(desk, job, sorted(where.get(job.name, ())), bought)
+        row for job in desk.plan.jobs[:_JOBS_SHOWN] for row in _trace_rows(desk, job, where, bought)
     )
     return (
         Paragraph(
@@ -79,11 +78,9 @@ def trace_section(desk: Desk) -> tuple[Block, ...]:
 
 
 def _trace_rows(
-    desk: Desk, job: PlannedJob, entries: list[str], bought: set[str]
+    desk: Desk, job: PlannedJob, where: Mapping[tuple[str, str], set[str]], bought: set[str]
 ) -> Iterator[tuple[Cell, ...]]:
     name = Link(job.name, desk.job_anchor[job.name])
-    on = [entry for entry in entries if entry not in bought]
-    billed = [entry for entry in entries if entry in bought]
     if not job.ways:
         yield (name, "no unit in any quarter", "", "", "", "")
         return
@@ -103,8 +100,8 @@ def _trace_rows(
             f"{copies_of(one.replicas, one.gpus)} × {taken(one)}",
             need,
             f"{one.decided_by}: {', '.join(rules)}" if rules else one.decided_by,
-            listed(on) or "–",
-            listed(billed) or "–",
+            listed(sorted(where[job.name, way] - bought)) or "–",
+            listed(sorted(where[job.name, way] & bought)) or "–",
         )
 
 
@@ -150,7 +147,8 @@ def bill_section(desk: Desk) -> tuple[Block, ...]:
         Fields(
             (
                 ("Part numbers of the vendor", Blank("from the quote")),
-                ("Software licences and their terms", _licences(desk)),
+                ("Software licences over the horizon, USD", _licences(desk)),
+                ("Terms of the licences", Blank("from the quote")),
                 ("Warranty and support terms", Blank("from the quote")),
                 ("Switches, cables, optics", Blank("often the longest lead time")),
             )

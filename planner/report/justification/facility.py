@@ -84,16 +84,19 @@ def _site_rows(desk: Desk, site: str) -> Iterator[tuple[Cell, ...]]:
 def _limit(desk: Desk, site: int | None, quarter: int, need: Need) -> Cell:
     if site is None:
         return Blank()
-    use = desk.plan.sites[site]
+    use, stem = desk.plan.sites[site], f"sites[{site}]"
     if need == "power_w":
-        stated = use.power_limit_w[quarter] is not None
-        at = f"sites[{site}].power_limit_w[{quarter}]"
-    else:
-        stated = use.rack_units_limit is not None
-        at = f"sites[{site}].rack_units_limit"
+        if use.power_limit_w[quarter] is None:
+            return "no limit"
+        return desk.at(f"{stem}.power_limit_w[{quarter}]", "kw", "how-site")
+    stated = []
+    if use.rack_units_limit is not None:
+        stated.append(desk.read.at(f"{stem}.rack_units_limit"))
+    if use.racks is not None:
+        stated.append(desk.read.at(f"{stem}.racks") * desk.read.at(f"{stem}.units_per_rack"))
     if not stated:
         return "no limit"
-    return desk.at(at, "kw" if need == "power_w" else "count", "how-site")
+    return figure(min(stated, key=lambda units: units.value), "count", "how-site")
 
 
 def _racks(desk: Desk, site: int | None, quarter: int) -> tuple[Cell, Cell]:

@@ -22,6 +22,7 @@ from planner.report.jobs import rejections_section
 from planner.report.justification.desk import Desk, figure
 
 if TYPE_CHECKING:
+    from planner.plan.ledger.traced import Traced
     from planner.plan.plan import BreakEven
     from planner.report.format import Style
 
@@ -108,6 +109,14 @@ def _headlines(desk: Desk) -> list[tuple[str, Cell]]:
                 figure(each, "rate", "how-use"),
             )
         )
+    delivered = desk.accounts.delivered
+    if delivered is not None:
+        rows.append(
+            (
+                "Net present cost of each GPU-hour that jobs deliver, USD",
+                _rate(desk.accounts.net_present, delivered),
+            )
+        )
     committed = desk.read.sum("acquisitions[*].committed_cents")
     if committed.value:
         rows.append(
@@ -172,7 +181,17 @@ def _by_quarter(desk: Desk) -> tuple[Block, ...]:
 
 
 def _break_evens(desk: Desk) -> tuple[Block, ...]:
-    rows = tuple(_break_even(desk, place, one) for place, one in enumerate(desk.plan.break_evens))
+    rows = [_break_even(desk, place, one) for place, one in enumerate(desk.plan.break_evens)]
+    compared = {one.offer for one in desk.plan.break_evens}
+    alone = {
+        (line.offer, line.node_type)
+        for _, line in desk.bill
+        if line.kind == "buy" and line.offer not in compared
+    }
+    rows += [
+        (f"{offer} ({node})", Blank(f"an offer to rent {node}"), *["–"] * 5)
+        for offer, node in sorted(alone)
+    ]
     if not rows:
         return ()
     return (
@@ -187,7 +206,7 @@ def _break_evens(desk: Desk) -> tuple[Block, ...]:
                 Column("Break-even, h a quarter", "right"),
                 Column("Of all hours", "right"),
             ),
-            rows,
+            tuple(rows),
             caption="Net present cost of one node to the end of the horizon, and the use from "
             "which buying is cheaper than renting by the hour",
         ),
@@ -295,33 +314,47 @@ def _charged(desk: Desk) -> tuple[Block, ...]:
     charged = desk.plan.chargeback
     if charged is None:
         return ()
-    rows = tuple(
-        (
-            use.team or "no team",
-            desk.at(f"chargeback.teams[{place}].gpu_hours", "hours", "how-teams"),
-            desk.at(f"chargeback.teams[{place}].cost_cents", "usd", "how-teams"),
+
+    def row(name: str, hours: Traced, delivered: Traced | None, cents: Traced) -> tuple[Cell, ...]:
+        return (
+            name,
+            figure(hours, "hours", "how-teams"),
+            "–" if delivered is None else figure(delivered, "hours", "how-teams"),
+            figure(cents, "usd", "how-teams"),
+            _rate(cents, hours),
+            "–" if delivered is None else _rate(cents, delivered),
         )
-        for place, use in enumerate(charged.teams)
-    )
-    idle: tuple[Cell, ...] = (
-        "idle, charged to nobody",
-        desk.at("chargeback.idle_gpu_hours", "hours", "how-teams"),
-        figure(desk.read.sum("chargeback.idle_cents[*]"), "usd", "how-teams"),
-    )
-    hours = desk.read.sum("chargeback.teams[*].gpu_hours")
-    cents = desk.read.sum("chargeback.teams[*].cost_cents")
-    footer = (
-        "Sum",
-        figure(hours + desk.read.at("chargeback.idle_gpu_hours"), "hours", "how-teams"),
-        figure(cents + desk.read.sum("chargeback.idle_cents[*]"), "usd", "how-teams"),
-    )
+
+    rows = []
+    for place, use in enumerate(charged.teams):
+        stem = f"chargeback.teams[{place}]"
+        delivered = None if use.open_gpu_hours else desk.read.at(f"{stem}.delivered_gpu_hours")
+        hours, cents = desk.read.at(f"{stem}.gpu_hours"), desk.read.at(f"{stem}.cost_cents")
+        rows.append(row(use.team or "no team", hours, delivered, cents))
+    idle_hours = desk.read.at("chargeback.idle_gpu_hours")
+    idle_cents = desk.read.sum("chargeback.idle_cents[*]")
+    rows.append(row("idle, charged to nobody", idle_hours, None, idle_cents))
+    hours = desk.read.sum("chargeback.teams[*].gpu_hours") + idle_hours
+    cents = desk.read.sum("chargeback.teams[*].cost_cents") + idle_cents
+    footer = row("Sum", hours, desk.accounts.delivered, cents)
     columns = (
         Column("Team", wraps=True),
         Column("GPU-hours", "right"),
+        Column("Delivered", "right"),
         Column("Net present cost, USD", "right"),
+        Column("USD per GPU-hour", "right"),
+        Column("USD per delivered", "right"),
     )
-    caption = "What each team holds and is charged"
+    caption = (
+        "What each team holds and is charged; delivered are the hours of runs whose time is known, "
+        "and all hours of other jobs"
+    )
     return (
         Heading("Charged to teams", 3),
-        Table(columns, (*rows, idle), footer, caption=caption),
+        Table(columns, tuple(rows), footer, caption=caption),
     )
+
+
+def _rate(cents: Traced, hours: Traced) -> Cell:
+    """USD an hour."""
+    return figure(cents / hours, "rate", "how-teams") if hours.value else "–"

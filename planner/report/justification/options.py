@@ -229,7 +229,9 @@ def _said(one: Alternative, cheapest: Figures) -> str:
     if _same(one.figures, cheapest):
         return f"{one.name}: {aim_text(one)}. The recommended plan is that already."
     if one.figures.cost_cents is None:
-        return f"{one.name}: {one.objective}. {one.figures.reason}."
+        return (
+            f"{one.name}: {one.objective}. {one.figures.result.capitalize()}: {one.figures.reason}."
+        )
     short = f". Dropped or delayed: {', '.join(one.figures.short)}" if one.figures.short else ""
     return f"{one.name}: {aim_text(one)}{short}."
 
