@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planner.cli.beside import ALTERNATIVES
 from planner.cli.files import require_none_overwritten, write_files
 from planner.cli.options import FILE, asking, format_option, out_option, share
 from planner.cli.screen import print_as
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["alternatives"]
 
-_JSON = "alternatives.json"
 _PICTURES = ("headroom.svg", "power.svg")
-_FILES = (_JSON, "alternatives.md", "alternatives.html", *_PICTURES)
+_FILES = (ALTERNATIVES, "alternatives.md", "alternatives.html", *_PICTURES)
 
 
 @click.command(short_help="Show plans that differ where people care, beside the cheapest.")
@@ -72,7 +72,8 @@ def alternatives(
     if out is not None:
         title = f"Alternatives for {found.scenario}"
         pictures = frontiers(title, near_ones(found))
-        write_files(out, {_JSON: json, **illustrated("alternatives", document, pictures, title)})
+        pages = illustrated("alternatives", document, pictures, title)
+        write_files(out, {ALTERNATIVES: json, **pages})
     print_as(format_, document, lambda: json, lambda: draw(document))
     if found.cheapest.result != "proved":
         ctx.exit(ExitCode.LIMIT)

@@ -85,8 +85,6 @@ def _praise(name: str, inputs: Inputs, variations: tuple[str, ...]) -> str:
 @click.command(short_help="Print the JSON Schema of a scenario.")
 def schema() -> None:
     """Print the JSON Schema of a scenario, for editors that complete and check YAML."""
-    import json  # noqa: PLC0415
+    from planner.inputs.schema import scenario_schema_text  # noqa: PLC0415
 
-    from planner.inputs.schema import scenario_schema  # noqa: PLC0415
-
-    print_exact(json.dumps(scenario_schema(), indent=2, ensure_ascii=False) + "\n")
+    print_exact(scenario_schema_text())

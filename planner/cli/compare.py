@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from planner.whatif.comparison import Comparison
     from planner.whatif.sides import Side
 
-__all__ = ["compare"]
+__all__ = ["COMPARISON", "compare", "comparison_json"]
 
-_JSON, _SVG = "compare.json", "waterfall.svg"
-_FILES = (_JSON, "compare.md", "compare.html", _SVG)
+COMPARISON, _SVG = "compare.json", "waterfall.svg"
+_FILES = (COMPARISON, "compare.md", "compare.html", _SVG)
 _ON_SCREEN, _IN_FULL = 40, 1000
 
 
@@ -75,7 +75,7 @@ def compare(
         came = read_actuals(actuals, (first.plan, second.plan)) if actuals else ()
         compared = compared_with(first, second, planner, came)
     if out is not None:
-        write_files(out, {_JSON: comparison_json(compared), **_pages(compared)})
+        write_files(out, {COMPARISON: comparison_json(compared), **_pages(compared)})
     print_as(
         format_,
         comparison_document(compared, _ON_SCREEN),
@@ -87,6 +87,7 @@ def compare(
 
 
 def comparison_json(compared: Comparison) -> str:
+    """A comparison as the text of its file."""
     return compared.model_dump_json(indent=1) + "\n"
 
 

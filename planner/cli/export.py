@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.files import plan_text, require_none_overwritten, write_files
-from planner.cli.options import FILE, FOLDER, asking
+from planner.cli.options import FILE, asking, folder_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,18 +29,12 @@ def export() -> None:
     """Write what other tools read: of a saved plan for one of its quarters, or of a scenario."""
 
 
-_out_option = click.option(
-    "--out",
-    type=FOLDER,
-    metavar="DIR",
-    required=True,
-    help="Folder for the files, made if needed.",
-)
+_into_folder = folder_option("the files, made if needed")
 
 
 @export.command(short_help="The jobs of a scenario as a table.")
 @click.argument("scenario", type=FILE)
-@_out_option
+@_into_folder
 @asking
 def portfolio(scenario: Path, out: Path, asked: Asked) -> None:
     """Write portfolio.csv: the jobs of a scenario, a row each, as `planner import` reads them."""
@@ -60,7 +54,7 @@ def _from_plan(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--quarter", metavar="QUARTER", help="Quarter of the plan; its first if left out."
         ),
-        _out_option,
+        _into_folder,
         click.argument("plan_json", metavar="PLAN.json", type=FILE),
     ):
         command = option(command)

@@ -30,6 +30,7 @@ __all__ = [
     "asking",
     "catalog_option",
     "effort_options",
+    "folder_option",
     "format_option",
     "out_option",
     "require_known",
@@ -144,6 +145,13 @@ def out_option(*names: str) -> Callable[[Callable[..., None]], Callable[..., Non
         type=FOLDER,
         metavar="DIR",
         help=f"Also write {listed(names)} into this folder.",
+    )
+
+
+def folder_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """`--out DIR` of a command whose result are files."""
+    return click.option(
+        "--out", type=FOLDER, metavar="DIR", required=True, help=f"Folder for {what}."
     )
 
 

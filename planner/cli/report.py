@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.beside import ALTERNATIVES, SENSITIVITY, results_beside
-from planner.cli.compare import comparison_json
+from planner.cli.compare import COMPARISON, comparison_json
 from planner.cli.files import plan_text, require_none_overwritten, write_files
-from planner.cli.options import FILE, FOLDER
+from planner.cli.options import FILE, folder_option
 from planner.cli.staff import jobs_options
 from planner.errors import Finding, InputError
 
@@ -34,13 +34,7 @@ __all__ = ["report"]
 
 @click.command(short_help="Write the justification and the quarterly plan of a saved plan.")
 @click.argument("plan_json", metavar="PLAN.json", type=FILE)
-@click.option(
-    "--out",
-    type=FOLDER,
-    metavar="DIR",
-    required=True,
-    help="Folder for the documents, made if needed.",
-)
+@folder_option("the documents, made if needed")
 @click.option(
     "--option",
     "options",
@@ -114,7 +108,7 @@ def report(
     if moved:
         files[SENSITIVITY] = dumps(moved)
     if compared:
-        files["compare.json"] = comparison_json(compared)
+        files[COMPARISON] = comparison_json(compared)
     read = [path for path in (plan_json, since, actuals) if path is not None]
     require_none_overwritten(out, files, read)
     write_files(out, files)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planner.cli.beside import SENSITIVITY
 from planner.cli.files import require_none_overwritten, write_files
 from planner.cli.options import FILE, asking, format_option, out_option, share
 from planner.cli.screen import print_as
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["sensitivity"]
 
-_JSON, _SVG = "sensitivity.json", "tornado.svg"
-_FILES = (_JSON, "sensitivity.md", "sensitivity.html", _SVG)
+_SVG = "tornado.svg"
+_FILES = (SENSITIVITY, "sensitivity.md", "sensitivity.html", _SVG)
 
 
 @click.command(short_help="Show which figures cost and recommendation hang on.")
@@ -104,6 +105,7 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
         picture = tornado(found)
         pictures = {_SVG: picture} if picture else {}
         title = f"Sensitivity of {found.scenario}"
-        write_files(out, {_JSON: json, **illustrated("sensitivity", document, pictures, title)})
+        pages = illustrated("sensitivity", document, pictures, title)
+        write_files(out, {SENSITIVITY: json, **pages})
     print_as(format_, document, lambda: json, lambda: draw(document))
     ctx.exit(found.base.exit_code)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.files import make_folder, write_files
-from planner.cli.options import FILE, FOLDER, catalog_option, rules_option
+from planner.cli.options import FILE, catalog_option, folder_option, rules_option
 from planner.cli.screen import print_document
 from planner.cli.staff import staff_options, time_left
 from planner.errors import ExitCode
@@ -34,13 +34,7 @@ def _shard(text: str) -> Shard:
 
 @click.command(short_help="Plan many variants of a scenario, a row each.")
 @click.argument("grid", type=FILE)
-@click.option(
-    "--out",
-    type=FOLDER,
-    metavar="DIR",
-    required=True,
-    help="Folder for the results, made if needed; a sweep that was stopped carries on from there.",
-)
+@folder_option("the results, made if needed; a sweep that was stopped carries on from there")
 @click.option(
     "--shard",
     type=_shard,

@@ -147,7 +147,7 @@ def jobs_from(grid: Grid, columns: Columns) -> Jobs:
 
 def _heads(grid: Grid, columns: Columns) -> list[str]:
     """Our name of each column, empty where it is left out."""
-    known = {NAME, *(".".join(path) for path in _leaves(()))}
+    known = sorted({NAME, *(".".join(path) for path in _leaves(()))})
     findings: list[Finding] = []
     heads: list[str] = []
     for cell in grid.header:
@@ -155,7 +155,7 @@ def _heads(grid: Grid, columns: Columns) -> list[str]:
         if head in heads and head:
             findings.append(cell.finding("stands twice in the header", head))
         elif head and head not in known:
-            hint = did_you_mean(head, sorted(known)) or _COLUMNS_KNOWN
+            hint = did_you_mean(head, known) or _COLUMNS_KNOWN
             findings.append(cell.finding(f"{head!r} is no column of jobs", hint=hint))
         elif not head and any(row[len(heads)].text for row in grid.rows) and not cell.text:
             findings.append(cell.finding("a column with values has no name"))

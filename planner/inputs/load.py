@@ -17,7 +17,7 @@ from planner.inputs.references import unknown_references
 from planner.inputs.rulebooks import gathered_rules
 from planner.inputs.scenario import Scenario, ScenarioFile
 from planner.inputs.settle import settled_offers, settled_settings
-from planner.inputs.settled import ChangeNote, InputFile, Inputs, Options, Settings
+from planner.inputs.settled import ChangeNote, InputFile, Inputs, Options
 from planner.inputs.written import flow, stated
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Question",
-    "default_settings",
     "inputs_from",
     "load_catalog",
     "load_inputs",
@@ -54,11 +53,6 @@ def load_rules(extra: Sequence[Path] = ()) -> tuple[RuleBook, tuple[InputFile, .
     Raises InputError with the mistakes of all files, and of all rules seen together.
     """
     return gathered_rules([*shipped_files("rules"), *given_files(extra)])
-
-
-def default_settings(rules: RuleBook) -> Settings:
-    """Settle every setting by the policy rules alone, where there is no scenario."""
-    return settled_settings(rules)
 
 
 def load_inputs(

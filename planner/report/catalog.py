@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog import Catalog, GpuType, NodeType, PurchasePrice, RentPrice
 
-__all__ = ["KINDS", "catalog_document", "entry_document", "entry_ids"]
-
-KINDS = ("gpus", "nodes", "models", "prices")
+__all__ = ["catalog_document", "entry_document", "entry_ids"]
 
 _UNITS = (
     ("_gb_per_s", "GB/s"),

@@ -10,14 +10,15 @@ from planner.whatif.sides import Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-__all__ = ["CAUSES", "cause_of", "differing", "mixed"]
+__all__ = ["CAUSES", "TITLES", "cause_of", "differing", "mixed"]
 
 CAUSES = ("horizon", "fleet", "demand", "offers", "catalog", "prices", "rules", "policies")
 """In the order in which a waterfall takes them from one side to the other."""
 
-_TITLES = ("format", "name", "description")
+TITLES = ("format", "name", "description")
+"""Sections of a scenario that change no plan."""
 _SECTIONS = {
-    **dict.fromkeys(_TITLES, "policies"),
+    **dict.fromkeys(TITLES, "policies"),
     "horizon": "horizon",
     "sites": "fleet",
     "fleet": "fleet",
@@ -67,7 +68,7 @@ def _part(source: Source, cause: str) -> object:
         return source.catalog.prices, {name: prices for name, prices in stated.items() if prices}
     if cause == "offers":
         return {name: _only(offer, _is_no_price) for name, offer in offers.items()}
-    return {k: v for k, v in data.items() if k not in _TITLES and cause_of(k) == cause}
+    return {k: v for k, v in data.items() if k not in TITLES and cause_of(k) == cause}
 
 
 def _is_price(key: str) -> bool:

@@ -9,7 +9,7 @@ from planner.inputs.document import dotted
 from planner.inputs.words import count_of
 from planner.inputs.written import flow
 from planner.whatif.actuals import outcomes
-from planner.whatif.causes import cause_of
+from planner.whatif.causes import TITLES, cause_of
 from planner.whatif.comparison import (
     Amount,
     Comparison,
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from planner.whatif.sides import Side
 
 __all__ = ["compare"]
-
-_TITLES = ("format", "name", "description")
 
 
 def compare(
@@ -90,7 +88,7 @@ def _inputs(before: Side, after: Side) -> Iterator[InputChange]:
     if before.question and after.question:
         found = _differences((), before.question.data, after.question.data)
         for path, old, new in found:
-            if path[0] not in _TITLES:
+            if path[0] not in TITLES:
                 yield InputChange(
                     cause=cause_of(str(path[0]), str(path[-1])),
                     path=dotted(path),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -31,7 +32,6 @@ __all__ = ["Grid", "placed", "read_grid", "unknown_names"]
 
 _MOST_ROWS = 100_000
 
-Changes = dict[str, Any]
 Several = Annotated[tuple[Any, ...], Field(min_length=1)]
 
 
@@ -49,7 +49,7 @@ class Single(Frozen):
 
     apply: tuple[VariationName, ...] = ()
     """Overrides and scenarios, in order."""
-    set: Annotated[Changes, Field(default_factory=dict)]
+    set: Annotated[dict[str, Any], Field(default_factory=dict)]
     """Dotted paths with their values."""
 
 
@@ -81,7 +81,7 @@ class Grid:
         Raises InputError, each mistake with its place in the file of the sweep, or where that is
         the cause, in the files of the scenario.
         """
-        findings = list(self._unknown(desk))
+        findings = list(unknown_names(self.document, desk, _names(self.document.data)))
         found: dict[str, Variant] = {}
         if not findings:
             for variant, places in self.rows:
@@ -92,9 +92,6 @@ class Grid:
         if findings:
             raise InputError(*dict.fromkeys(findings))
         return found
-
-    def _unknown(self, desk: Desk) -> Iterator[Finding]:
-        yield from unknown_names(self.document, desk, _names(self.document.data))
 
 
 def unknown_names(
@@ -125,10 +122,7 @@ def read_grid(path: FilePath) -> Grid:
         raise InputError(document.finding((), "asks for no row", "write `grid:` or `rows:`"))
     scenario = base_path(document, sweep.scenario, key="scenario")
     if sweep.grid is not None:
-        axes = (len(sweep.grid.apply), *map(len, sweep.grid.set.values()))
-        asked = 1
-        for values in axes:
-            asked *= values
+        asked = prod(map(len, (sweep.grid.apply, *sweep.grid.set.values())))
         if asked > _MOST_ROWS:
             message = f"has {asked:,} combinations, at most {_MOST_ROWS:,} are planned"
             raise InputError(document.finding(("grid",), message, "leave out values or axes"))

@@ -5,8 +5,9 @@ from decimal import Decimal
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.load import default_settings, load_catalog, load_inputs, load_rules
+from planner.inputs.load import load_catalog, load_inputs, load_rules
 from planner.inputs.reader import parse_document
+from planner.inputs.settle import settled_settings
 from planner.inputs.written import stated
 
 pytestmark = pytest.mark.usefixtures("small_world")
@@ -76,7 +77,7 @@ def test_a_setting_comes_from_the_scenario_else_from_its_policy_rule(write, scen
 def test_without_a_scenario_every_setting_comes_from_the_rules():
     rules, _ = load_rules()
 
-    settings = default_settings(rules)
+    settings = settled_settings(rules)
 
     assert settings.hours_per_quarter.value == 2190
     assert all(getattr(settings, name).assumed for name in type(settings).model_fields)
