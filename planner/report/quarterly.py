@@ -25,6 +25,7 @@ from planner.report.justification.bill import bill_section
 from planner.report.justification.desk import Desk, figure
 from planner.report.justification.facility import facility_section
 from planner.report.justification.map import placement_blocks
+from planner.report.justification.money import cost_by_quarter, team_charges
 from planner.report.justification.options import options_blocks
 from planner.report.justification.registers import assumptions_section, risks_section
 from planner.report.justification.sources import how_section, jobs_section, provenance_section
@@ -247,7 +248,13 @@ def _services(desk: Desk) -> tuple[Block, ...]:
     )
     return (
         Table(columns, rows, caption="GPUs that each holds, wholly or in part"),
-        Fields((("Service levels agreed, and how they are met", Blank("by the owners")),)),
+        Fields(
+            (
+                ("Service levels agreed, and how they are met", Blank("by the owners")),
+                ("Waiting and turnaround time of jobs", Blank("the scheduler's records")),
+            )
+        ),
+        *team_charges(desk),
     )
 
 
@@ -266,7 +273,11 @@ def _resources(desk: Desk) -> tuple[Block, ...]:
         Column("Stranded", "right"),
     )
     caption = "Pools by quarter: peak is the fullest week, stranded are free GPUs nobody can take"
-    return (use_picture(desk), Table(columns, rows, caption=caption))
+    measured = (
+        ("Measured use of the GPUs: active, useful", Blank("monitoring")),
+        ("Nodes that failed, and open orders that slipped", Blank()),
+    )
+    return (use_picture(desk), Table(columns, rows, caption=caption), Fields(measured))
 
 
 def _pool_rows(desk: Desk, pool: int) -> Iterator[tuple[Cell, ...]]:
@@ -321,7 +332,7 @@ def _forecast(desk: Desk) -> tuple[Block, ...]:
 def _options(desk: Desk, beside: Beside) -> tuple[Block, ...]:
     short = shortage_section(desk.plan)
     told = (Heading("What does not fit", 3), *short) if short else ()
-    return (*options_blocks(desk, beside), *told)
+    return (*options_blocks(desk, beside), *told, *cost_by_quarter(desk))
 
 
 def _recommendations(desk: Desk) -> tuple[Block, ...]:

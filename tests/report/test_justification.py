@@ -349,6 +349,17 @@ def test_a_purchase_that_nobody_rents_says_what_its_break_even_lacks(plan):
     assert "| h200-buy (xe9680-h200) | \\[fill in: an offer to rent xe9680-h200\\] |" in drawn
 
 
+def test_the_bill_says_for_how_long_nodes_are_reserved(plan):
+    line = plan.acquisitions[0].model_copy(update={"kind": "reserve", "term_quarters": 12})
+    drawn = markdown.draw(justification_document(plan.model_copy(update={"acquisitions": (line,)})))
+    assert "| reserve for 3 years | 2027Q2 |" in drawn
+
+
+def test_the_quarterly_plan_says_what_it_costs_in_each_quarter(plan):
+    drawn = markdown.draw(quarterly_document(plan))
+    assert "### Cost by quarter" in drawn.partition("## 9.")[2].partition("## 10.")[0]
+
+
 def test_the_ask_names_the_first_order_whatever_it_is_for(plan):
     early = [
         line.model_copy(update={"order_by": "2026-12-18"}) if line.kind == "rent" else line

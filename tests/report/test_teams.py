@@ -9,6 +9,7 @@ from planner.report import markdown
 from planner.report.document import Bullets, Paragraph, Table
 from planner.report.justification.document import justification_document
 from planner.report.plan import FULL, SCREEN, plan_document
+from planner.report.quarterly import quarterly_document
 from planner.report.teams import teams_section
 from planner.report.terminal import Look, draw
 
@@ -77,6 +78,9 @@ def test_the_justification_charges_each_delivered_hour_too(plan):
     assert "| red | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in drawn
     assert "| **Sum** | **63,510** | **30,660** | **36,000** | **0.57** | **1.17** |" in drawn
     assert "| Net present cost of each GPU-hour that jobs deliver, USD | " in drawn
+    assert "| Charged to teams, of the net present cost | 97.2 % |" in drawn
+    quarterly = markdown.draw(quarterly_document(plan.model_copy(update={"chargeback": charged})))
+    assert "| red | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in quarterly
     drawn = markdown.draw(
         justification_document(plan.model_copy(update={"chargeback": CHARGEBACK}))
     )

@@ -170,7 +170,7 @@ def _bill_row(desk: Desk, number: int, place: int, line: Acquisition) -> tuple[C
         str(number),
         Link(line.offer, f"how-price-{place}"),
         f"{line.product}, {line.gpus_per_node}× {line.gpu_type} ({line.node_type} @ {line.site})",
-        line.kind,
+        _action(line),
         line.quarter,
         desk.at(f"{stem}.count", "count", "how-bill"),
         desk.at(f"{stem}.unit_price_cents", "usd", f"how-price-{place}"),
@@ -184,6 +184,13 @@ def _bill_row(desk: Desk, number: int, place: int, line: Acquisition) -> tuple[C
         node_takes(desk, line.node_type, "power_w", "kw"),
         node_takes(desk, line.node_type, "rack_units", "count"),
     )
+
+
+def _action(line: Acquisition) -> str:
+    """`buy`, `rent`, `reserve for 3 years`."""
+    if line.term_quarters is None:
+        return line.kind
+    return f"{line.kind} for {count_of(line.term_quarters // 4, 'year')}"
 
 
 def procurement_section(desk: Desk) -> tuple[Block, ...]:

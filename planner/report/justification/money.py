@@ -26,7 +26,13 @@ if TYPE_CHECKING:
     from planner.plan.plan import BreakEven
     from planner.report.format import Style
 
-__all__ = ["affordability_section", "cost_section", "rejected_blocks"]
+__all__ = [
+    "affordability_section",
+    "cost_by_quarter",
+    "cost_section",
+    "rejected_blocks",
+    "team_charges",
+]
 
 _NOT_IN_THE_INPUTS = (
     "Network fabric and cabling",
@@ -57,7 +63,7 @@ def cost_section(desk: Desk) -> tuple[Block, ...]:
         ),
         *_chart(desk),
         Fields((*_headlines(desk), *((name, Blank()) for name in _NOT_IN_THE_INPUTS))),
-        *_by_quarter(desk),
+        *cost_by_quarter(desk),
         *_break_evens(desk),
     )
 
@@ -151,7 +157,8 @@ def _chart(desk: Desk) -> tuple[Chart, ...]:
     return (chart,) if series else ()
 
 
-def _by_quarter(desk: Desk) -> tuple[Block, ...]:
+def cost_by_quarter(desk: Desk) -> tuple[Block, ...]:
+    """What each kind of cost is in each quarter, and what is paid."""
     plan = desk.plan
     lines = range(len(plan.costs))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -170,7 +177,7 @@ def _by_quarter(desk: Desk) -> tuple[Block, ...]:
     weights = [line.name for line in plan.costs if line.name in NOT_PAID_LINES - {"residual value"}]
     unpaid = listed(["the residual value", *weights])
     return (
-        Heading("By quarter", 3),
+        Heading("Cost by quarter", 3),
         Table(
             (Column("Quarter"), *columns, Column("Paid", "right")),
             rows,
@@ -277,7 +284,7 @@ def affordability_section(desk: Desk) -> tuple[Block, ...]:
                 ("Funding approved so far", Blank()),
             )
         ),
-        *_charged(desk),
+        *team_charges(desk),
     )
 
 
@@ -310,7 +317,8 @@ def _budgets(desk: Desk) -> tuple[Block, ...]:
 _SPENDS = {"capex": "capital", "opex": "running"}
 
 
-def _charged(desk: Desk) -> tuple[Block, ...]:
+def team_charges(desk: Desk) -> tuple[Block, ...]:
+    """What each team holds, delivers and is charged, and how much of the cost that is."""
     charged = desk.plan.chargeback
     if charged is None:
         return ()
@@ -335,8 +343,10 @@ def _charged(desk: Desk) -> tuple[Block, ...]:
     idle_cents = desk.read.sum("chargeback.idle_cents[*]")
     rows.append(row("idle, charged to nobody", idle_hours, None, idle_cents))
     hours = desk.read.sum("chargeback.teams[*].gpu_hours") + idle_hours
-    cents = desk.read.sum("chargeback.teams[*].cost_cents") + idle_cents
+    charged_cents = desk.read.sum("chargeback.teams[*].cost_cents")
+    cents = charged_cents + idle_cents
     footer = row("Sum", hours, desk.accounts.delivered, cents)
+    share = figure(charged_cents / cents, "share", "how-teams") if cents.value else "–"
     columns = (
         Column("Team", wraps=True),
         Column("GPU-hours", "right"),
@@ -352,6 +362,7 @@ def _charged(desk: Desk) -> tuple[Block, ...]:
     return (
         Heading("Charged to teams", 3),
         Table(columns, tuple(rows), footer, caption=caption),
+        Fields((("Charged to teams, of the net present cost", share),)),
     )
 
 

@@ -57,8 +57,14 @@ def sensitivity_section(desk: Desk, found: Sensitivity | None) -> tuple[Block, .
         known = (("From which use on buying is cheaper than renting", link),)
         held = (*held, _until_rent(desk))
     if found is None:
-        return (*held, Fields((*known, _open(desk.plan))))
-    return (*held, *((Fields(known),) if known else ()), *_anew(found))
+        return (*held, Fields((*known, _open(desk.plan), *_JOINT)))
+    return (*held, *((Fields(known),) if known else ()), *_anew(found), Fields(_JOINT))
+
+
+_JOINT = (
+    ("Two or three changes at once", Blank("`planner risk`, or named scenarios")),
+    ("Contingency, or uplift for optimism, with its reference class", Blank()),
+)
 
 
 def _open(plan: Plan) -> tuple[str, Cell]:
