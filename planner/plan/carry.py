@@ -40,34 +40,8 @@ def carried_over(inputs: Inputs, text: str, path: Path) -> Inputs:
     """
     shown_as = str(path)
     earlier = loads(text, shown_as)
-    first = inputs.scenario.horizon.first_quarter
-    label = str(first + -1)
-    if inputs.scenario.running:
-        raise InputError(
-            Finding(
-                "the scenario says itself what runs today",
-                shown_as,
-                hint="leave out either `running:` or `--from`",
-            )
-        )
-    if inputs.scenario.policies.shortage == "drop":
-        raise InputError(
-            Finding(
-                "jobs cannot be dropped where an earlier plan says what runs today: to stop it "
-                "has no price here",
-                shown_as,
-                hint="set `policies.shortage: refuse`",
-            )
-        )
-    if label not in earlier.quarters:
-        span = " to ".join(dict.fromkeys((earlier.quarters[0], earlier.quarters[-1])))
-        raise InputError(
-            Finding(
-                f"plans {span}, and so says nothing of {label}, the quarter before the horizon",
-                shown_as,
-                hint="begin the horizon in one of its quarters, or right after the last",
-            )
-        )
+    label = str(inputs.scenario.horizon.first_quarter + -1)
+    _require_fitting(inputs.scenario, earlier, label, shown_as)
     running = tuple(_entries(inputs.scenario, earlier, earlier.quarters.index(label)))
     scenario = inputs.scenario.model_copy(update={"running": running})
     kept_off = [Finding(one.message, shown_as, hint=one.hint) for one in not_staying(scenario)]
@@ -86,6 +60,36 @@ def carried_over(inputs: Inputs, text: str, path: Path) -> Inputs:
             "question": inputs.question + _as_written(running, shown_as),
         }
     )
+
+
+def _require_fitting(scenario: Scenario, earlier: Plan, label: str, shown_as: str) -> None:
+    """Raise InputError where an earlier plan cannot say what runs before the horizon."""
+    if scenario.running:
+        raise InputError(
+            Finding(
+                "the scenario says itself what runs today",
+                shown_as,
+                hint="leave out either `running:` or `--from`",
+            )
+        )
+    if scenario.policies.shortage == "drop":
+        raise InputError(
+            Finding(
+                "jobs cannot be dropped where an earlier plan says what runs today: to stop it "
+                "has no price here",
+                shown_as,
+                hint="set `policies.shortage: refuse`",
+            )
+        )
+    if label not in earlier.quarters:
+        span = " to ".join(dict.fromkeys((earlier.quarters[0], earlier.quarters[-1])))
+        raise InputError(
+            Finding(
+                f"plans {span}, and so says nothing of {label}, the quarter before the horizon",
+                shown_as,
+                hint="begin the horizon in one of its quarters, or right after the last",
+            )
+        )
 
 
 def _as_written(running: tuple[Running, ...], shown_as: str) -> str:

@@ -17,6 +17,8 @@ from planner.whatif.moves import Moves
 from planner.whatif.pairs import pairs_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planner.whatif.figures import Figures
     from planner.whatif.levers import Lever
     from planner.whatif.made import Made
@@ -67,39 +69,23 @@ def sensitivity(
     moved = Moves(made)
     found = list(levers(made.inputs))
     reach = {lever.name: Fraction(weeks) if lever.unit == "weeks" else swing for lever in found}
-    nothing = Fraction(0)
-    moved.plan(((lever, by),) for lever in found for by in (-reach[lever.name], reach[lever.name]))
+    ends = [(lever, by) for lever in found for by in (-reach[lever.name], reach[lever.name])]
+    moved.plan((end,) for end in ends)
     base = moved.base()
     searches = [
-        _Search(lever, nothing, end, Fraction(1) if lever.unit == "weeks" else precision)
-        for lever in found
-        for end in (-reach[lever.name], reach[lever.name])
+        _Search(lever, Fraction(0), end, Fraction(1) if lever.unit == "weeks" else precision)
+        for lever, end in ends
         if _differs(base, moved.at(lever, end).figures)
     ]
-    while waiting := [search for search in searches if not search.closed]:
-        moved.plan([((search.lever, search.middle),) for search in waiting])
-        for search in waiting:
-            figures = moved.at(search.lever, search.middle).figures
-            search.narrow(turned=_differs(base, figures))
+    _close_in(moved, base, searches)
     swings = [
-        Swing(
-            name=lever.name,
-            unit=lever.unit,
-            stated=lever.stated,
-            low=moved.at(lever, -reach[lever.name]),
-            high=moved.at(lever, reach[lever.name]),
-            turns=tuple(
-                Turn(before=moved.at(lever, one.kept), after=moved.at(lever, one.turned))
-                for one in searches
-                if one.lever is lever
-            ),
-        )
+        _swing(moved, lever, reach[lever.name], [one for one in searches if one.lever is lever])
         for lever in found
     ]
     swings.sort(key=lambda one: (one.spread_cents is not None, -(one.spread_cents or 0)))
-    places = {lever.name: lever for lever in found}
-    moving = [places[one.name] for one in swings if one.spread_cents]
-    moving += [places[one.name] for one in swings if one.spread_cents is None]
+    by_name = {lever.name: lever for lever in found}
+    moving = [by_name[one.name] for one in swings if one.spread_cents]
+    moving += [by_name[one.name] for one in swings if one.spread_cents is None]
     return Sensitivity(
         question=question_of(made.inputs),
         scenario=made.inputs.scenario.name,
@@ -109,6 +95,29 @@ def sensitivity(
         base=base,
         swings=tuple(swings),
         pairs=pairs_of(moved, moving, reach, pairs),
+    )
+
+
+def _close_in(moved: Moves, base: Figures, searches: Sequence[_Search]) -> None:
+    """Narrow all brackets, those that are still too wide together."""
+    while waiting := [search for search in searches if not search.closed]:
+        moved.plan([((search.lever, search.middle),) for search in waiting])
+        for search in waiting:
+            figures = moved.at(search.lever, search.middle).figures
+            search.narrow(turned=_differs(base, figures))
+
+
+def _swing(moved: Moves, lever: Lever, reach: Fraction, searches: Sequence[_Search]) -> Swing:
+    return Swing(
+        name=lever.name,
+        unit=lever.unit,
+        stated=lever.stated,
+        low=moved.at(lever, -reach),
+        high=moved.at(lever, reach),
+        turns=tuple(
+            Turn(before=moved.at(lever, one.kept), after=moved.at(lever, one.turned))
+            for one in searches
+        ),
     )
 
 
