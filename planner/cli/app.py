@@ -13,6 +13,7 @@ import click
 
 from planner import __version__
 from planner.cli.guard import guarded, heed_interrupts, require_output, told_of
+from planner.cli.typos import Group, with_hint
 from planner.errors import ExitCode
 
 __all__ = ["COMMANDS", "OBJECTS_BETWEEN_SCANS", "main", "planner"]
@@ -40,11 +41,10 @@ COMMANDS = {
 
 Where the name is a word of Python, the function's ends in `_`."""
 
-
 OBJECTS_BETWEEN_SCANS = 1_000_000
 
 
-class _Planner(click.Group):
+class _Planner(Group):
     """A group that loads a command's module only when the command is called for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -59,18 +59,6 @@ class _Planner(click.Group):
         command: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), function)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, but naming what an unknown command may have meant."""
-        name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
-            from planner.inputs.words import did_you_mean  # noqa: PLC0415 - only a mistake needs it
-
-            hint = did_you_mean(name, COMMANDS) or f"there are {', '.join(COMMANDS)}"
-            ctx.fail(f"no command {name!r}; {hint}")
-        return super().resolve_command(ctx, args)
-
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever a command returns
         """Run; whatever a user can cause becomes a sentence and an exit code."""
         return guarded(ctx, self._invoked)
@@ -79,19 +67,7 @@ class _Planner(click.Group):
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
-            raise _with_hint(error) from None
-
-
-def _with_hint(error: click.NoSuchOption) -> click.UsageError:
-    """The same, naming the options that begin so; click compares whole names alone."""
-    from planner.inputs.words import nearest, one_of  # noqa: PLC0415 - only a mistake needs it
-
-    asked = f"--{error.option_name.lstrip('-')}"
-    options = error.ctx.command.params if error.ctx else ()
-    names = sorted(name for option in options for name in option.opts if name.startswith("--"))
-    near = [name for name in names if name.startswith(asked)] or nearest(asked, names)
-    hint = f"; did you mean {one_of([repr(name) for name in near[:5]])}?" if near else ""
-    return click.UsageError(f"no option {error.option_name!r}{hint}", error.ctx)
+            raise with_hint(error) from None
 
 
 @click.group(

@@ -8,6 +8,7 @@ import click
 
 from planner.cli.files import plan_text, require_none_overwritten, write_files
 from planner.cli.options import FILE, asking, folder_option
+from planner.cli.typos import Group
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,9 @@ __all__ = ["export"]
 _PORTFOLIO = "portfolio.csv"
 
 
-@click.group(short_help="Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets.")
+@click.group(
+    cls=Group, short_help="Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets."
+)
 def export() -> None:
     """Write what other tools read: of a saved plan for one of its quarters, or of a scenario."""
 

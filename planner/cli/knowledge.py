@@ -8,6 +8,7 @@ import click
 
 from planner.cli.options import catalog_option, require_known, rules_option
 from planner.cli.screen import print_document
+from planner.cli.typos import Group
 from planner.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ __all__ = ["catalog", "rules"]
 _KINDS = ("gpus", "nodes", "models", "prices")
 
 
-@click.group(short_help="List, show and test the rules.")
+@click.group(cls=Group, short_help="List, show and test the rules.")
 def rules() -> None:
     """List and show the rules of sizing and policy, and run their worked examples."""
 
@@ -34,7 +35,7 @@ def list_rules(rules: tuple[Path, ...]) -> None:
     print_document(rules_document(book.rules.values()))
 
 
-@rules.command("show")
+@rules.command("show", short_help="Show one rule with its sources and examples.")
 @click.argument("rule_id", metavar="ID")
 @rules_option
 def show_rule(rule_id: str, rules: tuple[Path, ...]) -> None:
@@ -63,7 +64,7 @@ def test_rules(ctx: click.Context, rules: tuple[Path, ...]) -> None:
         ctx.exit(ExitCode.INPUT)
 
 
-@click.group(short_help="List and show the facts.")
+@click.group(cls=Group, short_help="List and show the facts.")
 def catalog() -> None:
     """List and show the facts: GPU types, node types, models and prices."""
 
@@ -82,7 +83,7 @@ def list_catalog(kinds: tuple[str, ...], catalog: tuple[Path, ...]) -> None:
     print_document(catalog_document(facts, kinds or _KINDS))
 
 
-@catalog.command("show")
+@catalog.command("show", short_help="Show one entry, each figure with its source.")
 @click.argument("entry_id", metavar="ID")
 @catalog_option
 def show_entry(entry_id: str, catalog: tuple[Path, ...]) -> None:

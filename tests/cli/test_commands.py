@@ -103,10 +103,20 @@ def test_help_of_every_command_is_printed(run, name):
     assert result.stdout.startswith(f"Usage: planner {name}")
 
 
+@pytest.mark.parametrize("name", [(), ("rules",), ("catalog",), ("export",)])
+def test_no_command_is_listed_with_half_a_sentence(run, name):
+    assert "..." not in run(*name, "--help").stdout.partition("Commands:")[2]
+
+
 def test_a_mistyped_command_is_recognised(run):
     result = run("exlpain")
     assert result.exit_code == 2
     assert "no command 'exlpain'; did you mean 'explain'?" in result.stderr
+    result = run("catalog", "lst")
+    assert result.exit_code == 2
+    assert "no command 'lst'; did you mean 'list'?" in result.stderr
+    kinds = "there are kubernetes, kueue, portfolio, watsonx"
+    assert f"no command 'plan.json'; {kinds}" in run("export", "plan.json").stderr
 
 
 @pytest.mark.parametrize(
