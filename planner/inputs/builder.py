@@ -140,7 +140,7 @@ class Builder:
 
     def _check_node(self, event: _Event) -> None:
         self.nodes += 1
-        if self.nodes <= MOST_NODES and event.anchor is None and event.tag is None:
+        if event.anchor is None and event.tag is None and self.nodes <= MOST_NODES:
             return
         if self.nodes > MOST_NODES:
             self._stop(event.start_mark, f"too many values, at most {MOST_NODES:,}")
@@ -155,34 +155,34 @@ class Builder:
 
     def _scalar(self, event: _Event) -> None:
         self._check_node(event)
-        text: str = event.value
+        text, mark, is_plain = event.value, event.start_mark, event.implicit[0]
         if "{" in text and (found := PLACEHOLDER.search(text)):
-            self._refuse_placeholder(event.start_mark, found[0])
+            self._refuse_placeholder(mark, found[0])
         if self.stack and (parent := self.stack[-1]).key is None and parent.is_mapping:
-            self._key(parent, event)
-        elif event.implicit[0]:
-            self._put(self._plain(event), event.start_mark, None)
+            parent.key, parent.key_mark = text, mark
+            if text in parent.branch or not (is_plain and _is_usual_key(text)):
+                self._check_key(parent, event)
+        elif is_plain:
+            self._put(self._plain(text, mark), mark, None)
         else:
             if event.style == '"' and (illegal := ILLEGAL_CHARACTER.search(text)):
-                self._refuse(event.start_mark, f"holds {character_name(illegal[0])}")
-            self._put(text, event.start_mark, None)
+                self._refuse(mark, f"holds {character_name(illegal[0])}")
+            self._put(text, mark, None)
 
     def _refuse_placeholder(self, mark: Mark, placeholder: str) -> None:
         self._refuse(
             mark, f"unresolved placeholder {placeholder!r}", "fill the template in before planning"
         )
 
-    def _plain(self, event: _Event) -> object:
+    def _plain(self, text: str, mark: Mark) -> object:
         try:
-            return plain_value(event.value)
+            return plain_value(text)
         except ScalarError as error:
-            self._refuse(event.start_mark, str(error))
+            self._refuse(mark, str(error))
             return None
 
-    def _key(self, parent: _Container, event: _Event) -> None:
+    def _check_key(self, parent: _Container, event: _Event) -> None:
         key: str = event.value
-        parent.key_mark = event.start_mark
-        parent.key = key
         if not key.strip():
             self._refuse(event.start_mark, "a key is empty")
             parent.key = _REFUSED
@@ -193,7 +193,7 @@ class Builder:
                 "write the values out, or change a base file in `overrides`",
             )
             parent.key = _REFUSED
-        elif event.implicit[0] and not _reads_as_text(key):
+        elif event.implicit[0] and not _is_usual_key(key):
             self._refuse(event.start_mark, f"the key {key} is not text", f"write '{key}'")
             parent.key = _REFUSED
         elif key in parent.branch:
@@ -252,8 +252,9 @@ class Builder:
 
 
 @lru_cache(maxsize=4096)
-def _reads_as_text(word: str) -> bool:
+def _is_usual_key(word: str) -> bool:
+    """Whether it reads as text and stands for itself, as most keys do."""
     try:
-        return isinstance(plain_value(word), str)
+        return isinstance(plain_value(word), str) and word != "<<"
     except ScalarError:
         return False
