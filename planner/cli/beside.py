@@ -82,7 +82,6 @@ def _planned(
 ) -> tuple[Alternatives | None, Sensitivity | None]:
     from planner.whatif.alternatives import alternatives, standard_alternatives  # noqa: PLC0415
     from planner.whatif.figures import figures_of  # noqa: PLC0415
-    from planner.whatif.sensitivity import sensitivity  # noqa: PLC0415
 
     found = moved = None
     if options and wanted == "options":
@@ -91,5 +90,7 @@ def _planned(
     elif options:
         found = alternatives(made)
     if swings:
+        from planner.whatif.sensitivity import sensitivity  # noqa: PLC0415
+
         moved = sensitivity(made)
     return found, moved

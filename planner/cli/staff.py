@@ -6,7 +6,7 @@ import os
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -99,23 +99,27 @@ def staff_options(command: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError("--jobs is for this machine, --cluster for others: give one")
         command(staff=Staff(jobs or usable_cores(), cluster, effort), **given)
 
-    return _jobs_option(_cluster_option(effort_options(with_staff)))
+    optional = effort_options(with_staff)
+    return _jobs_option(show_default="the cores at hand")(_cluster_option(optional))
 
 
 def jobs_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The same without `--cluster`: for plans of what lies on this machine alone."""
+    """The same without `--cluster`: for the few plans beside one of this machine.
+
+    One more than there are cores is begun, so that none stands idle while the longest is made.
+    """
 
     @wraps(command)
     def with_staff(*, jobs: int | None, effort: Effort, **given: Any) -> None:  # noqa: ANN401
-        command(staff=Staff(jobs or usable_cores(), None, effort), **given)
+        command(staff=Staff(jobs or usable_cores() + 1, None, effort), **given)
 
-    return _jobs_option(effort_options(with_staff))
+    return _jobs_option(show_default="one more than the cores at hand")(effort_options(with_staff))
 
 
-_jobs_option = click.option(
+_jobs_option = partial(
+    click.option,
     "--jobs",
     type=click.IntRange(min=1),
-    show_default="the cores at hand",
     metavar="N",
     help="Plans to make at the same time, each in a process of its own.",
 )

@@ -10,7 +10,6 @@ from planner.errors import LimitError
 from planner.packing.answer import answer
 from planner.packing.crosscheck import Claim, require_agreement, second_opinions
 from planner.packing.found import Infeasible
-from planner.packing.reasons.shortage import explain_infeasible
 from planner.packing.search import search
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ def solve(
         if crosscheck:
             ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
             require_agreement(ask, Claim.none(proved))
+        from planner.packing.reasons.shortage import explain_infeasible  # noqa: PLC0415 - seldom needed
+
         raise explain_infeasible(translation, proved.counts) from None
 
 

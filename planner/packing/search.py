@@ -33,7 +33,6 @@ from planner.packing.joint import joint_stocks
 from planner.packing.layouts.cutting import Cut, Packed
 from planner.packing.problem import ALWAYS
 from planner.packing.solvers.solver import Answer, Outcome, solve_integer, solve_linear
-from planner.packing.weeks.inweeks import plan_in_weeks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,6 +134,8 @@ class Search:
             self._found.raise_bound(0.0, frozenset())
             self._lay_out(())
         if self._in_weeks:
+            from planner.packing.weeks.inweeks import plan_in_weeks  # noqa: PLC0415 - seldom needed
+
             gap = self._asked_gap
             plan_in_weeks(self._found, gap, gap * _BOUND_GAP, self._left_s, self._say)
         for number in range(1, _ROUNDS + 1):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypedDict
 
 from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
-from planner.packing.families.family import Family, family_of
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.plan.checked import checked_plan
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
+    from planner.packing.families.family import Family
     from planner.plan.parts.shortage import Shortage
     from planner.plan.plan import Plan
     from planner.sizing import SizedJob
@@ -101,6 +101,8 @@ def family_of_variants(inputs: Inputs, shared: Shared, time_limit_s: float) -> F
     """
     if inputs.scenario.horizon.quarters > 1:
         return None
+    from planner.packing.families.family import family_of  # noqa: PLC0415 - few plans have one
+
     jobs = _sized(inputs, inputs.gpu_types_in_play, shared.sizers)
     return family_of(translate(inputs, jobs).problem, time_limit_s)
 

@@ -16,8 +16,6 @@ from planner.inputs.load import Question
 from planner.inputs.written import flow
 from planner.packing import translate
 from planner.plan.make import Shared, family_of_variants, make_plan
-from planner.plan.otherwise.committed import committed_plan
-from planner.plan.otherwise.near import near_plan
 from planner.sizing.portfolio import size_portfolio
 from planner.whatif.figures import tried
 from planner.whatif.held import short_quarters
@@ -113,6 +111,8 @@ class Desk:
     def plan(self, inputs: Inputs) -> Plan:
         """Plan as the station asks; raises what planning raises."""
         if self.station.purchases is not None:
+            from planner.plan.otherwise.committed import committed_plan  # noqa: PLC0415 - seldom
+
             return committed_plan(
                 inputs,
                 self.station.purchases,
@@ -148,6 +148,8 @@ class Desk:
 
     def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
         """Plan for a goal that is no money, as the station asks; raises as `near_plan`."""
+        from planner.plan.otherwise.near import near_plan  # noqa: PLC0415 - seldom needed
+
         station = self.station
         return near_plan(
             inputs,
