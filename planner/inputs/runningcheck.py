@@ -54,7 +54,7 @@ def not_running(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
                 continue
             first = units[entry.job] - entry.count + 1
             yield from _kept_off(scenario, (*path, *key), entry, first, place)
-            if place.numbers and not unlike:
+            if place.numbers and not (unlike or _may_share(scenario, entry, job)):
                 held[place] += entry.count * _gpus(catalog, entry, job, place)
                 yield from _too_full(catalog, (*path, *key), name, place, held[place])
     yield from _nothing_to_keep(scenario)
@@ -175,6 +175,15 @@ def _unpinned(entry: Running, job: Job) -> str:
     """What to write so that the units of an entry may move: a job may pin all of them."""
     where = f" of `jobs.{entry.job}`" if job.pinned else ""
     return f"let it move (`pinned: false`{where})"
+
+
+def _may_share(scenario: Scenario, entry: Running, job: Job) -> bool:
+    """Whether others may hold the GPUs of its units as well: other parts, or in other weeks."""
+    policies = scenario.policies
+    if job.serve is not None:
+        in_parts = policies.shared_gpus or policies.mig != "never"
+        return in_parts and not job.serve.whole_gpu and entry.gpus in (None, 1)
+    return policies.time == "weeks" and (job.tune is not None or job.run is not None)
 
 
 def _gpus(catalog: Catalog, entry: Running, job: Job, place: Place) -> int:

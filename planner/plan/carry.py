@@ -57,7 +57,7 @@ def carried_over(inputs: Inputs, text: str, path: Path) -> Inputs:
         update={
             "scenario": scenario,
             "files": (*inputs.files, file),
-            "question": inputs.question + _as_written(running, shown_as),
+            "question": _with_running(inputs.question, running, shown_as),
         }
     )
 
@@ -92,15 +92,16 @@ def _require_fitting(scenario: Scenario, earlier: Plan, label: str, shown_as: st
         )
 
 
-def _as_written(running: tuple[Running, ...], shown_as: str) -> str:
-    """The entries as they would stand in a scenario, so that the plan records them."""
+def _with_running(question: str, running: tuple[Running, ...], shown_as: str) -> str:
+    """The question with the entries as they would stand in it, so that the plan records them."""
     if not running:
-        return ""
+        return question
+    silent = question.replace("\nrunning: []\n", "\n")
     lines = [
         f"  - {json.dumps(entry.model_dump(exclude_defaults=True), ensure_ascii=False)}"
         for entry in running
     ]
-    return "\n".join((f"running:  # {shown_as}", *lines, ""))
+    return silent + "\n".join((f"running:  # {shown_as}", *lines, ""))
 
 
 def _entries(scenario: Scenario, earlier: Plan, quarter: int) -> Iterator[Running]:

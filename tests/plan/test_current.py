@@ -188,6 +188,34 @@ def test_a_pin_on_gpus_that_the_job_may_not_use_says_so(load):
     assert f"{pin} (it can run on h200-141gb-sxm alone)" in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("policy", "job", "fits"),
+    [
+        ("shared_gpus: true", "serve: {SMALL}", True),
+        ("mig: same-node", "serve: {SMALL}", True),
+        ("shared_gpus: true", "serve: {SMALL, whole_gpu: true}", False),
+        ("shared_gpus: false", "serve: {SMALL}", False),
+        ("time: weeks", "fixed: {gpus: 1}, run: {weeks: 3}", True),
+        ("time: weeks", "fixed: {gpus: 1}", False),
+    ],
+)
+def test_more_units_than_gpus_run_on_a_node_where_they_may_share_them(load, policy, job, fits):
+    tiny = job.replace("SMALL", "model: llama-3.2-1b, context: 2048, concurrency: 4")
+    changes = (
+        ("policies: {", f"policies: {{{policy}, "),
+        ("  whole: {fixed: {gpus: 16}, team: blue}", f"  tiny: {{{tiny}, count: 9}}"),
+        (
+            "{job: small, node: xe9680-h100/here/2, gpus: 4}",
+            "{job: tiny, node: xe9680-h100/here/2, count: 9}",
+        ),
+    )
+    if fits:
+        assert load(*changes).scenario.running[1].count == 9
+    else:
+        with pytest.raises(InputError, match="has 8 GPUs, what is listed to run on it holds 9"):
+            load(*changes)
+
+
 def test_the_report_has_a_section_on_moves(moved):
     text = draw(plan_document(moved[1], FULL), Look(120, unicode=True, colour=False))
 
@@ -256,6 +284,15 @@ def test_an_earlier_plan_can_say_what_runs(load, moved):
     assert (current(plan).units, current(plan).moves) == (3, ())
     assert [role for role, _, _ in plan.provenance.files].count("placement") == 1
     assert loads(dumps(plan), "plan.json") == plan
+
+
+def test_a_scenario_whose_list_of_what_runs_is_empty_asks_what_one_without_it_asks(load, moved):
+    empty = later(load, ("policies:", "running: []\npolicies:"))
+    asked = [
+        carried_over(inputs, dumps(moved[1]), Path("plan.json")).question
+        for inputs in (empty, later(load))
+    ]
+    assert asked[0] == asked[1]
 
 
 def test_units_and_jobs_that_have_ended_are_not_carried_over(load, moved):
