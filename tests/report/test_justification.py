@@ -17,6 +17,7 @@ from planner.inputs.load import Question
 from planner.inputs.settled import ChangeNote, Options
 from planner.plan.figures.breakeven import break_evens
 from planner.plan.make import make_plan
+from planner.plan.plan import BudgetUse
 from planner.plan.store import dumps, loads
 from planner.report import markdown
 from planner.report.again import command_for
@@ -319,6 +320,11 @@ def test_switching_values_say_where_the_recommendation_turns(plan, beside):
 def test_what_a_price_changes_is_told_without_planning_anew(plan):
     drawn = markdown.draw(justification_document(plan))
     assert "| Rents | 58,451 | -11,690 | 11,690 |" in drawn
+    assert "the cost would be at most that:" in drawn
+    budget = BudgetUse(spend="capex", quarter=None, limit_cents=400_000_00, spent_cents=357_000_00)
+    limited = plan.model_copy(update={"budgets": (budget,)})
+    drawn = markdown.draw(justification_document(limited))
+    assert "at most that, where the budgets still allow this plan then:" in drawn
 
 
 def test_each_way_to_run_a_job_is_traced_to_its_own_nodes(plan):

@@ -77,6 +77,7 @@ def _open(plan: Plan) -> tuple[str, Cell]:
 
 def _as_it_is(desk: Desk) -> Table:
     rows = tuple(_held(desk))
+    allowed = ", where the budgets still allow this plan then" if desk.plan.budgets else ""
     return Table(
         (
             Column("Price of", wraps=True),
@@ -86,7 +87,7 @@ def _as_it_is(desk: Desk) -> Table:
         ),
         rows,
         caption="What a price changes in the net present cost while this plan stays as it is; "
-        "planned anew, the cost would be at most that",
+        f"planned anew, the cost would be at most that{allowed}",
     )
 
 
