@@ -13,8 +13,8 @@ from planner.packing.counting.stays import kept_by_pool, moved_units
 from planner.packing.layouts.parts import starts
 from planner.packing.layouts.timetable import bundled
 from planner.packing.solution import Bundle, Layout, Member, PriceTag, Solution, Status
+from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import solve_linear
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from planner.packing.layouts.bundles import Held
     from planner.packing.layouts.cutting import Packed
     from planner.packing.problem import Pool, Problem, Shape
+    from planner.packing.solvers.linear import Duals
     from planner.packing.solvers.program import Variable
-    from planner.packing.solvers.solver import Duals
 
 __all__ = ["answer"]
 

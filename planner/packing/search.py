@@ -32,7 +32,8 @@ from planner.packing.heuristics.whole import around_whole, whole_units
 from planner.packing.joint import joint_stocks
 from planner.packing.layouts.cutting import Cut, Packed
 from planner.packing.problem import ALWAYS
-from planner.packing.solvers.solver import Answer, Outcome, solve_integer, solve_linear
+from planner.packing.solvers.linear import solve_linear
+from planner.packing.solvers.solver import Answer, Outcome, solve_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import pytest
 
 from planner.packing.counting.build import build_counts
 from planner.packing.counting.counts import CENTS_PER_UNIT
-from planner.packing.solvers.solver import solve_linear
+from planner.packing.solvers.linear import solve_linear
 
 BUY = 10_000_000
 RENT = 3_000_000

@@ -11,15 +11,9 @@ import pytest
 
 from planner.errors import LimitError
 from planner.packing import search as searching
+from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import (
-    Answer,
-    Halt,
-    Outcome,
-    solve_integer,
-    solve_linear,
-    solver_version,
-)
+from planner.packing.solvers.solver import Answer, Halt, Outcome, solve_integer, solver_version
 from planner.packing.solvers.warm import LinearMaster, WarmLinear
 
 if TYPE_CHECKING:
@@ -106,6 +100,16 @@ def test_a_program_without_a_solution_is_called_infeasible():
     assert answer.outcome is Outcome.INFEASIBLE
     assert answer.values == ()
     assert solve_linear(program) is None
+
+
+@pytest.mark.parametrize(("sense", "right"), [("==", 1), (">=", 1), ("<=", -1)])
+def test_a_program_without_variables_is_infeasible_if_one_of_its_rows_is(sense, right):
+    kept = program_of([], [([], "<=", 3)])
+    assert solve_integer(kept, time_limit_s=10) == Answer(Outcome.OPTIMAL, (), 0.0, 0.0)
+    assert solve_linear(kept) is not None
+    broken = program_of([], [([], "<=", 3), ([], sense, right)])
+    assert solve_integer(broken, time_limit_s=10).outcome is Outcome.INFEASIBLE
+    assert solve_linear(broken) is None
 
 
 def test_a_program_with_only_a_fractional_solution_is_called_infeasible():

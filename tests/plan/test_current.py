@@ -171,7 +171,7 @@ def test_units_that_need_more_of_their_node_than_it_has_are_named_with_the_figur
         )
 
     pin = "the pin of units 1, 2 of small to xe9680-h100/here/01"
-    assert f"{pin} (8 of 8 GPUs, 120 of 112 cores, " in refusal.value.headline
+    assert f"{pin} (8 of 8 GPUs, 120 of 112 cores)" in refusal.value.headline
 
 
 def test_a_pin_on_gpus_that_the_job_may_not_use_says_so(load):
@@ -214,6 +214,30 @@ def test_more_units_than_gpus_run_on_a_node_where_they_may_share_them(load, poli
     else:
         with pytest.raises(InputError, match="has 8 GPUs, what is listed to run on it holds 9"):
             load(*changes)
+
+
+UNFIT = """
+format: 1
+name: a node with too few cores
+horizon: {first_quarter: 2027Q1, quarters: 1}
+fleet:
+  small: {node_type: r760xa-l40s, count: 2}
+  large: {node_type: xe7740-l40s, count: 1}
+jobs:
+  chat: {fixed: {gpus: 1, cpus: 100}, pinned: true}
+running:
+  - {job: chat, pool: r760xa-l40s/main}
+"""
+
+
+def test_a_job_that_nothing_but_its_pin_keeps_from_running_is_named_with_its_figures(tmp_path):
+    (tmp_path / "unfit.yaml").write_text(UNFIT, encoding="utf-8")
+    with pytest.raises(InfeasibleError) as refusal:
+        make_plan(load_inputs(tmp_path / "unfit.yaml"))
+
+    pin = "the pin of unit 1 of chat to r760xa-l40s/main"
+    assert f"{pin} (each needs 1 of 4 GPUs, 100 of 64 cores of a node)" in refusal.value.headline
+    assert refusal.value.remedies == ("let unit 1 of chat move",)
 
 
 def test_the_report_has_a_section_on_moves(moved):
@@ -346,6 +370,14 @@ def test_a_node_that_is_gone_counts_by_its_pool_and_its_units_move(load, moved):
     assert [move.origin for move in small] == [("xe9680-h100/there",)] * 2
     assert "no node of xe9680-h100/there can be in service" in small[0].reason
     assert current(plan).cost_cents == 200_000
+
+
+def test_a_pin_to_a_pool_that_is_gone_says_so(load, moved):
+    gone = ("  b: {node_type: xe9680-h100, count: 1, site: there}\n", "")
+    pinned = ("team: red", "team: red, pinned: true")
+    changes = (gone, pinned, ("count: 2, site: here", "count: 3, site: here"))
+    with pytest.raises(InfeasibleError, match=r"there .none of its nodes can be in service"):
+        make_plan(carried_over(later(load, *changes), dumps(moved[1]), Path("plan.json")))
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.counting.stays import stay_rewards
+from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program, Row, Variable
-from planner.packing.solvers.solver import solve_linear
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,7 +18,7 @@ import numpy as np
 from planner.errors import LimitError
 from planner.packing.families.elastic import Elastic, uncapped
 from planner.packing.families.nodecuts import NodeCut
-from planner.packing.solvers.solver import solve_linear
+from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.warm import WarmLinear
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.packing.solvers.solver import Outcome, solve_integer, solve_linear
+from planner.packing.solvers.linear import solve_linear
+from planner.packing.solvers.solver import Outcome, solve_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -13,8 +13,8 @@ import numpy as np
 
 from planner.packing.layouts.dual import ORDERS
 from planner.packing.problem import WEEKS
+from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import solve_linear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from fractions import Fraction
 
-    from planner.packing.problem import Demand, Limit, Problem
+    from planner.packing.problem import Demand, Limit, Problem, Shape
     from planner.packing.statement.translate import Translation
 
 __all__ = [
@@ -94,18 +94,30 @@ def units_named(translation: Translation, number: int) -> str:
 def pinned_needs(problem: Problem, demand: Demand, home: str) -> str:
     """`8 of 8 GPUs, 120 of 112 cores, 480 of 2,000 GB`: what units take of where they stay."""
     here = [pool for pool in problem.pools if home in (pool.home, pool.held)]
-    shapes = [
-        choice.shape
+    if not here:
+        return "none of its nodes can be in service"
+    tried = [
+        (choice.shape, pool)
         for choice in demand.choices
         for pool in here
-        if pool.gpu_type == choice.gpu_type and pool.nodes_taken(choice.shape) is not None
+        if pool.gpu_type == choice.gpu_type
     ]
-    if not shapes:
+    if not tried:
         types = sorted({choice.gpu_type for choice in demand.choices})
         return f"it can run on {', '.join(types)} alone"
+    fitting = [shape for shape, pool in tried if pool.nodes_taken(shape) is not None]
+    if not fitting:
+        shape, pool = tried[0]
+        return f"each needs {_shares([shape], 1, [(pool.node, 1)])} of a node"
+    return _shares(fitting, demand.count, [(pool.node, pool.owned) for pool in here])
+
+
+def _shares(shapes: Sequence[Shape], units: int, nodes: Sequence[tuple[Shape, int]]) -> str:
+    """What so many units take at the least, of so many nodes of each kind."""
     told = []
     for key, unit, per in (("gpus", "GPUs", 1), ("cpus", "cores", 1), ("memory_mb", "GB", 1000)):
-        taken = demand.count * min(getattr(shape, key) for shape in shapes) / per
-        there = sum(getattr(pool.node, key) * pool.owned for pool in here) / per
-        told.append(f"{taken:,.10g} of {there:,.10g} {unit}")
+        taken = units * min(getattr(shape, key) for shape in shapes) / per
+        there = sum(getattr(node, key) * count for node, count in nodes) / per
+        if taken:
+            told.append(f"{taken:,.10g} of {there:,.10g} {unit}")
     return ", ".join(told)

@@ -1,4 +1,4 @@
-"""The seam to the solvers: with `warm`, the only module that knows PuLP, HiGHS and CBC.
+"""The seam to the solvers of integer programs: PuLP, and through it HiGHS and CBC.
 
 PuLP 3 says "Optimal" for an answer that was merely stopped by its limit, so the status, the bound
 and the values are read from HiGHS itself, and nothing is believed that HiGHS does not call proved.
@@ -15,28 +15,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import highspy
-import numpy as np
 import pulp
 
 from planner.errors import LimitError
+from planner.packing.solvers.linear import highs_lp, is_infeasible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planner.packing.solvers.program import Program
 
 __all__ = [
     "Answer",
-    "Duals",
     "Effort",
     "Halt",
     "Outcome",
     "cbc_version",
-    "has_optimum",
-    "linear_model",
     "mps_text",
     "solve_integer",
-    "solve_linear",
     "solve_with_cbc",
     "solver_version",
 ]
@@ -82,16 +76,6 @@ class Answer:
     """No solution of the program is below this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Duals:
-    """An optimal linear program: row prices and reduced costs."""
-
-    objective: float
-    values: tuple[float, ...]
-    rows: tuple[float, ...]
-    reduced_costs: tuple[float, ...]
-
-
 def solver_version() -> str:
     """`HiGHS 1.15.1 through PuLP 3.3.2`."""
     model = highspy.Highs()
@@ -135,7 +119,7 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]
         for index, column in enumerate(columns):
             column.index = index
         rows = [lp.get_constraint_by_name(f"r{number}") for number in range(lp.numConstraints())]
-        stated = _highs_lp(
+        stated = highs_lp(
             [(lp.objective.get(one, 0.0), one.lowBound, one.upBound) for one in columns],
             [(row.getLb(), row.getUb()) for row in rows],
             [[(column.index, value) for column, value in row.items()] for row in rows],
@@ -320,10 +304,9 @@ def _pulp_problem(program: Program, relaxed: frozenset[int]) -> tuple[Any, list[
 def _read(model: highspy.Highs, columns: list[Any]) -> Answer:
     status = model.getModelStatus()
     info = model.getInfo()
-    statuses = highspy.HighsModelStatus
-    if status in (statuses.kInfeasible, statuses.kUnboundedOrInfeasible):
+    if is_infeasible(model):
         return Answer(Outcome.INFEASIBLE, (), float("inf"), float("inf"))
-    optimal = status == statuses.kOptimal
+    optimal = status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kModelEmpty)
     found = optimal or info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     if not found:
         return Answer(Outcome.NOTHING, (), float("inf"), float(info.mip_dual_bound))
@@ -336,65 +319,4 @@ def _read(model: highspy.Highs, columns: list[Any]) -> Answer:
         values,
         float(info.objective_function_value),
         bound,
-    )
-
-
-def linear_model(program: Program) -> highspy.Highs:
-    """The program's linear relaxation, handed over as arrays."""
-    model = highspy.Highs()
-    model.silent()
-    model.setOptionValue("threads", 1)
-    sides = [
-        (None if row.sense == "<=" else row.right, None if row.sense == ">=" else row.right)
-        for row in program.rows
-    ]
-    columns = [(one.cost, one.lower, one.upper) for one in program.variables]
-    model.passModel(_highs_lp(columns, sides, [row.terms for row in program.rows]))
-    return model
-
-
-def _highs_lp(
-    columns: Sequence[tuple[float, float | None, float | None]],
-    sides: Sequence[tuple[float | None, float | None]],
-    cells: Sequence[Sequence[tuple[int, float]]],
-) -> highspy.HighsLp:
-    """Columns as (cost, lower, upper), rows as (lower, upper) with their cells; None: no bound."""
-    infinity = highspy.kHighsInf
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = len(columns), len(cells)
-    lp.col_cost_ = np.array([cost for cost, _, _ in columns])
-    lp.col_lower_ = np.array([-infinity if low is None else low for _, low, _ in columns])
-    lp.col_upper_ = np.array([infinity if high is None else high for _, _, high in columns])
-    lp.row_lower_ = np.array([-infinity if low is None else low for low, _ in sides])
-    lp.row_upper_ = np.array([infinity if high is None else high for _, high in sides])
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_ = np.cumsum([0] + [len(row) for row in cells])
-    lp.a_matrix_.index_ = np.array([index for row in cells for index, _ in row])
-    lp.a_matrix_.value_ = np.array([value for row in cells for _, value in row])
-    return lp
-
-
-def has_optimum(model: highspy.Highs) -> bool:
-    """Whether a linear program was solved; False if it is infeasible."""
-    statuses = highspy.HighsModelStatus
-    status = model.getModelStatus()
-    if status in (statuses.kInfeasible, statuses.kUnboundedOrInfeasible):
-        return False
-    if status not in (statuses.kOptimal, statuses.kModelEmpty):
-        raise LimitError("the solver failed on a linear program")
-    return True
-
-
-def solve_linear(program: Program) -> Duals | None:
-    """The linear relaxation with its prices; None if infeasible, LimitError if HiGHS fails."""
-    model = linear_model(program)
-    model.run()
-    if not has_optimum(model):
-        return None
-    solution = model.getSolution()
-    return Duals(
-        float(model.getInfo().objective_function_value),
-        tuple(solution.col_value),
-        tuple(solution.row_dual),
-        tuple(solution.col_dual),
     )

@@ -9,8 +9,8 @@ import highspy
 import numpy as np
 
 from planner.errors import LimitError
+from planner.packing.solvers.linear import has_optimum, linear_model
 from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import has_optimum, linear_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

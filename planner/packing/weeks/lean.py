@@ -12,8 +12,9 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program, Row
-from planner.packing.solvers.solver import Answer, solve_integer, solve_linear
+from planner.packing.solvers.solver import Answer, solve_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
