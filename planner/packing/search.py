@@ -218,18 +218,19 @@ class Search:
         self._found.raise_bound(answer.objective if exact else answer.bound, relaxed)
         return answer if answer.values else None
 
-    def _on_nodes(self, counted: tuple[float, ...]) -> bool:
+    def _on_nodes(self, counted: tuple[float, ...], *, cheapest: bool = True) -> bool:
         """Lay whole units out on nodes that were counted; True where that worked.
 
-        The units are chosen on the GPUs that cost the least, then with the most room, then from the
-        patterns met so far, then by moving those that found none.
+        The units are chosen on the GPUs that cost the least, or on any, then with the most room,
+        then from the patterns met so far, then by moving those that found none.
         """
         acquired = self._counts.acquire.values()
         held = {index: float(round(counted[index])) for index in acquired}
         held |= moves_held(self._counts, counted)
         programs = [with_room(self._counts, counted)]
         if not self._many:
-            programs.insert(0, on_cheapest_gpus(self._counts))
+            any_gpus = self._counts.program.priced({})
+            programs.insert(0, on_cheapest_gpus(self._counts) if cheapest else any_gpus)
         before, chosen = self._found.cuts, []
         for program in programs:
             if self._over():

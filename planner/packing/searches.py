@@ -40,7 +40,7 @@ class Searches:
         return self._asked(problem, asked_gap, time_limit_s).count()
 
     def laid_out(self) -> Found | None:
-        """The plan with the nodes that were counted last; None where none was found."""
+        """A plan with the nodes that were counted last, on any GPUs; None where none was found."""
         return self._begun.laid_out() if self._begun else None
 
     def _asked(self, problem: Problem, asked_gap: float, time_limit_s: float) -> _Anew:
@@ -89,4 +89,5 @@ class _Anew(Search):
     def laid_out(self) -> Found | None:
         """What was counted last, in whole units."""
         known = self._found.cost_cents is not None
-        return self._found if known or self._on_nodes(self._found.values) else None
+        found = known or self._on_nodes(self._found.values, cheapest=False)
+        return self._found if found else None

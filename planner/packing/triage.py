@@ -40,8 +40,8 @@ __all__ = ["Level", "Step", "Triage", "triage"]
 _ONE_CENTS = CENTS_PER_UNIT
 """What one dropped or delayed job counts: one unit of the objective."""
 _TOLERANCE = 1e-6
-_MOST_WEIGHT = 4096
-"""Of one job over another where names decide."""
+_MOST_WEIGHT = 2**20
+"""Of one job over another where names decide, with what is kept in rows of tight tolerances."""
 _LEAST_S = 1.0
 """For each step that is searched, whatever the time limit."""
 _PAPER_TIME = 0.5

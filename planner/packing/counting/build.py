@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.packing.counting.counts import Terms
-    from planner.packing.problem import Pool, Problem, Shape
+    from planner.packing.problem import Problem, Shape
 
 __all__ = ["build_counts"]
 
@@ -59,11 +59,11 @@ def build_counts(problem: Problem) -> Counts:
 
 def _choices(counts: Counts) -> None:
     """Every unit takes exactly one choice and keeps it: row `demand[d]`."""
-    problem, program = counts.problem, counts.program
+    problem, program, pools = counts.problem, counts.program, _by_gpu_type(counts.problem)
     for number, demand in enumerate(problem.demands):
         terms: Terms = {}
         for position, choice in enumerate(demand.choices):
-            if any(_runs(pool, choice.gpu_type, choice.shape) for pool in problem.pools):
+            if _running(problem, pools[choice.gpu_type], choice.shape):
                 index = program.variable(
                     f"units[{number},{position}]", upper=demand.count, integer=True
                 )
@@ -72,8 +72,15 @@ def _choices(counts: Counts) -> None:
         counts.demand_rows.append(program.row(f"demand[{number}]", terms, "==", demand.count))
 
 
-def _runs(pool: Pool, gpu_type: str, shape: Shape) -> bool:
-    return pool.gpu_type == gpu_type and pool.nodes_taken(shape) is not None
+def _by_gpu_type(problem: Problem) -> dict[str, list[int]]:
+    pools: dict[str, list[int]] = defaultdict(list)
+    for number, pool in enumerate(problem.pools):
+        pools[pool.gpu_type].append(number)
+    return pools
+
+
+def _running(problem: Problem, pools: list[int], shape: Shape) -> list[int]:
+    return [number for number in pools if problem.pools[number].nodes_taken(shape) is not None]
 
 
 def _acquisitions(counts: Counts) -> None:
@@ -108,13 +115,10 @@ def _usages(counts: Counts) -> None:
         choice = demand.choices[position]
         for quarter in demand.quarters:
             shaped[choice.gpu_type, quarter, choice.shape][index] += choice.copies
+    pools = _by_gpu_type(counts.problem)
     for (gpu_type, quarter, shape), terms in sorted(shaped.items(), key=lambda item: item[0]):
-        pools = [
-            number
-            for number, pool in enumerate(counts.problem.pools)
-            if _runs(pool, gpu_type, shape)
-        ]
-        for pool, share in _split(counts, pools, quarter, terms):
+        running = _running(counts.problem, pools[gpu_type], shape)
+        for pool, share in _split(counts, running, quarter, terms):
             span = counts.problem.pools[pool].nodes_taken(shape) or 0
             usage = Usage(pool, quarter, shape, tuple(sorted(share.items())), span)
             counts.usages.setdefault((pool, quarter), []).append(usage)
@@ -157,6 +161,8 @@ def _capacity(counts: Counts, key: tuple[int, int], usages: list[Usage]) -> None
         taken = [
             (usage.span, _size(usage.shape, resource), usage.shape.run.weeks) for usage in usages
         ]
+        if resource != "gpus" and not any(span or size for span, size, _ in taken):
+            continue
         for order, weights in weights_by_order(taken, offered, WEEKS):
             load: Terms = defaultdict(float)
             for usage, weight in zip(usages, weights, strict=True):

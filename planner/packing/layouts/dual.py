@@ -36,14 +36,16 @@ def weights_by_order(
     """
     parts = max(offered, 1)
     one = parts * PARTS * weeks
+    kinds = tuple(dict.fromkeys(taken))
     seen: list[tuple[int, ...]] = []
     for order in ORDERS:
         weights = tuple(
-            span * one or dual_feasible(size, parts, order) * run for span, size, run in taken
+            span * one or dual_feasible(size, parts, order) * run for span, size, run in kinds
         )
         if not _adds_nothing(weights, seen):
             seen.append(weights)
-            yield order, [weight / one for weight in weights]
+            weighed = {kind: weight / one for kind, weight in zip(kinds, weights, strict=True)}
+            yield order, [weighed[kind] for kind in taken]
 
 
 def _adds_nothing(weights: tuple[int, ...], seen: list[tuple[int, ...]]) -> bool:
