@@ -221,6 +221,20 @@ def test_who_goes_on_stays_where_others_share_gpus_though_the_layouts_have_them_
     assert {name: kept[name] for name in seats(found, 0)} == seats(found, 0)
 
 
+def test_so_they_do_beside_a_node_on_which_others_take_turns(case):
+    """Pairs share a node in the first quarter; the layouts of the second mix them."""
+    turns = Layout((), 1, bundles=(Bundle(8, (Member(0, 0, 0, 0, 0),)),))
+    apart = (turns, Layout(((1, 0, 2),), 1), Layout(((2, 0, 2),), 1))
+    mixed = (turns, Layout(((1, 0, 1), (2, 0, 1)), 2))
+    choices = (choice(8, run=Run(5, 0, 13)), choice(4), choice(4))
+    active = ((1, 1), (2, 2), (2, 2))
+
+    placement = placed(case.inputs.catalog, choices, active, (apart, mixed), nodes=3)
+
+    assert placement.moves == (0, 0)
+    assert seats(placement, 0) == seats(placement, 1)
+
+
 def test_so_they_do_where_partitions_have_nodes_of_their_own(case):
     """The layouts put the partitions together; the newcomer then has the wrong node free."""
     first = Bundle(1, tuple(Member(0, 0, 0, 0, slot) for slot in range(7)))

@@ -53,23 +53,23 @@ class Host:
         here = self._here(gpu_type)
         matched = self._matched(pools, layouts)
         unrest = self._unrest(matched, here)
-        if not any(unrest) or not self._seatable(matched):
+        fixed = [hosting for hosting in matched if self._in_turn(hosting)]
+        if not any(unrest) or len(fixed) == len(matched):
             return matched
-        settled = settle(self._asked(gpu_type, pools), here)
+        settled = settle(self._asked(gpu_type, pools, fixed), here)
+        settled = [*settled, *fixed] if settled else []
         calmer = settled and self._unrest(settled, here) <= unrest
         grows = any(reserve.gpu_type == gpu_type for reserve in self.problem.reserves)
         fits = calmer and not (grows and _bundles(settled) > _bundles(matched))
         return settled if fits and self._at_home(settled) == self._at_home(matched) else matched
 
-    def _seatable(self, hostings: Sequence[Hosting]) -> bool:
-        """Whether units can be seated one by one: none runs for weeks."""
-        shapes = [
-            self.problem.demands[member.demand].choices[member.choice].shape
-            for hosting in hostings
+    def _in_turn(self, hosting: Hosting) -> bool:
+        """Whether units have a node for weeks, so that they cannot be seated one by one."""
+        return any(
+            self.problem.demands[member.demand].choices[member.choice].shape.run != ALWAYS
             for bundle in hosting.bundles
             for member in bundle.members
-        ]
-        return all(shape.run == ALWAYS for shape in shapes)
+        )
 
     def _at_home(self, hostings: Sequence[Hosting]) -> Counter[int]:
         """In the first quarter, by demand: units in the pool in which they run before it.
@@ -110,16 +110,21 @@ class Host:
             for hosting in match_layouts(layouts[pool], in_service[pool], residents, spans, stay)
         ]
 
-    def _asked(self, gpu_type: str, pools: Sequence[int]) -> Quarter:
+    def _asked(self, gpu_type: str, pools: Sequence[int], fixed: Sequence[Hosting]) -> Quarter:
+        """The quarter without nodes whose units are settled, and without those."""
+        taken = {node for hosting in fixed for node in hosting.nodes}
         units: Counter[Group] = Counter()
         for index, demand in enumerate(self.problem.demands):
             for choice in self.kept[index] if self.quarter in demand.quarters else ():
                 units[index, choice] += demand.choices[choice].copies
+        for hosting in fixed:
+            units.subtract(dict(hosting.parts))
+        in_service = self.fleet.in_service[self.quarter]
         return Quarter(
             self.problem,
-            {pool: self.fleet.in_service[self.quarter][pool] for pool in pools},
+            {pool: [node for node in in_service[pool] if node not in taken] for pool in pools},
             self._lasting(),
-            {group: count for group, count in units.items() if self._is(group, gpu_type)},
+            {group: count for group, count in (+units).items() if self._is(group, gpu_type)},
             self._stay(),
         )
 

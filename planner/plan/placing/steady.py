@@ -93,11 +93,13 @@ class _Settling:
             if not set(nodes) <= self._pool_of.keys() or not mine.keys() <= self._index.keys():
                 continue
             if len(nodes) > 1:
-                self._span(self._pool_of[nodes[0]], nodes, next(iter(mine)))
+                group = next(iter(mine))
+                if self._waiting[group]:
+                    self._span(self._pool_of[nodes[0]], nodes, group)
                 continue
             seat = self._open(nodes[0])
             for group in sorted(mine, key=self._by_part):
-                for _ in range(mine[group]):
+                for _ in range(min(mine[group], self._waiting[group])):
                     if not seat.fits(self._shape(group)):  # parts put on other GPUs than before
                         break
                     seat.put((self._index[group], 0), self._shape(group))
