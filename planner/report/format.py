@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from planner.inputs.words import count_of
@@ -100,6 +101,7 @@ Style = Literal[
 """How a figure of plan.json is written: whole dollars, dollars and cents, dollars per hour, …"""
 
 
+@lru_cache(maxsize=4096, typed=True)  # each document draws the same figure three times
 def styled(value: Fraction | date, style: Style) -> str:
     """A figure in the unit of plan.json, as a reader sees it."""
     if isinstance(value, date):
