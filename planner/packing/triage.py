@@ -253,11 +253,14 @@ class _Triage:
     def _search(self, problem: Problem, gap: float, steps_left: int) -> Found:
         """Search with what is kept, in a fair share of the time that is left; or count on paper."""
         kept = replace(problem, budgets=(*problem.budgets, *self._kept))
-        limit_s = max(_LEAST_S, self._left_s() / steps_left)
+        left_s = self._left_s() / steps_left
         if not self._on_paper:
+            limit_s = max(_LEAST_S, left_s)
             return self._searches.search(kept, asked_gap=gap, time_limit_s=limit_s)
+        if left_s <= 0:
+            raise _Unseated
         try:
-            return self._searches.count(kept, asked_gap=gap, time_limit_s=limit_s)
+            return self._searches.count(kept, asked_gap=gap, time_limit_s=left_s)
         except LimitError:
             raise _Unseated from None
 
