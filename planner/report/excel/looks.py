@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import date, datetime
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from xlsxwriter import Workbook
     from xlsxwriter.format import Format
     from xlsxwriter.worksheet import Worksheet
@@ -58,15 +60,8 @@ class Looks:
     """Makes each format once."""
 
     def __init__(self, book: Workbook) -> None:
-        self._book = book
-        self._made: dict[tuple[tuple[str, Any], ...], Format] = {}
-
-    def make(self, **properties: Any) -> Format:  # noqa: ANN401 - whatever Excel knows
-        """A format with these properties."""
-        key = tuple(sorted(properties.items()))
-        if key not in self._made:
-            self._made[key] = self._book.add_format(properties)
-        return self._made[key]
+        self.make: Callable[..., Format] = cache(lambda **properties: book.add_format(properties))
+        """Gives a format with these properties."""
 
     def head(self, *, right: bool) -> Format:
         """The head of a column."""

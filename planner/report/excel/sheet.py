@@ -142,7 +142,8 @@ class Sheet:
         lines: dict[int, int] = {}
         for (row, column), needed in self._needed.items():
             room = page if column < 0 else widths.get(column, _DEFAULT_WIDTH)
-            lines[row] = max(lines.get(row, 1), ceil(needed / (room * _FILLED)))
+            if needed > room * _FILLED:
+                lines[row] = max(lines.get(row, 1), ceil(needed / (room * _FILLED)))
         for row, number_of in lines.items():
             if number_of > 1:
                 self._sheet.set_row(row, min(_LINE * number_of, _HIGHEST))
