@@ -83,9 +83,10 @@ def _price_line(line: Acquisition, *, sources: bool) -> str:
     dated = f", {line.price_date}" if line.price_date else ""
     weeks = count_of(line.lead_time_weeks, "week")
     lead = f"; lead time {weeks}" if line.lead_time_weeks else ""
+    held = "; each is paid by the quarter, the total is for those within the horizon"
     return (
         f"{line.offer} ({line.product}, {line.gpus_per_node}× {line.gpu_type}): "
-        f"{line.price_text} ({trust}{origin}{dated}){lead}"
+        f"{line.price_text} ({trust}{origin}{dated}){lead}{held if line.kind == 'reserve' else ''}"
     )
 
 
