@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from planner.plan.parts.teams import Chargeback, QuotaUse, TeamUse
     from planner.plan.plan import Plan
 
-__all__ = ["teams_section"]
+__all__ = ["quota_blocks", "teams_section"]
 
 _NONE = "–"
 _NO_TEAM = "no team"
@@ -49,7 +49,7 @@ def teams_section(plan: Plan) -> tuple[Block, ...]:
             _NONE if _some_open(charged) else _rate(cents, delivered),
         ),
     )
-    return (Paragraph(_how(plan, charged), tone="faint"), table, *_quotas(plan, charged))
+    return (Paragraph(_how(plan, charged), tone="faint"), table, *quota_blocks(plan, charged))
 
 
 def _row(use: TeamUse) -> tuple[str, ...]:
@@ -94,7 +94,8 @@ def _how(plan: Plan, charged: Chargeback) -> str:
     return " ".join(sentences)
 
 
-def _quotas(plan: Plan, charged: Chargeback) -> tuple[Block, ...]:
+def quota_blocks(plan: Plan, charged: Chargeback) -> tuple[Block, ...]:
+    """Each quota with what is held of it; nothing where no team has one."""
     lines = tuple(
         f"{use.team}: {_quota_line(plan, quota)}" for use in charged.teams for quota in use.quotas
     )

@@ -17,7 +17,7 @@ from planner.inputs.load import Question
 from planner.inputs.settled import ChangeNote, Options
 from planner.plan.figures.breakeven import break_evens
 from planner.plan.make import make_plan
-from planner.plan.plan import BudgetUse
+from planner.plan.plan import BudgetUse, SparePrice
 from planner.plan.store import dumps, loads
 from planner.report import markdown
 from planner.report.again import command_for
@@ -359,6 +359,22 @@ def test_the_bill_says_for_how_long_nodes_are_reserved(plan):
     line = plan.acquisitions[0].model_copy(update={"kind": "reserve", "term_quarters": 12})
     drawn = markdown.draw(justification_document(plan.model_copy(update={"acquisitions": (line,)})))
     assert "| reserve for 3 years | 2027Q2 |" in drawn
+
+
+@pytest.mark.parametrize(
+    ("price", "told"),
+    [
+        (("site east", 1, 5_000_00), "the spare node in each pool of site east, USD | 5,000 |"),
+        (("n @ east", 2, None), "the last of 2 spare nodes of n @ east, USD | \\[fill in: a plan"),
+    ],
+)
+def test_the_price_of_spare_nodes_stands_beside_the_cost(plan, price, told):
+    place, kept, cents = price
+    spare = SparePrice(place=place, kept=kept, cents=cents)
+    drawn = markdown.draw(
+        justification_document(plan.model_copy(update={"spare_prices": (spare,)}))
+    )
+    assert f"| Of which {told}" in drawn
 
 
 def test_the_quarterly_plan_says_what_it_costs_in_each_quarter(plan):

@@ -79,6 +79,7 @@ def test_the_justification_charges_each_delivered_hour_too(plan):
     assert "| **Sum** | **63,510** | **30,660** | **36,000** | **0.57** | **1.17** |" in drawn
     assert "| Net present cost of each GPU-hour that jobs deliver, USD | " in drawn
     assert "| Charged to teams, of the net present cost | 97.2 % |" in drawn
+    assert "- red: 8 of 8 (2027Q1–Q2), 12 of 16 (2027Q3)\n" in drawn
     quarterly = markdown.draw(quarterly_document(plan.model_copy(update={"chargeback": charged})))
     assert "| red | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in quarterly
     drawn = markdown.draw(

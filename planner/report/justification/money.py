@@ -20,10 +20,11 @@ from planner.report.document import (
 from planner.report.format import listed
 from planner.report.jobs import rejections_section
 from planner.report.justification.desk import Desk, figure
+from planner.report.teams import quota_blocks
 
 if TYPE_CHECKING:
     from planner.plan.ledger.traced import Traced
-    from planner.plan.plan import BreakEven
+    from planner.plan.plan import BreakEven, SparePrice
     from planner.report.format import Style
 
 __all__ = [
@@ -123,6 +124,7 @@ def _headlines(desk: Desk) -> list[tuple[str, Cell]]:
                 _rate(desk.accounts.net_present, delivered),
             )
         )
+    rows += [_spare(desk, place, price) for place, price in enumerate(desk.plan.spare_prices)]
     committed = desk.read.sum("acquisitions[*].committed_cents")
     if committed.value:
         rows.append(
@@ -132,6 +134,16 @@ def _headlines(desk: Desk) -> list[tuple[str, Cell]]:
             )
         )
     return rows
+
+
+def _spare(desk: Desk, place: int, price: SparePrice) -> tuple[str, Cell]:
+    """What the last spare node of a pool, or of each pool of a site, adds to the cost."""
+    what = "the spare node" if price.kept == 1 else f"the last of {price.kept} spare nodes"
+    each = " in each pool" if price.place.startswith("site ") else ""
+    cost: Cell = Blank("a plan without it was not proved")
+    if price.cents is not None:
+        cost = desk.at(f"spare_prices[{place}].cents", "usd", "how-proof")
+    return f"Of which {what}{each} of {price.place}, USD", cost
 
 
 def _chart(desk: Desk) -> tuple[Chart, ...]:
@@ -363,6 +375,7 @@ def team_charges(desk: Desk) -> tuple[Block, ...]:
         Heading("Charged to teams", 3),
         Table(columns, tuple(rows), footer, caption=caption),
         Fields((("Charged to teams, of the net present cost", share),)),
+        *quota_blocks(desk.plan, charged),
     )
 
 
