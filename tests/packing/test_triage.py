@@ -328,6 +328,23 @@ def test_triage_agrees_with_trying_every_way(batch, build, agree):
     assert seen["dropped"], "too little is dropped to mean anything"
 
 
+def test_who_gives_way_is_the_same_where_each_step_is_searched_by_itself(build, monkeypatch):
+    def answers() -> list[object]:
+        found: list[object] = []
+        for seed in range(100, 120):
+            try:
+                one = decide(*drawn(random.Random(seed), build))
+            except Infeasible:
+                found.append(None)
+            else:
+                found.append((one.delays, one.levels, one.cost_cents))
+        return found
+
+    on_paper = answers()
+    monkeypatch.setattr(Searches, "laid_out", lambda _: None)
+    assert answers() == on_paper
+
+
 def test_other_solvers_confirm_each_step_that_has_somebody_give_way(build):
     """As drawn above: claims are in jobs while jobs are counted, then in cents."""
     ask = partial(second_opinions, time_limit_s=20.0)
