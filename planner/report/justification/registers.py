@@ -119,7 +119,7 @@ def milestones_section(desk: Desk) -> tuple[Block, ...]:
         what = f"Place the order: {_what(line)}, {_DO[line.kind]} by offer {line.offer}"
         what += f" for {line.site}" if line.sites else ""
         dated.append((line.order_by, (order_by, what)))
-        service = f"Accepted and in service: {_what(line)} at {line.site}"
+        service = f"Accepted and in service: {_what(line)} at {line.site}, by offer {line.offer}"
         dated.append((_start(line.quarter), (f"start of {line.quarter}", service)))
     dated.sort(key=lambda entry: entry[0])
     table = Table(
