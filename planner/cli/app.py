@@ -90,6 +90,8 @@ def main() -> None:
     gc.set_threshold(OBJECTS_BETWEEN_SCANS)
     # What plugins other packages have installed for pydantic is no business of a scenario.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # Nor is there a large matrix here, for which numpy would start a thread on every other core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     heed_interrupts()
     require_output()
     try:
