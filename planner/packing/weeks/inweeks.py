@@ -171,18 +171,32 @@ class _Plans:
 
     def seated(self, values: Values) -> bool:
         """Whether all units find seats on the nodes of these values; then the plan is kept."""
-        counts = self._found.counts
-        if counts.opened and values:
-            values = self._whole(values)
         left_s = self._left_s()
         ends = left_s - max(left_s * _SEAT_TIME, _LEAST_TIME_S)
-        seated = values and seat_in_weeks(
-            counts, self._found.stocks, values, lambda: self._left_s() > ends, steps=_STEPS
-        )
-        if seated and self._found.keep(*seated.plan()):
-            self._best = seated
-            return True
+        for attempt, chosen in enumerate(self._chosen(values) if values else ()):
+            seated = chosen and seat_in_weeks(
+                self._found.counts,
+                self._found.stocks,
+                chosen,
+                lambda: self._left_s() > ends,
+                steps=_STEPS,
+                attempt=attempt,
+            )
+            if seated and self._found.keep(*seated.plan()):
+                self._best = seated
+                return True
         return False
+
+    def _chosen(self, values: Values) -> Iterator[Values]:
+        """Units on counted nodes: as they are counted, then with as much room as there is.
+
+        Whole ones with room, twice, where GPUs are shared; empty where there are none.
+        """
+        if self._found.counts.opened:
+            yield from (self._roomy(values, whole=True),) * 2
+        else:
+            yield values
+            yield self._roomy(values, whole=False)
 
     def _enough_with(self, share: float) -> bool:
         """Whether units find seats with such a share kept free, or no money is saved with it."""
@@ -209,8 +223,8 @@ class _Plans:
         cost, fixed = self._found.cost_cents, self._found.counts.problem.fixed_cost_cents
         return cost is None or objective * CENTS_PER_UNIT < cost - fixed - 0.5
 
-    def _whole(self, values: Values) -> Values:
-        """Whole units on counted nodes; empty where there are none."""
+    def _roomy(self, values: Values, *, whole: bool) -> Values:
+        """Units on counted nodes, with as much room as there is; empty where there are none."""
         counts = self._found.counts
         held = {index: float(round(values[index])) for index in counts.acquire.values()}
         return solve_integer(
@@ -218,4 +232,5 @@ class _Plans:
             time_limit_s=max(self._left_s(), _LEAST_TIME_S),
             relative_gap=0.01,
             node_limit=_NODES,
+            relaxed=frozenset() if whole else counts.unit_variables,
         ).values

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SeatedInWeeks", "seat_in_weeks"]
 
-_TRIES = 2
-"""Times that units are seated anew, with other choices where all is the same."""
 _COUNTED = 0.9
 """What a unit's counted choice costs against its cheapest: the counts fit the nodes as they are."""
 _FEW_STEPS = 250
@@ -56,12 +54,13 @@ def seat_in_weeks(
     go_on: Callable[[], bool],
     *,
     steps: int,
+    attempt: int = 0,
 ) -> SeatedInWeeks | None:
     """A plan on the nodes of `values`; None where some unit finds no seat.
 
     `values` are whole where pieces take parts of GPUs; else units may be fractional. It is given up
     after so many `steps`, units seated at the cost of others, without an advance. `go_on` is asked
-    before each step.
+    before each step. Each `attempt` chooses otherwise where all is the same.
     """
     shared = _shared(counts, stocks, values)
     if shared is None:
@@ -73,10 +72,9 @@ def seat_in_weeks(
         if demands[number].choices[position].shape.part == WHOLE
     ]
     seating = _Seating(counts, stocks, values, shared, units)
-    for attempt in range(_TRIES):
-        ejection = seating.begun(attempt)
-        if seating.settled(ejection, steps, go_on):
-            return SeatedInWeeks(seating, Fleet(counts, values, ejection))
+    ejection = seating.begun(attempt)
+    if seating.settled(ejection, steps, go_on):
+        return SeatedInWeeks(seating, Fleet(counts, values, ejection))
     return None
 
 
