@@ -79,7 +79,7 @@ class Shape:
         return did_you_mean(key, known) or f"known here: {', '.join(known)}"
 
     def _place_of(self, key: str, container: Path) -> str | None:
-        """The nearest place whose model has the key: below, then outwards."""
+        """The nearest places whose model has the key: below, then outwards."""
         for depth in range(len(container), -1, -1):
             outer = container[:depth]
             model = self.model(outer)
@@ -88,11 +88,15 @@ class Shape:
             if depth < len(container) and key in model.model_fields:
                 where = f"under `{dotted(outer)}`" if outer else "at the top of the file"
                 return f"`{key}` belongs {where}"
-            for name, field in model.model_fields.items():
-                inner = (*outer, name)
-                child = _model(field.annotation)
-                if child and key in child.model_fields and container[: depth + 1] != inner:
-                    return f"`{key}` belongs under `{dotted(inner)}`"
+            inside = [
+                f"`{dotted((*outer, name))}`"
+                for name, field in model.model_fields.items()
+                if (child := _model(field.annotation))
+                and key in child.model_fields
+                and container[: depth + 1] != (*outer, name)
+            ]
+            if inside:
+                return f"`{key}` belongs under {' or '.join(inside)}"
         return None
 
 

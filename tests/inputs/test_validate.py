@@ -93,6 +93,12 @@ def test_a_key_of_a_neighbour_is_sent_to_its_place():
     assert finding.hint == "`team` belongs under `jobs.one`"
 
 
+def test_a_key_of_several_neighbours_is_sent_to_each():
+    hints = [finding.hint for finding in findings(job("{model: llama-3.1-8b}"))]
+
+    assert "`model` belongs under `jobs.one.tune` or `jobs.one.serve`" in hints
+
+
 def test_a_key_of_the_top_is_sent_there():
     (finding,) = findings(job("{fixed: {gpus: 1}}") + "policies: {fleet: {}}\n")
 

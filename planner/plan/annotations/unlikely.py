@@ -76,7 +76,7 @@ def _stale(inputs: Inputs) -> Iterator[Note]:
         if days > inputs.rules.figure("stale_price_days"):
             yield Note(
                 text=f"the price of {offer.name} is of {offer.price_date}, {count_of(days, 'day')} "
-                f"before the plan's first order on {as_of}",
+                f"before {as_of}, the first day on which this plan can order",
                 origin=f"offers.{offer.name}",
             )
 
