@@ -215,11 +215,15 @@ def test_headings_leave_out_no_level(page):
 
 
 def test_a_plan_that_buys_nothing_says_so(plan, make):
+    assert "no order sets a day" not in markdown.draw(make(plan))
     idle = plan.model_copy(update={"acquisitions": (), "break_evens": ()})
     drawn = markdown.draw(make(idle))
     assert "Buy and rent nothing" in drawn
     assert "Nothing to buy, to rent or to reserve." in drawn
     assert "There is nothing to order." in drawn
+    if make is justification_document:
+        assert "\\[fill in: nothing is ordered, so no order sets a day\\]" in drawn
+        assert "no later than the first order" not in drawn
 
 
 def test_the_same_plan_gives_the_same_page(plan, make, text):

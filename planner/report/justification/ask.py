@@ -59,7 +59,9 @@ def ask_section(desk: Desk) -> tuple[Block, ...]:
             figure(accounts.net_present, "usd", "how-proof"),
         ),
     ]
+    decided = "nothing is ordered, so no order sets a day"
     if desk.bill:
+        decided = "no later than the first order"
         place, line = min(desk.bill, key=lambda entry: entry[1].order_by)
         first_order = desk.day(line.order_by, f"acquisitions[{place}].order_by", "how-bill")
         rows.append(("First order by", first_order))
@@ -69,7 +71,7 @@ def ask_section(desk: Desk) -> tuple[Block, ...]:
     rows += [
         ("In support of", f"{running}{of_teams}, section 2"),
         ("Requested by", Blank()),
-        ("Decision needed by", Blank("no later than the first order")),
+        ("Decision needed by", Blank(decided)),
     ]
     illustrative = [line.offer for _, line in desk.bill if line.illustrative]
     told: list[Block] = [Paragraph(ask_sentence(plan), tone="strong"), Fields(tuple(rows))]
