@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from planner.plan.plan import Acquisition, BreakEven, Plan
 
-__all__ = ["acquisitions_section", "costs_section", "orders_for_several_sites"]
+__all__ = ["acquisitions_section", "costs_section", "orders_for_several_sites", "price_source"]
 
 _THOUSANDS_FROM_CENTS = 100_000_000 * 100
 """Above this the table counts thousands, so that it fits a page."""
@@ -77,8 +77,13 @@ def _acquisition_row(line: Acquisition) -> tuple[str, ...]:
     )
 
 
+def price_source(line: Acquisition) -> str:
+    """`price book shipped`, `quote 4711`: what a price is from, without the pages behind it."""
+    return line.price_origin.partition(": ")[0]
+
+
 def _price_line(line: Acquisition, *, sources: bool) -> str:
-    origin = line.price_origin if sources else line.price_origin.partition(": ")[0]
+    origin = line.price_origin if sources else price_source(line)
     trust = "illustrative, " if line.illustrative and "illustrative" not in origin else ""
     dated = f", {line.price_date}" if line.price_date else ""
     weeks = count_of(line.lead_time_weeks, "week")

@@ -22,10 +22,12 @@ from planner.plan.store import dumps, loads
 from planner.report import markdown
 from planner.report.again import command_for
 from planner.report.ask import ask_sentence
-from planner.report.document import Blank, Fields, Figure, Fold, Heading, Table
+from planner.report.document import Blank, Fields, Figure, Fold, Heading, Table, cell_text
 from planner.report.html.draw import draw
 from planner.report.justification.beside import Beside
+from planner.report.justification.desk import Desk
 from planner.report.justification.document import justification_document
+from planner.report.justification.registers import assumptions_section
 from planner.report.quarterly import quarterly_document
 from planner.whatif.levers import price_of
 from tests.report.pages import Page
@@ -384,6 +386,16 @@ def test_the_price_of_spare_nodes_stands_beside_the_cost(plan, price, told):
 def test_the_quarterly_plan_says_what_it_costs_in_each_quarter(plan):
     drawn = markdown.draw(quarterly_document(plan))
     assert "### Cost by quarter" in drawn.partition("## 9.")[2].partition("## 10.")[0]
+
+
+def test_prices_of_the_bill_that_no_quote_stands_behind_are_in_the_register_of_assumptions(plan):
+    bought, *others = plan.acquisitions
+    quoted = bought.model_copy(update={"illustrative": False, "price_origin": "quote 4711"})
+    for line, told in ((bought, True), (quoted, False)):
+        desk = Desk(plan.model_copy(update={"acquisitions": (line, line, *others)}))
+        drawn = [cell_text(cell) for cell in cells(assumptions_section(desk))]
+        price = f"{line.offer} costs {line.price_text}, an illustrative price"
+        assert drawn.count(price) == told
 
 
 def test_the_ask_names_the_first_order_whatever_it_is_for(plan):

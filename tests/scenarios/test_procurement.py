@@ -237,6 +237,18 @@ def test_that_no_licence_is_counted_is_said(planned):
     assert "no software licence is counted" in told(planned({"rent": RENT}))
 
 
+def test_what_a_licence_and_colocation_cost_is_assumed_where_no_quote_can_show_it(planned):
+    finance = {"licence_usd_per_gpu_year": {"h100-80gb-sxm": 1000}}
+    plan = planned({"rent": RENT}, finance={**finance, "colocation_usd_per_kw_month": 9})
+    assumed = {note.origin: note.text for note in plan.assumptions}
+    of_licence = assumed["finance.licence_usd_per_gpu_year"]
+    assert "$1,000 (h100-80gb-sxm) per GPU and year, none for any other" in of_licence
+    assert "costs $9 per kW and month" in assumed["finance.colocation_usd_per_kw_month"]
+    plain = planned({"rent": RENT}, finance={"licence_usd_per_gpu_year": 4500})
+    assert any("costs $4,500 per GPU and year: stated" in note.text for note in plain.assumptions)
+    assert any(note.text.startswith("no colocation is counted") for note in plain.assumptions)
+
+
 def test_colocation_is_paid_for_the_nameplate_of_nodes_on_the_own_floor(planned, read):
     finance = {"colocation_usd_per_kw_month": 200}
     node = read({"rent": RENT}).catalog.nodes["xe9680-h100"]

@@ -11,6 +11,7 @@ from planner.packing.solution import Status
 from planner.packing.statement.facility import spare_nodes
 from planner.plan.annotations.provenance import rules_used
 from planner.plan.annotations.unlikely import unlikely_figures
+from planner.plan.figures.costs import colocation_text, licence_text
 from planner.plan.placing.current import running_assumptions, running_warnings
 from planner.plan.plan import Note
 from planner.plan.words import amount, some_of, usd
@@ -66,7 +67,7 @@ def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, 
         *_uncooled(inputs),
         *_owned_support(inputs),
         *running_assumptions(inputs),
-        *_not_counted(inputs),
+        *_beside_the_price(inputs),
         *_from_sizing(jobs, lambda sizing: sizing.assumptions),
     )
 
@@ -316,20 +317,34 @@ def _owned_support(inputs: Inputs) -> Iterator[Note]:
         )
 
 
-def _not_counted(inputs: Inputs) -> Iterator[Note]:
-    """Costs that a scenario is silent about, and licences that are said to be paid."""
+def _beside_the_price(inputs: Inputs) -> Iterator[Note]:
+    """Licences and colocation: at which price, that none is counted, or what shows it is paid."""
     finance, fleet = inputs.scenario.finance, sorted(inputs.scenario.fleet.items())
+    licence, colocation = finance.licence_usd_per_gpu_year, finance.colocation_usd_per_kw_month
     silent = []
-    if finance.licence_usd_per_gpu_year is None:
+    if licence is None:
         silent.append("no software licence is counted (licence_usd_per_gpu_year)")
-    if finance.colocation_usd_per_kw_month is None:
+    else:
+        none_else = ", none for any other GPU type" if isinstance(licence, dict) else ""
+        yield Note(
+            text=f"a software licence costs {licence_text(inputs)}{none_else}: stated in the "
+            "scenario, which names no quote",
+            origin="finance.licence_usd_per_gpu_year",
+        )
+    if colocation is None:
         silent.append("no colocation is counted (colocation_usd_per_kw_month)")
+    else:
+        yield Note(
+            text=f"colocation costs {colocation_text(inputs)}: stated in the scenario, which "
+            "names no quote",
+            origin="finance.colocation_usd_per_kw_month",
+        )
     if silent:
         yield Note(text="; ".join(silent), origin="finance")
     evidence = [(f"fleet.{name}", entry.licence_included) for name, entry in fleet]
     evidence += [(f"offers.{offer.name}", offer.licence_included) for offer in inputs.offers]
     for origin, text in evidence:
-        if text is not None and finance.licence_usd_per_gpu_year is not None:
+        if text is not None and licence is not None:
             yield Note(text=f"the licence is included, as shown by: {text}", origin=origin)
 
 

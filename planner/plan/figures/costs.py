@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from planner.plan.placing.typechanges import TypeChange
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["acquisitions", "cost_lines", "paid_changes"]
+__all__ = ["acquisitions", "colocation_text", "cost_lines", "licence_text", "paid_changes"]
 
 _PRICES = 6
 """Of changes: at most so many are named."""
@@ -152,7 +152,7 @@ def _payments(offer: SettledOffer, left: int) -> tuple[int, int]:
 
 
 def _explanations(inputs: Inputs) -> dict[CostName, str]:
-    settings, finance = inputs.settings, inputs.scenario.finance
+    settings = inputs.settings
     rate = f"discounted at {_percent(settings.discount_rate_per_year)} a year"
     return {
         "purchase": f"price of each node in the quarter it enters service, {rate}",
@@ -175,12 +175,11 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             f"energy and support included, {rate}"
         ),
         "licence": (
-            f"{_licence_text(inputs)} for each node in service whose licence is not included, "
-            f"{rate}"
+            f"{licence_text(inputs)} for each node in service whose licence is not included, {rate}"
         ),
         "colocation": (
-            f"nameplate power × {_usd(finance.colocation_usd_per_kw_month)} per kW and month × 3 "
-            f"months a quarter for each owned or bought node in service, {rate}"
+            f"nameplate power × {colocation_text(inputs)} × 3 months a quarter for each owned or "
+            f"bought node in service, {rate}"
         ),
         "moves": "what it costs to move each running unit that leaves its pool, no payment",
         "type changes": (
@@ -190,12 +189,18 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
     }
 
 
-def _licence_text(inputs: Inputs) -> str:
+def licence_text(inputs: Inputs) -> str:
+    """`$4,500 per GPU and year`, by GPU type where the scenario says so."""
     stated = inputs.scenario.finance.licence_usd_per_gpu_year
     if not isinstance(stated, dict):
         return f"{_usd(stated)} per GPU and year"
     each = (f"{_usd(usd)} ({gpu_type})" for gpu_type, usd in sorted(stated.items()))
     return f"{', '.join(each)} per GPU and year"
+
+
+def colocation_text(inputs: Inputs) -> str:
+    """`$180 per kW and month`."""
+    return f"{_usd(inputs.scenario.finance.colocation_usd_per_kw_month)} per kW and month"
 
 
 def _change_text(inputs: Inputs) -> str:

@@ -20,7 +20,7 @@ from planner.report.format import copies_of, count_of, listed, quarter_runs
 from planner.report.justification.desk import Desk, figure
 from planner.report.justification.facility import node_takes
 from planner.report.justification.map import placement_blocks
-from planner.report.money import orders_for_several_sites
+from planner.report.money import orders_for_several_sites, price_source
 from planner.report.parts import taken
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _licences(desk: Desk) -> Cell:
 
 def _bill_row(desk: Desk, number: int, place: int, line: Acquisition) -> tuple[Cell, ...]:
     stem = f"acquisitions[{place}]"
-    origin = line.price_origin.partition(": ")[0]
+    origin = price_source(line)
     return (
         str(number),
         Link(line.offer, f"how-price-{place}"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.facts import SETTINGS
 from planner.report.document import Blank, Block, Column, Fields, Paragraph, Table
 from planner.report.format import count_of
+from planner.report.money import price_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,7 @@ _DO = {"buy": "purchase", "rent": "rent", "reserve": "reservation"}
 
 
 def assumptions_section(desk: Desk) -> tuple[Block, ...]:
-    """Every parameter, then everything that the inputs leave open and a rule filled in."""
+    """Every parameter, then prices without a quote and all that a rule filled in."""
     settings = tuple(
         (
             f"{SETTINGS[setting.name].meaning} ({setting.name})",
@@ -52,16 +53,30 @@ def assumptions_section(desk: Desk) -> tuple[Block, ...]:
         )
         for setting in desk.plan.settings
     )
+    found = (*_illustrative(desk), *_known(desk.plan.assumptions))
     notes = tuple(
-        (f"A{number}", note.text, note.origin, *(Blank(),) * 4)
-        for number, note in enumerate(desk.plan.assumptions, 1)
+        (f"A{number}", text, origin, *(Blank(),) * 4)
+        for number, (text, origin) in enumerate(found, 1)
     )
     told: list[Block] = []
     if settings:
         told.append(Table(_SETTING, settings, caption="Parameters of cost and policy"))
     if notes:
-        told.append(Table(_ASSUMPTION, notes, caption="What the inputs leave open"))
+        told.append(
+            Table(
+                _ASSUMPTION, notes, caption="Prices without a quote, and what the inputs leave open"
+            )
+        )
     return tuple(told) or (Paragraph("Nothing was left open: every figure is stated."),)
+
+
+def _illustrative(desk: Desk) -> Iterator[tuple[str, str]]:
+    """Prices of the bill that no quote stands behind, each once."""
+    yield from dict.fromkeys(
+        (f"{line.offer} costs {line.price_text}, an illustrative price", price_source(line))
+        for _, line in desk.bill
+        if line.illustrative
+    )
 
 
 def risks_section(desk: Desk) -> tuple[Block, ...]:
