@@ -31,6 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = ["report"]
 
+_KINDS = ("html", "xlsx", "md", "pdf")
+_FILES = (
+    *(f"{name}.{kind}" for name in ("justification", "quarterly") for kind in _KINDS),
+    ALTERNATIVES,
+    SENSITIVITY,
+    COMPARISON,
+)
+"""All that it may write."""
+
 
 @click.command(short_help="Write the justification and the quarterly plan of a saved plan.")
 @click.argument("plan_json", metavar="PLAN.json", type=FILE)
@@ -88,9 +97,12 @@ def report(
 
     if actuals is not None and since is None:
         raise InputError(Finding("`--actuals` stands beside the plan that `--since` names"))
+    asked = dict(map(_option, options))
+    read = (plan_json, since, actuals, *asked.values())
+    require_none_overwritten(out, _FILES, filter(None, read))
     print_page = _printer() if pdf else None
     plan = _plan(plan_json)
-    others = dict(map(_option, options))
+    others = {name: _plan(path) for name, path in asked.items()}
     compared = _compared(plan_json, since, actuals, staff.effort) if since else None
     found, moved = results_beside(plan, plan_json, (plan_json.parent, out), wanted, staff)
     beside = Beside(others, found, moved, compared)
@@ -109,8 +121,6 @@ def report(
         files[SENSITIVITY] = dumps(moved)
     if compared:
         files[COMPARISON] = comparison_json(compared)
-    read = [path for path in (plan_json, since, actuals) if path is not None]
-    require_none_overwritten(out, files, read)
     write_files(out, files)
     if moved is None:
         command = command_for("sensitivity", plan, str(plan_json.parent))
@@ -155,13 +165,13 @@ def _printed(files: dict[str, str | bytes], print_page: Callable[[str], bytes]) 
     }
 
 
-def _option(text: str) -> tuple[str, Plan]:
+def _option(text: str) -> tuple[str, Path]:
     name, equals, path = text.partition("=")
     if not (name.strip() and equals and path):
         raise InputError(
             Finding(f"`--option {text}` is not NAME=PLAN.json", hint="--option 'rent only=a.json'")
         )
-    return name.strip(), _plan(Path(path))
+    return name.strip(), Path(path)
 
 
 def _plan(path: Path) -> Plan:

@@ -48,6 +48,20 @@ def test_a_plan_of_an_earlier_version_is_asked_to_be_made_again(run, plan_json):
     assert "make the plan again" in result.stderr
 
 
+@pytest.mark.parametrize("option", ["--since", "--option", None])
+def test_that_an_input_would_be_overwritten_is_told_before_anything_is_planned(
+    run, planned, tmp_path, monkeypatch, option
+):
+    monkeypatch.setattr("planner.cli.report.results_beside", lambda *_: pytest.fail("planned"))
+    plan, read = planned / "plan.json", tmp_path / "quarterly.md"
+    read.write_bytes(plan.read_bytes())
+    words = {"--since": (plan, option, read), "--option": (plan, option, f"rent={read}")}
+    result = run("report", *words.get(option, (read,)), "--out", tmp_path)
+    assert result.exit_code == ExitCode.INPUT
+    assert "quarterly.md: is an input and would be overwritten" in result.stderr
+    assert read.read_bytes() == plan.read_bytes()
+
+
 def test_a_plan_of_which_nothing_is_left_is_reported(run, tmp_path):
     (tmp_path / "none.yaml").write_text(
         "format: 1\nname: None\nhorizon: {first_quarter: 2027Q1, quarters: 1}\n"
