@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.inputs.shape import Shape
-from planner.inputs.words import described, did_you_mean, nearest
+from planner.inputs.words import described, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +89,7 @@ def findings(
         (*path[:-1], name)
         for path, mistakes in by_path.items()
         if mistakes[0].kind == _UNKNOWN
-        for name in nearest(str(path[-1]), shape.keys(path[:-1]), most=1)
+        for name in shape.meant(path)
     }
     found = [
         _finding(document, shape, _clearest(mistakes))

@@ -2,14 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
 from planner.inputs.document import Path, dotted
-from planner.inputs.words import did_you_mean
+from planner.inputs.words import did_you_mean, nearest, one_of
 
-__all__ = ["Shape"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["CALLED", "Shape"]
+
+CALLED = {
+    "comment": ("note",),
+    "cores": ("cpus",),
+    "cutoff_len": ("sequence",),
+    "department": ("team",),
+    "description": ("note",),
+    "dtype": ("precision", "bits"),
+    "global_batch_size": ("batch",),
+    "kind": ("tune", "serve", "fixed"),
+    "kv_cache_dtype": ("kv_bits",),
+    "location": ("site", "sites"),
+    "lora_dropout": ("adapter_dropout",),
+    "lora_r": ("adapter_rank",),
+    "lora_rank": ("adapter_rank",),
+    "max_length": ("sequence",),
+    "max_model_len": ("context",),
+    "max_num_seqs": ("concurrency",),
+    "max_seq_length": ("sequence",),
+    "owner": ("team",),
+    "per_device_train_batch_size": ("micro_batch",),
+    "quantization": ("bits", "base_bits"),
+    "quarters": ("available",),
+    "ram": ("memory_gb",),
+    "region": ("site", "sites"),
+    "rps": ("requests_per_second",),
+    "seq_len": ("sequence",),
+    "start": ("first_quarter",),
+    "tags": ("labels",),
+    "target_modules": ("adapter_targets",),
+    "type": ("tune", "serve", "fixed", "kind", "node_type"),
+    "units": ("count",),
+    "vram": ("gpu_memory_gb",),
+}
+"""Keys as other tools and common speech have them, with what they may be called here."""
 
 
 def _alternatives(annotation: object) -> list[Any]:
@@ -67,10 +105,17 @@ class Shape:
                 return [str(choice) for choice in get_args(one)]
         return []
 
+    def meant(self, path: Path) -> list[str]:
+        """Give the keys that may have been meant by one that may not stand at its place."""
+        known, key = self.keys(path[:-1]), str(path[-1])
+        return self._called(key, known) or nearest(key, known, most=1)
+
     def hint_for_unknown(self, path: Path) -> str | None:
         """Say where a key belongs or what it may have been meant to be."""
         container, key = path[:-1], str(path[-1])
         known = self.keys(container)
+        if here := self._called(key, known):
+            return f"here that is {one_of([f'`{name}`' for name in here])}"
         if {key.removesuffix("s"), f"{key}s"} & set(known):
             return did_you_mean(key, known)
         place = self._place_of(key, container)
@@ -78,26 +123,41 @@ class Shape:
             return place
         return did_you_mean(key, known) or f"known here: {', '.join(known)}"
 
+    @staticmethod
+    def _called(key: str, known: list[str]) -> list[str]:
+        """What a key of other tools, or of common speech, is called among these."""
+        return [name for name in CALLED.get(key.casefold().replace("-", "_"), ()) if name in known]
+
     def _place_of(self, key: str, container: Path) -> str | None:
-        """The nearest places whose model has the key: below, then outwards."""
+        """Where the key may stand: below, and in the nearest place outwards."""
+        places: list[str] = []
         for depth in range(len(container), -1, -1):
             outer = container[:depth]
             model = self.model(outer)
             if model is None:
                 continue
             if depth < len(container) and key in model.model_fields:
-                where = f"under `{dotted(outer)}`" if outer else "at the top of the file"
-                return f"`{key}` belongs {where}"
+                places.append(f"under `{dotted(outer)}`" if outer else "at the top of the file")
+                break
             inside = [
-                f"`{dotted((*outer, name))}`"
+                f"`{dotted((*outer, *below))}`"
                 for name, field in model.model_fields.items()
-                if (child := _model(field.annotation))
-                and key in child.model_fields
-                and container[: depth + 1] != (*outer, name)
+                for below, child in _children(name, field.annotation)
+                if key in child.model_fields and container[: depth + 1] != (*outer, name)
             ]
-            if inside:
-                return f"`{key}` belongs under {' or '.join(inside)}"
-        return None
+            if inside and not places:
+                places.append(f"under {one_of(inside)}")
+            if inside and depth < len(container):
+                break
+        return f"`{key}` belongs {one_of(places)}" if places else None
+
+
+def _children(name: str, annotation: object) -> Iterator[tuple[Path, type[BaseModel]]]:
+    """The model of a field, or that of each of its entries, which have names of the user's."""
+    for one in _alternatives(annotation):
+        entry = get_args(one)[1] if get_origin(one) is dict else None
+        if child := _model(one if entry is None else entry):
+            yield (name,) if entry is None else (name, "NAME"), child
 
 
 def _within(annotation: object, part: str | int) -> object | None:

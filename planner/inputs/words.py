@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -23,19 +24,37 @@ __all__ = [
 
 _LONGEST_SHOWN = 60
 _MOST_COMPARED = 2000
+_NEAR, _NEARER = 0.6, 0.7
+"""Of two words: twice the letters that they share in order, over all letters of both."""
 
 
 def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
-    """Give the choices that a person may have meant, best first; case does not count."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only when something is wrong
+    """Give the choices that a person may have meant, best first; case does not count.
+
+    A choice is near that is spelled much like the word, or less so if it is the word shortened
+    or continued: `price` is near `price_usd`, and `kind` is not near `pinned`.
+    """
+    from difflib import SequenceMatcher, get_close_matches  # noqa: PLC0415 - only on a mistake
 
     by_fold: dict[str, str] = {}
     for choice in choices:
         by_fold.setdefault(choice.casefold(), choice)
         if len(by_fold) == _MOST_COMPARED:
             break
-    found = get_close_matches(word[:_LONGEST_SHOWN].casefold(), by_fold, most, 0.6)
-    return [by_fold[fold] for fold in found]
+    asked = word[:_LONGEST_SHOWN].casefold()
+    found = [
+        fold
+        for fold in get_close_matches(asked, by_fold, _MOST_COMPARED, _NEAR)
+        if _continued(asked, fold) or SequenceMatcher(None, fold, asked).ratio() >= _NEARER
+    ]
+    return [by_fold[fold] for fold in found[:most]]
+
+
+def _continued(word: str, choice: str) -> bool:
+    """Whether both begin alike, for half of the shorter, or one has all pieces of the other."""
+    half = min(len(word), len(choice)) // 2 + 1
+    asked, there = (set(re.findall(r"[^\W_]+", name)) for name in (word, choice))
+    return word[:half] == choice[:half] or asked <= there or there <= asked
 
 
 def did_you_mean(word: str, choices: Iterable[str], most: int = 1) -> str | None:

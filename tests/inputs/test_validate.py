@@ -9,6 +9,8 @@ from planner.inputs.diagnostics import validate, validate_values
 from planner.inputs.job import Job
 from planner.inputs.reader import parse_document
 from planner.inputs.scenario import Scenario
+from planner.inputs.shape import CALLED, Shape
+from planner.inputs.words import nearest
 
 
 def scenario(text):
@@ -91,6 +93,48 @@ def test_a_key_of_a_neighbour_is_sent_to_its_place():
     (finding,) = findings(job("{tune: {model: m, method: lora, team: A}}"))
 
     assert finding.hint == "`team` belongs under `jobs.one`"
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("{kind: tune}", "here that is `tune`, `serve` or `fixed`"),
+        ("{serve: {model: m, max-model-len: 8192}}", "here that is `context`"),
+        ("{price_usd: 4}", "`price_usd` belongs under `offers.NAME`"),
+        ("{labels: [eu], serve: {count: 1}}", "`jobs.one.serve.adapters` or under `jobs.one`"),
+    ],
+)
+def test_what_is_called_otherwise_or_belongs_elsewhere_is_told(written, hint):
+    hints = [finding.hint or "" for finding in findings(job(written))]
+
+    assert any(told.endswith(hint) for told in hints), hints
+
+
+def test_whatever_has_another_name_has_one_that_may_be_written():
+    shape = Shape(Scenario)
+    job_keys = [("jobs", "one", *more) for more in ((), ("tune",), ("serve",), ("serve", "load"))]
+    paths = [*job_keys, ("jobs", "one", "fixed"), ("fleet", "one"), ("offers", "one"), ("horizon",)]
+    known = {key for path in paths for key in shape.keys(path)}
+    assert {name for names in CALLED.values() for name in names} <= known
+
+
+@pytest.mark.parametrize(
+    ("word", "choices", "meant"),
+    [
+        ("kind", ("pinned",), []),
+        ("cost", ("count",), []),
+        ("units", ("sites",), []),
+        ("currncy", ("currency", "concurrency"), ["currency"]),
+        ("price", ("price_usd",), ["price_usd"]),
+        ("prio", ("priority",), ["priority"]),
+        ("tokens", ("dataset_tokens",), ["dataset_tokens"]),
+        ("batch_size", ("batch",), ["batch"]),
+        ("meta-llama/Llama-3.1-8B", ("llama-3.1-8b",), ["llama-3.1-8b"]),
+        ("cuont", ("count", "sites"), ["count"]),
+    ],
+)
+def test_what_is_far_fetched_is_not_suggested(word, choices, meant):
+    assert nearest(word, choices, most=1) == meant
 
 
 def test_a_key_of_several_neighbours_is_sent_to_each():
