@@ -32,12 +32,12 @@ def checked_plan(  # noqa: PLR0913 - a solution and the effort that it took
     crosscheck: bool = False,
     shortage: Shortage | None = None,
     progress: Callable[[str], None] = lambda _: None,
-    checkers: Sizers | None = None,
+    sizers: Sizers | None = None,
 ) -> Plan:
     """Place the units on nodes and check all of it; raises CheckError.
 
     `jobs` are as kept: where some give way, `shortage` says which and why. The effort is recorded.
-    `checkers` are as for `verify`.
+    `sizers` are as for `verify`.
     """
     progress("placing units on nodes")
     plan = assemble(
@@ -50,7 +50,7 @@ def checked_plan(  # noqa: PLR0913 - a solution and the effort that it took
         solver=solver_version(),
     )
     progress("checking the plan")
-    proof = plan.proof.model_copy(update={"checks": verify(inputs, plan, checkers)})
+    proof = plan.proof.model_copy(update={"checks": verify(inputs, plan, sizers)})
     effort = {"time_limit_s": time_limit_s, "crosscheck": crosscheck}
     made_by = plan.provenance.model_copy(update=effort)
     return plan.model_copy(update={"proof": proof, "provenance": made_by})

@@ -46,15 +46,17 @@ def make_plan(
     """Make a checked plan of least net present cost.
 
     `asked_gap` is the relative gap that counts as proved; with `crosscheck` other solvers are asked
-    for the bound again. Whoever plans many variants hands over what is `shared` by them, and saves
-    time without `price_choices`: what spare nodes cost and what parts of GPUs save, told as far as
-    the search leaves time for it, and why jobs give way.
+    for the bound again. Whoever plans many variants hands over what is `shared` by them and their
+    checks, where one plan alone is sized again for its check, and saves time without
+    `price_choices`: what spare nodes cost and what parts of GPUs save, told as far as the search
+    leaves time for it, and why jobs give way.
 
     Raises InfeasibleError where no plan exists, LimitError where the time ends before one is found,
     CheckError where the independent check disagrees, DisagreementError where another solver does.
     """
     say = progress or (lambda _: None)
     say("sizing jobs")
+    known = None if shared is None else shared.sizers
     shared = shared or Shared()
     jobs = _sized(inputs, inputs.gpu_types_in_play, shared.sizers)
     asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
@@ -71,7 +73,7 @@ def make_plan(
         crosscheck=crosscheck,
         shortage=packed.shortage,
         progress=say,
-        checkers=shared.checkers,
+        sizers=known,
     )
     if not price_choices:
         return plan
@@ -88,8 +90,6 @@ class Shared:
     """What the plans of many variants of a scenario do once for all of them."""
 
     sizers: Sizers = field(default_factory=Sizers)
-    checkers: Sizers = field(default_factory=Sizers)
-    """For the independent check alone."""
     family: Family | None = None
     """Problems that the packing of a variant may be one of."""
 

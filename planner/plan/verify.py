@@ -1,7 +1,7 @@
 """The independent check: whether a plan is feasible and its cost right, from the inputs alone.
 
-It sizes the jobs again and shares no code with the search for the plan. Whole numbers and exact
-fractions only. `docs/verification.md` says what is checked, and what is not.
+It shares no code with the search for the plan. Whole numbers and exact fractions only.
+`docs/verification.md` says what is checked, and what is not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ __all__ = ["verify"]
 def verify(inputs: Inputs, plan: Plan, sizers: Sizers | None = None) -> tuple[str, ...]:
     """Check a plan against its inputs; a sentence for each thing confirmed.
 
-    Whoever has many plans checked hands over `sizers` that the plans were not made with.
+    The jobs are sized again, but for what `sizers` have sized already: whoever makes many plans
+    from the same rules hands them over.
 
     Raises CheckError with the violations found.
     """

@@ -66,8 +66,16 @@ class Step:
 class Trace(Sequence[Step]):
     """Steps that are written when somebody reads them: few of the candidates that are sized are."""
 
-    def __init__(self, write: Callable[[], tuple[Step, ...]]) -> None:
-        self._write = write
+    def __init__(
+        self, rules: Callable[[], frozenset[str]], write: Callable[[], tuple[Step, ...]]
+    ) -> None:
+        """`rules` are those of the steps, which can be told without writing these."""
+        self._named, self._write = rules, write
+
+    @cached_property
+    def rules(self) -> frozenset[str]:
+        """Ids of the rules that spoke."""
+        return self._named()
 
     @cached_property
     def _steps(self) -> tuple[Step, ...]:
@@ -146,6 +154,13 @@ class Candidate(Frozen):
     """What set the count: `memory`, `baseline`, `floor`, `deadline`, `parallelism` or `stated`;
     `time` where fewer GPUs would do and more of them are free again earlier."""
     trace: Annotated[Sequence[Step], _AsSteps()]
+
+    @property
+    def rules(self) -> frozenset[str]:
+        """Ids of the rules that its figures follow from."""
+        if isinstance(self.trace, Trace):
+            return self.trace.rules
+        return frozenset(step.rule for step in self.trace)
 
     @property
     def way(self) -> str:

@@ -10,7 +10,7 @@ from planner.inputs.rulecheck import PLACEHOLDER
 from planner.sizing.candidate import Candidate, Rejection, Trace
 from planner.sizing.memory import MEMORY_RESULTS, memory_at
 from planner.sizing.subject import GPU_FACTS
-from planner.sizing.trace import walk
+from planner.sizing.trace import rules_of, walk
 from planner.sizing.tries import COUNT_FACTS
 
 if TYPE_CHECKING:
@@ -188,7 +188,10 @@ class Counter:
             replicas=1 if replicas is None else ceil(replicas),
             may_span=_number(at, "nodes_at_most") > 1,
             decided_by=search.raised_by or _decided_by(at),
-            trace=Trace(lambda: recorder.steps((*too_few, *walk(roots)))),
+            trace=Trace(
+                lambda: rules_of((*too_few, *walk(roots))),
+                lambda: recorder.steps((*too_few, *walk(roots))),
+            ),
         )
         return Placement(candidate, at, roots)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from planner.inputs.rule import Rule, Value
     from planner.sizing.engine import Derivation, Known
 
-__all__ = ["Recorder", "walk"]
+__all__ = ["Recorder", "rules_of", "walk"]
 
 
 class Recorder:
@@ -51,6 +51,11 @@ class Recorder:
             )
             self._quantities[key] = (known, quantity)
         return self._quantities[key][1]
+
+
+def rules_of(walked: Iterable[Derivation]) -> frozenset[str]:
+    """Ids of the rules of the steps that would be written."""
+    return frozenset(one.rule.id for one in walked if one.rule is not None)
 
 
 def walk(roots: Iterable[Derivation | None]) -> tuple[Derivation, ...]:

@@ -119,7 +119,6 @@ class Desk:
                 asked_gap=self.station.gap,
                 time_limit_s=self.station.time_limit_s,
                 sizers=self._begun.sizers,
-                checkers=self._begun.checkers,
             )
         return make_plan(
             inputs,
@@ -158,7 +157,6 @@ class Desk:
             asked_gap=station.gap,
             time_limit_s=station.time_limit_s,
             sizers=self._begun.sizers,
-            checkers=self._begun.checkers,
         )
 
     def figures(self, variant: Variant) -> Figures:

@@ -7,9 +7,11 @@ import pytest
 from planner.errors import CheckError, InfeasibleError
 from planner.inputs.load import load_inputs
 from planner.plan.explain import explain
-from planner.plan.make import make_plan
+from planner.plan.make import Shared, make_plan
 from planner.plan.store import dumps, loads
 from planner.plan.verify import verify
+from planner.sizing.portfolio import size_portfolio
+from planner.sizing.sizers import Sizers
 
 SCENARIO = """
 format: 1
@@ -65,6 +67,32 @@ def test_a_stored_plan_can_be_checked_and_explained(inputs, made):
     assert "l40s-48gb" in rejected, "QLoRA does not run on L40S"
     named = {item.gpu_type for item in told.verdicts}
     assert named <= set(inputs.gpu_types_in_play), "what is not in play is not discussed"
+
+
+def test_what_is_sized_once_for_many_plans_hides_no_edit(inputs, made):
+    shared = Shared()
+    plan = make_plan(inputs, shared=shared)
+    assert dumps(plan) == dumps(made)
+    first, *others = plan.jobs
+    fewer = first.model_copy(update={"units": (1, 1)})
+    edited = plan.model_copy(update={"jobs": (fewer, *others)})
+    with pytest.raises(CheckError, match="units by quarter"):
+        verify(inputs, edited, shared.sizers)
+    sizings = {
+        key: sizing.model_copy(update={"candidates": sizing.candidates[:1]})
+        for key, sizing in plan.sizings.items()
+    }
+    with pytest.raises(CheckError, match="its sizing is not what the rules give"):
+        verify(inputs, plan.model_copy(update={"sizings": sizings}), shared.sizers)
+
+
+def test_the_rules_of_a_candidate_are_those_of_its_trace(inputs):
+    sizer = Sizers().sizer(inputs, None)
+    for job in size_portfolio(sizer, inputs.scenario):
+        for candidate in job.sizing.candidates:
+            told = candidate.rules
+            stored = candidate.model_copy(update={"trace": tuple(candidate.trace)})
+            assert told == stored.rules == {step.rule for step in candidate.trace} != set()
 
 
 def test_a_plan_for_another_scenario_fails_the_check(inputs, made):

@@ -40,8 +40,8 @@ def rules_used(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[RuleUse, ...
 
 
 def _speakers(sizing: Sizing) -> frozenset[str]:
-    steps = {step.rule for candidate in sizing.candidates for step in candidate.trace}
-    return frozenset(steps | {rejection.rule for rejection in sizing.rejections})
+    refused = {rejection.rule for rejection in sizing.rejections}
+    return frozenset(refused.union(*(candidate.rules for candidate in sizing.candidates)))
 
 
 def _rule_use(inputs: Inputs, rule_id: str, used: int) -> RuleUse:

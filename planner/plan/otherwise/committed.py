@@ -41,7 +41,6 @@ def committed_plan(
     asked_gap: float,
     time_limit_s: float,
     sizers: Sizers,
-    checkers: Sizers,
 ) -> Plan:
     """The cheapest checked plan with these purchases and no others; all jobs are kept.
 
@@ -66,5 +65,5 @@ def committed_plan(
         solution,
         asked_gap=asked_gap,
         time_limit_s=time_limit_s,
-        checkers=checkers,
+        sizers=sizers,
     )

@@ -45,7 +45,6 @@ def near_plan(
     asked_gap: float,
     time_limit_s: float,
     sizers: Sizers,
-    checkers: Sizers | None = None,
 ) -> NearPlan:
     """Plan for a goal at a net present cost of at most so many cents.
 
@@ -64,7 +63,7 @@ def near_plan(
         reached.solution,
         asked_gap=asked_gap,
         time_limit_s=time_limit_s,
-        checkers=checkers,
+        sizers=sizers,
     )
     return NearPlan(plan, reached.value + fixed, reached.bound + fixed)
 
