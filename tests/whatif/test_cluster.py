@@ -26,8 +26,9 @@ VARIANTS = (
 
 @pytest.fixture(scope="module")
 def cluster():
+    """At ports of its own: without an address, each scheduler asks for 8787, one at a time."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, worker_dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     ) as local:
         yield local
 
