@@ -134,7 +134,8 @@ class Search:
         if not self._counts.program.variables:  # nothing runs, and nothing can be had
             self._found.raise_bound(0.0, frozenset())
             self._lay_out(())
-        if self._in_weeks:
+        any_will_do = self._asked_gap >= 1 and not self._many
+        if self._in_weeks and not any_will_do:  # else rounds find one in less time
             from planner.packing.weeks.inweeks import plan_in_weeks  # noqa: PLC0415 - seldom needed
 
             gap = self._asked_gap

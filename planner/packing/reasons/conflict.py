@@ -105,7 +105,7 @@ class _Asking:
             if not self._kept(asked):
                 return self._told(asked, corrections)
             grown = self._grown(asked, sorted(self._every - asked))
-            if self._refuted(asked) or self._refuted(grown):
+            if self._refuted(grown):
                 corrections.clear()
             elif grown == self._every:
                 break
