@@ -103,6 +103,10 @@ WORTH_A_LOOK = {
         job("fixed: {gpu_memory_gb: 79.8}"),
         "on h100-80gb-sxm: the 79.8 GB that the job states leave less free than",
     ),
+    "a count that seems to hold until the next": (
+        job("fixed: {gpus: 1}\n    count: {2027Q1: 1, 2027Q3: 2}").replace("s: 2}", "s: 3}"),
+        "t has no unit in 2027Q2, which its count leaves out",
+    ),
     "an old price": (
         offer("kind: buy, price_usd: 300000, price_date: 2026-06-30"),
         "the price of h200 is of 2026-06-30, 185 days before",
@@ -166,9 +170,14 @@ def test_what_is_worth_a_look_is_a_policy_that_a_house_may_change(scenario, run)
 
 def test_usual_figures_are_not_remarked_on(scenario, run):
     roomy = "jobs:\n  t:\n    fixed: {gpu_memory_gb: 74}\n"
-    scenario.write_text(offer("kind: buy, price_usd: 300000", roomy), encoding="utf-8")
+    roomy += "    count: {2027Q1: 1, 2027Q2: 0, 2027Q3: 1}\n"
+    roomy += "  twice:\n    tune: {model: llama-3.1-8b, method: lora}\n"
+    roomy += "    count: {2027Q1: 1, 2027Q3: 1}\n"
+    text = offer("kind: buy, price_usd: 300000", roomy).replace("quarters: 2}", "quarters: 3}")
+    scenario.write_text(text, encoding="utf-8")
     warnings = json.loads(run("plan", scenario, "--format", "json").stdout)["warnings"]
-    assert not any("far from" in note["text"] or "less free" in note["text"] for note in warnings)
+    told = [note["text"] for note in warnings]
+    assert not any("far from" in text or "less free" in text or "no unit" in text for text in told)
 
 
 def test_names_like_paths_and_devices_are_data(scenario, run):

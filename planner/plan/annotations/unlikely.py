@@ -8,9 +8,10 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
+from planner.inputs.quarter import Quarter
 from planner.inputs.words import count_of
 from planner.plan.plan import Note
-from planner.plan.words import amount
+from planner.plan.words import amount, some_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["unlikely_figures"]
 
+_QUARTERS_NAMED = 4
+
 
 def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
-    """Old prices, prices far from the book's, steep rates and growth, memory without headroom."""
+    """Old or far-off prices, steep rates and growth, no headroom, counts that skip quarters."""
     yield from _stale(inputs)
     yield from _far_off(inputs)
     rate = inputs.scenario.finance.discount_rate_per_year
@@ -40,6 +43,7 @@ def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
         )
     for name, job in sorted(inputs.scenario.jobs.items()):
         yield from _stretched(name, job, inputs.catalog)
+        yield from _resting(name, job)
         growth = job.growth_per_quarter
         if growth is not None and growth > inputs.rules.figure("steep_growth_per_quarter"):
             yield Note(
@@ -63,6 +67,20 @@ def _stretched(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:
             text=f"{name} holds {tokens:,} tokens, its model is built for {model.max_context:,}: "
             "its rope scaling is declared, what the answers are worth is not",
             origin=f"jobs.{name}.{job.kind}.{key}",
+        )
+
+
+def _resting(name: str, job: Job) -> Iterator[Note]:
+    """A service whose count skips quarters, as if each figure held until the next."""
+    if job.kind == "tune" or job.run or not isinstance(job.count, dict):
+        return
+    named = sorted(map(Quarter.parse, job.count))
+    every = [named[0] + step for step in range(named[-1] - named[0])]
+    if skipped := [str(quarter) for quarter in every if quarter not in named]:
+        yield Note(
+            text=f"{name} has no unit in {some_of(skipped, _QUARTERS_NAMED)}, which its count "
+            "leaves out: a count does not hold until the next; write a 0 there if none is meant",
+            origin=f"jobs.{name}.count",
         )
 
 
