@@ -19,6 +19,8 @@ WEEKS = 13
 """Weeks of a quarter, into which it is divided evenly."""
 
 _WRITTEN = re.compile(r"(?P<year>[0-9]{4})-?Q(?P<number>[1-4])")
+_YEAR, _NUMBER = re.compile(r"\b20[0-9]{2}"), re.compile(r"[Qq]([1-4])(?![0-9])")
+"""What tells which quarter was meant, however it is written."""
 _FIRST_YEAR, _LAST_YEAR = 2000, 2100
 
 
@@ -41,7 +43,9 @@ class Quarter:
                 "write the calendar quarter, as 2027Q1"
             )
         if not match:
-            raise ValueError(f"{text!r} is not a calendar quarter, write it as 2027Q1 (Q1 to Q4)")
+            year, number = _YEAR.search(text), _NUMBER.search(text)
+            told = f"{year[0]}Q{number[1]}" if year and number else "2027Q1 (Q1 to Q4)"
+            raise ValueError(f"{text!r} is not a calendar quarter, write it as {told}")
         if not _FIRST_YEAR <= int(match["year"]) <= _LAST_YEAR:
             raise ValueError(f"{text!r} lies outside the years {_FIRST_YEAR} to {_LAST_YEAR}")
         return cls(int(match["year"]), int(match["number"]))

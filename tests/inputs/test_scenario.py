@@ -65,6 +65,12 @@ def test_what_is_no_quarter_of_our_time_is_refused(text):
         Quarter.parse(text)
 
 
+@pytest.mark.parametrize("text", ["Q1 2027", "q1/2027", "2027 Q1", "2027-q1", "1Q2027 or Q1 2027"])
+def test_a_quarter_that_is_written_otherwise_is_told_as_it_is_written_here(text):
+    with pytest.raises(ValueError, match=r"write it as 2027Q1$"):
+        Quarter.parse(text)
+
+
 def test_quarters_count_across_years():
     assert str(Quarter(2027, 4) + 1) == "2028Q1"
     assert Quarter(2028, 1) - Quarter(2027, 1) == 4

@@ -408,6 +408,16 @@ def test_the_ask_names_the_first_order_whatever_it_is_for(plan):
     assert "in 2027Q1–Q3 (order by 2026-12-18) for" in drawn
 
 
+def test_the_ask_is_in_support_of_jobs_that_are_kept_and_of_their_teams(plan):
+    drawn = markdown.draw(justification_document(plan))
+    assert "| In support of | 3 jobs of 1 team, section 2 |" in drawn
+    kept = [
+        job.model_copy(update={"ways": ()}) if job.team == "claims" else job for job in plan.jobs
+    ]
+    drawn = markdown.draw(justification_document(plan.model_copy(update={"jobs": tuple(kept)})))
+    assert "| In support of | 2 jobs, section 2 |" in drawn
+
+
 def test_what_is_owned_is_exhausted_when_more_is_held(plan):
     pools = tuple(
         pool.model_copy(update={"gpus_used": tuple(10 * used for used in pool.gpus_used)})

@@ -65,11 +65,11 @@ def ask_section(desk: Desk) -> tuple[Block, ...]:
         place, line = min(desk.bill, key=lambda entry: entry[1].order_by)
         first_order = desk.day(line.order_by, f"acquisitions[{place}].order_by", "how-bill")
         rows.append(("First order by", first_order))
-    teams = sorted({job.team for job in plan.jobs if job.team})
+    running = [job for job in plan.jobs if job.ways]
+    teams = {job.team for job in running if job.team}
     of_teams = f" of {count_of(len(teams), 'team')}" if teams else ""
-    running = count_of(sum(bool(job.ways) for job in plan.jobs), "job")
     rows += [
-        ("In support of", f"{running}{of_teams}, section 2"),
+        ("In support of", f"{count_of(len(running), 'job')}{of_teams}, section 2"),
         ("Requested by", Blank()),
         ("Decision needed by", Blank(decided)),
     ]
