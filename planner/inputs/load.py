@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal
 
 from planner.errors import InputError
@@ -21,7 +21,7 @@ from planner.inputs.settled import ChangeNote, InputFile, Inputs, Options
 from planner.inputs.written import flow, stated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from planner.errors import Finding
@@ -102,7 +102,7 @@ class Question:
             lambda: self._book(self._all("rules", document)),
             bases=self.layers.documents[:-1],
         )
-        files = (*self._scenario_files(), *inputs.files)
+        files = (*self._scenario_files, *inputs.files)
         said = {
             "files": files,
             "changes": _notes(composed),
@@ -124,17 +124,20 @@ class Question:
         used = used_files(scenario, self._folder, role)
         return (*shipped_files(role), *used, *given_files(self._given[role]))
 
-    def _scenario_files(self) -> Iterator[InputFile]:
+    @cached_property
+    def _scenario_files(self) -> tuple[InputFile, ...]:
         *bases, scenario = self.layers.documents
         roles: list[tuple[Literal["scenario", "base"], Document]] = [("scenario", scenario)]
         roles += [("base", base) for base in reversed(bases)]
-        for role, document in roles:
-            yield InputFile(
+        return tuple(
+            InputFile(
                 role=role,
                 path=document.shown_as,
                 sha256=hashlib.sha256(stated(document.data).encode()).hexdigest(),
                 location=document.path,
             )
+            for role, document in roles
+        )
 
 
 def inputs_from(

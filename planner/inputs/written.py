@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from planner.inputs.scalars import ScalarError, plain_value
@@ -41,6 +42,7 @@ def _key(key: str) -> str:
     return key if _reads_as_text(key) else json.dumps(key, ensure_ascii=False)
 
 
+@lru_cache(maxsize=4096)
 def _reads_as_text(text: str) -> bool:
     if not _BARE.fullmatch(text):
         return False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from planner import __version__
@@ -36,6 +36,8 @@ __all__ = ["Desk", "Station", "Variant"]
 _FAMILY_GAP = 1e-3
 """From this gap on, variants are packed as a family where they are one: much sooner, though not on
 the cheapest GPUs among plans of the same cost."""
+_MOST_READ = 8
+"""Inputs of variants that are kept: what is asked for is named by them before it is planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Desk:
         self.question = Question(
             station.scenario, catalog=station.catalog, rules=station.rules, text=station.text
         )
+        self._read = lru_cache(maxsize=_MOST_READ)(self.question.inputs)
         self._begun = Shared()
         self._keys: dict[Variant, str] = {}
 
@@ -88,7 +91,7 @@ class Desk:
 
     def inputs(self, variant: Variant) -> Inputs:
         """The inputs of a variant; raises InputError."""
-        return self.question.inputs(variant.apply, variant.settings)
+        return self._read(variant.apply, variant.settings)
 
     def key(self, variant: Variant) -> str:
         """All that the figures of a variant depend on, in short; raises InputError."""
