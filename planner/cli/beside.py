@@ -12,7 +12,7 @@ from planner.cli.options import Asked
 from planner.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from planner.cli.staff import Staff
     from planner.plan.plan import Plan
@@ -29,11 +29,18 @@ WhatIf = Literal["none", "options", "all"]
 
 
 def results_beside(
-    plan: Plan, path: Path, folders: Iterable[Path], wanted: WhatIf, staff: Staff
+    plan: Plan,
+    path: Path,
+    folders: Iterable[Path],
+    wanted: WhatIf,
+    staff: Staff,
+    *,
+    meanwhile: Callable[[], object],
 ) -> tuple[Alternatives | None, Sensitivity | None]:
     """Alternatives and sensitivity of a plan: as they lie in one of the folders, or made now.
 
-    What is made now is planned from the scenario that the plan records.
+    What is made now is planned from the scenario that the plan records; `meanwhile` is done here
+    while others plan it.
     """
     from planner.whatif.found import Alternatives, Sensitivity  # noqa: PLC0415 - slow to load
 
@@ -49,7 +56,7 @@ def results_beside(
 
     made_by = plan.provenance.options
     asked = Asked(tuple(map(Path, made_by.catalog)), tuple(map(Path, made_by.rules)))
-    with staff.made(scenario_of(plan), asked, plan.question) as made:
+    with staff.made(scenario_of(plan), asked, plan.question, meanwhile) as made:
         try:
             inputs_behind(str(path), plan, lambda: made.inputs)
         except InputError as error:

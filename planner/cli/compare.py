@@ -13,8 +13,6 @@ from planner.cli.options import FILE, asking, effort_options, format_option, out
 from planner.cli.screen import print_as
 from planner.errors import ExitCode, Finding, InputError
 from planner.inputs.words import did_you_mean
-from planner.report.compare import comparison_document
-from planner.report.markdown import draw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from planner.cli.options import Asked, Effort
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
+    from planner.report.document import Document
     from planner.whatif.comparison import Comparison
     from planner.whatif.sides import Side
 
@@ -78,7 +77,7 @@ def compare(
         write_files(out, {COMPARISON: comparison_json(compared), **_pages(compared)})
     print_as(
         format_,
-        comparison_document(compared, _ON_SCREEN),
+        _document(compared, _ON_SCREEN),
         lambda: comparison_json(compared),
         lambda: _markdown(compared),
     )
@@ -91,8 +90,16 @@ def comparison_json(compared: Comparison) -> str:
     return compared.model_dump_json(indent=1) + "\n"
 
 
+def _document(compared: Comparison, rows: int) -> Document:
+    from planner.report.compare import comparison_document  # noqa: PLC0415 - slow to load
+
+    return comparison_document(compared, rows)
+
+
 def _markdown(compared: Comparison) -> str:
-    return draw(comparison_document(compared, _IN_FULL))
+    from planner.report.markdown import draw  # noqa: PLC0415 - slow to load
+
+    return draw(_document(compared, _IN_FULL))
 
 
 def _pages(compared: Comparison) -> dict[str, str]:
@@ -101,7 +108,7 @@ def _pages(compared: Comparison) -> dict[str, str]:
 
     chart = waterfall_chart(compared)
     title = f"{compared.before.label} → {compared.after.label}"
-    document = comparison_document(compared, _IN_FULL)
+    document = _document(compared, _IN_FULL)
     return illustrated("compare", document, {_SVG: chart} if chart else {}, title)
 
 

@@ -16,18 +16,13 @@ from planner.cli.staff import jobs_options
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from planner.cli.beside import WhatIf
     from planner.cli.options import Effort
     from planner.cli.staff import Staff
     from planner.plan.plan import Plan
-    from planner.report.document import Document
-    from planner.report.justification.beside import Beside
     from planner.whatif.comparison import Comparison
-
-    _Drawers = Mapping[str, Callable[[Document, str], str | bytes]]
-    """By kind of file, what draws a document with a title."""
 
 __all__ = ["report"]
 
@@ -86,15 +81,6 @@ def report(
     it, once; `--what-if all` also plans every other alternative and the sensitivity. With
     `--since`, the steps between the two plans are planned, to tell which cause costs how much.
     """
-    from planner.report.again import command_for  # noqa: PLC0415
-    from planner.report.justification.beside import Beside  # noqa: PLC0415 - slow to load
-    from planner.report.justification.document import (  # noqa: PLC0415 - likewise
-        justification_document,
-    )
-    from planner.report.quarterly import quarterly_document  # noqa: PLC0415 - likewise
-    from planner.whatif.copies import side_by_side  # noqa: PLC0415 - likewise
-    from planner.whatif.kept import dumps  # noqa: PLC0415 - likewise
-
     if actuals is not None and since is None:
         raise InputError(Finding("`--actuals` stands beside the plan that `--since` names"))
     asked = dict(map(_option, options))
@@ -104,15 +90,14 @@ def report(
     plan = _plan(plan_json)
     others = {name: _plan(path) for name, path in asked.items()}
     compared = _compared(plan_json, since, actuals, staff.effort) if since else None
-    found, moved = results_beside(plan, plan_json, (plan_json.parent, out), wanted, staff)
+    folders = plan_json.parent, out
+    found, moved = results_beside(plan, plan_json, folders, wanted, staff, meanwhile=_drawing)
+    from planner.report.again import command_for  # noqa: PLC0415 - slow to load
+    from planner.report.justification.beside import Beside  # noqa: PLC0415 - likewise
+    from planner.whatif.kept import dumps  # noqa: PLC0415 - likewise
+
     beside = Beside(others, found, moved, compared)
-    draw = partial(_drawn, _drawers(), plan, beside)
-    tasks = (
-        partial(draw, "justification", justification_document),
-        partial(draw, "quarterly", quarterly_document),
-    )
-    justification, quarterly = side_by_side(*tasks) if staff.jobs > 1 else (one() for one in tasks)
-    files = {**justification, **quarterly}
+    files = _drawing()(plan, beside, together=staff.jobs > 1)
     if print_page:
         files |= _printed(files, print_page)
     if found:
@@ -131,23 +116,11 @@ def report(
         )
 
 
-def _drawers() -> _Drawers:
-    from planner.report import markdown  # noqa: PLC0415 - slow to load
-    from planner.report.excel.draw import draw as excel  # noqa: PLC0415 - likewise
-    from planner.report.html.draw import draw as html  # noqa: PLC0415 - likewise
+def _drawing() -> Callable[..., dict[str, str | bytes]]:
+    """What draws the documents, loaded now."""
+    from planner.cli.documents import drawn  # noqa: PLC0415 - slow to load
 
-    return {"html": html, "xlsx": excel, "md": lambda document, _: markdown.draw(document)}
-
-
-def _drawn(
-    drawers: _Drawers,
-    plan: Plan,
-    beside: Beside,
-    name: str,
-    document_of: Callable[[Plan, Beside], Document],
-) -> dict[str, str | bytes]:
-    document = document_of(plan, beside)
-    return {f"{name}.{kind}": draw(document, plan.scenario) for kind, draw in drawers.items()}
+    return drawn
 
 
 def _printer() -> Callable[[str], bytes]:

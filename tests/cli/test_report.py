@@ -52,7 +52,8 @@ def test_a_plan_of_an_earlier_version_is_asked_to_be_made_again(run, plan_json):
 def test_that_an_input_would_be_overwritten_is_told_before_anything_is_planned(
     run, planned, tmp_path, monkeypatch, option
 ):
-    monkeypatch.setattr("planner.cli.report.results_beside", lambda *_: pytest.fail("planned"))
+    beside = "planner.cli.report.results_beside"
+    monkeypatch.setattr(beside, lambda *_, **__: pytest.fail("planned"))
     plan, read = planned / "plan.json", tmp_path / "quarterly.md"
     read.write_bytes(plan.read_bytes())
     words = {"--since": (plan, option, read), "--option": (plan, option, f"rent={read}")}

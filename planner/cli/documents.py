@@ -1,0 +1,46 @@
+"""The documents of a plan as files. What draws them takes a while to load."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from planner.report import markdown
+from planner.report.excel.draw import draw as excel
+from planner.report.html.draw import draw as html
+from planner.report.justification.document import justification_document
+from planner.report.quarterly import quarterly_document
+from planner.whatif.copies import side_by_side
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from planner.plan.plan import Plan
+    from planner.report.document import Document
+    from planner.report.justification.beside import Beside
+
+__all__ = ["drawn"]
+
+_DRAWERS: Mapping[str, Callable[[Document, str], str | bytes]] = {
+    "html": html,
+    "xlsx": excel,
+    "md": lambda document, _: markdown.draw(document),
+}
+"""By kind of file, what draws a document with a title."""
+
+
+def drawn(plan: Plan, beside: Beside, *, together: bool) -> dict[str, str | bytes]:
+    """Justification and quarterly plan by file name; both at the same time where `together`."""
+    justification = partial(_drawn, plan, beside, "justification", justification_document)
+    quarterly = partial(_drawn, plan, beside, "quarterly", quarterly_document)
+    if together:
+        first, second = side_by_side(justification, quarterly)
+        return {**first, **second}
+    return {**justification(), **quarterly()}
+
+
+def _drawn(
+    plan: Plan, beside: Beside, name: str, document_of: Callable[[Plan, Beside], Document]
+) -> dict[str, str | bytes]:
+    document = document_of(plan, beside)
+    return {f"{name}.{kind}": draw(document, plan.scenario) for kind, draw in _DRAWERS.items()}
