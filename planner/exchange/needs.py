@@ -122,7 +122,7 @@ def _sharing(job: str) -> Finding:
     return Finding(
         "shares a GPU by its memory, and no cluster can be asked for MB of a GPU",
         path=f"jobs.{job}",
-        hint="plan with `policies.shared_gpus: false`, or with `policies.mig`",
+        hint="plan with `policies.shared_gpus: false`; with `policies.mig`, GPUs are still shared",
     )
 
 

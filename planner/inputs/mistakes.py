@@ -25,7 +25,7 @@ _UNKNOWN = "extra_forbidden"
 _FIGURE_WITH_MORE = re.compile(r"[$€]?\s*([-+]?[0-9][0-9,_ ]*(\.[0-9]+)?)\s*([A-Za-z%/$€]*)")
 
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}([,_ ][0-9]{3})+(\.[0-9]+)?")
-_AFTER_COMMA = re.compile(r"[0-9]{3}")
+_AFTER_COMMA = re.compile(r"[0-9]{1,3}")
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
 
 _TIMES = {"k": 10**3, "K": 10**3, "M": 10**6}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.inputs.words import did_you_mean, foreign_letter
+from planner.inputs.words import did_you_mean, foreign_letter, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -94,13 +94,14 @@ def unknown_reference(
 ) -> tuple[str, str | None]:
     """What is wrong with a name that is not known, and what may have been meant."""
     names = sorted(known)
-    if sort == "GPU type" and len(ids := _of_family(name, catalog)) > 1:
-        return f"GPU type {name!r} is ambiguous", f"write one of {', '.join(ids)}"
+    several = _of_family(name, catalog) if sort == "GPU type" else _made_of(name, sort, names)
+    if len(several) > 1:
+        return f"{sort} {name!r} is ambiguous", f"write one of {', '.join(several)}"
     message = f"unknown {sort} {name!r}"
     if letter := foreign_letter(name):
         message += f", it contains the non-Latin letter {letter}"
-    if sort == "GPU type" and (ids := _of_family(name, catalog)):
-        return message, f"did you mean {ids[0]!r}?"
+    if several:
+        return message, f"did you mean {several[0]!r}?"
     return message, did_you_mean(name, names, 3) or _listing(sort, names)
 
 
@@ -112,6 +113,12 @@ def _of_family(name: str, catalog: Catalog) -> list[str]:
         for key, gpu in catalog.gpus.items()
         if gpu.family.casefold() == loose or key.startswith(f"{loose}-")
     )
+
+
+def _made_of(name: str, sort: str, names: list[str]) -> list[str]:
+    """Node types of which a name is a part, such as their GPUs or their product."""
+    asked = pieces(name)
+    return [one for one in names if asked < pieces(one)] if asked and sort == "node type" else []
 
 
 def _listing(sort: str, names: list[str]) -> str | None:

@@ -20,6 +20,7 @@ __all__ = [
     "nearest",
     "one_of",
     "own_figure",
+    "pieces",
 ]
 
 _LONGEST_SHOWN = 60
@@ -42,6 +43,8 @@ def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
         if len(by_fold) == _MOST_COMPARED:
             break
     asked = word[:_LONGEST_SHOWN].casefold()
+    if asked in by_fold:
+        return [by_fold[asked]]
     found = [
         fold
         for fold in get_close_matches(asked, by_fold, _MOST_COMPARED, _NEAR)
@@ -53,8 +56,13 @@ def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
 def _continued(word: str, choice: str) -> bool:
     """Whether both begin alike, for half of the shorter, or one has all pieces of the other."""
     half = min(len(word), len(choice)) // 2 + 1
-    asked, there = (set(re.findall(r"[^\W_]+", name)) for name in (word, choice))
+    asked, there = pieces(word), pieces(choice)
     return word[:half] == choice[:half] or asked <= there or there <= asked
+
+
+def pieces(name: str) -> set[str]:
+    """The words and figures that a name is made of: `xe9680-h100` has two."""
+    return set(re.findall(r"[^\W_]+", name.casefold()))
 
 
 def did_you_mean(word: str, choices: Iterable[str], most: int = 1) -> str | None:

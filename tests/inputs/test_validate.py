@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from planner.errors import InputError
 from planner.inputs.diagnostics import validate, validate_values
 from planner.inputs.job import Job
+from planner.inputs.load import load_catalog
 from planner.inputs.reader import parse_document
+from planner.inputs.references import unknown_reference
 from planner.inputs.scenario import Scenario
 from planner.inputs.shape import CALLED, Shape
 from planner.inputs.words import nearest
@@ -135,6 +137,20 @@ def test_whatever_has_another_name_has_one_that_may_be_written():
 )
 def test_what_is_far_fetched_is_not_suggested(word, choices, meant):
     assert nearest(word, choices, most=1) == meant
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("h200 NVL", "write one of xe7740-h200-nvl, xe7745-h200-nvl"),
+        ("B300", "did you mean 'xe9780-b300'?"),
+        ("XE9680-H100", "did you mean 'xe9680-h100'?"),
+    ],
+)
+def test_a_node_type_is_known_by_its_parts(name, hint):
+    catalog, _ = load_catalog()
+
+    assert unknown_reference("node type", name, catalog.nodes, catalog)[1] == hint
 
 
 def test_a_key_of_several_neighbours_is_sent_to_each():
