@@ -93,6 +93,7 @@ def _planned(
     found = moved = None
     if options and wanted == "options":
         made.know(figures_of(plan))
+        made.desk.size(made.inputs)
         found = standard_alternatives(made)
     elif options:
         found = alternatives(made)

@@ -47,10 +47,12 @@ class Sizer:
         policies: Policies,
         gpu_types: Iterable[str] | None = None,
         calibration: Calibration | None = None,
+        known: Sizer | None = None,
     ) -> None:
         """`gpu_types` are those in play, where the others are of no interest; all if left out.
 
-        `calibration` moves the peaks of tuning jobs to what runs of one's own have shown.
+        `calibration` moves the peaks of tuning jobs to what runs of one's own have shown. `known`
+        differs at most in how GPUs may be divided: what does not depend on that is not sized again.
         """
         self._catalog = catalog
         self._rules = rules
@@ -63,7 +65,8 @@ class Sizer:
         self._parts = {gpu_type: Parts(gpu_type, catalog, policies) for gpu_type in considered}
         held = tuple(rule for rule in rules.exclusions if rule.id not in policies.waived_rules)
         self._counter = Counter(rules, held)
-        self._sizings: dict[Hashable, Sizing] = {}
+        self._divided = (policies.mig, policies.shared_gpus)
+        self._sizings: dict[Hashable, Sizing] = {} if known is None else known._sizings
 
     def size(self, job: Job, origins: dict[str, str] | None = None) -> Sizing:
         """Size one job on every GPU type that is considered.
@@ -74,9 +77,10 @@ class Sizer:
         runs = () if job.run is None else (job.run,)
         listed = None if job.gpu_types is None else tuple(sorted(set(job.gpu_types)))
         key = (_specification(job), listed, tuple(sorted((origins or {}).items())), *runs)
-        if key not in self._sizings:
-            self._sizings[key] = self._size(job, origins or {}, key)
-        return self._sizings[key]
+        memory = (key, self._divided if job.serve is not None else None)
+        if memory not in self._sizings:
+            self._sizings[memory] = self._size(job, origins or {}, key)
+        return self._sizings[memory]
 
     def memory(self, job: Job, gpus: int) -> Memory | None:
         """Peak of each GPU on so many of any type; None where the job says too little for it."""

@@ -131,6 +131,10 @@ class Desk:
             price_choices=False,
         )
 
+    def size(self, inputs: Inputs) -> None:
+        """Size the jobs, for all plans that are made here or in copies of this process."""
+        size_portfolio(self._begun.sizers.sizer(inputs, inputs.gpu_types_in_play), inputs.scenario)
+
     def translation(self, inputs: Inputs) -> Translation:
         """The packing problem of inputs in which all jobs are kept; raises InputError."""
         sizer = self._begun.sizers.sizer(inputs, inputs.gpu_types_in_play)

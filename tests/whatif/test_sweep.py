@@ -4,6 +4,7 @@ import os
 import signal
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -21,6 +22,7 @@ from planner.whatif.figures import Figures, figures_of
 from planner.whatif.grid import read_grid
 from planner.whatif.sweep import Row, Shard, sweep
 
+QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 GRID = """\
 format: 1
 scenario: small.yaml
@@ -179,7 +181,24 @@ def test_what_is_sized_alike_is_sized_once(path):
 
     assert sizer() is sizer("offers.l40s.price_usd=1", "jobs.search.count.2027Q1=2")
     assert sizer() is sizer("finance.energy_usd_per_kwh=0.5")
+    assert sizer() is sizer("policies.shortage=drop")
     assert sizer() is not sizer("policies.headroom=50%")
+
+
+def test_where_gpus_are_divided_otherwise_serving_jobs_alone_are_sized_anew():
+    question, sizers = Question(QUICKSTART), Sizers()
+    whole, divided = question.inputs(), question.inputs((), ("policies.mig=same-node",))
+
+    def sized(inputs, sizers):
+        sizer = sizers.sizer(inputs, inputs.gpu_types_in_play)
+        return {job.name: job for job in size_portfolio(sizer, inputs.scenario)}
+
+    before, after = sized(whole, sizers), sized(divided, sizers)
+    assert after == sized(divided, Sizers())
+    same = {before[name].kind for name in before if before[name].sizing is after[name].sizing}
+    other = {before[name].kind for name in before if before[name].sizing is not after[name].sizing}
+    assert (same, other) == ({"tune", "fixed"}, {"serve"})
+    assert before == sized(whole, sizers)
 
 
 def test_a_setting_sizes_anew_where_a_rule_asks_for_it(path, tmp_path):
