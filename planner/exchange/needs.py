@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
-from planner.inputs.words import did_you_mean, one_of
+from planner.inputs.words import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,7 +55,7 @@ def quarter_of(plan: Plan, asked: str | None) -> str:
     """The quarter of the plan that is asked for, the first if none; raises InputError."""
     if asked is None or asked in plan.quarters:
         return asked or plan.quarters[0]
-    hint = did_you_mean(asked, plan.quarters) or f"it plans {one_of(plan.quarters)}"
+    hint = f"it plans {one_of(plan.quarters)}"
     raise InputError(Finding(f"the plan has no quarter {asked!r}", path="--quarter", hint=hint))
 
 
