@@ -112,7 +112,7 @@ def _required_alone(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> Infeasib
     stated = inputs.scenario.jobs
     required = tuple(job for job in jobs if stated[job.derived_from or job.name].required)
     names = some_of(sorted(roots(required)), _NAMED)
-    told = f"all jobs but the required ones are left out here: {names or 'there are none'}"
+    told = f"the required jobs alone are asked for here: {names or 'there are none'}"
     late = any(stated[name].may_slip_quarters for name in roots(required))
     told += ", and none of them fits later either" if late else ""
     try:

@@ -171,7 +171,7 @@ def test_required_jobs_that_do_not_fit_are_refused_and_named(read):
     jobs = {"a": job(8, required=True), "b": job(4, required=True), "c": job(1)}
     with pytest.raises(InfeasibleError) as caught:
         make_plan(read(jobs))
-    assert "all jobs but the required ones are left out here: a, b" in caught.value.reasons
+    assert "the required jobs alone are asked for here: a, b" in caught.value.reasons
     assert "4 GPUs more" in caught.value.headline
 
 
