@@ -6,6 +6,7 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from planner.inputs.document import dotted
 from planner.inputs.shape import Shape
 from planner.inputs.words import described, did_you_mean
 
@@ -244,7 +245,16 @@ def _out_of_bounds(mistake: _Mistake) -> tuple[str, str | None]:
     shown = described(mistake.value)
     if isinstance(mistake.value, str) and "%" in mistake.value:
         shown, bound = mistake.value, f"{Decimal(bound) * 100:f}%"
-    return f"{shown} is {words} {bound}", _percent_hint(mistake)
+    return f"{shown} is {words} {bound}", _percent_hint(mistake) or _none_hint(mistake)
+
+
+def _none_hint(mistake: _Mistake) -> str | None:
+    """No entry says that there is none, an entry with a count of 0 is refused."""
+    match mistake.path:
+        case (*_, str(), "count") if mistake.value == 0:
+            entry = dotted(mistake.path[:-1])
+            return f"where there is none, leave `{entry}` out; an override says `delete: [{entry}]`"
+    return None
 
 
 def _percent_hint(mistake: _Mistake) -> str | None:
