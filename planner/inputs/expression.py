@@ -100,6 +100,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Exact], int | None]] = {
 }
 """By name: what it computes and how many figures it takes; None is two or more."""
 
+_SIGNS = {"*": "×", "-": "−", "<=": "≤", ">=": "≥", "!=": "≠", "==": "="}
 _WORDS = frozenset({"and", "or", "not", "if", "else"})
 
 
@@ -140,16 +141,22 @@ class Expression:
 
 def with_figures(formula: str, figures: Mapping[str, Fraction | float]) -> str:
     """Write a formula with figures put in: `((10 × 2) + (2 × 0.125)) × 1.5`."""
-    signs = {"*": "×", "-": "−", "<=": "≤", ">=": "≥", "!=": "≠", "==": "="}
+    pieces = [*_pieces(formula)]
+    for place, name in enumerate(pieces):
+        if place % 2 and name in figures:
+            text = figure_text(figures[name])
+            pieces[place] = f"({text})" if text.startswith("−") else text
+    return "".join(pieces)
+
+
+@lru_cache(maxsize=4096)
+def _pieces(formula: str) -> tuple[str, ...]:
+    """The names of a formula at odd places; between them what a reader writes there."""
 
     def put(match: re.Match[str]) -> str:
-        name = match["name"]
-        if name in figures:
-            text = figure_text(figures[name])
-            return f"({text})" if text.startswith("−") else text
-        return signs.get(match[0], match[0])
+        return f"\0{match[0]}\0" if match["name"] else _SIGNS.get(match[0], match[0])
 
-    return _TOKEN.sub(put, formula)
+    return tuple(_TOKEN.sub(put, formula).split("\0"))
 
 
 @lru_cache(maxsize=4096)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from planner.report.document import (
     Block,
@@ -68,6 +69,7 @@ def _fenced(lines: tuple[str, ...]) -> str:
     return f"{fence}text\n{body}\n{fence}"
 
 
+@lru_cache(maxsize=10_000)
 def _text(raw: str) -> str:
     """Show the text as it is: no name can open markup, HTML, a table cell or a mention."""
     text = visible(raw)

@@ -51,7 +51,7 @@ class Sums:
             tuple(
                 (
                     f"{step.result.name} = {_amount(step.result)}",
-                    step.formula if _is_figure(step.worked) else step.worked,
+                    _worked(step) or step.formula,
                     "; ".join(f"{given.name}: {given.origin}" for given in step.inputs),
                     step.rule,
                     self._marks(step).strip(),
@@ -97,7 +97,8 @@ def _sum_lines(step: Step) -> tuple[str, ...]:
 
 
 def _worked(step: Step) -> str:
-    return "" if _is_figure(step.worked) else step.worked
+    worked = step.worked
+    return "" if _is_figure(worked) else worked
 
 
 def _is_figure(stage: str) -> bool:

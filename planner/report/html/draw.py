@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -91,6 +91,7 @@ def _escaped(text: str) -> str:
     return str(escape(text)) if _MARKED.search(text) else text
 
 
+@lru_cache(maxsize=10_000)
 def _prose(text: str) -> Markup:
     """Words, what stands between backticks as code."""
     return Markup(_CODE.sub(r"<code>\1</code>", _escaped(visible(text))))
