@@ -23,16 +23,21 @@ __all__ = ["findings", "kept_as_written"]
 
 _MISSING = "missing"
 _UNKNOWN = "extra_forbidden"
-_FIGURE_WITH_MORE = re.compile(r"[$€]?\s*([-+]?[0-9][0-9,_ ]*(\.[0-9]+)?)\s*([A-Za-z%/$€]*)")
+_FIGURE_WITH_MORE = re.compile(
+    r"(?P<currency>[$€]?)\s*(?P<figure>[-+]?[0-9][0-9,_ ]*(\.[0-9]+)?)\s*(?P<unit>[A-Za-z%/$€]*)"
+)
 
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}([,_ ][0-9]{3})+(\.[0-9]+)?")
 _AFTER_COMMA = re.compile(r"[0-9]{1,3}")
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
 
-_TIMES = {"k": 10**3, "K": 10**3, "M": 10**6}
-_SCALED_KEYS = ("_b", "_kw")
+_TIMES = {"k": 10**3, "K": 10**3, "M": 10**6, "Mio": 10**6, "million": 10**6}
+_SCALED_KEYS = ("_b", "_gb", "_hours", "_kw", "_weeks", "_years")
 """Endings of keys whose unit is a multiple itself: what `500M` means there is not plain."""
+_LETTERS = ("h", "b", "u")
+"""Units that are written with their first letter alone."""
 
+_BY_NAME = "write each entry under a name of its own, without a dash: `NAME: {…}`"
 _LONGEST_FIGURE = 12
 _BINARY_GB = {"MiB": Decimal(2**20) / 10**9, "GiB": Decimal(2**30) / 10**9}
 
@@ -174,7 +179,11 @@ def _words(shape: Shape, mistake: _Mistake) -> tuple[str, str | None]:
     if kind in _WANTED:
         if "value" in shape.keys(mistake.path) and isinstance(value, int | Decimal | str):
             return f"{described(value)} stands bare", f"write {{value: {value}, source: …}}"
-        return _wrong_type(_WANTED[kind], value, str(mistake.path[-1]) if mistake.path else "")
+        message, hint = _wrong_type(
+            _WANTED[kind], value, str(mistake.path[-1]) if mistake.path else ""
+        )
+        unnamed = kind == "dict_type" and len(mistake.path) == 1 and isinstance(value, tuple)
+        return message, _BY_NAME if unnamed else hint
     if kind in _BOUNDS:
         return _out_of_bounds(mistake)
     if kind == "value_error":
@@ -220,23 +229,32 @@ def _figure_hint(value: str, key: str) -> str | None:
     match = _FIGURE_WITH_MORE.fullmatch(value.strip())
     if not match:
         return None
-    written = match[1].strip()
+    written, more = match["figure"].strip(), match["unit"]
     if _DECIMAL_COMMA.fullmatch(written) and not _THOUSANDS.fullmatch(written):
         return f"write {written.replace(',', '.')}, with a decimal point"
     figure = re.sub(r"[,_ ]", "", written)
-    if match[3] == "%":
+    if more == "%":
         return "a share of 1 % is written 0.01"
     if figure == value.strip():
         stripped = figure.lstrip("0") or "0"
         return f"write it without {'quotes' if stripped == figure else 'leading zeros'}: {stripped}"
-    if match[3] in _BINARY_GB and len(figure) <= _LONGEST_FIGURE:
-        gb = Decimal(figure) * _BINARY_GB[match[3]]
+    if more in _BINARY_GB and len(figure) <= _LONGEST_FIGURE:
+        gb = Decimal(figure) * _BINARY_GB[more]
         return f"memory is in GB of 10^9 bytes: {match[0].strip()} is {gb.normalize():f}"
-    if match[3] in _TIMES and len(figure) <= _LONGEST_FIGURE:
-        several = Decimal(figure) * _TIMES[match[3]]
+    if more in _TIMES and len(figure) <= _LONGEST_FIGURE:
+        several = Decimal(figure) * _TIMES[more]
         return None if key.endswith(_SCALED_KEYS) else f"write {several.normalize():f}"
-    unit = " alone, the unit stands in the key's name" if match[3] else ""
-    return f"write {figure}{unit}"
+    if not all(_is_unit_of(key, unit) for unit in (match["currency"], *more.split("/")) if unit):
+        return "write a number alone, in the unit of the key"
+    alone = " alone, the unit stands in the key's name" if more else ""
+    return f"write {figure}{alone}"
+
+
+def _is_unit_of(key: str, unit: str) -> bool:
+    """Whether a unit, in full or as `h`, is one of the words of a key."""
+    asked = "usd" if unit == "$" else unit.casefold()
+    short = len(asked) == 1 and asked not in _LETTERS
+    return not short and any(word.startswith(asked) for word in key.split("_"))
 
 
 def _out_of_bounds(mistake: _Mistake) -> tuple[str, str | None]:

@@ -46,6 +46,7 @@ CALLED = {
     "type": ("tune", "serve", "fixed", "kind", "node_type"),
     "units": ("count",),
     "vram": ("gpu_memory_gb",),
+    "wacc": ("discount_rate_per_year",),
 }
 """Keys as other tools and common speech have them, with what they may be called here."""
 

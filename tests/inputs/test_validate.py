@@ -112,10 +112,47 @@ def test_what_is_called_otherwise_or_belongs_elsewhere_is_told(written, hint):
     assert any(told.endswith(hint) for told in hints), hints
 
 
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        (
+            "{fixed: {gpus: 1, memory_gb: 64 GB}}",
+            "write 64 alone, the unit stands in the key's name",
+        ),
+        ("{fixed: {gpus: 1, memory_gb: 64 TB}}", "write a number alone, in the unit of the key"),
+        ("{fixed: {gpus: 1, memory_gb: 64 M}}", None),
+        (
+            "{tune: {model: m, method: lora, deadline_hours: 48h}}",
+            "write 48 alone, the unit stands",
+        ),
+        (
+            "{tune: {model: m, method: lora, deadline_hours: 3 days}}",
+            "write a number alone, in the",
+        ),
+        ("{tune: {model: m, method: lora, dataset_tokens: 3T}}", "write a number alone, in the"),
+        ("{tune: {model: m, method: lora, dataset_tokens: 3 Mio}}", "write 3000000"),
+        ("{fixed: {gpus: 1}, move_cost_usd: 500 $}", "write 500 alone, the unit stands in"),
+        ("{fixed: {gpus: 1}, move_cost_usd: €500}", "write a number alone, in the unit"),
+        ("{fixed: {gpus: 1}, move_cost_usd: $500}", "write 500"),
+    ],
+)
+def test_a_figure_of_another_unit_is_not_told_to_stand_as_it_is(written, hint):
+    (finding,) = findings(job(written))
+
+    assert finding.hint == hint or (hint and finding.hint and finding.hint.startswith(hint))
+
+
+def test_entries_without_names_are_told_to_have_them():
+    text = job("{fixed: {gpus: 1}}").replace("  one: ", "  - ")
+
+    assert "under a name of its own" in (findings(text)[0].hint or "")
+
+
 def test_whatever_has_another_name_has_one_that_may_be_written():
     shape = Shape(Scenario)
     job_keys = [("jobs", "one", *more) for more in ((), ("tune",), ("serve",), ("serve", "load"))]
-    paths = [*job_keys, ("jobs", "one", "fixed"), ("fleet", "one"), ("offers", "one"), ("horizon",)]
+    others = [("fleet", "one"), ("offers", "one"), ("horizon",), ("finance",)]
+    paths = [*job_keys, ("jobs", "one", "fixed"), *others]
     known = {key for path in paths for key in shape.keys(path)}
     assert {name for names in CALLED.values() for name in names} <= known
 
