@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from decimal import Decimal
+from operator import ne
 from typing import TYPE_CHECKING
 
 from planner.inputs.scalars import character_name
@@ -32,8 +33,8 @@ _NEAR, _NEARER = 0.6, 0.7
 def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
     """Give the choices that a person may have meant, best first; case does not count.
 
-    A choice is near that is spelled much like the word, or less so if it is the word shortened
-    or continued: `price` is near `price_usd`, and `kind` is not near `pinned`.
+    A choice is near that is spelled much like the word, or less so if one letter slipped, or it is
+    the word shortened or continued: `price` is near `price_usd`, and `kind` is not near `pinned`.
     """
     from difflib import SequenceMatcher, get_close_matches  # noqa: PLC0415 - only on a mistake
 
@@ -48,9 +49,17 @@ def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
     found = [
         fold
         for fold in get_close_matches(asked, by_fold, _MOST_COMPARED, _NEAR)
-        if _continued(asked, fold) or SequenceMatcher(None, fold, asked).ratio() >= _NEARER
+        if SequenceMatcher(None, fold, asked).ratio() >= _NEARER
+        or _slipped(asked, fold)
+        or _continued(asked, fold)
     ]
     return [by_fold[fold] for fold in found[:most]]
+
+
+def _slipped(word: str, choice: str) -> bool:
+    """Whether short words differ by a letter, or by the order of theirs: `too` and `two`."""
+    alike = sum(map(ne, word, choice)) == 1 or sorted(word) == sorted(choice)
+    return len(word) == len(choice) and alike
 
 
 def _continued(word: str, choice: str) -> bool:

@@ -170,6 +170,9 @@ def test_whatever_has_another_name_has_one_that_may_be_written():
         ("batch_size", ("batch",), ["batch"]),
         ("meta-llama/Llama-3.1-8B", ("llama-3.1-8b",), ["llama-3.1-8b"]),
         ("cuont", ("count", "sites"), ["count"]),
+        ("too", ("two", "three"), ["two"]),
+        ("mgi", ("mig",), ["mig"]),
+        ("cpu", ("pue",), []),
     ],
 )
 def test_what_is_far_fetched_is_not_suggested(word, choices, meant):
