@@ -20,7 +20,7 @@ PARTS = {
     "quarterly": "Over four quarters (seeds 0 / 1 / 2)",
     "variants": "Many variants of one scenario",
     "divided": "Serving jobs on partitions of GPUs (seeds 0 / 1 / 2)",
-    "weekly": "Week by week, with all that binds (seeds 0 / 1 / 2)",
+    "weekly": "Week by week, with all that binds",
     "unique": "No two jobs alike (seeds 0 / 1 / 2)",
     "load": "Far more than a company has",
 }

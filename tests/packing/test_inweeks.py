@@ -7,6 +7,7 @@ import pytest
 from benchmarks.portfolios import weekly
 from planner.packing.apart import kept_apart
 from planner.packing.counting.build import build_counts
+from planner.packing.counting.lanes import with_lanes
 from planner.packing.counting.layout import cutting_stocks, lay_out
 from planner.packing.problem import ALWAYS, WEEKS, Choice, Demand, Run, Shape
 from planner.packing.solution import Status
@@ -46,6 +47,31 @@ def test_a_wide_run_needs_a_node_on_which_little_stays(build):
     assert counted(stay, units(4, (8, 0, week))) == pytest.approx(2)
     assert counted(units(4, (8, 0, week))) == pytest.approx(1)
     assert counted(units(7, (1, 0, ALWAYS)), units(1, (2, 0, week))) == pytest.approx(2)
+
+
+def test_runs_take_turns_on_whole_lanes(build, solve):
+    def least(*demands):
+        problem = build.problem([build.pool()], [build.buy(100_000)], demands)
+        counted = solve_integer(build_counts(problem).program, time_limit_s=5).objective
+        assert solve(problem).cost_cents == pytest.approx(100_000 * counted)
+        return counted
+
+    stay, week = units(5, (1, 0, ALWAYS)), Run(1, 0, 13)
+    assert least(stay, units(13, (2, 0, week))) == pytest.approx(1)
+    assert least(stay, units(14, (2, 0, week))) == pytest.approx(2)
+    assert least(stay, units(12, (2, 0, week)), units(1, (3, 0, week))) == pytest.approx(1)
+    assert least(units(4, (1, 0, ALWAYS)), units(13, (3, 0, week))) == pytest.approx(1)
+    assert least(units(4, (1, 0, ALWAYS)), units(14, (3, 0, week))) == pytest.approx(2)
+
+
+def test_whole_lanes_are_stated_where_many_runs_need_them_too(build):
+    many = units(66, (2, 0, Run(1, 0, 13)))
+    demands = [units(13, (1, 0, ALWAYS)), many]
+    counts = build_counts(build.problem([build.pool()], [build.buy(100_000)], demands))
+    on_nodes = with_lanes(counts, counts.program).fixed({counts.acquire[0, 0]: 3.0})
+    assert solve_integer(on_nodes, time_limit_s=5).outcome == "infeasible"
+    without = counts.program.fixed({counts.acquire[0, 0]: 3.0})
+    assert solve_integer(without, time_limit_s=5).outcome == "optimal"
 
 
 ONE_RUN = units(1, (8, 0, Run(5, 0, 13)))

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from planner.packing.counting.changes import add_changes
 from planner.packing.counting.counts import Counts, Usage
+from planner.packing.counting.lanes import add_lanes
 from planner.packing.counting.limits import add_limits, add_reserves
 from planner.packing.counting.opened import add_opened
 from planner.packing.counting.procure import state_procurement, state_spent_on_moves
 from planner.packing.counting.quotas import add_quotas
 from planner.packing.counting.spares import add_spares
 from planner.packing.counting.stays import add_stays
-from planner.packing.counting.turns import add_turns
 from planner.packing.layouts.dual import weights_by_order
 from planner.packing.problem import ALWAYS, WEEKS
 from planner.packing.solvers.program import Program
@@ -53,7 +53,7 @@ def build_counts(problem: Problem) -> Counts:
         opened = counts.opened.get(key)
         on_nodes = [*usages, *([opened] if opened else [])]
         _capacity(counts, key, on_nodes)
-        add_turns(counts, key, on_nodes)
+        add_lanes(counts, key)
     return counts
 
 

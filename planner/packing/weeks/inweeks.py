@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from planner.packing.counting.counts import CENTS_PER_UNIT
+from planner.packing.counting.lanes import with_lanes
 from planner.packing.counting.stays import moves_held
 from planner.packing.counting.variants import with_reserve, with_room
 from planner.packing.found import Infeasible
@@ -37,15 +38,18 @@ _CLOSE = 0.002
 """Shares that differ less are not told apart."""
 _STEPS = 1000
 """Units seated at the cost of others without an advance, until more is kept free."""
-_GAP, _NODES = 0.005, 200
-"""How far nodes are counted; and how far units on them, to 1 %, or this many nodes of a tree."""
-_FIRST_TIME, _TIME, _SEAT_TIME, _LEAST_TIME_S = 0.2, 0.35, 0.15, 1.0
-"""Of the time left, what counting nodes once may take until there is a plan, and then; what seating
-units may; and seconds at the least."""
+_GAP, _WHOLE_GAP, _NODES = 0.005, 0.05, 200
+"""How far nodes are counted; and how far the room of whole units on them, or nodes of a tree."""
+_FIRST_TIME, _TIME, _WHOLE_TIME, _SEAT_TIME, _LEAST_TIME_S = 0.2, 0.35, 0.1, 0.1, 1.0
+"""Of the time left, what counting nodes once may take until there is a plan, and then; what whole
+units on them may, and one try to seat them; and seconds at the least."""
+_USEFUL_ROOM = 0.03
+"""Share of each pool beyond which room is better left in others."""
 _EARLY_S, _LATE_S = 1.0, 1.0
 """How long before the end the bound beside the plans should be there, and how long after it may."""
-_WAIT = 0.1
-"""Of the time left once there is a plan, how long a first bound beside it is waited for."""
+_WAITS = (0.1, 0.35)
+"""Of the time left once there is a plan, how long bounds beside it are waited for: the first, and
+if that came, the one of whole units, which brings the best plan with it or nearly so."""
 _LAST = 0.1
 """Of all time, what is left for giving up nodes."""
 
@@ -74,7 +78,8 @@ def plan_in_weeks(
         return
     halt = Halt()
     work = _bounds(counts, same, bound_gap, lambda: left_s() - _EARLY_S, halt)
-    bounds = _Learning(found, asked_gap, Beside(work), plans.seated)
+    seat = lambda answer: left_s() > 0 and plans.cheaper(answer)  # noqa: E731
+    bounds = _Learning(found, asked_gap, Beside(work), seat)
     try:
         plans.search(bounds)
         say("waiting for the bound")
@@ -113,7 +118,7 @@ class _Learning:
     """What is known of bounds that are sought beside the plans."""
 
     def __init__(
-        self, found: Found, asked_gap: float, beside: Beside[_Bound], seat: Callable[[Values], bool]
+        self, found: Found, asked_gap: float, beside: Beside[_Bound], seat: Callable[[Answer], bool]
     ) -> None:
         self._found, self._asked_gap, self._beside, self._seat = found, asked_gap, beside, seat
         self.came = False
@@ -121,11 +126,13 @@ class _Learning:
 
     def close(self, seconds: float = 0.0, most: int | None = None) -> bool:
         """Whether bounds that are there, or come within so many seconds, close the gap."""
+        if self._found.closed(self._asked_gap):
+            return True
         for bound in islice(self._beside.given(seconds), most):
             self.came = True
             _learn(self._found, bound)
-            if not (bound.relaxed or self._found.closed(self._asked_gap)):
-                self._seat(bound.answer.values)
+            if not self._found.closed(self._asked_gap):
+                self._seat(bound.answer)
             if self._found.closed(self._asked_gap):
                 break
         return self._found.closed(self._asked_gap)
@@ -149,13 +156,17 @@ class _Plans:
         """Plans with a share kept free: so much that there is one, then as little as will do.
 
         It ends early where bounds close the gap. As long as no limit of time has cut anything
-        short, only the first is asked for, and waited for, so that the plan hangs on no clock.
+        short, they are waited for, and not asked for later, so that the plan hangs on no clock.
         """
         for share in _RESERVES:
             if self._left_s() <= -_LEAST_TIME_S or self._enough_with(share):
                 break
-        if bounds.close(max(self._left_s(), 0.0) * _WAIT, most=1):
-            return
+        for wait in _WAITS:
+            self._say("waiting for a bound")
+            if bounds.close(max(self._left_s(), 0.0) * wait, most=1):
+                return
+            if not bounds.came:
+                break
         while self._enough - self._refused > _CLOSE and self._left_s() > self._last_s:
             if self._learns(bounds):
                 return
@@ -169,16 +180,18 @@ class _Plans:
         """Whether bounds close the gap, where the clock may tell."""
         return (self._cut_short or not bounds.came) and bounds.close()
 
+    def cheaper(self, answer: Answer) -> bool:
+        """Whether a counted plan costs less than the one there is, and all units find seats."""
+        return self._hopeful(answer) and self.seated(answer.values)
+
     def seated(self, values: Values) -> bool:
         """Whether all units find seats on the nodes of these values; then the plan is kept."""
-        left_s = self._left_s()
-        ends = left_s - max(left_s * _SEAT_TIME, _LEAST_TIME_S)
         for attempt, chosen in enumerate(self._chosen(values) if values else ()):
             seated = chosen and seat_in_weeks(
                 self._found.counts,
                 self._found.stocks,
                 chosen,
-                lambda: self._left_s() > ends,
+                self._within(self._share_s(_SEAT_TIME)),
                 steps=_STEPS,
                 attempt=attempt,
             )
@@ -188,49 +201,57 @@ class _Plans:
         return False
 
     def _chosen(self, values: Values) -> Iterator[Values]:
-        """Units on counted nodes: as they are counted, then with as much room as there is.
+        """Units on counted nodes: whole ones with as much room as there is, then as counted.
 
-        Whole ones with room, twice, where GPUs are shared; empty where there are none.
+        Only whole ones where GPUs are shared; empty where there are none.
         """
-        if self._found.counts.opened:
-            yield from (self._roomy(values, whole=True),) * 2
-        else:
-            yield values
-            yield self._roomy(values, whole=False)
+        whole = self._whole(values)
+        yield whole
+        yield whole if self._found.counts.opened else values
+        yield whole
 
     def _enough_with(self, share: float) -> bool:
         """Whether units find seats with such a share kept free, or no money is saved with it."""
         self._say(f"counting nodes, {share:.1%} of them kept free")
-        time = self._left_s() * (_TIME if self._enough else _FIRST_TIME)
         answer = solve_lean(
             self._found.counts,
             with_reserve(self._found.counts, share),
-            time_limit_s=max(time, _LEAST_TIME_S),
+            time_limit_s=self._share_s(_TIME if self._enough else _FIRST_TIME),
             relative_gap=_GAP,
             relaxed=self._found.counts.shared_unit_variables,
             effort="solutions",
         )
         self._cut_short |= answer.outcome in (Outcome.FEASIBLE, Outcome.NOTHING)
-        hopeful = answer.values and self._saves(answer.objective)
-        if self.seated(answer.values) if hopeful else self._best:
+        if self.cheaper(answer) or (self._best and not self._hopeful(answer)):
             self._enough = share
             return True
         self._refused = share
         return False
 
-    def _saves(self, objective: float) -> bool:
+    def _hopeful(self, answer: Answer) -> bool:
         """Whether nodes that are counted cost less than those of the plan, if there is one."""
         cost, fixed = self._found.cost_cents, self._found.counts.problem.fixed_cost_cents
-        return cost is None or objective * CENTS_PER_UNIT < cost - fixed - 0.5
+        return bool(answer.values) and (
+            cost is None or answer.objective * CENTS_PER_UNIT < cost - fixed - 0.5
+        )
 
-    def _roomy(self, values: Values, *, whole: bool) -> Values:
-        """Units on counted nodes, with as much room as there is; empty where there are none."""
+    def _share_s(self, share: float) -> float:
+        """Of the time left."""
+        return max(self._left_s() * share, _LEAST_TIME_S)
+
+    def _within(self, seconds: float) -> Callable[[], bool]:
+        """Whether no more of the time is gone."""
+        ends = self._left_s() - seconds
+        return lambda: self._left_s() > ends
+
+    def _whole(self, values: Values) -> Values:
+        """Whole units on counted nodes, with much room; empty where none are found."""
         counts = self._found.counts
         held = {index: float(round(values[index])) for index in counts.acquire.values()}
+        program = with_lanes(counts, with_room(counts, values, _USEFUL_ROOM))
         return solve_integer(
-            with_room(counts, values).fixed(held | moves_held(counts, values)),
-            time_limit_s=max(self._left_s(), _LEAST_TIME_S),
-            relative_gap=0.01,
+            program.fixed(held | moves_held(counts, values)),
+            time_limit_s=self._share_s(_WHOLE_TIME),
+            relative_gap=_WHOLE_GAP,
             node_limit=_NODES,
-            relaxed=frozenset() if whole else counts.unit_variables,
-        ).values
+        ).values[: len(counts.program.variables)]
