@@ -68,9 +68,12 @@ def compare(
     with Progress() as progress:
         planner = partial(effort.plan, progress=progress)
         sides = _Sides(asked, planner)
-        first, second = sides.side(before), sides.side(after, beside=before)
+        asked_for = sides.named(before), sides.named(after, beside=before)
         if out is not None:
-            require_none_overwritten(out, _FILES, sides.read)
+            require_none_overwritten(out, _FILES, (path for path, _ in asked_for))
+        first, second = (
+            sides.side(text, *named) for text, named in zip((before, after), asked_for, strict=True)
+        )
         came = read_actuals(actuals, (first.plan, second.plan)) if actuals else ()
         compared = compared_with(first, second, planner, came)
     if out is not None:
@@ -119,15 +122,11 @@ class _Sides:
         self._asked = asked
         self._planner = planner
         self._question = cache(asked.question)
-        self.read: list[Path] = []
-        """Files that were named."""
 
-    def side(self, text: str, *, beside: str = "") -> Side:
-        """Read or plan one side; a name alone is a variation of the scenario `beside` it."""
+    def side(self, text: str, path: Path, variations: tuple[str, ...]) -> Side:
+        """Read or plan one side that was named so."""
         from planner.whatif.sides import planned_side, saved_side  # noqa: PLC0415
 
-        path, variations = self._named(text, beside)
-        self.read.append(path)
         if path.suffix == ".json":
             return saved_side(
                 text, plan_text(path), catalog=self._asked.catalog, rules=self._asked.rules
@@ -136,8 +135,11 @@ class _Sides:
         inputs = self._question(path).inputs(names, self._asked.settings)
         return planned_side(text, inputs, self._planner)
 
-    def _named(self, text: str, beside: str) -> tuple[Path, tuple[str, ...]]:
-        """File and variations of a side; raises InputError for what is neither."""
+    def named(self, text: str, *, beside: str = "") -> tuple[Path, tuple[str, ...]]:
+        """File and variations of a side; a name alone is a variation of the scenario `beside` it.
+
+        Raises InputError for what is neither.
+        """
         file, colon, names = text.rpartition(":")
         if Path(text).exists():
             return Path(text), ()
@@ -145,7 +147,7 @@ class _Sides:
             return Path(file), tuple(names.split(","))
         if not beside:
             return Path(text), ()
-        other, _ = self._named(beside, "")
+        other, _ = self.named(beside)
         if other.suffix == ".json":
             return Path(text), ()
         known = self._question(other).layers.names

@@ -23,6 +23,8 @@ __all__ = ["export"]
 
 
 _PORTFOLIO = "portfolio.csv"
+_FEW = 5
+"""Names that a line tells."""
 
 
 @click.group(
@@ -64,14 +66,17 @@ def _from_plan(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _write(plan_json: Path, out: Path, quarter: str | None, exporter: Exporter) -> None:
+def _write(plan_json: Path, out: Path, quarter: str | None, exporter: Exporter) -> tuple[Plan, str]:
+    """Write what a plan asks for in a quarter; both are returned."""
     from planner.exchange.needs import quarter_of  # noqa: PLC0415 - slow to load
     from planner.plan.store import loads  # noqa: PLC0415 - likewise
 
     plan = loads(plan_text(plan_json), str(plan_json))
-    files = exporter(plan, quarter_of(plan, quarter))
+    asked = quarter_of(plan, quarter)
+    files = exporter(plan, asked)
     require_none_overwritten(out, files, [plan_json])
     write_files(out, files)
+    return plan, asked
 
 
 @export.command(short_help="Custom hardware specifications, and who uses which.")
@@ -81,9 +86,12 @@ def watsonx(plan_json: Path, out: Path, quarter: str | None) -> None:
 
     Each file is the body of `POST /v2/hardware_specifications`; used-by.csv says who uses which.
     """
-    from planner.exchange.watsonx import watsonx_files  # noqa: PLC0415 - slow to load
+    from planner.exchange.watsonx import left_out, watsonx_files  # noqa: PLC0415 - slow to load
 
-    _write(plan_json, out, quarter, watsonx_files)
+    without = left_out(*_write(plan_json, out, quarter, watsonx_files))
+    if without:
+        names = ", ".join((*without[:_FEW], *(["…"] if len(without) > _FEW else [])))
+        click.echo(f"hint: fixed jobs have no specification here: {names}", err=True)
 
 
 @export.command(short_help="Resource flavors, cluster queues and topology.")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.exchange.needs import Need, Pods
     from planner.plan.plan import Plan
 
-__all__ = ["USED_BY", "watsonx_files"]
+__all__ = ["USED_BY", "left_out", "watsonx_files"]
 
 USED_BY = "used-by.csv"
 _GIB, _MB = 2**30, 10**6
@@ -49,6 +49,11 @@ def watsonx_files(plan: Plan, quarter: str) -> dict[str, str]:
             for one in group
         ]
     return {**files, USED_BY: csv_text(rows)}
+
+
+def left_out(plan: Plan, quarter: str) -> list[str]:
+    """Fixed jobs that run in a quarter, for which the service has no specification."""
+    return sorted({pods.job for pods in pods_of(plan, quarter) if pods.kind == "fixed"})
 
 
 def _size(need: Need) -> _Size:

@@ -91,9 +91,12 @@ def test_actuals_stand_beside_the_plan(varied, run):
     assert demand["assistant"]["actual"] is None
 
 
-def test_a_side_is_never_overwritten(varied, run):
+def test_a_side_is_never_overwritten_and_that_is_told_before_anything_is_planned(
+    varied, run, monkeypatch
+):
     run("plan", varied, "--out", "out")
     Path("out/plan.json").rename("out/compare.json")
+    monkeypatch.setattr("planner.whatif.sides.planned_side", lambda *_: pytest.fail("planned"))
     result = run("compare", "out/compare.json", varied, "--out", "out")
     assert result.exit_code == 2
     assert "would be overwritten" in result.stderr

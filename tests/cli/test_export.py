@@ -26,6 +26,23 @@ def test_another_quarter_has_other_needs(run, plan_json):
     assert Path("first/kueue.yaml").read_bytes() != Path("second/kueue.yaml").read_bytes()
 
 
+def test_fixed_jobs_that_watsonx_does_not_know_are_told(run, tmp_path):
+    fixed = ", ".join(
+        f"f{number}: {{fixed: {{gpus: 1, cpus: 1, memory_gb: 1}}}}" for number in range(6)
+    )
+    text = (
+        "{format: 1, horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-06-01}, "
+        "offers: {buy: {node_type: xe9680-h100, kind: buy}}, "
+        f"jobs: {{served: {{serve: {{model: llama-3.1-8b}}}}, {fixed}}}}}"
+    )
+    scenario = tmp_path / "fixed.yaml"
+    scenario.write_text(text, encoding="utf-8")
+    assert run("plan", scenario, "--out", "out").exit_code == 0
+    told = run("export", "watsonx", "out/plan.json", "--out", "new").stderr
+    assert "hint: fixed jobs have no specification here: f0, f1, f2, f3, f4, …" in told
+    assert "served" in Path("new/used-by.csv").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_cannot_be_exported_leaves_no_file(run, plan_json, kind):
     result = run("export", kind, plan_json, "--out", "new", "--quarter", "2027Q3")
