@@ -27,16 +27,17 @@ def test_another_quarter_has_other_needs(run, plan_json):
 
 
 def test_fixed_jobs_that_watsonx_does_not_know_are_told(run, tmp_path):
-    fixed = ", ".join(
-        f"f{number}: {{fixed: {{gpus: 1, cpus: 1, memory_gb: 1}}}}" for number in range(6)
-    )
-    text = (
-        "{format: 1, horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-06-01}, "
-        "offers: {buy: {node_type: xe9680-h100, kind: buy}}, "
-        f"jobs: {{served: {{serve: {{model: llama-3.1-8b}}}}, {fixed}}}}}"
+    names = [f"f{number}" for number in range(6)]
+    lines = (
+        "format: 1",
+        "horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-06-01}",
+        "offers: {buy: {node_type: xe9680-h100, kind: buy}}",
+        "jobs:",
+        "  served: {serve: {model: llama-3.1-8b}}",
+        *(f"  {name}: {{fixed: {{gpus: 1, cpus: 1, memory_gb: 1}}}}" for name in names),
     )
     scenario = tmp_path / "fixed.yaml"
-    scenario.write_text(text, encoding="utf-8")
+    scenario.write_text("\n".join(lines), encoding="utf-8")
     assert run("plan", scenario, "--out", "out").exit_code == 0
     told = run("export", "watsonx", "out/plan.json", "--out", "new").stderr
     assert "hint: fixed jobs have no specification here: f0, f1, f2, f3, f4, …" in told
