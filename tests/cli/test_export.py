@@ -30,6 +30,7 @@ def test_fixed_jobs_that_watsonx_does_not_know_are_told(run, tmp_path):
     names = [f"f{number}" for number in range(6)]
     lines = (
         "format: 1",
+        "name: fixed jobs",
         "horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-06-01}",
         "offers: {buy: {node_type: xe9680-h100, kind: buy}}",
         "jobs:",
@@ -38,7 +39,8 @@ def test_fixed_jobs_that_watsonx_does_not_know_are_told(run, tmp_path):
     )
     scenario = tmp_path / "fixed.yaml"
     scenario.write_text("\n".join(lines), encoding="utf-8")
-    assert run("plan", scenario, "--out", "out").exit_code == 0
+    planned = run("plan", scenario, "--out", "out")
+    assert planned.exit_code == 0, planned.stderr
     told = run("export", "watsonx", "out/plan.json", "--out", "new").stderr
     assert "hint: fixed jobs have no specification here: f0, f1, f2, f3, f4, …" in told
     assert "served" in Path("new/used-by.csv").read_text(encoding="utf-8")
