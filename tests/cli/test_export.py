@@ -39,11 +39,12 @@ def test_fixed_jobs_that_watsonx_does_not_know_are_told(run, tmp_path):
     )
     scenario = tmp_path / "fixed.yaml"
     scenario.write_text("\n".join(lines), encoding="utf-8")
-    planned = run("plan", scenario, "--out", "out")
+    planned = run("plan", scenario, "--out", tmp_path / "out")
     assert planned.exit_code == 0, planned.stderr
-    told = run("export", "watsonx", "out/plan.json", "--out", "new").stderr
+    new = tmp_path / "new"
+    told = run("export", "watsonx", tmp_path / "out" / "plan.json", "--out", new).stderr
     assert "hint: fixed jobs have no specification here: f0, f1, f2, f3, f4, …" in told
-    assert "served" in Path("new/used-by.csv").read_text(encoding="utf-8")
+    assert "served" in (new / "used-by.csv").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("kind", KINDS)
