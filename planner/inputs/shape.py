@@ -10,7 +10,7 @@ from planner.inputs.document import Path, dotted
 from planner.inputs.words import did_you_mean, nearest, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 __all__ = ["CALLED", "Shape"]
 
@@ -109,25 +109,23 @@ class Shape:
     def meant(self, path: Path) -> list[str]:
         """Give the keys that may have been meant by one that may not stand at its place."""
         known, key = self.keys(path[:-1]), str(path[-1])
-        return self._called(key, known) or nearest(key, known, most=1)
+        return _called(key, known) or nearest(key, known, most=1)
 
     def hint_for_unknown(self, path: Path) -> str | None:
         """Say where a key belongs or what it may have been meant to be."""
         container, key = path[:-1], str(path[-1])
         known = self.keys(container)
-        if here := self._called(key, known):
+        if here := _called(key, known):
             return f"here that is {one_of([f'`{name}`' for name in here])}"
         if {key.removesuffix("s"), f"{key}s"} & set(known):
             return did_you_mean(key, known)
         place = self._place_of(key, container)
         if place is not None:
             return place
+        for name in _called(key):
+            if fields := [at for at in self._below(name, container) if len(at) == len(path)]:
+                return f"here that is `{name}`, under {_places(fields)}"
         return did_you_mean(key, known) or f"known here: {', '.join(known)}"
-
-    @staticmethod
-    def _called(key: str, known: list[str]) -> list[str]:
-        """What a key of other tools, or of common speech, is called among these."""
-        return [name for name in CALLED.get(key.casefold().replace("-", "_"), ()) if name in known]
 
     def _place_of(self, key: str, container: Path) -> str | None:
         """Where the key may stand: below, and in the nearest place outwards."""
@@ -140,17 +138,33 @@ class Shape:
             if depth < len(container) and key in model.model_fields:
                 places.append(f"under `{dotted(outer)}`" if outer else "at the top of the file")
                 break
-            inside = [
-                f"`{dotted((*outer, *below))}`"
-                for name, field in model.model_fields.items()
-                for below, child in _children(name, field.annotation)
-                if key in child.model_fields and container[: depth + 1] != (*outer, name)
-            ]
+            inside = self._below(key, outer, *container[depth : depth + 1])
             if inside and not places:
-                places.append(f"under {one_of(inside)}")
+                places.append(f"under {_places(inside)}")
             if inside and depth < len(container):
                 break
         return f"`{key}` belongs {one_of(places)}" if places else None
+
+    def _below(self, key: str, outer: Path, *but: str | int) -> list[Path]:
+        """What has a key in the fields of a place, or in their entries; `but` is left out."""
+        model = self.model(outer)
+        fields = {} if model is None else model.model_fields
+        return [
+            (*outer, *below)
+            for name, field in fields.items()
+            for below, child in _children(name, field.annotation)
+            if key in child.model_fields and name not in but
+        ]
+
+
+def _places(paths: Iterable[Path]) -> str:
+    return one_of([f"`{dotted(path)}`" for path in paths])
+
+
+def _called(key: str, known: Collection[str] | None = None) -> list[str]:
+    """What a key of other tools, or of common speech, is called: all, or those that are known."""
+    names = CALLED.get(key.casefold().replace("-", "_"), ())
+    return [name for name in names if known is None or name in known]
 
 
 def _children(name: str, annotation: object) -> Iterator[tuple[Path, type[BaseModel]]]:

@@ -148,6 +148,11 @@ def test_entries_without_names_are_told_to_have_them():
     assert "under a name of its own" in (findings(text)[0].hint or "")
 
 
+def test_a_key_of_other_tools_is_told_its_name_one_level_above_its_place_too():
+    (finding,) = findings(job("{serve: {model: m}, max_model_len: 8192}"))
+    assert finding.hint == "here that is `context`, under `jobs.one.serve`"
+
+
 def test_whatever_has_another_name_has_one_that_may_be_written():
     shape = Shape(Scenario)
     job_keys = [("jobs", "one", *more) for more in ((), ("tune",), ("serve",), ("serve", "load"))]
