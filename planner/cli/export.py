@@ -87,10 +87,11 @@ def watsonx(plan_json: Path, out: Path, quarter: str | None) -> None:
     Each file is the body of `POST /v2/hardware_specifications`; used-by.csv says who uses which.
     """
     from planner.exchange.watsonx import left_out, watsonx_files  # noqa: PLC0415 - slow to load
+    from planner.plan.words import some_of  # noqa: PLC0415 - likewise
 
     without = left_out(*_write(plan_json, out, quarter, watsonx_files))
     if without:
-        names = ", ".join((*without[:_FEW], *(["…"] if len(without) > _FEW else [])))
+        names = some_of(without, _FEW)
         click.echo(f"hint: fixed jobs have no specification here: {names}", err=True)
 
 

@@ -77,10 +77,10 @@ class Sizer:
         runs = () if job.run is None else (job.run,)
         listed = None if job.gpu_types is None else tuple(sorted(set(job.gpu_types)))
         key = (_specification(job), listed, tuple(sorted((origins or {}).items())), *runs)
-        memory = (key, self._divided if job.serve is not None else None)
-        if memory not in self._sizings:
-            self._sizings[memory] = self._size(job, origins or {}, key)
-        return self._sizings[memory]
+        kept_as = (key, self._divided if job.serve is not None else None)
+        if kept_as not in self._sizings:
+            self._sizings[kept_as] = self._size(job, origins or {}, key)
+        return self._sizings[kept_as]
 
     def memory(self, job: Job, gpus: int) -> Memory | None:
         """Peak of each GPU on so many of any type; None where the job says too little for it."""

@@ -15,7 +15,6 @@ __all__ = ["Sizers"]
 _MOST = 8
 """Sizers that are kept: variants that follow each other differ in few settings at a time."""
 
-
 _APART = {"shortage": "refuse"}
 """Policies that size no job, alike for all."""
 _OF_PARTS = {"mig": "never", "shared_gpus": False}

@@ -43,7 +43,7 @@ def test_fixed_jobs_that_watsonx_does_not_know_are_told(run, tmp_path):
     assert planned.exit_code == 0, planned.stderr
     new = tmp_path / "new"
     told = run("export", "watsonx", tmp_path / "out" / "plan.json", "--out", new).stderr
-    assert "hint: fixed jobs have no specification here: f0, f1, f2, f3, f4, …" in told
+    assert "hint: fixed jobs have no specification here: f0, f1, f2, f3, f4 and 1 more" in told
     assert "served" in (new / "used-by.csv").read_text(encoding="utf-8")
 
 

@@ -78,7 +78,10 @@ def plan_in_weeks(
         return
     halt = Halt()
     work = _bounds(counts, same, bound_gap, lambda: left_s() - _EARLY_S, halt)
-    seat = lambda answer: left_s() > 0 and plans.cheaper(answer)  # noqa: E731
+
+    def seat(answer: Answer) -> bool:
+        return left_s() > 0 and plans.cheaper(answer)
+
     bounds = _Learning(found, asked_gap, Beside(work), seat)
     try:
         plans.search(bounds)
@@ -201,9 +204,9 @@ class _Plans:
         return False
 
     def _chosen(self, values: Values) -> Iterator[Values]:
-        """Units on counted nodes: whole ones with as much room as there is, then as counted.
+        """Units on counted nodes: whole ones with much room, as counted, and the whole ones again.
 
-        Only whole ones where GPUs are shared; empty where there are none.
+        Only whole ones where GPUs are shared; empty where none are found.
         """
         whole = self._whole(values)
         yield whole
@@ -236,7 +239,7 @@ class _Plans:
         )
 
     def _share_s(self, share: float) -> float:
-        """Of the time left."""
+        """So much of the time left, in seconds."""
         return max(self._left_s() * share, _LEAST_TIME_S)
 
     def _within(self, seconds: float) -> Callable[[], bool]:
