@@ -128,12 +128,13 @@ def _require_effect(job: Job, given: Mapping[str, Any]) -> None:
 
 def _require_no_contradiction(job: Job, facts: Catalog) -> None:
     """Refuse what contradicts itself or the model, as in a scenario."""
+    from planner.inputs.document import dotted  # noqa: PLC0415
     from planner.inputs.jobcheck import contradictions  # noqa: PLC0415
 
     findings = [
         Finding(
             found.message,
-            path=option_of(".".join(found.path), serves=job.serve is not None),
+            path=option_of(dotted(found.path), serves=job.serve is not None),
             hint=found.hint,
         )
         for found in contradictions(job, facts)

@@ -13,7 +13,7 @@ from planner.inputs.spelling import ONE_OR_BY_KEY, canonical_quarter
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Budget", "Finance", "Spend", "SpendCap"]
+__all__ = ["TOTAL", "Budget", "Finance", "Spend", "SpendCap"]
 
 NotNegative = Annotated[Number, Field(ge=0)]
 

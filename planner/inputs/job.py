@@ -367,7 +367,7 @@ class Job(Frozen):
 
     def counts(self, horizon: Horizon) -> tuple[int, ...]:
         """How many alike in each quarter of the horizon; growth is exact and rounds up."""
-        every = tuple(horizon.first_quarter + step for step in range(horizon.quarters))
+        every = horizon.all_quarters
         if isinstance(self.count, dict):
             by_quarter = {Quarter.parse(key): value for key, value in self.count.items()}
             return tuple(by_quarter.get(quarter, 0) for quarter in every)

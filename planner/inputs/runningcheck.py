@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from planner.inputs.faults import Fault
 from planner.inputs.places import fleet_by_pool, node_places, plain, pool_places
 from planner.inputs.words import count_of, did_you_mean
 
@@ -23,15 +24,8 @@ __all__ = ["not_running", "not_staying"]
 _LISTED = 8
 
 
-class _Fault(NamedTuple):
-    path: Path
-    message: str
-    hint: str | None = None
-    at_key: bool = False
-
-
-def not_running(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
-    """Find them all, in the order of the entries."""
+def not_running(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    """Find all of these, in the order of the entries."""
     nodes, pools = node_places(scenario), pool_places(scenario)
     units: Counter[str] = Counter()
     held: Counter[Place] = Counter()
@@ -40,7 +34,7 @@ def not_running(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
         job = scenario.jobs.get(entry.job)
         if job is None:
             hint = did_you_mean(entry.job, sorted(scenario.jobs), 3)
-            yield _Fault((*path, "job"), f"unknown job {entry.job!r}", hint)
+            yield Fault((*path, "job"), f"unknown job {entry.job!r}", hint)
             continue
         yield from _loaded(path, entry, job)
         units[entry.job] += entry.count
@@ -59,7 +53,7 @@ def not_running(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
                 yield from _too_full(catalog, (*path, *key), name, place, held[place])
     yield from _nothing_to_keep(scenario)
     if scenario.running and scenario.policies.shortage == "drop":
-        yield _Fault(
+        yield Fault(
             ("policies", "shortage"),
             "jobs cannot be dropped where `running` says what runs today: what is dropped would "
             "have to stop, which has no price here",
@@ -67,7 +61,7 @@ def not_running(scenario: Scenario, catalog: Catalog) -> Iterator[_Fault]:
         )
 
 
-def not_staying(scenario: Scenario) -> Iterator[_Fault]:
+def not_staying(scenario: Scenario) -> Iterator[Fault]:
     """Find what is pinned where it may not stay, in a placement that is known to be one."""
     nodes, pools = node_places(scenario), pool_places(scenario)
     units: Counter[str] = Counter()
@@ -79,9 +73,9 @@ def not_staying(scenario: Scenario) -> Iterator[_Fault]:
                 yield from _kept_off(scenario, ("running", position, *key), entry, first, place)
 
 
-def _loaded(path: Path, entry: Running, job: Job) -> Iterator[_Fault]:
+def _loaded(path: Path, entry: Running, job: Job) -> Iterator[Fault]:
     if job.has_load:
-        yield _Fault(
+        yield Fault(
             (*path, "job"),
             f"{entry.job!r} states a load: its replicas follow from the GPU type and cannot be "
             "told apart",
@@ -91,11 +85,11 @@ def _loaded(path: Path, entry: Running, job: Job) -> Iterator[_Fault]:
 
 def _too_many(
     scenario: Scenario, path: Path, entry: Running, job: Job, units: int
-) -> Iterator[_Fault]:
+) -> Iterator[Fault]:
     first, asked = scenario.horizon.first_quarter, job.units(scenario.horizon)[0]
     if asked < units:
         key = "count" if entry.count > 1 else "job"
-        yield _Fault(
+        yield Fault(
             (*path, key),
             f"{count_of(units, 'unit')} of {entry.job!r} {'is' if units == 1 else 'are'} listed, "
             f"the job has {count_of(asked, 'unit')} in {first}",
@@ -115,33 +109,33 @@ def _places(
         yield ("nodes", position), name, nodes.get(plain(name))
 
 
-def _unknown(scenario: Scenario, path: Path, name: str, pools: dict[str, Place]) -> _Fault:
+def _unknown(scenario: Scenario, path: Path, name: str, pools: dict[str, Place]) -> Fault:
     if path[-1] == "pool":
         hint = did_you_mean(name, pools) or f"known: {', '.join(list(pools)[:_LISTED])}"
-        return _Fault(path, f"no nodes of {name!r} are owned or offered", hint)
+        return Fault(path, f"no nodes of {name!r} are owned or offered", hint)
     pool = name.rpartition("/")[0]
     for (node_type, site), owned in fleet_by_pool(scenario).items():
         if pool == f"{node_type}/{site}":
             last = f"{pool}/{len(owned):02d}"
             there = last if len(owned) == 1 else f"{pool}/01 to {last}"
-            return _Fault(path, f"no node {name!r} is owned", f"owned there: {there}")
+            return Fault(path, f"no node {name!r} is owned", f"owned there: {there}")
     known = [f"{node_type}/{site}/01" for node_type, site in fleet_by_pool(scenario)]
     hint = did_you_mean(name, known) or "a node is named by type, site and number: " + (
         ", ".join(known[:_LISTED]) or "none is owned here"
     )
-    return _Fault(path, f"no node {name!r} is owned", hint)
+    return Fault(path, f"no node {name!r} is owned", hint)
 
 
 def _kept_off(
     scenario: Scenario, path: Path, entry: Running, unit: int, place: Place
-) -> Iterator[_Fault]:
+) -> Iterator[Fault]:
     """What keeps pinned units from staying; `unit` is the lowest of the entry, the last to end."""
     job = scenario.jobs[entry.job]
     if entry.pinned or job.pinned:
         yield from _retired(scenario, path, entry, unit, place)
         sites = scenario.sites_of(job)
         if sites and place.site not in sites:
-            yield _Fault(
+            yield Fault(
                 path,
                 f"{entry.job!r} is pinned at {place.site!r}, but may run only at "
                 f"{', '.join(sites)}",
@@ -151,7 +145,7 @@ def _kept_off(
 
 def _retired(
     scenario: Scenario, path: Path, entry: Running, unit: int, place: Place
-) -> Iterator[_Fault]:
+) -> Iterator[Fault]:
     """A node that leaves service keeps nobody.
 
     Nodes that left before the horizon have no number, so that nothing can be listed on them.
@@ -160,10 +154,10 @@ def _retired(
         return
     job, horizon = scenario.jobs[entry.job], scenario.horizon
     _, owned = fleet_by_pool(scenario)[place.node_type, place.site][place.numbers[0] - 1]
-    counts = enumerate(job.units(horizon))
-    active = [horizon.first_quarter + step for step, number in counts if number >= unit]
+    units = zip(horizon.all_quarters, job.units(horizon), strict=True)
+    active = [quarter for quarter, number in units if number >= unit]
     if owned.retires is not None and active and owned.retires <= active[-1]:
-        yield _Fault(
+        yield Fault(
             path,
             f"{place.pool}/{place.numbers[0]:02d} retires in {owned.retires}, but {entry.job!r} "
             f"is pinned to it and runs until {active[-1]}",
@@ -195,29 +189,29 @@ def _gpus(catalog: Catalog, entry: Running, job: Job, place: Place) -> int:
     return stated
 
 
-def _too_full(catalog: Catalog, path: Path, name: str, place: Place, gpus: int) -> Iterator[_Fault]:
+def _too_full(catalog: Catalog, path: Path, name: str, place: Place, gpus: int) -> Iterator[Fault]:
     node = catalog.nodes.get(place.node_type)
     if node is not None and gpus > node.gpus.value:
-        yield _Fault(
+        yield Fault(
             path,
             f"{name} has {node.gpus.value} GPUs, what is listed to run on it holds {gpus}",
             "name the node of each unit as it is today",
         )
 
 
-def _one_pool(path: Path, places: list[Place]) -> Iterator[_Fault]:
+def _one_pool(path: Path, places: list[Place]) -> Iterator[Fault]:
     if len({place.pool for place in places}) > 1:
-        yield _Fault((*path, "nodes"), "are of different types or sites, one unit spans alike ones")
+        yield Fault((*path, "nodes"), "are of different types or sites, one unit spans alike ones")
     elif len(set(places)) < len(places):
-        yield _Fault((*path, "nodes"), "names a node twice")
+        yield Fault((*path, "nodes"), "names a node twice")
 
 
-def _nothing_to_keep(scenario: Scenario) -> Iterator[_Fault]:
+def _nothing_to_keep(scenario: Scenario) -> Iterator[Fault]:
     """With the current placement listed, a job that is pinned must be in it."""
     listed = {entry.job for entry in scenario.running}
     for name, job in scenario.jobs.items():
         if scenario.running and job.pinned and name not in listed:
-            yield _Fault(
+            yield Fault(
                 ("jobs", name, "pinned"),
                 "no entry of `running` says where it runs today",
                 "add one, or leave `pinned` out",

@@ -138,11 +138,18 @@ class Scenario(Frozen):
         return not (may == "all" or (may == "tuning" and kind == "tune"))
 
     @property
+    def node_types_in_play(self) -> tuple[str, ...]:
+        """Node types that are owned or offered, sorted."""
+        return tuple(sorted({entry.node_type for entry in self._entries}))
+
+    @property
     def sites_in_play(self) -> tuple[str, ...]:
         """Sites where nodes are owned or offered, sorted."""
-        owned = {entry.site for entry in self.fleet.values()}
-        offered = {site for offer in self.offers.values() for site in offer.sites}
-        return tuple(sorted(owned | offered))
+        return tuple(sorted({site for entry in self._entries for site in entry.sites}))
+
+    @property
+    def _entries(self) -> tuple[FleetEntry | Offer, ...]:
+        return (*self.fleet.values(), *self.offers.values())
 
     def sites_of(self, job: Job) -> tuple[str, ...]:
         """Sites at which a job may run, sorted; empty where it may run at any."""

@@ -160,6 +160,5 @@ class Inputs(Frozen):
     @property
     def gpu_types_in_play(self) -> tuple[str, ...]:
         """GPU types of the nodes that are owned or offered, sorted."""
-        node_types = {entry.node_type for entry in self.scenario.fleet.values()}
-        node_types |= {offer.node_type for offer in self.offers}
-        return tuple(sorted({self.catalog.nodes[name].gpu_type for name in node_types}))
+        nodes = (self.catalog.nodes[name] for name in self.scenario.node_types_in_play)
+        return tuple(sorted({node.gpu_type for node in nodes}))

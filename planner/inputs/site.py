@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field, Tag
 
 from planner.inputs.base import Count, Frozen, Name, Number, PositiveCount, PositiveNumber
-from planner.inputs.quarter import Quarter
-from planner.inputs.spelling import ONE_OR_BY_KEY, canonical_quarter
+from planner.inputs.spelling import ONE_OR_BY_KEY, canonical_quarter, in_force
+
+if TYPE_CHECKING:
+    from planner.inputs.quarter import Quarter
 
 __all__ = ["Cooling", "Racks", "Site"]
 
@@ -63,8 +65,5 @@ class Site(Frozen):
 
     def power_w(self, quarter: Quarter) -> int | None:
         """Power in a quarter, W, rounded down; None where it is not limited or not stated."""
-        power = self.power_kw
-        if isinstance(power, dict):
-            known = [key for key in power if Quarter.parse(key) <= quarter]
-            power = power[max(known, key=Quarter.parse)] if known else None
+        power = None if self.power_kw is None else in_force(self.power_kw, quarter)
         return None if power is None else int(power * 1000)

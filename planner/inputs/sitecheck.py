@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from planner.inputs.quarter import Quarter
-from planner.inputs.words import did_you_mean, own_figure
+from planner.inputs.faults import Fault, entries, held_figures, unstated_figure
+from planner.inputs.words import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from planner.inputs.catalog import Catalog, NodeType
     from planner.inputs.document import Path
+    from planner.inputs.quarter import Quarter
     from planner.inputs.scenario import FleetEntry, Offer, Scenario
     from planner.inputs.site import Site
 
-__all__ = ["Misfit", "cooled_by", "misplaced"]
+__all__ = ["cooled_by", "misplaced"]
 
 
-class Misfit(NamedTuple):
-    """One of them: where in the scenario, what, and what would mend it."""
-
-    path: Path
-    message: str
-    hint: str | None = None
-    at_key: bool = False
-
-
-def misplaced(scenario: Scenario, catalog: Catalog) -> Iterator[Misfit]:
-    """Find them all; names that the catalog does not know are passed over."""
+def misplaced(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    """Find all of these; names that the catalog does not know are passed over."""
     for name, site in scenario.sites.items():
-        yield from _power_by_quarter(scenario, name, site)
-    for path, entry in _entries(scenario):
+        if isinstance(site.power_kw, dict):
+            yield from held_figures(("sites", name, "power_kw"), site.power_kw, scenario.horizon)
+    for path, entry in entries(scenario):
         yield from _entry(scenario, catalog, path, entry)
     for name, site in scenario.sites.items():
         yield from _owned_alone(scenario, catalog, name, site)
@@ -50,32 +43,9 @@ def cooled_by(node: NodeType) -> frozenset[str] | None:
     return frozenset({"air"}) if "liquid-assisted" in text else frozenset(ways) or None
 
 
-def _entries(scenario: Scenario) -> Iterator[tuple[Path, FleetEntry | Offer]]:
-    for name, owned in scenario.fleet.items():
-        yield ("fleet", name), owned
-    for name, offer in scenario.offers.items():
-        yield ("offers", name), offer
-
-
-def _power_by_quarter(scenario: Scenario, name: str, site: Site) -> Iterator[Misfit]:
-    if not isinstance(site.power_kw, dict):
-        return
-    horizon, path = scenario.horizon, ("sites", name, "power_kw")
-    steps = [Quarter.parse(key) - horizon.first_quarter for key in site.power_kw]
-    for key, step in zip(site.power_kw, steps, strict=True):
-        if step >= horizon.quarters:
-            yield Misfit((*path, key), f"{key} lies after the horizon", at_key=True)
-    if min(steps) > 0:
-        yield Misfit(
-            path,
-            f"says nothing of {horizon.first_quarter}: a figure holds from its quarter on",
-            f"state one for {horizon.first_quarter}",
-        )
-
-
 def _entry(
     scenario: Scenario, catalog: Catalog, path: Path, entry: FleetEntry | Offer
-) -> Iterator[Misfit]:
+) -> Iterator[Fault]:
     node = catalog.nodes.get(entry.node_type)
     for name in entry.sites:
         site = scenario.sites.get(name)
@@ -89,12 +59,12 @@ def _entry(
 
 def _unknown_site(
     path: Path, entry: FleetEntry | Offer, name: str, known: Collection[str]
-) -> Misfit:
+) -> Fault:
     hint = _nearest(name, known)
     if "site" not in entry.model_fields_set:
-        return Misfit(path, "names no site, though the scenario lists `sites`", hint, at_key=True)
+        return Fault(path, "names no site, though the scenario lists `sites`", hint, at_key=True)
     at = () if isinstance(entry.site, str) else (entry.site.index(name),)
-    return Misfit((*path, "site", *at), f"unknown site {name!r}", hint)
+    return Fault((*path, "site", *at), f"unknown site {name!r}", hint)
 
 
 def _nearest(name: str, known: Collection[str]) -> str:
@@ -103,15 +73,15 @@ def _nearest(name: str, known: Collection[str]) -> str:
 
 def _cooling(
     path: Path, entry: FleetEntry | Offer, name: str, site: Site, node: NodeType
-) -> Iterator[Misfit]:
+) -> Iterator[Fault]:
     if site.cooling is None or {"air", "liquid"} <= set(site.cooling):
         return
     ways = cooled_by(node)
     if ways is None:
-        yield _unstated(path, entry, "cooling", f"`cooling` of site {name!r}")
+        yield unstated_figure(path, entry.node_type, "cooling", f"`cooling` of site {name!r}")
     elif not ways & set(site.cooling):
         needed, given = " or ".join(sorted(ways)), " and ".join(site.cooling)
-        yield Misfit(
+        yield Fault(
             (*path, "node_type"),
             f"{entry.node_type!r} needs {needed} cooling, site {name!r} has {given} alone",
             f"add {min(ways)!r} to sites.{name}.cooling, or choose another site or node type",
@@ -120,53 +90,44 @@ def _cooling(
 
 def _figures(
     path: Path, entry: FleetEntry | Offer, name: str, site: Site, node: NodeType
-) -> Iterator[Misfit]:
+) -> Iterator[Fault]:
     """Figures of the catalog that a limit needs, and nodes that no rack of the site holds."""
     racks = site.racks
     fed = racks.power_kw if racks else None
     if node.max_power_kw is None and (site.power_kw is not None or fed is not None):
-        yield _unstated(path, entry, "max_power_kw", f"the power of site {name!r}")
+        yield unstated_figure(path, entry.node_type, "max_power_kw", f"the power of site {name!r}")
     if node.rack_units is None and (site.rack_units is not None or racks):
-        yield _unstated(path, entry, "rack_units", f"the racks of site {name!r}")
+        yield unstated_figure(path, entry.node_type, "rack_units", f"the racks of site {name!r}")
     beyond = []
     if racks and node.rack_units and node.rack_units.value > racks.units:
         beyond.append(f"{node.rack_units.value} U of {racks.units}")
     if fed is not None and node.max_power_kw and node.max_power_kw.value > fed:
         beyond.append(f"{_plain(node.max_power_kw.value)} kW of {_plain(fed)}")
     if beyond:
-        yield Misfit(
+        yield Fault(
             (*path, "node_type"),
             f"no rack of site {name!r} holds a {entry.node_type!r}, "
             f"it takes {' and '.join(beyond)}",
         )
 
 
-def _unstated(path: Path, entry: FleetEntry | Offer, key: str, what: str) -> Misfit:
-    return Misfit(
-        (*path, "node_type"),
-        f"{entry.node_type!r} has no {key} in the catalog, which {what} needs",
-        own_figure(entry.node_type, key),
-    )
-
-
-def _owned_alone(scenario: Scenario, catalog: Catalog, name: str, site: Site) -> Iterator[Misfit]:
+def _owned_alone(scenario: Scenario, catalog: Catalog, name: str, site: Site) -> Iterator[Fault]:
     """Owned nodes that exceed the site before anything is bought."""
     nodes = _owned_at(scenario, catalog, name, scenario.horizon.first_quarter)
     units = sum(count * node.rack_units.value for node, count in nodes if node.rack_units)
     most = site.rack_units
     if most is not None and units > most:
         message = f"{most} U are fewer than the {units} U of the nodes owned there"
-        yield Misfit(("sites", name, "rack_units"), message)
-    horizon = scenario.horizon
-    for step in range(horizon.quarters):
-        power_w = site.power_w(horizon.first_quarter + step)
-        nodes = _owned_at(scenario, catalog, name, horizon.first_quarter + step)
+        yield Fault(("sites", name, "rack_units"), message)
+    for quarter in scenario.horizon.all_quarters:
+        power_w = site.power_w(quarter)
+        nodes = _owned_at(scenario, catalog, name, quarter)
         kilowatts = sum(
             count * node.max_power_kw.value for node, count in nodes if node.max_power_kw
         )
         if power_w is not None and kilowatts * 1000 > power_w:
-            quarter, fed = horizon.first_quarter + step, _plain(power_w / 1000)
-            yield Misfit(
+            fed = _plain(power_w / 1000)
+            yield Fault(
                 ("sites", name, "power_kw"),
                 f"{fed} kW in {quarter} are less than the {_plain(kilowatts)} kW "
                 "that the nodes owned there may draw, by their nameplates",
@@ -187,7 +148,7 @@ def _owned_at(
     ]
 
 
-def _jobs(scenario: Scenario) -> Iterator[Misfit]:
+def _jobs(scenario: Scenario) -> Iterator[Fault]:
     sites = scenario.sites or dict.fromkeys(scenario.sites_in_play)
     labels = sorted({label for site in scenario.sites.values() for label in site.labels})
     for name, job in scenario.jobs.items():
@@ -196,18 +157,18 @@ def _jobs(scenario: Scenario) -> Iterator[Misfit]:
             if site not in sites:
                 known = False
                 message = f"unknown site {site!r}"
-                yield Misfit((*path, "sites", position), message, _nearest(site, sites))
+                yield Fault((*path, "sites", position), message, _nearest(site, sites))
         for position, label in enumerate(job.labels):
             if label not in labels:
                 known = False
                 message = f"no site carries the label {label!r}"
                 hint = _nearest(label, labels) if labels else "give it one under `sites:`"
-                yield Misfit((*path, "labels", position), message, hint)
+                yield Fault((*path, "labels", position), message, hint)
         if known and (job.sites or job.labels) and not scenario.sites_of(job):
             asked = ", ".join(job.labels)
             among = " among those it names" if job.sites else ""
             message = f"no site{among} carries all of its labels: {asked}"
-            yield Misfit((*path, "labels"), message)
+            yield Fault((*path, "labels"), message)
 
 
 def _plain(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
@@ -23,6 +23,7 @@ __all__ = [
     "Priority",
     "Quarters",
     "canonical_quarter",
+    "in_force",
     "quarters",
 ]
 
@@ -51,6 +52,17 @@ def _shape(value: object) -> str:
 
 ONE_OR_BY_KEY = Discriminator(_shape)
 """Tells `one figure` from figures `by key`, the tags of a union of both."""
+
+
+F = TypeVar("F")
+
+
+def in_force(stated: F | dict[str, F], quarter: Quarter) -> F | None:
+    """The figure of a quarter, of one for all or of some that hold until the next; None before."""
+    if not isinstance(stated, dict):
+        return stated
+    begun = [key for key in stated if Quarter.parse(key) <= quarter]
+    return stated[max(begun, key=Quarter.parse)] if begun else None
 
 
 def quarters(value: object) -> object:

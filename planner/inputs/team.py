@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from planner.inputs.base import Count, Frozen
-from planner.inputs.quarter import Quarter
-from planner.inputs.spelling import ONE_OR_BY_KEY, canonical_quarter
+from planner.inputs.spelling import ONE_OR_BY_KEY, canonical_quarter, in_force
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.inputs.horizon import Horizon
 
-__all__ = ["ALL_GPU_TYPES", "Team"]
+__all__ = ["ALL_GPU_TYPES", "Team", "kind_of_quota"]
 
 ALL_GPU_TYPES = "total"
 """The key that stands for all GPU types together, beside some of them."""
@@ -24,7 +23,8 @@ ALL_GPU_TYPES = "total"
 _BEGINS_AS_A_QUARTER = re.compile(r"[0-9]{4}-?[qQ]")
 
 
-def _kind_of_quota(value: object) -> str:
+def kind_of_quota(value: object) -> str:
+    """`one figure`, `by quarter` or `by GPU type`: how a quota is stated."""
     if not isinstance(value, dict):
         return "one figure"
     keys = [key for key in value if isinstance(key, str)]
@@ -45,7 +45,7 @@ GpusByType = Annotated[
     Annotated[Gpus, Tag("one figure")]
     | Annotated[GpusFromQuarters, Tag("by quarter")]
     | Annotated[dict[str, GpusByQuarter], Tag("by GPU type")],
-    Discriminator(_kind_of_quota),
+    Discriminator(kind_of_quota),
 ]
 """The same, or such figures by GPU type, with `total` for all of them together."""
 
@@ -66,24 +66,16 @@ class Team(Frozen):
         """
         figures = self._by_gpu_type()
         for key in sorted(figures, key=lambda key: (key != ALL_GPU_TYPES, key)):
-            every = (horizon.first_quarter + step for step in range(horizon.quarters))
-            at_most = tuple(_in_quarter(figures[key], quarter) for quarter in every)
+            at_most = tuple(in_force(figures[key], one) for one in horizon.all_quarters)
             yield None if key == ALL_GPU_TYPES else key, at_most
 
     def _by_gpu_type(self) -> dict[str, int | dict[str, int]]:
         stated = self.quota_gpus
         if stated is None:
             return {}
-        if isinstance(stated, dict) and _kind_of_quota(stated) == "by GPU type":
+        if isinstance(stated, dict) and kind_of_quota(stated) == "by GPU type":
             return dict(stated)
         if isinstance(stated, dict):
             one = {key: figure for key, figure in stated.items() if isinstance(figure, int)}
             return {ALL_GPU_TYPES: one}
         return {ALL_GPU_TYPES: stated}
-
-
-def _in_quarter(figure: int | dict[str, int], quarter: Quarter) -> int | None:
-    if not isinstance(figure, dict):
-        return figure
-    begun = [key for key in figure if Quarter.parse(key) <= quarter]
-    return figure[max(begun, key=Quarter.parse)] if begun else None
