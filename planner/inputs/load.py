@@ -193,10 +193,6 @@ def _settled(
     rules: RuleBook,
     files: tuple[InputFile, ...],
 ) -> Inputs:
-    horizon = scenario.horizon
-    if horizon.as_of is None:
-        dated = horizon.model_copy(update={"as_of": horizon.first_quarter.start})
-        scenario = scenario.model_copy(update={"horizon": dated})
     settings = settled_settings(rules, scenario.policies, scenario.finance)
     return Inputs(
         scenario=scenario,

@@ -19,7 +19,7 @@ from planner.plan.figures.tags import bill
 from planner.plan.figures.use import pool_uses
 from planner.plan.parts.opinion import SecondOpinion
 from planner.plan.placing.current import current_placement, nodes_today
-from planner.plan.placing.fleet import build_fleet, quarters_of, with_racks
+from planner.plan.placing.fleet import build_fleet, with_racks
 from planner.plan.placing.place import place
 from planner.plan.placing.racks import racks_by_node
 from planner.plan.placing.typechanges import type_changes
@@ -61,13 +61,12 @@ def assemble(
     changes = tuple(paid_changes(inputs, jobs, changed))
     costs = cost_lines(inputs, translation, solution, current, (stream for _, stream in changes))
     planned = planned_jobs(jobs, translation, solution, placement.kept, tags)
-    as_of = scenario.horizon.as_of or scenario.horizon.first_quarter.start
     return Plan(
         format=FORMAT,
         scenario=scenario.name,
         description=scenario.description,
-        as_of=as_of.isoformat(),
-        quarters=tuple(str(quarter) for quarter in quarters_of(inputs)),
+        as_of=scenario.horizon.earliest_order.isoformat(),
+        quarters=scenario.horizon.labels,
         changes=inputs.changes,
         proof=_proof(solution, shortage, bound_terms, asked_gap),
         acquisitions=bought,

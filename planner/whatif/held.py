@@ -58,10 +58,8 @@ def short_quarters(
     ordered as early as need be, and miss the quarters for which not even that is early enough.
     Raises LimitError where the time ends before it is known.
     """
-    gpu_types = inputs.gpu_types_in_play
-    jobs = size_portfolio(sizers.sizer(inputs, gpu_types), inputs.scenario)
-    first = inputs.scenario.horizon.first_quarter
-    labels = [str(first + step) for step in range(inputs.scenario.horizon.quarters)]
+    jobs = size_portfolio(sizers.sizer(inputs, inputs.gpu_types_in_play), inputs.scenario)
+    labels = inputs.scenario.horizon.labels
     entries = {offer.name: entry_quarters(inputs, offer) for offer in inputs.offers}
     earliest = {name: labels[quarters[0]] for name, quarters in entries.items() if quarters}
     return tuple(
@@ -105,7 +103,7 @@ def _holds(
     only = {"horizon": now, "fleet": fleet, "offers": {}, "running": (), "budget": Budget()}
     asked = inputs.model_copy(update={"scenario": scenario.model_copy(update=only), "offers": ()})
     translation = translate(asked, active)
-    if any(True for _ in stuck_jobs(active, translation)):
+    if stuck_jobs(active, translation):
         return False
     try:
         attempt(translation, asked_gap=1.0, time_limit_s=time_limit_s)

@@ -57,10 +57,10 @@ def test_line_ends_change_neither_inputs_nor_hashes(write, scenario_text):
 
 
 def test_an_order_can_be_placed_from_the_first_day_unless_said_otherwise(write, scenario_text):
-    assert load_inputs(write(scenario_text)).scenario.horizon.as_of == date(2027, 1, 1)
+    assert load_inputs(write(scenario_text)).scenario.horizon.earliest_order == date(2027, 1, 1)
 
     later = scenario_text.replace("quarters: 4}", "quarters: 4, as_of: 2026-11-21}")
-    assert load_inputs(write(later)).scenario.horizon.as_of == date(2026, 11, 21)
+    assert load_inputs(write(later)).scenario.horizon.earliest_order == date(2026, 11, 21)
 
 
 def test_a_setting_comes_from_the_scenario_else_from_its_policy_rule(write, scenario_text):

@@ -66,10 +66,9 @@ def _stands(inputs: Inputs, pools: Sequence[Pool], site: str) -> list[Stand]:
 
 
 def _limits(inputs: Inputs, name: str, site: Site, stands: Sequence[Stand]) -> Iterator[Limit]:
-    horizon = inputs.scenario.horizon
-    quarters = range(horizon.quarters)
+    quarters = inputs.scenario.horizon.all_quarters
     if site.power_kw is not None:
-        fed = tuple(site.power_w(horizon.first_quarter + step) for step in quarters)
+        fed = tuple(map(site.power_w, quarters))
         watts = tuple((number, _watts(node)) for number, node in stands)
         yield Limit(f"power at {name}", watts, fed, "W")
     if site.rack_units is not None:

@@ -68,14 +68,12 @@ def entry_quarters(inputs: Inputs, offer: SettledOffer) -> tuple[int, ...]:
     Ordered the lead time before, neither before the day of the plan nor after the end of sale.
     """
     horizon = inputs.scenario.horizon
-    as_of = horizon.as_of or horizon.first_quarter.start
     found = []
-    for step in range(horizon.quarters):
-        quarter = horizon.first_quarter + step
+    for step, quarter in enumerate(horizon.all_quarters):
         ordered = quarter.start - timedelta(weeks=offer.lead_time_weeks)
         on_sale = offer.end_of_sale is None or ordered <= offer.end_of_sale
         offered = offer.available is None or quarter in offer.available
-        if as_of <= ordered and on_sale and offered:
+        if horizon.earliest_order <= ordered and on_sale and offered:
             found.append(step)
     return tuple(found)
 
@@ -94,8 +92,7 @@ def spend_limits(inputs: Inputs, supplies: Sequence[Supply]) -> tuple[SpendLimit
         for supply in supplies
     ]
     owned = [(entry.count, owned_costs(inputs, entry)) for entry in inputs.scenario.fleet.values()]
-    first = inputs.scenario.horizon.first_quarter
-    labels = [str(first + step) for step in range(inputs.scenario.horizon.quarters)]
+    labels = inputs.scenario.horizon.labels
     limits = []
     for cap in caps:
         fixed = sum(count * _spent(cap, labels, streams) for count, streams in owned)

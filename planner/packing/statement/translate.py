@@ -83,8 +83,8 @@ def translate(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Translation:
         budgets=spend_limits(inputs, supplies),
         quotas=quotas,
     )
-    labels = tuple(str(horizon.first_quarter + step) for step in range(horizon.quarters))
-    return Translation(problem, members, tuple(supply.name for supply in supplies), labels)
+    offers = tuple(supply.name for supply in supplies)
+    return Translation(problem, members, offers, horizon.labels)
 
 
 def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:

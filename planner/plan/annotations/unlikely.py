@@ -85,8 +85,7 @@ def _resting(name: str, job: Job) -> Iterator[Note]:
 
 
 def _stale(inputs: Inputs) -> Iterator[Note]:
-    horizon = inputs.scenario.horizon
-    as_of = horizon.as_of or horizon.first_quarter.start
+    as_of = inputs.scenario.horizon.earliest_order
     for offer in inputs.offers:
         if offer.price_date is None:
             continue

@@ -19,9 +19,9 @@ __all__ = ["CHECKS", "FIRST"]
 
 
 def _horizon(view: View) -> Iterator[str]:
-    plan, horizon = view.plan, view.inputs.scenario.horizon
+    plan = view.plan
     yield from differences("the horizon", plan.quarters, view.labels)
-    as_of = horizon.as_of or horizon.first_quarter.start
+    as_of = view.earliest_order
     yield from differences("the earliest day of an order", plan.as_of, as_of.isoformat())
     yield from differences("the number of quarters placed", len(plan.placements), len(view.labels))
 
@@ -97,8 +97,7 @@ def _acquired(view: View) -> Iterator[str]:
 
 
 def _in_time(view: View, node: Node, offer: SettledOffer, entry: int) -> Iterator[str]:
-    horizon = view.inputs.scenario.horizon
-    as_of = horizon.as_of or horizon.first_quarter.start
+    as_of = view.earliest_order
     start = view.quarters[entry].start
     order_by = start - timedelta(weeks=offer.lead_time_weeks)
     if order_by < as_of:

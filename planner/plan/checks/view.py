@@ -12,12 +12,13 @@ from planner.inputs.quarter import WEEKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import date
     from decimal import Decimal
 
     from planner.inputs.quarter import Quarter
     from planner.inputs.settled import Inputs, PriceLevel, SettledOffer
     from planner.plan.parts.shortage import ShortJob
-    from planner.plan.plan import Node, Occupant, Plan, PlannedJob
+    from planner.plan.plan import Node, Occupant, Plan
     from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = ["Check", "Piece", "Unit", "View", "at_once", "differences", "on_average"]
@@ -78,6 +79,12 @@ class View:
         return tuple(str(quarter) for quarter in self.quarters)
 
     @cached_property
+    def earliest_order(self) -> date:
+        """The first day on which an order can be placed."""
+        horizon = self.inputs.scenario.horizon
+        return horizon.as_of or horizon.first_quarter.start
+
+    @cached_property
     def nodes(self) -> dict[str, Node]:
         """By id."""
         return {node.id: node for node in self.plan.nodes}
@@ -91,11 +98,6 @@ class View:
     def sized(self) -> dict[str, SizedJob]:
         """By name."""
         return {job.name: job for job in self.jobs}
-
-    @cached_property
-    def planned(self) -> dict[str, PlannedJob]:
-        """By name."""
-        return {job.name: job for job in self.plan.jobs}
 
     @cached_property
     def seats(self) -> tuple[Seats, ...]:

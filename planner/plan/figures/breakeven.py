@@ -25,7 +25,7 @@ def break_evens(inputs: Inputs, acquisitions: Sequence[Acquisition]) -> tuple[Br
 
     Against the cheapest rent of the same node type, at whatever site; none where nobody rents it.
     """
-    quarters = [str(inputs.scenario.horizon.first_quarter + step) for step in _steps(inputs)]
+    quarters = inputs.scenario.horizon.labels
     found = []
     for offer in inputs.offers:
         rents = [
@@ -39,10 +39,6 @@ def break_evens(inputs: Inputs, acquisitions: Sequence[Acquisition]) -> tuple[Br
         for entry, nodes in _orders(inputs, offer, acquisitions, quarters):
             found.append(_break_even(inputs, offer, rent, entry, nodes, quarters[entry]))
     return tuple(found)
-
-
-def _steps(inputs: Inputs) -> range:
-    return range(inputs.scenario.horizon.quarters)
 
 
 def _orders(
@@ -75,7 +71,7 @@ def _break_even(
         return sum(s.present_cents for s in node_costs(inputs, what, start, count))
 
     bought = present(offer, entry, nodes)
-    rented = sum(present(rent, step, 1) for step in _steps(inputs) if step >= entry)
+    rented = sum(present(rent, step, 1) for step in range(entry, inputs.scenario.horizon.quarters))
     hours = Fraction(inputs.settings.hours_per_quarter.value)
     return BreakEven(
         offer=offer.name,

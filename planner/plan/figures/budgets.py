@@ -22,8 +22,7 @@ NOT_PAID_LINES = frozenset({"residual value", "moves", "type changes"})
 
 def budget_uses(inputs: Inputs, costs: Sequence[CostLine]) -> tuple[BudgetUse, ...]:
     """Each budget of the scenario with what the plan spends of it, not discounted."""
-    horizon = inputs.scenario.horizon
-    labels = [str(horizon.first_quarter + step) for step in range(horizon.quarters)]
+    labels = inputs.scenario.horizon.labels
     uses = []
     for cap in inputs.scenario.budget.caps():
         counted = [

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from planner.packing.statement.economics import node_costs, owned_costs
 from planner.plan.parts.teams import Chargeback, QuotaUse, TeamUse
-from planner.plan.placing.fleet import quarters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -201,7 +200,7 @@ def _in_service(fleet: Fleet) -> Counter[Slot]:
 
 def _charges(inputs: Inputs, fleet: Fleet) -> dict[Slot, Fraction]:
     """What each pool costs in each quarter, net present cents."""
-    labels = {str(quarter): place for place, quarter in enumerate(quarters_of(inputs))}
+    labels = {label: place for place, label in enumerate(inputs.scenario.horizon.labels)}
     alike: Counter[tuple[int, str, str, tuple[int, ...]]] = Counter()
     orders: Counter[tuple[str, int]] = Counter()
     for pool, node in zip(fleet.pool, fleet.nodes, strict=True):

@@ -9,7 +9,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.packing.statement.economics import change_costs, node_costs, owned_costs
-from planner.plan.placing.fleet import quarters_of
 from planner.plan.plan import Acquisition, CostLine, CostName
 from planner.plan.words import some_of
 
@@ -46,7 +45,7 @@ def acquisitions(
     inputs: Inputs, translation: Translation, solution: Solution
 ) -> tuple[Acquisition, ...]:
     """One line per offer, site and quarter of entry: by quarter, bought before rented, by offer."""
-    quarters = quarters_of(inputs)
+    quarters = inputs.scenario.horizon.all_quarters
     lines = []
     for quarter, offer, site, count, ordered in _entries(inputs, translation, solution):
         node = inputs.catalog.nodes[offer.node_type]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.plan.placing.fleet import quarters_of
 from planner.plan.plan import SiteUse
 
 if TYPE_CHECKING:
@@ -27,19 +26,19 @@ def site_uses(inputs: Inputs, nodes: Sequence[Node]) -> tuple[SiteUse, ...]:
 
 
 def _use(inputs: Inputs, name: str, site: Site, nodes: Sequence[Node]) -> SiteUse:
-    quarters = quarters_of(inputs)
+    horizon = inputs.scenario.horizon
     racks = site.racks
     return SiteUse(
         site=name,
         cooling=site.cooling or (),
         labels=site.labels,
-        nodes=tuple(_serving(nodes, str(quarter)) for quarter in quarters),
+        nodes=tuple(_serving(nodes, label) for label in horizon.labels),
         power_w=_taken(inputs, nodes, "max_power_kw", 1000),
-        power_limit_w=tuple(site.power_w(quarter) for quarter in quarters),
+        power_limit_w=tuple(site.power_w(quarter) for quarter in horizon.all_quarters),
         rack_units=_taken(inputs, nodes, "rack_units", 1),
         rack_units_limit=site.rack_units,
         racks=racks.count if racks else None,
-        racks_used=tuple(_racks(nodes, str(quarter)) for quarter in quarters),
+        racks_used=tuple(_racks(nodes, label) for label in horizon.labels),
         units_per_rack=racks.units if racks else None,
         power_per_rack_w=int(racks.power_kw * 1000) if racks and racks.power_kw else None,
         spare_nodes=site.spare_nodes,
@@ -74,6 +73,6 @@ def _taken(inputs: Inputs, nodes: Sequence[Node], name: str, factor: int) -> tup
             return None
         figures[node_type] = figure.value * factor
     return tuple(
-        ceil(sum(figures[node.node_type] for node in nodes if str(quarter) in node.in_service))
-        for quarter in quarters_of(inputs)
+        ceil(sum(figures[node.node_type] for node in nodes if label in node.in_service))
+        for label in inputs.scenario.horizon.labels
     )

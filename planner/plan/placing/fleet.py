@@ -12,13 +12,12 @@ from planner.plan.plan import Node
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from planner.inputs.quarter import Quarter
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.packing.problem import Pool
     from planner.packing.solution import Solution
 
-__all__ = ["Fleet", "build_fleet", "quarters_of", "with_racks"]
+__all__ = ["Fleet", "build_fleet", "with_racks"]
 
 Origin = Literal["owned", "buy", "rent", "reserve"]
 Slot = tuple[Origin, str, tuple[int, ...]]
@@ -36,12 +35,6 @@ class Fleet:
     """quarter × pool: positions of the nodes in service, longest-lived origin first."""
 
 
-def quarters_of(inputs: Inputs) -> tuple[Quarter, ...]:
-    """The quarters of the horizon, in order."""
-    horizon = inputs.scenario.horizon
-    return tuple(horizon.first_quarter + step for step in range(horizon.quarters))
-
-
 def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) -> Fleet:
     """Give every owned, bought and rented node an identity.
 
@@ -49,7 +42,7 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
     in a later quarter it keeps its number, so that a renewed rent is no move.
     """
     problem = translation.problem
-    labels = tuple(str(quarter) for quarter in quarters_of(inputs))
+    labels = inputs.scenario.horizon.labels
     nodes: list[Node] = []
     pool_of: list[int] = []
     serving: list[list[list[int]]] = [[[] for _ in problem.pools] for _ in labels]
