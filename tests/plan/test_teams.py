@@ -135,6 +135,18 @@ def test_a_quota_alone_decides_where_a_team_runs(inputs, quota, on_h100):
     assert not used(plan, "blue").quotas
 
 
+def test_a_quota_may_be_of_a_gpu_type_whose_name_begins_as_a_year(tmp_path):
+    own = CATALOG.replace("gpu_type: l40s-48gb", "gpu_type: 4090-24gb")
+    own += "gpus:\n  4090-24gb: {extends: l40s-48gb}\n"
+    (tmp_path / "own.yaml").write_text(own, encoding="utf-8")
+    scenario = SCENARIO.replace("l40s-48gb", "4090-24gb")
+    scenario += "teams: {red: {quota_gpus: {4090-24gb: 8, h100-80gb-sxm: 0}}, blue: {}}\n"
+    (tmp_path / "scenario.yaml").write_text(scenario, encoding="utf-8")
+    plan = make_plan(load_inputs(tmp_path / "scenario.yaml"))
+    assert held(plan, "red")["4090-24gb", "2027Q1"] == 8
+    assert [quota.gpu_type for quota in used(plan, "red").quotas] == ["4090-24gb", "h100-80gb-sxm"]
+
+
 def test_only_units_of_a_team_with_a_quota_are_counted_apart(inputs):
     """The jobs of three teams are alike; green has no quota and is counted with nobody's."""
     alike = "fixed: {gpus: 4}, gpu_types: [h100-80gb-sxm, l40s-48gb]"

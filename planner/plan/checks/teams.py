@@ -51,11 +51,16 @@ def _limits(view: View, team: str) -> dict[str | None, list[int | None]]:
     if stated is None:
         return {}
     by_type: dict[str | None, object] = {None: stated}
-    if isinstance(stated, dict) and not any(key[:4].isdigit() for key in stated):
+    if isinstance(stated, dict) and not any(map(_is_quarter, stated)):
         by_type = {None if key == "total" else key: figure for key, figure in stated.items()}
     return {
         key: [_limit(figure, label) for label in view.labels] for key, figure in by_type.items()
     }
+
+
+def _is_quarter(key: str) -> bool:
+    """Whether it is a quarter, as `2027Q1`, and no GPU type, as `4090-24gb` may be one."""
+    return key[:4].isdigit() and key[4:5] == "Q"
 
 
 def _limit(figure: object, label: str) -> int | None:
