@@ -22,6 +22,9 @@ from planner.inputs.base import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from decimal import Decimal
+
+    from planner.inputs.offer import OfferKind
 
 __all__ = [
     "Catalog",
@@ -279,6 +282,11 @@ class PurchasePrice(Frozen):
     basis: Basis
     note: str | None = None
 
+    @property
+    def usd(self) -> Decimal:
+        """USD for one node."""
+        return self.price_usd
+
 
 class RentPrice(Frozen):
     """What one GPU of a node type costs to rent by the hour, rented by the whole node."""
@@ -288,6 +296,11 @@ class RentPrice(Frozen):
     source: str
     basis: Basis
     note: str | None = None
+
+    @property
+    def usd(self) -> Decimal:
+        """USD for one GPU and one hour."""
+        return self.usd_per_gpu_hour
 
 
 class PriceBookHeader(Frozen):
@@ -308,6 +321,15 @@ class PriceBook(Frozen):
     header: PriceBookHeader
     purchase: dict[str, PurchasePrice] = Field(default_factory=dict)
     rent: dict[str, RentPrice] = Field(default_factory=dict)
+
+    def listed(self, kind: OfferKind, node_type: str) -> PurchasePrice | RentPrice | None:
+        """What it costs to buy or to rent a node type; None where that is not listed.
+
+        Nobody lists what it costs to reserve one.
+        """
+        if kind == "buy":
+            return self.purchase.get(node_type)
+        return self.rent.get(node_type) if kind == "rent" else None
 
 
 class CatalogFile(Frozen):

@@ -95,13 +95,8 @@ def _prices(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     for name, offer in scenario.offers.items():
         if offer.node_type not in catalog.nodes:
             continue
-        buys = offer.kind == "buy"
-        key = "price_usd" if buys else "price_usd_per_gpu_hour"
-        own = offer.price_usd if buys else offer.price_usd_per_gpu_hour
-        listed = (offer.kind == "buy" and offer.node_type in book.purchase) or (
-            offer.kind == "rent" and offer.node_type in book.rent
-        )
-        if own is None and not listed:
+        own, key = offer.stated_price, offer.price_key
+        if own is None and book.listed(offer.kind, offer.node_type) is None:
             yield Fault(
                 ("offers", name),
                 f"price book {book.header.id!r} has no price to {offer.kind} {offer.node_type!r}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -19,6 +19,9 @@ from planner.inputs.base import (
 )
 from planner.inputs.quarter import Quarter
 from planner.inputs.spelling import LARGEST_FLEET, OneOrMoreNames, Quarters
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 __all__ = ["FleetEntry", "Offer", "OfferKind", "PriceBreak"]
 
@@ -86,6 +89,16 @@ class Offer(Frozen):
     """Buy: nodes over the whole horizon. Rent and reserve: nodes at any one time."""
     licence_included: Name | None = None
     """What shows that the price covers the software licence; without it `finance` says its cost."""
+
+    @property
+    def price_key(self) -> Literal["price_usd", "price_usd_per_gpu_hour"]:
+        """The key of its price: of one node to buy, else of one GPU for one hour."""
+        return "price_usd" if self.kind == "buy" else "price_usd_per_gpu_hour"
+
+    @property
+    def stated_price(self) -> Decimal | None:
+        """Its price under that key, USD; None where it is left to the price book."""
+        return self.price_usd if self.kind == "buy" else self.price_usd_per_gpu_hour
 
     @property
     def sites(self) -> tuple[str, ...]:

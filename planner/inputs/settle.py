@@ -13,7 +13,7 @@ from planner.inputs.settled import PriceLevel, Setting, Settings, SettledOffer
 if TYPE_CHECKING:
     from datetime import date
 
-    from planner.inputs.catalog import Catalog, PurchasePrice, RentPrice
+    from planner.inputs.catalog import Catalog
     from planner.inputs.rules import RuleBook
     from planner.inputs.scenario import Offer, Scenario
 
@@ -66,7 +66,7 @@ def settled_offers(
 
 
 def _settled_offer(name: str, offer: Offer, catalog: Catalog, hours: Decimal) -> SettledOffer:
-    own = offer.price_usd if offer.kind == "buy" else offer.price_usd_per_gpu_hour
+    own = offer.stated_price
     if own is None:
         price, origin, priced_on, illustrative = _listed_price(offer, catalog)
     else:
@@ -108,15 +108,11 @@ def _settled_offer(name: str, offer: Offer, catalog: Catalog, hours: Decimal) ->
 def _listed_price(offer: Offer, catalog: Catalog) -> tuple[Decimal, str, date | None, bool]:
     """Price, origin, date and whether it is illustrative, by the price book."""
     book = catalog.prices
-    listed: PurchasePrice | RentPrice
-    if offer.kind == "buy":
-        listed = book.purchase[offer.node_type]
-        price = listed.price_usd
-    else:
-        listed = book.rent[offer.node_type]
-        price = listed.usd_per_gpu_hour
+    listed = book.listed(offer.kind, offer.node_type)
+    if listed is None:
+        raise KeyError(offer.node_type)
     origin = f"price book {book.header.id}: {catalog.source_text(listed.source)}"
-    return price, origin, listed.date, book.header.illustrative
+    return listed.usd, origin, listed.date, book.header.illustrative
 
 
 def _money(price: Decimal) -> str:

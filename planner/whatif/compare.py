@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from planner.inputs.document import Path
+    from planner.inputs.offer import OfferKind
     from planner.inputs.settled import Inputs
     from planner.plan.parts.servers import Occupant
     from planner.plan.parts.shortage import ShortJob
@@ -121,12 +122,11 @@ def _listed_price(side: Side, path: Path) -> Decimal | None:
         return None
     _, name, key = path
     offer = side.source.question.data.get("offers", {}).get(name, {})
-    book = side.source.catalog.prices
-    if key == "price_usd" and (bought := book.purchase.get(offer.get("node_type"))):
-        return bought.price_usd
-    if key == "price_usd_per_gpu_hour" and (rented := book.rent.get(offer.get("node_type"))):
-        return rented.usd_per_gpu_hour
-    return None
+    kinds: dict[object, OfferKind] = {"price_usd": "buy", "price_usd_per_gpu_hour": "rent"}
+    if key not in kinds:
+        return None
+    listed = side.source.catalog.prices.listed(kinds[key], offer.get("node_type", ""))
+    return listed.usd if listed else None
 
 
 def _input(cause: str, path: str, old: object, new: object) -> InputChange:

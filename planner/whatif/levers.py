@@ -74,11 +74,12 @@ def levers(inputs: Inputs) -> Iterator[Lever]:
 def price_of(inputs: Inputs, name: str) -> tuple[str, Decimal]:
     """Key and value of an offer's price, USD: as stated, else that of the price book."""
     offer = inputs.scenario.offers[name]
-    book = inputs.catalog.prices
-    if offer.kind == "buy":
-        return "price_usd", offer.price_usd or book.purchase[offer.node_type].price_usd
-    hourly = offer.price_usd_per_gpu_hour or book.rent[offer.node_type].usd_per_gpu_hour
-    return "price_usd_per_gpu_hour", hourly
+    price = offer.stated_price
+    if price is None:
+        listed = inputs.catalog.prices.listed(offer.kind, offer.node_type)
+        assert listed is not None  # no inputs are settled without a price
+        price = listed.usd
+    return offer.price_key, price
 
 
 def _price(inputs: Inputs, name: str) -> Lever:

@@ -121,8 +121,7 @@ def _illustrative(inputs: Inputs) -> Iterator[Note]:
 
 
 def _from_book(inputs: Inputs, offer: SettledOffer) -> bool:
-    asked = inputs.scenario.offers[offer.name]
-    return asked.price_usd is None and asked.price_usd_per_gpu_hour is None
+    return inputs.scenario.offers[offer.name].stated_price is None
 
 
 def _prices(offers: Iterable[SettledOffer]) -> str:
@@ -250,9 +249,7 @@ def _waived(inputs: Inputs) -> Iterator[Note]:
 
 def _catalog_figures(inputs: Inputs) -> Iterator[Note]:
     """Figures of nodes in play that no one published for that node."""
-    in_play = {entry.node_type for entry in inputs.scenario.fleet.values()}
-    in_play |= {offer.node_type for offer in inputs.offers}
-    for node_type in sorted(in_play):
+    for node_type in inputs.scenario.node_types_in_play:
         for name, unit, figure in _figures_used(inputs, node_type):
             if figure is not None and figure.basis in ("estimate", "assumption"):
                 article = "an" if figure.basis[0] in "ae" else "a"

@@ -103,21 +103,18 @@ def _far_off(inputs: Inputs) -> Iterator[Note]:
     book = inputs.catalog.prices
     factor = inputs.rules.figure("far_off_price_factor")
     for name, offer in sorted(inputs.scenario.offers.items()):
-        if offer.kind == "buy":
-            own, listed = offer.price_usd, book.purchase.get(offer.node_type)
-            usual = listed.price_usd if listed else None
-            key, what = "price_usd", "a node, not of a GPU"
-        else:
-            own, rented = offer.price_usd_per_gpu_hour, book.rent.get(offer.node_type)
-            usual = rented.usd_per_gpu_hour if rented else None
-            key, what = "price_usd_per_gpu_hour", "a GPU, not of a node"
-        if own is None or usual is None or usual <= own * factor <= usual * factor**2:
+        buys = offer.kind == "buy"
+        own = offer.stated_price
+        listed = book.listed("buy" if buys else "rent", offer.node_type)
+        if own is None or listed is None:
             continue
-        yield Note(
-            text=f"the price of {name}, {_usd(own)}, is far from the {_usd(usual)} of the price "
-            f"book: the key takes the price of {what}",
-            origin=f"offers.{name}.{key}",
-        )
+        if not listed.usd <= own * factor <= listed.usd * factor**2:
+            what = "a node, not of a GPU" if buys else "a GPU, not of a node"
+            yield Note(
+                text=f"the price of {name}, {_usd(own)}, is far from the {_usd(listed.usd)} of "
+                f"the price book: the key takes the price of {what}",
+                origin=f"offers.{name}.{offer.price_key}",
+            )
 
 
 def _usd(price: Decimal) -> str:
