@@ -19,6 +19,7 @@ __all__ = [
     "HourPrice",
     "Name",
     "NodePrice",
+    "NotNegative",
     "Number",
     "ParametersB",
     "PositiveCount",
@@ -116,6 +117,7 @@ Share = Annotated[Decimal, BeforeValidator(share)]
 """A fraction written `0.15` or `15%`, kept exact."""
 
 Number = Annotated[Decimal, BeforeValidator(_number), Field(ge=-LARGEST, le=LARGEST)]
+NotNegative = Annotated[Number, Field(ge=0)]
 PositiveNumber = Annotated[Decimal, BeforeValidator(_number), Field(gt=0, le=LARGEST)]
 NodePrice = Annotated[PositiveNumber, Field(le=10**9), AfterValidator(_payable)]
 """USD for one node; sums of prices up to here are counted exactly by a solver's numbers."""

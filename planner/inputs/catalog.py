@@ -14,6 +14,7 @@ from planner.inputs.base import (
     Frozen,
     HourPrice,
     NodePrice,
+    NotNegative,
     Number,
     ParametersB,
     PositiveCount,
@@ -45,7 +46,6 @@ __all__ = [
 GpuMemory = Annotated[PositiveNumber, Field(ge=1, le=4096)]
 Power = Annotated[PositiveNumber, Field(le=500)]
 NodeGpus = Annotated[PositiveCount, Field(le=256)]
-NotNegative = Annotated[Number, Field(ge=0)]
 ModelBits = Annotated[PositiveCount, Field(le=32)]
 
 

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, Tag
 
-from planner.inputs.base import Frozen, Number, PositiveNumber, Share
+from planner.inputs.base import Frozen, NotNegative, Number, PositiveNumber, Share
 from planner.inputs.spelling import ONE_OR_BY_KEY, canonical_quarter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["TOTAL", "Budget", "Finance", "Spend", "SpendCap"]
-
-NotNegative = Annotated[Number, Field(ge=0)]
 
 TOTAL = "total"
 """The key that caps the whole horizon, beside its quarters."""
@@ -52,7 +50,7 @@ class Finance(Frozen):
     """Straight-line life; what is left of it at the end of the horizon is the residual value."""
     support_share_per_year: Annotated[Share, Field(ge=0, le=1)] | None = None
     """Yearly support as a share of the purchase price."""
-    energy_usd_per_kwh: Annotated[Number, Field(ge=0)] | None = None
+    energy_usd_per_kwh: NotNegative | None = None
     """Price of electricity, USD per kWh."""
     pue: Annotated[Number, Field(ge=1, le=5)] | None = None
     """Power usage effectiveness: facility power over computer power."""

@@ -12,6 +12,7 @@ from planner.inputs.base import (
     Count,
     Frozen,
     Name,
+    NotNegative,
     Number,
     ParametersB,
     PositiveCount,
@@ -250,7 +251,7 @@ class Fixed(Frozen):
     """Memory over all its GPUs, GB."""
     cpus: Count = 0
     """Host CPU cores."""
-    memory_gb: Annotated[Number, Field(ge=0)] = Field(default=0, validate_default=True)
+    memory_gb: NotNegative = Field(default=0, validate_default=True)
     """Host memory, GB."""
 
     @model_validator(mode="after")
@@ -312,7 +313,7 @@ class Job(Frozen):
     as `policies` say if left out."""
     pinned: bool = False
     """Whether its units that run today must stay where they are."""
-    move_cost_usd: Annotated[Number, Field(ge=0)] | None = None
+    move_cost_usd: NotNegative | None = None
     """What it costs to move one of its running units to another pool; as `policies` say if left
     out."""
     note: str | None = None

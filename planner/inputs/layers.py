@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["Composed", "Layers", "base_path", "read_layers"]
 
 _TITLES = ("format", "name", "description")
+"""Keys that each file states for itself."""
 _MOST_LAYERS = 20
 """Files that build on each other; nobody can follow a value through more."""
-"""Keys that each file states for itself."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pydantic import Field
 from planner.inputs.base import (
     Frozen,
     Name,
-    Number,
+    NotNegative,
     Share,
 )
 from planner.inputs.finance import Budget, Finance
@@ -73,7 +73,7 @@ class Policies(Frozen):
     shortage: Literal["refuse", "drop"] = "refuse"
     """What happens where not everything fits: no plan, or jobs are delayed and left out by
     priority."""
-    move_cost_usd: Annotated[Number, Field(ge=0)] | None = None
+    move_cost_usd: NotNegative | None = None
     """What it costs to move one running unit to another pool; nothing if left out."""
 
 

@@ -84,9 +84,12 @@ def beyond_quota(way: str, problem: Problem, number: int) -> str | None:
     """Why no unit of a demand can run in this way within its quotas; None if one can."""
     demand = problem.demands[number]
     chosen = next((one for one in demand.choices if one.way == way), None)
-    mine = [quota for quota in problem.quotas if quota.owner == demand.owner]
-    for quota in mine if chosen else ():
-        taken = quota.taken(chosen) if chosen else 0
+    if chosen is None:
+        return None
+    for quota in problem.quotas:
+        if quota.owner != demand.owner:
+            continue
+        taken = quota.taken(chosen)
         limits = [limit for q in demand.quarters if (limit := quota.at_most[q]) is not None]
         least = min(limits, default=taken)
         if taken > least:

@@ -6,6 +6,7 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from planner.inputs.quarter import WEEKS
+from planner.inputs.rule import needs
 from planner.inputs.rulecheck import PLACEHOLDER
 from planner.sizing.candidate import Candidate, Rejection, Trace
 from planner.sizing.memory import MEMORY_RESULTS, memory_at
@@ -74,12 +75,12 @@ class Counter:
     def __init__(self, rules: RuleBook, exclusions: tuple[Rule, ...]) -> None:
         """`exclusions` are those that hold in this scenario, the waived ones left out."""
         counted = rules.ever_depending_on(_COUNT)
-        limits = [rule for rule in exclusions if counted & _names(rule)]
+        limits = [rule for rule in exclusions if counted & needs(rule)]
         self.eligibility = tuple(rule for rule in exclusions if rule not in limits)
         timed = rules.ever_depending_on(frozenset({"hours"}))
-        self._late = tuple(rule for rule in limits if timed & _names(rule))
+        self._late = tuple(rule for rule in limits if timed & needs(rule))
         self._splits = tuple(
-            rule for rule in limits if COUNT_FACTS & _names(rule) and rule not in self._late
+            rule for rule in limits if COUNT_FACTS & needs(rule) and rule not in self._late
         )
         passing = (*self._late, *self._splits)
         self._limits = tuple(rule for rule in limits if rule not in passing)
@@ -139,7 +140,7 @@ class Counter:
 
     def hangs_on_gpu(self, rule: Rule) -> bool:
         """Whether a rule says one thing on one GPU type and another on the next."""
-        return bool(self._local & (_names(rule) | {*PLACEHOLDER.findall(rule.message or "")}))
+        return bool(self._local & (needs(rule) | {*PLACEHOLDER.findall(rule.message or "")}))
 
     def _objection(self, search: _Search, at: Reasoning) -> Rejection | None:
         """What speaks against the count being tried."""
@@ -279,10 +280,6 @@ def _asked(job: Tries) -> tuple[str, ...]:
     return (*NEEDED, *by_peak, *by_load, *by_week)
 
 
-def _names(rule: Rule) -> set[str]:
-    return {*rule.applies, *rule.inputs}
-
-
 def _too_small(gpu_type: str, free: Derivation, at: Reasoning) -> Rejection:
     """What one GPU of the count tried last would have to hold."""
     rule = free.rule
@@ -292,7 +289,7 @@ def _too_small(gpu_type: str, free: Derivation, at: Reasoning) -> Rejection:
         gpu_type=gpu_type,
         rule=rule.id if rule else _FREE,
         message=f"at {gpus} GPUs each still needs {need:,.1f} GB, of {offer:,.1f} GB on {gpu_type}",
-        sources=tuple(source.text for source in rule.sources) if rule else (),
+        sources=rule.source_texts if rule else (),
     )
 
 
@@ -327,7 +324,7 @@ def _rejection(gpu_type: str, rule: Rule, situation: Reasoning) -> Rejection:
         gpu_type=gpu_type,
         rule=rule.id,
         message=situation.fill(rule.message or rule.title),
-        sources=tuple(source.text for source in rule.sources),
+        sources=rule.source_texts,
     )
 
 

@@ -50,7 +50,7 @@ def _rule_use(inputs: Inputs, rule_id: str, used: int) -> RuleUse:
         id=rule.id,
         title=rule.title,
         kind=rule.kind,
-        sources=tuple(source.text for source in rule.sources),
+        sources=rule.source_texts,
         errata=tuple(
             f"{erratum.says}; {erratum.arithmetic}; {erratum.decision}" for erratum in rule.errata
         ),
