@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["amount", "some_of", "usd"]
+__all__ = ["amount", "price", "some_of", "usd"]
 
 
 def some_of(names: Sequence[str], shown: int) -> str:
@@ -24,6 +24,11 @@ def amount(value: Decimal | int, unit: str) -> str:
     if unit == "share":
         return f"{(exact * 100).normalize():f} %"
     return f"{exact.normalize():,f} {unit}"
+
+
+def price(usd: Decimal) -> str:
+    """A price as it is stated, without needless zeros: `$2.5`, `$310,000`."""
+    return f"${usd.normalize():,f}"
 
 
 def usd(cents: int) -> str:

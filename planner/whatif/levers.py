@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from planner.errors import Finding, InputError
 from planner.inputs.document import settable
 from planner.inputs.written import flow
+from planner.plan.words import amount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,9 +59,8 @@ def levers(inputs: Inputs) -> Iterator[Lever]:
     for offer in inputs.offers:
         yield _price(inputs, offer.name)
     if growing := _growing(inputs):
-        stated = (
-            f"{len(growing)} jobs that grow" if len(growing) > 1 else _percent(*growing.values())
-        )
+        one, *others = growing.values()
+        stated = f"{len(growing)} jobs that grow" if others else amount(one, "share")
         yield Lever("growth of demand", "share", stated, lambda by: _grown(growing, by))
     if any(offer.lead_time_weeks for offer in inputs.offers):
         lead = {offer.name: offer.lead_time_weeks for offer in inputs.offers}
@@ -129,7 +129,7 @@ def _setting(name: str, value: Decimal) -> Lever:
     def settings(by: Fraction) -> tuple[str, ...]:
         return (setting("finance", name, value=min(_moved(value, by), most)),)
 
-    stated = pattern.format(value=f"{value:f}", percent=_percent(value))
+    stated = pattern.format(value=f"{value:f}", percent=amount(value, "share"))
     return Lever(shown, "share", stated, settings)
 
 
@@ -138,7 +138,3 @@ def _moved(value: Decimal, by: Fraction) -> Decimal:
     exact = Fraction(value) * (1 + by)
     rounded = (Decimal(exact.numerator) / Decimal(exact.denominator)).quantize(_DIGITS)
     return rounded.normalize()
-
-
-def _percent(share: Decimal) -> str:
-    return f"{(share * 100).normalize():f} %"

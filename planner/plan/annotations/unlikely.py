@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from planner.inputs.quarter import Quarter
 from planner.inputs.words import count_of
 from planner.plan.plan import Note
-from planner.plan.words import amount, some_of
+from planner.plan.words import amount, price, some_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from decimal import Decimal
 
     from planner.inputs.catalog import Catalog
     from planner.inputs.job import Job
@@ -111,11 +110,7 @@ def _far_off(inputs: Inputs) -> Iterator[Note]:
         if not listed.usd <= own * factor <= listed.usd * factor**2:
             what = "a node, not of a GPU" if buys else "a GPU, not of a node"
             yield Note(
-                text=f"the price of {name}, {_usd(own)}, is far from the {_usd(listed.usd)} of "
+                text=f"the price of {name}, {price(own)}, is far from the {price(listed.usd)} of "
                 f"the price book: the key takes the price of {what}",
                 origin=f"offers.{name}.{offer.price_key}",
             )
-
-
-def _usd(price: Decimal) -> str:
-    return f"${price.normalize():,f}"

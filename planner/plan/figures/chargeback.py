@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import floor
 from typing import TYPE_CHECKING
 
 from planner.packing.statement.economics import node_costs, owned_costs
+from planner.plan.figures.rounding import largest_remainder
 from planner.plan.parts.teams import Chargeback, QuotaUse, TeamUse
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def chargeback(
         shares[team_of[move.job], 0] += move.cost_cents
     for change, cost in changes:
         shares[team_of[change.job], change.quarter] += cost.present_cents
-    cents = _rounded(shares)
+    cents = largest_remainder(shares, int(sum(shares.values())))
     quarters = range(len(fleet.in_service))
     hours = Fraction(inputs.settings.hours_per_quarter.value)
     idle = _in_service(fleet).total() - sum(uses[line].total for line in lines)
@@ -231,14 +231,3 @@ def _spells(
     for quarters in [(quarter,) for quarter in served] if origin == "rent" else [served]:
         streams = node_costs(inputs, offer, quarters[0], orders[entry, quarters[0]])
         yield quarters, sum(stream.present_cents for stream in streams)
-
-
-def _rounded(exact: Mapping[Cell, Fraction]) -> dict[Cell, int]:
-    """Whole cents by largest remainder, with the same sum, which is whole."""
-    cents = {cell: floor(amount) for cell, amount in exact.items()}
-    missing = int(sum(exact.values())) - sum(cents.values())
-    place = {cell: number for number, cell in enumerate(exact)}
-    by_remainder = sorted(exact, key=lambda cell: (cents[cell] - exact[cell], place[cell]))
-    for cell in by_remainder[:missing]:
-        cents[cell] += 1
-    return cents

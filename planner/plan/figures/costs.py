@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planner.packing.statement.economics import change_costs, node_costs, owned_costs
 from planner.plan.plan import Acquisition, CostLine, CostName
-from planner.plan.words import some_of
+from planner.plan.words import amount, price, some_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -97,8 +97,8 @@ def cost_lines(
     each = ((1, stream) for stream in changes)
     for count, stream in chain(_streams(inputs, translation, solution), each):
         present[stream.name] += count * stream.present_cents
-        for quarter, amount in enumerate(stream.cents):
-            cents[stream.name][quarter] += count * amount
+        for quarter, each_cents in enumerate(stream.cents):
+            cents[stream.name][quarter] += count * each_cents
     if current is not None and current.cost_cents:
         cents["moves"][0] = present["moves"] = current.cost_cents
     return tuple(
@@ -152,7 +152,8 @@ def _payments(offer: SettledOffer, left: int) -> tuple[int, int]:
 
 def _explanations(inputs: Inputs) -> dict[CostName, str]:
     settings = inputs.settings
-    rate = f"discounted at {_percent(settings.discount_rate_per_year)} a year"
+    rate = f"discounted at {amount(settings.discount_rate_per_year.value, 'share')} a year"
+    support = amount(settings.support_share_per_year.value, "share")
     return {
         "purchase": f"price of each node in the quarter it enters service, {rate}",
         "residual value": (
@@ -160,8 +161,8 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             f"{_plain(settings.useful_life_years)} years, {rate}"
         ),
         "support": (
-            f"{_percent(settings.support_share_per_year)} of the price a year from entry into "
-            f"service, {rate}; owned nodes not counted"
+            f"{support} of the price a year from entry into service, {rate}; "
+            "owned nodes not counted"
         ),
         "energy": (
             f"mean power × PUE {_plain(settings.pue)} × {_plain(settings.hours_per_quarter)} h a "
@@ -192,34 +193,27 @@ def licence_text(inputs: Inputs) -> str:
     """`$4,500 per GPU and year`, by GPU type where the scenario says so."""
     stated = inputs.scenario.finance.licence_usd_per_gpu_year
     if not isinstance(stated, dict):
-        return f"{_usd(stated)} per GPU and year"
-    each = (f"{_usd(usd)} ({gpu_type})" for gpu_type, usd in sorted(stated.items()))
+        return f"{price(stated or Decimal(0))} per GPU and year"
+    each = (f"{price(usd)} ({gpu_type})" for gpu_type, usd in sorted(stated.items()))
     return f"{', '.join(each)} per GPU and year"
 
 
 def colocation_text(inputs: Inputs) -> str:
     """`$180 per kW and month`."""
-    return f"{_usd(inputs.scenario.finance.colocation_usd_per_kw_month)} per kW and month"
+    stated = inputs.scenario.finance.colocation_usd_per_kw_month
+    return f"{price(stated or Decimal(0))} per kW and month"
 
 
 def _change_text(inputs: Inputs) -> str:
     scenario = inputs.scenario
     prices = {name: scenario.gpu_type_change_usd(name) for name in sorted(scenario.jobs)}
     usual = scenario.policies.gpu_type_change_cost_usd
-    own = [f"{_usd(usd)} ({name})" for name, usd in prices.items() if usd != (usual or 0)]
-    return some_of([*([_usd(usual)] if usual else []), *own], _PRICES)
-
-
-def _usd(amount: Decimal | None) -> str:
-    return f"${(amount or Decimal(0)).normalize():,f}"
+    own = [f"{price(usd)} ({name})" for name, usd in prices.items() if usd != (usual or 0)]
+    return some_of([*([price(usual)] if usual else []), *own], _PRICES)
 
 
 def _plain(setting: Setting) -> str:
     return f"{setting.value.normalize():,f}"
-
-
-def _percent(setting: Setting) -> str:
-    return f"{(setting.value * 100).normalize():f} %"
 
 
 def paid_changes(

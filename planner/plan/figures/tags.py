@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import floor
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from planner.plan.figures.rounding import largest_remainder
 
+if TYPE_CHECKING:
     from planner.packing import Translation
     from planner.packing.solution import Solution
 
@@ -31,24 +30,10 @@ def bill(translation: Translation, solution: Solution) -> Bill:
             exact[job] = exact.get(job, 0.0) + units * tag.cents
     jobs = sorted(exact)
     amounts = [exact[job] for job in jobs] + [cents for _, cents in solution.bound_terms]
-    cents, rest = _rounded(amounts, solution.bound_cents)
+    cents = [*largest_remainder(dict(enumerate(amounts)), solution.bound_cents).values()]
     tags = dict(zip(jobs, cents, strict=False))
     terms = [(JOB_TAGS, sum(tags.values()))]
     terms += zip((name for name, _ in solution.bound_terms), cents[len(jobs) :], strict=True)
-    if rest:
+    if rest := solution.bound_cents - sum(cents):
         terms.append((_UNATTRIBUTED, rest))
     return tags, tuple(terms)
-
-
-def _rounded(amounts: Sequence[float], total: int) -> tuple[list[int], int]:
-    """Whole cents by largest remainder, and what rounding cannot explain of the total."""
-    cents = [floor(amount) for amount in amounts]
-    missing = total - sum(cents)
-    if not 0 <= missing <= len(amounts):
-        return cents, missing
-    by_remainder = sorted(
-        range(len(amounts)), key=lambda index: (cents[index] - amounts[index], index)
-    )
-    for index in by_remainder[:missing]:
-        cents[index] += 1
-    return cents, 0
