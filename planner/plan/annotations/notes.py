@@ -10,9 +10,9 @@ from planner.inputs.words import count_of
 from planner.packing.solution import Status
 from planner.packing.statement.facility import spare_nodes
 from planner.plan.annotations.provenance import rules_used
+from planner.plan.annotations.running import running_assumptions, running_warnings
 from planner.plan.annotations.unlikely import unlikely_figures
 from planner.plan.figures.costs import colocation_text, licence_text
-from planner.plan.placing.current import running_assumptions, running_warnings
 from planner.plan.plan import Note
 from planner.plan.words import amount, some_of, usd
 
