@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.plan.checks.suite import check
-from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
@@ -27,5 +26,4 @@ def verify(inputs: Inputs, plan: Plan, sizers: Sizers | None = None) -> tuple[st
 
     Raises CheckError with the violations found.
     """
-    sizer = (sizers or Sizers()).sizer(inputs, inputs.gpu_types_in_play)
-    return check(inputs, size_portfolio(sizer, inputs.scenario), plan)
+    return check(inputs, (sizers or Sizers()).portfolio(inputs), plan)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizer import Sizer
 
 if TYPE_CHECKING:
     from planner.inputs.scenario import Policies
     from planner.inputs.settled import Inputs
+    from planner.sizing.candidate import SizedJob
 
 __all__ = ["Sizers"]
 
@@ -48,3 +50,7 @@ class Sizers:
         made = Sizer(inputs.catalog, rules, settings, policies, gpu_types, known=alike)
         self._kept = [*self._kept[1 - _MOST :], (key, policies, made)]
         return made
+
+    def portfolio(self, inputs: Inputs) -> tuple[SizedJob, ...]:
+        """All jobs of these inputs, sized on the GPU types that their plan may use."""
+        return size_portfolio(self.sizer(inputs, inputs.gpu_types_in_play), inputs.scenario)

@@ -16,7 +16,6 @@ from planner.inputs.load import Question
 from planner.inputs.written import flow
 from planner.packing import translate
 from planner.plan.make import Shared, family_of_variants, make_plan
-from planner.sizing.portfolio import size_portfolio
 from planner.whatif.figures import tried
 from planner.whatif.held import short_quarters
 
@@ -133,12 +132,11 @@ class Desk:
 
     def size(self, inputs: Inputs) -> None:
         """Size the jobs, for all plans that are made here or in copies of this process."""
-        size_portfolio(self._begun.sizers.sizer(inputs, inputs.gpu_types_in_play), inputs.scenario)
+        self._begun.sizers.portfolio(inputs)
 
     def translation(self, inputs: Inputs) -> Translation:
         """The packing problem of inputs in which all jobs are kept; raises InputError."""
-        sizer = self._begun.sizers.sizer(inputs, inputs.gpu_types_in_play)
-        return translate(inputs, size_portfolio(sizer, inputs.scenario))
+        return translate(inputs, self._begun.sizers.portfolio(inputs))
 
     @cached_property
     def _shared(self) -> Shared:

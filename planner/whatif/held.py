@@ -12,7 +12,6 @@ from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.packing.statement.offers import entry_quarters
 from planner.plan.eligible import stuck_jobs
-from planner.sizing.portfolio import size_portfolio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +57,7 @@ def short_quarters(
     ordered as early as need be, and miss the quarters for which not even that is early enough.
     Raises LimitError where the time ends before it is known.
     """
-    jobs = size_portfolio(sizers.sizer(inputs, inputs.gpu_types_in_play), inputs.scenario)
+    jobs = sizers.portfolio(inputs)
     labels = inputs.scenario.horizon.labels
     entries = {offer.name: entry_quarters(inputs, offer) for offer in inputs.offers}
     earliest = {name: labels[quarters[0]] for name, quarters in entries.items() if quarters}

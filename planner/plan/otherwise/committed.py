@@ -12,7 +12,6 @@ from planner.packing.pack import attempt
 from planner.packing.statement.hold import Order, holding
 from planner.plan.checked import checked_plan
 from planner.plan.eligible import stuck_jobs
-from planner.sizing.portfolio import size_portfolio
 
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
@@ -47,7 +46,7 @@ def committed_plan(
     What is delivered late enters service as early as it can. Raises InfeasibleError where these do
     not do, LimitError where time ends before a plan is found, CheckError where the check disagrees.
     """
-    jobs = size_portfolio(sizers.sizer(inputs, inputs.gpu_types_in_play), inputs.scenario)
+    jobs = sizers.portfolio(inputs)
     translation = translate(inputs, jobs)
     place = {label: number for number, label in enumerate(translation.quarters)}
     orders = [Order(one.offer, one.site, place[one.quarter], one.nodes) for one in purchases]

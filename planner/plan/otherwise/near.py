@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 from planner.packing import translate
 from planner.packing.aims import Aim, reach
 from planner.plan.checked import checked_plan
-from planner.sizing.portfolio import size_portfolio
 
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
@@ -51,7 +50,7 @@ def near_plan(
     Raises Infeasible where no plan costs so little, LimitError where time ends before one is found,
     CheckError where the check disagrees, ValueError where it is not known what a node type draws.
     """
-    jobs = size_portfolio(sizers.sizer(inputs, inputs.gpu_types_in_play), inputs.scenario)
+    jobs = sizers.portfolio(inputs)
     translation = translate(inputs, jobs)
     problem = translation.problem
     aim, fixed = _AIMS[goal](inputs, problem)

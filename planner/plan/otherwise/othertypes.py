@@ -10,7 +10,6 @@ from planner.packing import translate
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.plan.words import some_of
-from planner.sizing.portfolio import size_portfolio
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,7 +38,7 @@ def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Itera
         free = stated[name].model_copy(update={"gpu_types": None})
         scenario = inputs.scenario.model_copy(update={"jobs": {**stated, name: free}})
         asked = inputs.model_copy(update={"scenario": scenario})
-        jobs = size_portfolio(sizers.sizer(asked, asked.gpu_types_in_play), scenario)
+        jobs = sizers.portfolio(asked)
         translation = translate(asked, jobs)
         left_s = max(0.1, deadline - time.monotonic())
         try:
