@@ -32,6 +32,8 @@ _AFTER_COMMA = re.compile(r"[0-9]{1,3}")
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
 
 _TIMES = {"k": 10**3, "K": 10**3, "M": 10**6, "Mio": 10**6, "million": 10**6}
+_LENGTHS = ("context", "sequence")
+"""Keys of tokens in which `8k` is 8,192 to most."""
 _SCALED_KEYS = ("_b", "_gb", "_hours", "_kw", "_weeks", "_years")
 """Endings of keys whose unit is a multiple itself: what `500M` means there is not plain."""
 _LETTERS = ("h", "b", "u")
@@ -242,12 +244,19 @@ def _figure_hint(value: str, key: str) -> str | None:
         gb = Decimal(figure) * _BINARY_GB[more]
         return f"memory is in GB of 10^9 bytes: {match[0].strip()} is {gb.normalize():f}"
     if more in _TIMES and len(figure) <= _LONGEST_FIGURE:
-        several = Decimal(figure) * _TIMES[more]
-        return None if key.endswith(_SCALED_KEYS) else f"write {several.normalize():f}"
+        return None if key.endswith(_SCALED_KEYS) else _multiple(Decimal(figure), more, key)
     if not all(_is_unit_of(key, unit) for unit in (match["currency"], *more.split("/")) if unit):
         return "write a number alone, in the unit of the key"
     alone = " alone, the unit stands in the key's name" if more else ""
     return f"write {figure}{alone}"
+
+
+def _multiple(figure: Decimal, times: str, key: str) -> str:
+    """What `300M` is, and both that `8k` may be."""
+    several, binary = (f"{(figure * one).normalize():f}" for one in (_TIMES[times], 1024))
+    if key in _LENGTHS and times in "kK":
+        return f"write {binary}, or {several} if so many are meant"
+    return f"write {several}"
 
 
 def _is_unit_of(key: str, unit: str) -> bool:

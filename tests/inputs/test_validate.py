@@ -104,6 +104,15 @@ def test_a_key_of_a_neighbour_is_sent_to_its_place():
         ("{serve: {model: m, max-model-len: 8192}}", "here that is `context`"),
         ("{price_usd: 4}", "`price_usd` belongs under `offers.NAME`"),
         ("{labels: [eu], serve: {count: 1}}", "`jobs.one.serve.adapters` or under `jobs.one`"),
+        (
+            "{fixed: {gpus: 1}, move_cost_eur: 500}",
+            "'move_cost_usd'? It has another unit: convert the figure",
+        ),
+        (
+            "{fixed: {gpus: 1, memory_gib: 64}}",
+            "'memory_gb'? It has another unit: convert the figure",
+        ),
+        ("{fixed: {gpus: 1, memori_gb: 64}}", "did you mean 'memory_gb'?"),
     ],
 )
 def test_what_is_called_otherwise_or_belongs_elsewhere_is_told(written, hint):
@@ -131,6 +140,12 @@ def test_what_is_called_otherwise_or_belongs_elsewhere_is_told(written, hint):
         ),
         ("{tune: {model: m, method: lora, dataset_tokens: 3T}}", "write a number alone, in the"),
         ("{tune: {model: m, method: lora, dataset_tokens: 3 Mio}}", "write 3000000"),
+        ("{tune: {model: m, method: lora, dataset_tokens: 3k}}", "write 3000"),
+        ("{tune: {model: m, method: lora, sequence: 0.5k}}", "write 512, or 500 if so many"),
+        (
+            "{serve: {model: m, context: 128K, concurrency: 4}}",
+            "write 131072, or 128000 if so many are meant",
+        ),
         ("{fixed: {gpus: 1}, move_cost_usd: 500 $}", "write 500 alone, the unit stands in"),
         ("{fixed: {gpus: 1}, move_cost_usd: €500}", "write a number alone, in the unit"),
         ("{fixed: {gpus: 1}, move_cost_usd: $500}", "write 500"),
