@@ -107,6 +107,23 @@ WORTH_A_LOOK = {
         job("fixed: {gpus: 1}\n    count: {2027Q1: 1, 2027Q3: 2}").replace("s: 2}", "s: 3}"),
         "t has no unit in 2027Q2, which its count leaves out",
     ),
+    "a price of energy in cents": (
+        f"{job('fixed: {gpus: 1}')}finance: {{energy_usd_per_kwh: 14.6}}\n",
+        "14.6 USD/kWh are far above the 0.146 USD/kWh of the rule policies/energy-price",
+    ),
+    "a life in months": (
+        f"{job('fixed: {gpus: 1}')}finance: {{useful_life_years: 60}}\n",
+        "60 years are far above the 5 years of the rule policies/useful-life",
+    ),
+    "power of a site in W": (
+        f"{job('fixed: {gpus: 1}')}sites: {{main: {{power_kw: {{2027Q1: 60000}}}}}}\n",
+        "60,000 kW are over a thousand times what nodes there draw (10.2 kW)",
+    ),
+    "power of a rack in W": (
+        job("fixed: {gpus: 1}")
+        + "sites: {main: {racks: {count: 4, units: 42, power_kw: 30000}}}\n",
+        "30,000 kW are over a thousand times what nodes there draw (10.2 kW)",
+    ),
     "an old price": (
         offer("kind: buy, price_usd: 300000, price_date: 2026-06-30"),
         "the price of h200 is of 2026-06-30, 185 days before",

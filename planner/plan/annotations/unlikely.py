@@ -6,8 +6,11 @@ The limits are policy rules. They change no figure, they decide only what is wor
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from planner.inputs.facts import SETTINGS
+from planner.inputs.offer import FleetEntry, Offer
 from planner.inputs.quarter import Quarter
 from planner.inputs.words import count_of
 from planner.plan.plan import Note
@@ -19,16 +22,23 @@ if TYPE_CHECKING:
     from planner.inputs.catalog import Catalog
     from planner.inputs.job import Job
     from planner.inputs.settled import Inputs
+    from planner.inputs.site import Site
 
 __all__ = ["unlikely_figures"]
 
 _QUARTERS_NAMED = 4
+_W_OF_A_KW = 1000
+_SMALLER_UNITS = {"energy_usd_per_kwh": "cents", "useful_life_years": "months"}
+"""Parameters of the cost that no bound holds, with the unit in which they are slipped."""
 
 
 def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
-    """Old or far-off prices, steep rates and growth, no headroom, counts that skip quarters."""
+    """Old or far-off figures, W for kW, steep rates and growth, no headroom, skipped quarters."""
     yield from _stale(inputs)
     yield from _far_off(inputs)
+    yield from _far_above(inputs)
+    for name, site in sorted(inputs.scenario.sites.items()):
+        yield from _in_watts(name, site, inputs)
     rate = inputs.scenario.finance.discount_rate_per_year
     if rate is not None and rate > inputs.rules.figure("steep_discount_rate"):
         yield Note(
@@ -113,4 +123,44 @@ def _far_off(inputs: Inputs) -> Iterator[Note]:
                 text=f"the price of {name}, {price(own)}, is far from the {price(listed.usd)} of "
                 f"the price book: the key takes the price of {what}",
                 origin=f"offers.{name}.{offer.price_key}",
+            )
+
+
+def _far_above(inputs: Inputs) -> Iterator[Note]:
+    """Parameters of the cost that are above the policy rule's by that factor."""
+    factor = inputs.rules.figure("far_off_price_factor")
+    for key, smaller in _SMALLER_UNITS.items():
+        own, rule = getattr(inputs.scenario.finance, key), inputs.rules.setting(key)
+        if own is not None and own > inputs.rules.figure(key) * factor:
+            usual = amount(inputs.rules.figure(key), SETTINGS[key].unit)
+            yield Note(
+                text=f"{amount(own, SETTINGS[key].unit)} are far above the {usual} of the rule "
+                f"{rule.id}: the key does not take {smaller}",
+                origin=f"finance.{key}",
+            )
+
+
+def _in_watts(name: str, site: Site, inputs: Inputs) -> Iterator[Note]:
+    """Limits that are a thousand times what they must hold: one node, or all that are owned."""
+    scenario = inputs.scenario
+    entries: tuple[FleetEntry | Offer, ...] = (
+        *scenario.fleet.values(),
+        *scenario.offers.values(),
+    )
+    drawn = [
+        (plate.value, entry.count if isinstance(entry, FleetEntry) else 0)
+        for entry in entries
+        if name in entry.sites and (plate := inputs.catalog.nodes[entry.node_type].max_power_kw)
+    ]
+    one = max((each for each, _ in drawn), default=Decimal(0))
+    several = sum(each * count for each, count in drawn)
+    power = site.power_kw
+    fed = max(power.values()) if isinstance(power, dict) else power
+    of_racks = site.racks.power_kw if site.racks else None
+    for key, limit, held in (("", fed, max(one, several)), ("racks.", of_racks, one)):
+        if limit is not None and held and limit >= held * _W_OF_A_KW:
+            yield Note(
+                text=f"{amount(limit, 'kW')} are over a thousand times what nodes there draw "
+                f"({amount(held, 'kW')}) and limit nothing: the key does not take W",
+                origin=f"sites.{name}.{key}power_kw",
             )
