@@ -84,6 +84,8 @@ class Explanation(Frozen):
     """Quarters by way, where some unit changes its GPU type; else empty."""
     shortage: ShortJob | None = None
     """That it, or the job that it is derived from, is dropped or delayed."""
+    ahead: tuple[str, ...] = ()
+    """Jobs that give way, too, and get room that is made before this one does."""
 
 
 def explain(plan: Plan, job_name: str) -> Explanation:
@@ -93,6 +95,7 @@ def explain(plan: Plan, job_name: str) -> Explanation:
         raise InputError(_unknown(plan, job_name))
     sizing = plan.sizings[job.sizing]
     candidates = {candidate.way: candidate for candidate in sizing.candidates}
+    short = _short(plan, job_name)
     return Explanation(
         job=job,
         sizing=sizing,
@@ -102,7 +105,8 @@ def explain(plan: Plan, job_name: str) -> Explanation:
         chosen=tuple(candidates[way] for way, _ in job.ways),
         tag_cents=job.tag_cents,
         when=quarters_by_way(plan).get(job.name, {}),
-        shortage=_short(plan, job_name),
+        shortage=short,
+        ahead=plan.shortage.ahead_of(short) if plan.shortage and short else (),
     )
 
 

@@ -123,7 +123,7 @@ def _gives_way(told: Explanation) -> Iterator[Block]:
         return
     if short.outcome == "delayed":
         yield Paragraph(outcome_of(short, told.job.name))
-    yield from why_short(short)
+    yield from why_short(short, told.ahead)
 
 
 def _replicas(candidate: Candidate) -> str:

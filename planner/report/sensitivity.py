@@ -116,7 +116,8 @@ def then_acquired(figures: Figures) -> str:
     """What is acquired after a turn, or why nothing can be."""
     if figures.cost_cents is not None:
         return acquired_text(figures.acquired)
-    return f"{NO_PLAN}: {figures.reason.removeprefix('no plan ')}"
+    reason = figures.reason
+    return reason if reason.startswith(NO_PLAN) else f"{NO_PLAN}: {reason}"
 
 
 def _unproved(found: Sensitivity) -> tuple[Block, ...]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.plan.words import some_of
 from planner.report.document import Block, Bullets, Column, Heading, Paragraph, Table
 from planner.report.format import money, range_of
 from planner.report.proof import VERDICTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from planner.plan.parts.shortage import ProvedStep, Shortage, ShortJob
     from planner.plan.plan import Plan
 
 __all__ = ["outcome_of", "shortage_section", "why_short"]
 
+_NAMED = 3
 _ORDER = (
     "Not everything fits. As few jobs as can be are dropped, and then as few as can be delayed, "
     "the highest priority first; among equals, what costs the least is kept. A job is kept whole "
@@ -33,7 +35,7 @@ def shortage_section(plan: Plan) -> tuple[Block, ...]:
         _by_priority(shortage),
         *_unproved(plan, shortage),
         *_confirmed(shortage),
-        *(block for job in shortage.jobs for block in _job(job)),
+        *(block for job in shortage.jobs for block in _job(job, shortage.ahead_of(job))),
     )
 
 
@@ -91,22 +93,26 @@ def _opinions(step: ProvedStep) -> str:
     return "; ".join(f"{one.solver}: {VERDICTS[one.verdict]}" for one in step.second_opinions)
 
 
-def _job(job: ShortJob) -> Iterator[Block]:
+def _job(job: ShortJob, ahead: Sequence[str]) -> Iterator[Block]:
     yield Heading(f"{job.name}: {job.how}", 3)
     also = f" {job.deployment}, derived from it, with it." if job.deployment else ""
     asked = range_of(job.asked)
     yield Paragraph(
         f"Priority {job.priority}, {asked} {'unit' if asked == '1' else 'units'} a quarter.{also}"
     )
-    yield from why_short(job)
+    yield from why_short(job, ahead)
 
 
-def why_short(job: ShortJob) -> Iterator[Block]:
-    """What stands in the way of a job that is dropped or delayed, and what would keep it."""
+def why_short(job: ShortJob, ahead: Sequence[str]) -> Iterator[Block]:
+    """What stands in the way of a job that is dropped or delayed, and what would keep it.
+
+    `ahead` are the jobs to which room that is made for it goes first.
+    """
     yield Paragraph(f"As asked, beside all that is kept: {job.cause}.")
     if job.remedies:
         each = ", each by itself" if len(job.remedies) > 1 else ""
-        yield Paragraph(f"What would keep it as asked{each}:")
+        but = f", if {some_of(ahead, _NAMED)} did not take the room first" if ahead else ""
+        yield Paragraph(f"What would keep it as asked{each}{but}:")
         yield Bullets(job.remedies)
 
 

@@ -29,6 +29,8 @@ from planner.report.justification.desk import Desk
 from planner.report.justification.document import justification_document
 from planner.report.justification.registers import assumptions_section
 from planner.report.quarterly import quarterly_document
+from planner.report.sensitivity import then_acquired
+from planner.whatif.figures import Figures
 from planner.whatif.levers import price_of
 from tests.report.pages import Page
 from tests.report.sums import again, again_in
@@ -320,6 +322,8 @@ def test_switching_values_say_where_the_recommendation_turns(plan, beside):
     assert "| price of h200-buy | $357,000 per node | -30,000 | 25,000 | 9.5 % | – |" in drawn
     assert "| lead times | – | 0 | no plan | -2 weeks | 3 weeks |" in drawn
     assert "| lead times | 2 weeks | 3 weeks | no plan: too late |" in drawn
+    none = Figures(result="infeasible", reason="no plan for all jobs keeps the dates of offer a")
+    assert then_acquired(none) == none.reason
     assert "At which price, growth or delay the recommendation turns" not in drawn
 
 

@@ -70,6 +70,14 @@ class Shortage(Frozen):
     steps: tuple[ProvedStep, ...] = ()
     """Where other solvers were asked; that nobody gives way needs no confirmation."""
 
+    def ahead_of(self, job: ShortJob) -> tuple[str, ...]:
+        """Jobs that give way, too, and get room that is made before this one does.
+
+        Fewer are dropped before fewer are delayed, the highest priority first.
+        """
+        place = _turn(job)
+        return tuple(one.name for one in self.jobs if _turn(one) < place)
+
     def proves(self, cost_cents: int, asked_gap: float) -> bool:
         """Whether nobody gives way without need, and no other choice of them is cheaper.
 
@@ -77,3 +85,7 @@ class Shortage(Frozen):
         """
         every = all(use.proved for use in self.priorities)
         return every and cost_cents - self.bound_cents <= asked_gap * cost_cents
+
+
+def _turn(job: ShortJob) -> tuple[bool, int]:
+    return job.outcome == "delayed", -job.priority

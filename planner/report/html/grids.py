@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.report.html.chart import canvas, colour_class, put
+from planner.report.html.chart import canvas, colour_class, put, strips
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,22 +23,27 @@ def meters(picture: Meters) -> Element:
     """Rows of bars in frames that are full at 100 per cent."""
     names = _width(name for name, _ in picture.rows)
     column = _METER + _WORDS + _GAP
-    width = names + column * len(picture.columns)
-    svg = canvas(width, _TOP + _ROW * len(picture.rows), **{"class": "map", "width": str(width)})
-    for place, label in enumerate(picture.columns):
-        put(svg, "text", label, x=names + column * place, y=14)
-    for line, (name, shares) in enumerate(picture.rows):
-        y = _TOP + _ROW * line
-        put(svg, "text", name, x=0, y=y + 13)
-        for place, share in enumerate(shares):
-            if share is None:
-                continue
-            x = names + column * place
-            filled = float(share.value) * _METER  # type: ignore[arg-type]
-            put(svg, "rect", class_="free", x=x + 0.5, y=y + 0.5, width=_METER - 1, height=17)
-            bar = put(svg, "rect", class_=colour_class(0), x=x, y=y, width=filled, height=18)
-            put(bar, "title", f"{name}, {picture.columns[place]}: {share.text}")
-            put(svg, "text", share.text, x=x + _METER + 5, y=y + 13)
+    columns = strips(len(picture.columns), names, column)
+    width = names + column * max(map(len, columns))
+    down = _TOP + _ROW * len(picture.rows)
+    svg = canvas(width, down * len(columns), **{"class": "map", "width": str(width)})
+    for strip, places in enumerate(columns):
+        top = down * strip
+        for at, place in enumerate(places):
+            put(svg, "text", picture.columns[place], x=names + column * at, y=top + 14)
+        for line, (name, shares) in enumerate(picture.rows):
+            y = top + _TOP + _ROW * line
+            put(svg, "text", name, x=0, y=y + 13)
+            for at, place in enumerate(places):
+                share = shares[place]
+                if share is None:
+                    continue
+                x = names + column * at
+                filled = float(share.value) * _METER  # type: ignore[arg-type]
+                put(svg, "rect", class_="free", x=x + 0.5, y=y + 0.5, width=_METER - 1, height=17)
+                bar = put(svg, "rect", class_=colour_class(0), x=x, y=y, width=filled, height=18)
+                put(bar, "title", f"{name}, {picture.columns[place]}: {share.text}")
+                put(svg, "text", share.text, x=x + _METER + 5, y=y + 13)
     return svg
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planner.report.html.chart import canvas, colour_class, put
+from planner.report.html.chart import canvas, colour_class, put, strips
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -21,17 +21,21 @@ def node_map_svg(picture: NodeMap) -> Element:
     """Rows of nodes under their quarters; jobs are numbered as in the list of jobs."""
     gpus = max((len(held) for _, cells in picture.rows for held in cells if held), default=1)
     names = round(max((len(name) for name, _ in picture.rows), default=0) * _NAME_CHARACTER) + 12
-    column = gpus * _CELL + 18
-    width, height = names + column * len(picture.columns), 24 + _ROW * len(picture.rows)
-    svg = canvas(width, height, **{"class": "map", "width": str(width)})
-    for place, label in enumerate(picture.columns):
-        put(svg, "text", label, x=names + column * place, y=14)
-    for line, (name, cells) in enumerate(picture.rows):
-        y = 22 + _ROW * line
-        put(svg, "text", name, x=0, y=y + 13)
-        for place, held in enumerate(cells):
-            if held is not None:
-                _node(svg, held, names + column * place, y, picture)
+    column, down = gpus * _CELL + 18, 24 + _ROW * len(picture.rows)
+    columns = strips(len(picture.columns), names, column)
+    width = names + column * max(map(len, columns))
+    svg = canvas(width, down * len(columns), **{"class": "map", "width": str(width)})
+    for strip, places in enumerate(columns):
+        top = down * strip
+        for at, place in enumerate(places):
+            put(svg, "text", picture.columns[place], x=names + column * at, y=top + 14)
+        for line, (name, cells) in enumerate(picture.rows):
+            y = top + 22 + _ROW * line
+            put(svg, "text", name, x=0, y=y + 13)
+            for at, place in enumerate(places):
+                held = cells[place]
+                if held is not None:
+                    _node(svg, held, names + column * at, y, picture)
     return svg
 
 

@@ -236,8 +236,8 @@ def existing_section(desk: Desk) -> tuple[Block, ...]:
             ),
             _share(desk, place, 0),
             _share(desk, place, last),
-            desk.at(f"pools[{place}].nodes_spare[{last}]", "count", "how-use"),
-            desk.at(f"pools[{place}].gpus_stranded[{last}]", "count", "how-use"),
+            desk.at(f"pools[{place}].nodes_spare[0]", "count", "how-use"),
+            desk.at(f"pools[{place}].gpus_stranded[0]", "count", "how-use"),
         )
         for place, pool in pools
     )
@@ -250,8 +250,8 @@ def existing_section(desk: Desk) -> tuple[Block, ...]:
             Column(f"Held {last_label}", "right"),
             Column(f"Hours held {first_label}", "right"),
             Column(f"Hours held {last_label}", "right"),
-            Column("Spare nodes", "right"),
-            Column("Stranded GPUs", "right"),
+            Column(f"Spare nodes {first_label}", "right"),
+            Column(f"Stranded GPUs {first_label}", "right"),
         ),
         rows,
         caption="Pools with owned nodes, and how full this plan makes them",

@@ -227,7 +227,7 @@ def _said(one: Alternative, cheapest: Figures) -> str:
     if one.figures is None:
         return f"{one.name}: left out, {one.left_out}."
     if _same(one.figures, cheapest):
-        return f"{one.name}: {aim_text(one)}. The recommended plan is that already."
+        return f"{one.name}: {aim_text(one)}. The recommended plan acquires the same for as much."
     if one.figures.cost_cents is None:
         return (
             f"{one.name}: {one.objective}. {one.figures.result.capitalize()}: {one.figures.reason}."
