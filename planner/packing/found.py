@@ -13,7 +13,7 @@ from planner.packing.counting.quotas import within_quotas
 from planner.packing.counting.stays import move_costs, with_stays
 
 if TYPE_CHECKING:
-    from planner.packing.counting.counts import Counts
+    from planner.packing.counting.counts import Counts, PoolInQuarter
     from planner.packing.layouts.cutting import CuttingStock, Packed
     from planner.packing.problem import Shape
 
@@ -43,7 +43,7 @@ class Found:
     on paper, in fractions."""
     cost_cents: int | None = None
     bound_cents: int = 0
-    packings: dict[tuple[int, int], Packed] = field(default_factory=dict)
+    packings: dict[PoolInQuarter, Packed] = field(default_factory=dict)
     """By (pool, quarter); units that span nodes are not in them."""
     shapes: dict[int, tuple[Shape, ...]] = field(default_factory=dict)
     """By pool: what the patterns' indices mean."""
@@ -72,7 +72,7 @@ class Found:
             and self.cost_cents - self.bound_cents <= gap * self.cost_cents
         )
 
-    def keep(self, solved: tuple[float, ...], packings: dict[tuple[int, int], Packed]) -> bool:
+    def keep(self, solved: tuple[float, ...], packings: dict[PoolInQuarter, Packed]) -> bool:
         """Keep a plan if it is the cheapest so far; False where it is none: it breaks a limit."""
         counts = self.counts
         opened = {key: packed.opened() for key, packed in packings.items()}

@@ -24,8 +24,7 @@ from planner.packing.problem import WHOLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from planner.packing.counting.counts import Counts
-    from planner.packing.counting.opened import Key
+    from planner.packing.counting.counts import Counts, PoolInQuarter
     from planner.packing.layouts.bundles import Held
     from planner.packing.layouts.cutting import CuttingStock
     from planner.packing.layouts.greedy import Pattern
@@ -52,7 +51,9 @@ class JointStock(WeeklyStock):
         self._gpus: dict[Pattern, list[Held]] = {}
         """By pattern: the GPUs that its pieces share."""
 
-    def lay_out(self, counts: Counts, key: Key, values: tuple[float, ...]) -> Packed | Cut | None:
+    def lay_out(
+        self, counts: Counts, key: PoolInQuarter, values: tuple[float, ...]
+    ) -> Packed | Cut | None:
         """The units of a plan on its nodes, a cut that their counts violate, or None for neither.
 
         Patterns index the shapes of the pool's own stock, and GPUs that pieces share.

@@ -22,12 +22,11 @@ from planner.packing.counting.spares import add_spares
 from planner.packing.counting.stays import add_stays
 from planner.packing.layouts.dual import weights_by_order
 from planner.packing.problem import ALWAYS, WEEKS
-from planner.packing.solvers.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.packing.counting.counts import Terms
+    from planner.packing.counting.counts import PoolInQuarter, Terms
     from planner.packing.problem import Problem, Shape
 
 __all__ = ["build_counts"]
@@ -35,8 +34,7 @@ __all__ = ["build_counts"]
 
 def build_counts(problem: Problem) -> Counts:
     """State the counting program of a problem."""
-    program = Program()
-    counts = Counts(problem, program, {}, {}, {}, {}, {}, set(), {}, {}, {}, {}, [], {})
+    counts = Counts(problem)
     _choices(counts)
     _acquisitions(counts)
     add_limits(counts)
@@ -153,7 +151,7 @@ def _lent(counts: Counts) -> None:
             counts.usages.setdefault((lender, quarter), [])
 
 
-def _capacity(counts: Counts, key: tuple[int, int], usages: list[Usage]) -> None:
+def _capacity(counts: Counts, key: PoolInQuarter, usages: list[Usage]) -> None:
     """GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings `dual`."""
     node = counts.problem.pools[key[0]].node
     in_weeks = any(usage.shape.run != ALWAYS for usage in usages)

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from planner.packing.layouts.cutting import Cut
     from planner.packing.problem import Pool, Problem, Shape
 
-__all__ = ["CENTS_PER_UNIT", "Counts", "Terms", "Usage"]
+__all__ = ["CENTS_PER_UNIT", "Counts", "PoolInQuarter", "Terms", "Usage"]
 
 CENTS_PER_UNIT = 100_000
 """The objective is stated in thousands of dollars, so that its coefficients stay near 1."""
+
+PoolInQuarter = tuple[int, int]
 
 Terms = dict[int, float]
 """Factors by variable."""
@@ -55,29 +57,29 @@ class Counts:
     """The program with the meaning of its variables."""
 
     problem: Problem
-    program: Program
-    choice: dict[tuple[int, int], int]
+    program: Program = field(default_factory=Program)
+    choice: dict[tuple[int, int], int] = field(default_factory=dict)
     """(demand, choice) -> variable: units that take the choice."""
-    acquire: dict[tuple[int, int], int]
+    acquire: dict[tuple[int, int], int] = field(default_factory=dict)
     """(supply, quarter) -> variable: nodes bought or rented."""
-    usages: dict[tuple[int, int], list[Usage]]
+    usages: dict[PoolInQuarter, list[Usage]] = field(default_factory=dict)
     """(pool, quarter) -> usages, by shape."""
-    in_service: dict[tuple[int, int], Terms]
+    in_service: dict[PoolInQuarter, Terms] = field(default_factory=dict)
     """(pool, quarter) -> nodes acquired and in service; the pool's owned nodes come on top."""
-    usable: dict[tuple[int, int], int]
+    usable: dict[PoolInQuarter, int] = field(default_factory=dict)
     """(pool, quarter) -> variable: nodes that may run units, where spare nodes are asked for."""
-    splits: set[int]
+    splits: set[int] = field(default_factory=set)
     """Variables that split pieces of a GPU type over its pools."""
-    lent: dict[tuple[int, int], int]
+    lent: dict[PoolInQuarter, int] = field(default_factory=dict)
     """(pool, quarter) -> variable: nodes that it lends for partitioned GPUs alone."""
-    opened: dict[tuple[int, int], Usage]
+    opened: dict[PoolInQuarter, Usage] = field(default_factory=dict)
     """(pool, quarter) -> GPUs that pieces take parts of, counted like pieces of `OPENED`."""
-    shared: dict[tuple[int, int], int]
+    shared: dict[PoolInQuarter, int] = field(default_factory=dict)
     """(pool, quarter) -> variable: those of them that pieces share by memory."""
-    room_rows: dict[int, tuple[int, int]]
+    room_rows: dict[int, PoolInQuarter] = field(default_factory=dict)
     """Rows of cores, of memory and of cuts -> (pool, quarter): where room makes layouts easier."""
-    demand_rows: list[int]
-    supply_rows: dict[int, list[int]]
+    demand_rows: list[int] = field(default_factory=list)
+    supply_rows: dict[int, list[int]] = field(default_factory=dict)
     purchase_rows: list[int] = field(default_factory=list)
     """Rows of price levels and budgets: they bind what is acquired, and nothing else."""
     budget_rows: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -90,9 +92,9 @@ class Counts:
     """By number of a quota: its rows, and the GPUs that each allows as stated."""
     quota_terms: dict[int, tuple[tuple[tuple[int, int], ...], ...]] = field(default_factory=dict)
     """By number of a quota and quarter: what one unit of a variable holds of it, in GPUs."""
-    capacity_rows: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
+    capacity_rows: dict[PoolInQuarter, dict[str, int]] = field(default_factory=dict)
     """(pool, quarter) -> its rows by name, `dual` and `cutting` too; those alike share a name."""
-    split_rows: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
+    split_rows: dict[int, dict[PoolInQuarter, int]] = field(default_factory=dict)
     """Rows `split` -> (pool, quarter) -> variable: pieces of a shape there."""
     moved: dict[int, int] = field(default_factory=dict)
     """demand -> variable: units that leave the pool in which they run today."""
@@ -152,7 +154,7 @@ class Counts:
         opened = self.opened.get((pool, quarter))
         return [*whole, opened] if opened else whole
 
-    def open_gpus(self, key: tuple[int, int], variables: Iterable[int]) -> None:
+    def open_gpus(self, key: PoolInQuarter, variables: Iterable[int]) -> None:
         """Say which variables count the GPUs of a pool and quarter that parts are taken of."""
         terms = tuple((index, 1.0) for index in variables)
         self.opened[key] = Usage(*key, OPENED, terms, 0)
@@ -199,7 +201,7 @@ class Counts:
         }
 
     def with_opened(
-        self, values: tuple[float, ...], opened: Mapping[tuple[int, int], int]
+        self, values: tuple[float, ...], opened: Mapping[PoolInQuarter, int]
     ) -> tuple[float, ...]:
         """A solution in which so many GPUs are opened, as they were laid out."""
         changed = list(values)

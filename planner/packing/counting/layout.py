@@ -13,13 +13,11 @@ from planner.packing.layouts.stocks import most_pieces, stock_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.packing.counting.counts import Counts
+    from planner.packing.counting.counts import Counts, PoolInQuarter
     from planner.packing.layouts.cutting import CuttingStock, Packed
     from planner.packing.problem import Shape
 
 __all__ = ["cutting_stocks", "lay_out", "load_of"]
-
-PoolInQuarter = tuple[int, int]
 
 Shapes = dict[int, tuple["Shape", ...]]
 """By pool: what the indices of its patterns mean."""

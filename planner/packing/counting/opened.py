@@ -19,14 +19,11 @@ from planner.packing.problem import WHOLE, Shape
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from planner.packing.counting.counts import Counts, Terms, Usage
+    from planner.packing.counting.counts import Counts, PoolInQuarter, Terms, Usage
     from planner.packing.layouts.cutting import Cut
     from planner.packing.problem import Pool
 
-__all__ = ["Key", "add_opened", "cut_shared", "gpu_stocks"]
-
-Key = tuple[int, int]
-"""Pool and quarter."""
+__all__ = ["add_opened", "cut_shared", "gpu_stocks"]
 
 
 def add_opened(counts: Counts) -> None:
@@ -99,7 +96,9 @@ def gpu_stocks(counts: Counts, go_on: Callable[[], bool]) -> dict[int, CuttingSt
     return {number: made[pool.gpu_type, pool.shared_mb] for number, pool in pools}
 
 
-def _load(counts: Counts, stock: CuttingStock, key: Key, values: tuple[float, ...]) -> list[float]:
+def _load(
+    counts: Counts, stock: CuttingStock, key: PoolInQuarter, values: tuple[float, ...]
+) -> list[float]:
     """Pieces that share GPUs by memory in a solution, by the shapes of the stock."""
     position = {shape: index for index, shape in enumerate(stock.shapes)}
     load = [0.0] * len(position)
@@ -108,7 +107,7 @@ def _load(counts: Counts, stock: CuttingStock, key: Key, values: tuple[float, ..
     return load
 
 
-def _shares(counts: Counts, key: Key) -> list[Usage]:
+def _shares(counts: Counts, key: PoolInQuarter) -> list[Usage]:
     parts = ((usage, usage.shape.part) for usage in counts.usages[key])
     return [usage for usage, part in parts if part != WHOLE and not part.profile]
 
@@ -120,7 +119,7 @@ def _size(usage: Usage) -> Shape:
 def _row(
     counts: Counts,
     name: str,
-    key: Key,
+    key: PoolInQuarter,
     weighed: Iterable[tuple[Usage, float]],
     *,
     tightens: bool,

@@ -18,7 +18,7 @@ from planner.packing.solvers.program import Program, Row, Variable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planner.packing.counting.counts import Counts, Terms
+    from planner.packing.counting.counts import Counts, PoolInQuarter, Terms
     from planner.packing.layouts.greedy import Pattern
     from planner.packing.problem import Choice, Problem, Shape
 
@@ -104,7 +104,7 @@ def with_room(counts: Counts, values: tuple[float, ...], useful: float = _USEFUL
     """
     variables = [replace(variable, cost=0.0) for variable in counts.program.variables]
     rows = list(counts.program.rows)
-    room: dict[tuple[int, int], int] = {}
+    room: dict[PoolInQuarter, int] = {}
     for row, key in counts.room_rows.items():
         nodes = max(0.0, counts.shared_nodes(*key, values))
         if key not in room:
@@ -133,8 +133,8 @@ def with_reserve(counts: Counts, share: float) -> Program:
 
 
 def with_patterns(
-    counts: Counts, known: Mapping[tuple[int, int], tuple[tuple[Shape, ...], Sequence[Pattern]]]
-) -> tuple[Program, dict[tuple[int, int], dict[Pattern, int]]]:
+    counts: Counts, known: Mapping[PoolInQuarter, tuple[tuple[Shape, ...], Sequence[Pattern]]]
+) -> tuple[Program, dict[PoolInQuarter, dict[Pattern, int]]]:
     """The program in which some pools lay their units out by known patterns.
 
     `known` gives, by (pool, quarter), the shapes that patterns index and the patterns. A plan of
@@ -144,7 +144,7 @@ def with_patterns(
     copy = replace(
         counts, program=Program(list(counts.program.variables), list(counts.program.rows))
     )
-    columns: dict[tuple[int, int], dict[Pattern, int]] = {}
+    columns: dict[PoolInQuarter, dict[Pattern, int]] = {}
     for (pool, quarter), (shapes, patterns) in known.items():
         used = {pattern: copy.program.variable("pattern", integer=True) for pattern in patterns}
         columns[pool, quarter] = used
@@ -176,8 +176,8 @@ def rounded_up(counts: Counts) -> tuple[float, ...]:
 
 def with_at_least(
     counts: Counts,
-    nodes: Mapping[tuple[int, int], int],
-    opened: Mapping[tuple[int, int], int] | None = None,
+    nodes: Mapping[PoolInQuarter, int],
+    opened: Mapping[PoolInQuarter, int] | None = None,
 ) -> Program:
     """The program in which some pools have at least so many usable nodes, or opened GPUs."""
     extra = []

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from planner.packing.counting.counts import Counts
+    from planner.packing.counting.counts import Counts, PoolInQuarter
     from planner.packing.layouts.cutting import Packed
 
 __all__ = ["Family", "family_of"]
@@ -202,7 +202,7 @@ class Family:
         found: Found,
         least: Point,
         values: tuple[float, ...],
-        layouts: dict[tuple[int, int], Packed],
+        layouts: dict[PoolInQuarter, Packed],
     ) -> bool:
         """Keep a plan; its bound is what the first nodes cost that may have one."""
         found.bound_cents = least.cents + found.counts.problem.fixed_cost_cents

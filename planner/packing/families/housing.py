@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from planner.packing.counting.counts import PoolInQuarter
     from planner.packing.found import Found
 
-    Layouts = dict[tuple[int, int], Packed]
+    Layouts = dict[PoolInQuarter, Packed]
 
 __all__ = ["Housing"]
 
@@ -85,7 +86,7 @@ class Housing:
             packed = self._known[pool].laid_out(asked, nodes)
         return None if packed is None else Packed(tuple(packed))
 
-    def _asked(self, values: tuple[float, ...]) -> Iterator[tuple[tuple[int, int], list[int], int]]:
+    def _asked(self, values: tuple[float, ...]) -> Iterator[tuple[PoolInQuarter, list[int], int]]:
         """By pool and quarter: units by shape that share nodes, and the nodes left for them."""
         array = np.array(values)
         for key, (matrix, owned) in self._load.items():
@@ -93,7 +94,7 @@ class Housing:
             yield key, asked, nodes + owned
 
 
-def _load(root: Found, key: tuple[int, int]) -> tuple[NDArray[np.float64], int]:
+def _load(root: Found, key: PoolInQuarter) -> tuple[NDArray[np.float64], int]:
     counts, shapes = root.counts, root.shapes[key[0]]
     matrix = np.zeros((len(shapes) + 1, len(counts.program.variables)))
     terms, owned = counts.usable_nodes(*key)

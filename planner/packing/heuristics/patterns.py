@@ -11,6 +11,7 @@ from planner.packing.solvers.solver import solve_integer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from planner.packing.counting.counts import PoolInQuarter
     from planner.packing.found import Found
     from planner.packing.layouts.cutting import Packed
 
@@ -21,7 +22,7 @@ _NODES = 500
 
 def from_patterns(
     found: Found, held: Mapping[int, float], time_limit_s: float
-) -> tuple[tuple[float, ...], dict[tuple[int, int], Packed]] | None:
+) -> tuple[tuple[float, ...], dict[PoolInQuarter, Packed]] | None:
     """Values and layouts on node counts that are held; None where known patterns do not do."""
     counts = found.counts
     known = {key: (found.shapes[key[0]], found.stocks[key[0]].patterns()) for key in counts.usages}

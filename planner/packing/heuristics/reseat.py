@@ -14,7 +14,7 @@ from planner.packing.problem import ALWAYS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from planner.packing.counting.counts import Counts
+    from planner.packing.counting.counts import Counts, PoolInQuarter
     from planner.packing.layouts.cutting import CuttingStock, Packed
     from planner.packing.problem import Shape
 
@@ -61,7 +61,7 @@ def seat_the_rest(
     go_on: Callable[[], bool],
     *,
     more_nodes: bool,
-) -> tuple[tuple[float, ...], dict[tuple[int, int], Packed]] | None:
+) -> tuple[tuple[float, ...], dict[PoolInQuarter, Packed]] | None:
     """Find seats for those left over, moving others between choices where that helps.
 
     With `more_nodes`, the cheapest nodes on offer are added until all are seated; nobody moves once
@@ -200,7 +200,7 @@ def _values(
 
 def _packings(
     counts: Counts, stocks: Mapping[int, CuttingStock], bench: Bench
-) -> dict[tuple[int, int], Packed]:
+) -> dict[PoolInQuarter, Packed]:
     def shape_of(unit: Unit) -> Shape:
         return counts.problem.demands[unit[0]].choices[unit[1]].shape
 

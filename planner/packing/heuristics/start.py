@@ -20,8 +20,7 @@ from planner.packing.solvers.solver import solve_integer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planner.packing.counting.counts import Counts
-    from planner.packing.counting.opened import Key
+    from planner.packing.counting.counts import Counts, PoolInQuarter
     from planner.packing.found import Found
     from planner.packing.layouts.cutting import CuttingStock
     from planner.packing.problem import Shape
@@ -36,8 +35,8 @@ def begin(found: Found, values: Sequence[float], time_limit_s: float) -> bool:
     """Keep a plan near a solution in fractions; False where first-fit takes too much for one."""
     counts = found.counts
     held = _whole(counts, values)
-    packings: dict[Key, Packed] = {}
-    nodes: dict[Key, int] = {}
+    packings: dict[PoolInQuarter, Packed] = {}
+    nodes: dict[PoolInQuarter, int] = {}
     for key, usages in counts.usages.items():
         pieces = {usage.shape: 0 for usage in usages}
         spanning = 0
@@ -95,7 +94,7 @@ def _shared_out(pieces: int, wanted: Mapping[int, float]) -> dict[int, float]:
 
 
 def _packed(
-    counts: Counts, stock: CuttingStock, key: Key, pieces: Mapping[Shape, int]
+    counts: Counts, stock: CuttingStock, key: PoolInQuarter, pieces: Mapping[Shape, int]
 ) -> Packed | None:
     """These pieces by first-fit; None where some GPU that they share is too much for a node."""
     pool = counts.problem.pools[key[0]]
