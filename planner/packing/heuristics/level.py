@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.packing.layouts.greedy import shares
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -45,7 +47,7 @@ class Levelling:
         self._sizes[:, _NOWHERE] = 0.0
         for unit, ways in enumerate(shapes):
             for pool, shape in ways.items():
-                self._sizes[:, unit, pool] = _share(shape, nodes[pool])
+                self._sizes[:, unit, pool] = shares(shape, nodes[pool])
         self._place = np.full(len(shapes), _NOWHERE, dtype=np.int64)
         self._pool = np.empty(0, dtype=np.int64)
         self._load = np.empty((3, 0))
@@ -169,14 +171,6 @@ class Levelling:
         first, second = groups[:, 0], groups[:, 1]
         total: Floats = self._sizes[:, first, pools] + self._sizes[:, second, pools]
         return total
-
-
-def _share(shape: Shape, node: Shape) -> tuple[float, float, float]:
-    return (
-        shape.gpus / node.gpus,
-        shape.cpus / max(node.cpus, 1),
-        shape.memory_mb / max(node.memory_mb, 1),
-    )
 
 
 def _over(loads: Floats) -> Floats:

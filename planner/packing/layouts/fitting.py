@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.packing.layouts.greedy import shares
 from planner.packing.problem import WEEKS
 
 if TYPE_CHECKING:
@@ -122,24 +123,15 @@ def _beside(free: NDArray[np.int64], weeks: int, open_to: range) -> NDArray[np.f
     return before + after
 
 
-def _share(shape: Shape, node: Shape) -> float:
-    """The largest share of the node that a piece takes."""
-    return max(
-        shape.gpus / node.gpus,
-        shape.cpus / max(node.cpus, 1),
-        shape.memory_mb / max(node.memory_mb, 1),
-    )
-
-
 def rectangle(shape: Shape, node: Shape) -> float:
     """The largest share of a node's weeks that a piece takes."""
-    return _share(shape, node) * shape.run.weeks / WEEKS
+    return max(shares(shape, node)) * shape.run.weeks / WEEKS
 
 
 _KEYS: tuple[Callable[[Shape, Shape], float], ...] = (
     rectangle,
-    lambda shape, node: 100 * _share(shape, node) + shape.run.weeks,
-    lambda shape, node: shape.run.weeks + _share(shape, node),
+    lambda shape, node: 100 * max(shares(shape, node)) + shape.run.weeks,
+    lambda shape, node: shape.run.weeks + max(shares(shape, node)),
     lambda shape, node: -float(len(shape.run.starts)) + rectangle(shape, node),
 )
 """What comes first: much in all, much at once, for long, or with little choice of its weeks."""

@@ -20,6 +20,7 @@ __all__ = [
     "fullest_first_fit",
     "nodes_in",
     "orders",
+    "shares",
 ]
 
 _Key = tuple[float, ...]
@@ -143,24 +144,17 @@ def nodes_in(packed: Sequence[tuple[Pattern, int]]) -> int:
 
 _ORDERS: tuple[Callable[[Shape, Shape], _Key], ...] = (
     lambda shape, _: (-shape.gpus, -shape.memory_mb, -shape.cpus),
-    lambda shape, node: (-_share(shape, node), -shape.gpus),
-    lambda shape, node: (-_sum(shape, node), -shape.gpus),
+    lambda shape, node: (-max(shares(shape, node)), -shape.gpus),
+    lambda shape, node: (-sum(shares(shape, node)), -shape.gpus),
     lambda shape, _: (-shape.memory_mb, -shape.gpus),
     lambda shape, _: (-shape.cpus, -shape.gpus),
 )
 
 
-def _shares(shape: Shape, node: Shape) -> tuple[float, float, float]:
+def shares(shape: Shape, node: Shape) -> tuple[float, float, float]:
+    """Of the GPUs, the cores and the memory of a node: what a piece takes."""
     return (
         shape.gpus / node.gpus,
         shape.cpus / max(node.cpus, 1),
         shape.memory_mb / max(node.memory_mb, 1),
     )
-
-
-def _share(shape: Shape, node: Shape) -> float:
-    return max(_shares(shape, node))
-
-
-def _sum(shape: Shape, node: Shape) -> float:
-    return sum(_shares(shape, node))
