@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
-from planner.report.format import count_of, dollars, listed, money, percent
+from planner.report.format import count_of, dollars, listed, money, percent, signed_percent
 from planner.report.variants import acquired_short
 
 if TYPE_CHECKING:
@@ -135,8 +135,7 @@ def _alike(name: str, figures: Figures, cheapest: Figures) -> bool:
 def _more(cost: int, cheapest: int) -> str:
     if cost == cheapest or not cheapest:
         return "0 %" if cost == cheapest else "–"
-    share = percent(abs(cost - cheapest) / abs(cheapest))
-    return f"{'+' if cost > cheapest else '-'}{share}"
+    return signed_percent((cost - cheapest) / abs(cheapest))
 
 
 def _short(found: Alternatives) -> tuple[Block, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Column, Table
+from planner.report.format import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,10 +31,6 @@ def changes_section(changes: Sequence[ChangeNote]) -> tuple[Block, ...]:
 
 
 def _row(change: ChangeNote) -> tuple[str, ...]:
-    before = "not stated" if change.before is None else _short(change.before)
-    after = "deleted" if change.after is None else _short(change.after)
+    before = "not stated" if change.before is None else shortened(change.before, _LONGEST)
+    after = "deleted" if change.after is None else shortened(change.after, _LONGEST)
     return change.path, before, after, change.by
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

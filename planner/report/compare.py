@@ -21,8 +21,9 @@ from planner.report.format import (
     listed,
     money,
     money_short,
-    percent,
     quarter_runs,
+    shortened,
+    signed_percent,
 )
 
 if TYPE_CHECKING:
@@ -99,13 +100,9 @@ def _sentence(compared: Comparison) -> str:
         proof += f"; jobs dropped or delayed: {before.short:,} → {after.short:,}"
     if not added:
         return f"The cost is the same, {money(after.cost_cents)} net present cost; {proof}."
-    share = f" ({_signed_percent(added, before.cost_cents)})" if before.cost_cents else ""
+    share = f" ({signed_percent(added / abs(before.cost_cents))})" if before.cost_cents else ""
     more = "more" if added > 0 else "less"
     return f"{money_short(abs(added))} {more}{share}: {figures}, net present cost; {proof}."
-
-
-def _signed_percent(added: int, of: int) -> str:
-    return f"{'+' if added > 0 else '-'}{percent(abs(added) / of)}"
 
 
 def _mark(before: object, after: object) -> str:
@@ -115,7 +112,7 @@ def _mark(before: object, after: object) -> str:
 def _short(text: str | None) -> str:
     if text is None:
         return _NONE
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return shortened(text, _LONGEST)
 
 
 def _rest(rows: Sequence[object], most: int) -> tuple[Block, ...]:

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Literal
 from planner.report.format import Style, styled
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import date
     from fractions import Fraction
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = [
     "Bands",

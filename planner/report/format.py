@@ -36,6 +36,8 @@ __all__ = [
     "quarter_runs",
     "quarter_span",
     "range_of",
+    "shortened",
+    "signed_percent",
     "styled",
     "visible",
     "with_unit",
@@ -148,6 +150,11 @@ def percent(share: float | Decimal, digits: int = 1) -> str:
     return f"{float(share) * 100:,.{digits}f} %"
 
 
+def signed_percent(share: float | Decimal) -> str:
+    """A change as per cent: `+20.0 %`, `-3.1 %`."""
+    return f"{'-' if share < 0 else '+'}{percent(abs(float(share)))}"
+
+
 def gap_percent(gap: float) -> str:
     """A gap, which is often tiny: `0 %`, `0.0042 %`, `< 0.0001 %`, `1.3 %`."""
     if gap == 0:
@@ -229,6 +236,11 @@ def cells_of(text: str) -> int:
 def filled(text: str, cells: int) -> str:
     """The text with spaces after it, so many cells wide."""
     return text + " " * (cells - cells_of(text))
+
+
+def shortened(text: str, most: int) -> str:
+    """The text if it has at most so many characters, else its beginning and `…`."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def range_of(values: Iterable[int]) -> str:

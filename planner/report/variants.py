@@ -15,7 +15,7 @@ from planner.report.document import (
     Paragraph,
     Table,
 )
-from planner.report.format import count_of, dollars, money, money_short, percent
+from planner.report.format import count_of, dollars, money, money_short, percent, signed_percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -74,7 +74,7 @@ def moved_text(unit: str, by: float) -> str:
         return "as it is"
     if unit == "weeks":
         return f"{count_of(abs(round(by)), 'week')} {'later' if by > 0 else 'earlier'}"
-    return f"{'+' if by > 0 else '-'}{percent(abs(by))}"
+    return signed_percent(by)
 
 
 def sweep_document(title: str, rows: Sequence[Row]) -> Document:

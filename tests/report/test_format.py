@@ -18,6 +18,8 @@ from planner.report.format import (
     quarter_runs,
     quarter_span,
     range_of,
+    shortened,
+    signed_percent,
     with_unit,
 )
 
@@ -118,6 +120,8 @@ def test_small_words():
     assert range_of([2, 2]) == "2"
     assert listed(["a", "b", "c"]) == "a, b and c"
     assert percent(Decimal("0.9375")) == "93.8 %"
+    assert [signed_percent(share) for share in (0.2, -0.031)] == ["+20.0 %", "-3.1 %"]
+    assert [shortened("abcd", most) for most in (4, 3)] == ["abcd", "ab…"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.report.format import shortened
 from planner.report.html.chart import canvas, colour_class, put
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ __all__ = ["bands", "frontier", "tornado"]
 _WIDTH, _LABELS, _VALUES, _TOP, _ROW = 860, 210, 110, 16, 28
 _LEFT, _RIGHT, _BOTTOM = 60, _WIDTH - 50, 250
 _LONGEST = 32
+"""Characters of a name, so that it ends before the bars; what they say has all of it."""
 _NAMED, _WORDS = 12, 60
 """At so many places dots are named, in so many characters."""
 _WORD = 6.6
@@ -33,7 +35,7 @@ def tornado(picture: Tornado) -> Element:
     middle = x(picture.middle[0])
     for place, (name, *ends) in enumerate(picture.rows):
         y = _TOP + _ROW * place
-        put(svg, "text", _shortened(name), x=8, y=y + 17)
+        put(svg, "text", shortened(name, _LONGEST), x=8, y=y + 17)
         for colour, (value, words) in enumerate(ends):
             left, right = sorted((x(value), middle))
             across = max(right - left, 0.5)
@@ -121,7 +123,7 @@ def _name_dots(
     taken: list[tuple[float, float, float]] = []
     for (across, up), alike in sorted(names.items()):
         words = ", ".join(alike)
-        words = words if len(words) <= _WORDS else f"{words[: _WORDS - 1]}…"
+        words = shortened(words, _WORDS)
         right = across > _WIDTH / 2
         near, far = (
             (across - 9, across - 9 - len(words) * _WORD)
@@ -153,8 +155,3 @@ def _scale(values: Sequence[float], first: float, last: float) -> Callable[[floa
     """From the least value at the first place to the greatest at the last."""
     low, span = min(values), (max(values) - min(values)) or 1.0
     return lambda value: round(first + (value - low) / span * (last - first), 1)
-
-
-def _shortened(name: str) -> str:
-    """So that it ends before the bars; the whole name stands in what they say."""
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
