@@ -115,15 +115,23 @@ def test_a_partition_of_all_slices_is_of_use_only_on_nodes_without_whole_gpus(si
 
 
 def test_partitions_beyond_the_smallest_stay_only_where_they_save_replicas(sized, shipped):
-    serve = {"model": "llama-3.1-8b", "context": 4096, "concurrency": 8, "load": LOAD}
+    serve = {"model": "llama-3.2-3b", "context": 4096, "concurrency": 8, "load": LOAD}
     sizing = sized(MIG, serve=serve)
     profiles = shipped.gpus[H100].mig_profiles
+
+    def stands_in(small, large):
+        """Whether the one can be wherever the other can, and takes no more of the GPU."""
+        one, other = profiles[small.partition], profiles[large.partition]
+        return (
+            one.compute_slices <= other.compute_slices
+            and one.memory_slices <= other.memory_slices
+            and set(other.placement_starts) <= set(one.placement_starts)
+        )
+
     kept = [one for one in sizing.candidates if one.gpu_type == H100 and one.partition]
-    for small in kept:
-        for large in kept:
-            slices = profiles[small.partition].memory_slices, profiles[large.partition]
-            if small is not large and slices[0] < slices[1].memory_slices:
-                assert small.replicas > large.replicas
+    pairs = [(a, b) for a in kept for b in kept if a is not b and stands_in(a, b)]
+    assert pairs
+    assert all(small.replicas > large.replicas for small, large in pairs)
 
 
 def test_a_job_beside_others_takes_its_memory_and_a_context_of_its_own(sized):
