@@ -130,12 +130,13 @@ def _far_above(inputs: Inputs) -> Iterator[Note]:
     """Parameters of the cost that are above the policy rule's by that factor."""
     factor = inputs.rules.figure("far_off_price_factor")
     for key, smaller in _SMALLER_UNITS.items():
-        own, rule = getattr(inputs.scenario.finance, key), inputs.rules.setting(key)
+        own = getattr(inputs.scenario.finance, key)
         if own is not None and own > inputs.rules.figure(key) * factor:
-            usual = amount(inputs.rules.figure(key), SETTINGS[key].unit)
+            unit, rule = SETTINGS[key].unit, inputs.rules.setting(key)
             yield Note(
-                text=f"{amount(own, SETTINGS[key].unit)} are far above the {usual} of the rule "
-                f"{rule.id}: the key does not take {smaller}",
+                text=f"{amount(own, unit)} are far above the "
+                f"{amount(inputs.rules.figure(key), unit)} of the rule {rule.id}: the key does not "
+                f"take {smaller}",
                 origin=f"finance.{key}",
             )
 
