@@ -217,7 +217,7 @@ def weekly(jobs: int, seed: int, quarters: int = 4) -> Problem:
         active = tuple(range(begins, min(begins + lasts, quarters)))
         sites = (rng.choice(_SITES),) if rng.random() < 1 / 3 else ()
         choices = tuple(
-            replace(choice, shape=replace(choice.shape, sites=sites)) for choice in _choices(job)
+            replace(choice, shape=choice.shape._replace(sites=sites)) for choice in _choices(job)
         )
         units.append((_in_weeks(choices, rng) if job.tuning else choices, active))
     watts = tuple(
@@ -248,7 +248,7 @@ def _in_weeks(choices: tuple[Choice, ...], rng: random.Random) -> tuple[Choice, 
         weeks = max(1, ceil(work / speed))
         if released + weeks <= due:
             run = Run(weeks, released, due)
-            found.append(replace(choice, shape=replace(choice.shape, run=run)))
+            found.append(replace(choice, shape=choice.shape._replace(run=run)))
     return tuple(sorted(found))
 
 

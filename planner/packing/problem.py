@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from planner.inputs.quarter import WEEKS
 
@@ -40,8 +40,7 @@ NOWHERE = "~"
 """What the name of a GPU type that is none begins with: a unit that has one is not run."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Run:
+class Run(NamedTuple):
     """For which weeks of its quarters, counted from 0, a piece holds what it takes."""
 
     weeks: int
@@ -71,8 +70,7 @@ class Run:
 ALWAYS = Run(WEEKS, 0, WEEKS)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Part:
+class Part(NamedTuple):
     """What a piece takes of one GPU that it shares with others."""
 
     profile: str
@@ -85,8 +83,7 @@ WHOLE = Part("", 0)
 """No part of a GPU: whole ones."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Shape:
+class Shape(NamedTuple):
     """What one piece takes, or one node offers."""
 
     gpus: int

@@ -69,7 +69,7 @@ def at_two_sites(problem: Problem, rng: random.Random) -> Problem:
         replace(
             demand,
             choices=tuple(
-                replace(one, shape=replace(one.shape, sites=sites)) for one in demand.choices
+                replace(one, shape=one.shape._replace(sites=sites)) for one in demand.choices
             ),
         )
         for demand in problem.demands

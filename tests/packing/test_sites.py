@@ -196,7 +196,7 @@ def draw_demand(pools: tuple[Pool, ...], quarters: int, rng: random.Random) -> D
     choices = set()
     for _ in range(rng.choice((1, 2))):
         shape = Shape(rng.choice((1, 2, 3, 4, 5, 8)), rng.randrange(15), rng.randrange(8))
-        choices.add(Choice(rng.choice(pools).gpu_type, replace(shape, sites=sites)))
+        choices.add(Choice(rng.choice(pools).gpu_type, shape._replace(sites=sites)))
     active = tuple(sorted(rng.sample(range(quarters), rng.randrange(1, quarters + 1))))
     return Demand(tuple(sorted(choices, key=repr)), active, rng.choice((1, 1, 2)))
 

@@ -28,7 +28,7 @@ def running(demand: Demand, origin: str, cents: int = 0) -> Demand:
 
 def pinned(demand: Demand, stays: str) -> Demand:
     choices = tuple(
-        replace(choice, shape=replace(choice.shape, stays=stays)) for choice in demand.choices
+        replace(choice, shape=choice.shape._replace(stays=stays)) for choice in demand.choices
     )
     return replace(demand, choices=choices)
 

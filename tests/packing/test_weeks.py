@@ -157,7 +157,7 @@ def in_weeks(problem: Problem, rng: random.Random) -> Problem:
         weeks = rng.randrange(2, 12)
         earliest = rng.randrange(0, 14 - weeks)
         until = min(13, earliest + weeks + rng.choice((0, 1, 2, 5)))
-        return replace(choice, shape=replace(choice.shape, run=Run(weeks, earliest, until)))
+        return replace(choice, shape=choice.shape._replace(run=Run(weeks, earliest, until)))
 
     return replace(
         problem,

@@ -32,8 +32,8 @@ SEVEN = Division(tuple(("1g.10gb", first) for first in range(7)))
 
 def choice(gpus=1, run=None, part=None, way=""):
     shape = Shape(gpus, 2, 10)
-    shape = replace(shape, run=run) if run else shape
-    return Choice(H100, replace(shape, part=part) if part else shape, 1, way)
+    shape = shape._replace(run=run) if run else shape
+    return Choice(H100, shape._replace(part=part) if part else shape, 1, way)
 
 
 def gpu_types(catalog):

@@ -230,6 +230,6 @@ def released(problem: Problem, number: int) -> Problem:
 def pinned_to(demand: Demand, home: str) -> Demand:
     """The demand with units that may not leave a pool, or the held nodes of this name."""
     choices = tuple(
-        replace(choice, shape=replace(choice.shape, stays=home)) for choice in demand.choices
+        replace(choice, shape=choice.shape._replace(stays=home)) for choice in demand.choices
     )
     return replace(demand, choices=choices)

@@ -153,9 +153,8 @@ def _beats(pools: Sequence[Pool], one: Choice, other: Choice, *, first: bool) ->
         (ours.cpus, theirs.cpus),
         (ours.memory_mb, theirs.memory_mb),
     )
-    if one.gpu_type != other.gpu_type or ours != replace(
-        theirs, gpus=ours.gpus, cpus=ours.cpus, memory_mb=ours.memory_mb
-    ):
+    alike = theirs._replace(gpus=ours.gpus, cpus=ours.cpus, memory_mb=ours.memory_mb)
+    if one.gpu_type != other.gpu_type or ours != alike:
         return False
     if not all(mine <= yours for mine, yours in sizes):
         return False

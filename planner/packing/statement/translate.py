@@ -231,10 +231,10 @@ def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: 
     )
     if candidate.weeks is not None:
         run = Run(candidate.weeks, job.release_week - 1, job.deadline_week)
-        shape = replace(shape, run=run)
+        shape = shape._replace(run=run)
     if candidate.partition is not None or candidate.shared_mb:
         part = Part(candidate.partition or "", candidate.shared_mb)
-        shape = replace(shape, part=part)
+        shape = shape._replace(part=part)
     return Choice(candidate.gpu_type, shape, candidate.replicas, candidate.way)
 
 
