@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -10,22 +12,37 @@ import click
 from planner.cli.files import plan_text
 from planner.cli.options import Asked
 from planner.errors import InputError
+from planner.whatif.copies import Copy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from planner.cli.staff import Staff
-    from planner.plan.plan import Plan
+    from planner.plan.plan import Plan, Provenance
+    from planner.whatif.figures import Figures
     from planner.whatif.found import Alternatives, Sensitivity
     from planner.whatif.kept import Kept
     from planner.whatif.made import Made
 
-__all__ = ["ALTERNATIVES", "SENSITIVITY", "WhatIf", "results_beside"]
+__all__ = ["ALTERNATIVES", "SENSITIVITY", "WhatIf", "options_ahead", "results_beside"]
 
 K = TypeVar("K", bound="Kept")
 
 ALTERNATIVES, SENSITIVITY = "alternatives.json", "sensitivity.json"
 WhatIf = Literal["none", "options", "all"]
+
+
+def options_ahead(
+    text: str, path: Path, folders: Iterable[Path], wanted: WhatIf, staff: Staff
+) -> Copy[Alternatives, Figures]:
+    """Do nothing, reclaim first and rent only, beside the plan that a file holds.
+
+    Where nothing lies in the folders that may be them, a copy of this process begins at once, while
+    the plan is read here; it is to be told the plan's figures.
+    """
+    needed = wanted == "options" and not any((one / ALTERNATIVES).is_file() for one in folders)
+    task = partial(_options, text, str(path), staff)
+    return Copy(task, apart=needed and staff.jobs > 1)
 
 
 def results_beside(
@@ -34,36 +51,58 @@ def results_beside(
     folders: Iterable[Path],
     wanted: WhatIf,
     staff: Staff,
-    *,
-    meanwhile: Callable[[], object],
+    ahead: Copy[Alternatives, Figures],
 ) -> tuple[Alternatives | None, Sensitivity | None]:
     """Alternatives and sensitivity of a plan: as they lie in one of the folders, or made now.
 
-    What is made now is planned from the scenario that the plan records; `meanwhile` is done here
-    while others plan it.
+    What is made now is planned from the scenario that the plan records; `ahead` are its options.
     """
-    from planner.whatif.found import Alternatives, Sensitivity  # noqa: PLC0415 - slow to load
+    from planner.whatif.figures import figures_of  # noqa: PLC0415 - slow to load
+    from planner.whatif.found import Alternatives, Sensitivity  # noqa: PLC0415 - likewise
 
     places = tuple(dict.fromkeys(folders))
     options = _kept(Alternatives, plan, [folder / ALTERNATIVES for folder in places])
     swings = _kept(Sensitivity, plan, [folder / SENSITIVITY for folder in places])
     if wanted == "all" and options is not None and options.within is None:
         options = None
-    needed = wanted != "none" and options is None, wanted == "all" and swings is None
-    if not any(needed):
-        return options, swings
-    from planner.whatif.sides import inputs_behind, scenario_of  # noqa: PLC0415 - seldom needed
+    try:
+        if wanted == "options" and options is None:
+            ahead.tell(figures_of(plan))
+            options = ahead.result()
+        if wanted == "all" and (options is None or swings is None):
+            from planner.whatif.alternatives import alternatives  # noqa: PLC0415 - seldom needed
+            from planner.whatif.sensitivity import sensitivity  # noqa: PLC0415 - likewise
 
-    made_by = plan.provenance.options
-    asked = Asked(tuple(map(Path, made_by.catalog)), tuple(map(Path, made_by.rules)))
-    with staff.made(scenario_of(plan), asked, plan.question, meanwhile) as made:
-        try:
-            inputs_behind(str(path), plan, lambda: made.inputs)
-        except InputError as error:
-            click.echo(f"warning: options are not planned: {error}", err=True)
-            return options, swings
-        now = _planned(plan, made, wanted, *needed)
-    return options or now[0], swings or now[1]
+            with _made(str(path), plan.question, plan.provenance, staff) as made:
+                options = options or alternatives(made)
+                swings = swings or sensitivity(made)
+    except InputError as error:
+        click.echo(f"warning: options are not planned: {error}", err=True)
+    return options, swings
+
+
+def _options(text: str, label: str, staff: Staff, told: Callable[[], Figures]) -> Alternatives:
+    """Options beside the plan that a text holds, whose figures are told later."""
+    from planner.plan.store import origin_of  # noqa: PLC0415 - slow to load
+    from planner.whatif.alternatives import standard_alternatives  # noqa: PLC0415 - likewise
+
+    question, made_from = origin_of(text)
+    with _made(label, question, made_from, staff) as made:
+        made.desk.size(made.inputs)
+        made.know(told())
+        return standard_alternatives(made)
+
+
+@contextmanager
+def _made(label: str, question: str, made_from: Provenance, staff: Staff) -> Iterator[Made]:
+    """Plans beside a plan; raises InputError where its inputs are not as they were."""
+    from planner.whatif.sides import inputs_behind, scenario_of  # noqa: PLC0415 - slow to load
+
+    options = made_from.options
+    asked = Asked(tuple(map(Path, options.catalog)), tuple(map(Path, options.rules)))
+    with staff.made(scenario_of(made_from), asked, question) as made:
+        inputs_behind(label, made_from, lambda: made.inputs)
+        yield made
 
 
 def _kept(kind: type[K], plan: Plan, paths: Iterable[Path]) -> K | None:
@@ -82,23 +121,3 @@ def _kept(kind: type[K], plan: Plan, paths: Iterable[Path]) -> K | None:
             return found
         click.echo(f"warning: left out: {path} is of another scenario than the plan", err=True)
     return None
-
-
-def _planned(
-    plan: Plan, made: Made, wanted: WhatIf, options: bool, swings: bool
-) -> tuple[Alternatives | None, Sensitivity | None]:
-    from planner.whatif.alternatives import alternatives, standard_alternatives  # noqa: PLC0415
-    from planner.whatif.figures import figures_of  # noqa: PLC0415
-
-    found = moved = None
-    if options and wanted == "options":
-        made.know(figures_of(plan))
-        made.desk.size(made.inputs)
-        found = standard_alternatives(made)
-    elif options:
-        found = alternatives(made)
-    if swings:
-        from planner.whatif.sensitivity import sensitivity  # noqa: PLC0415
-
-        moved = sensitivity(made)
-    return found, moved

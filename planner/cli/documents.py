@@ -10,7 +10,7 @@ from planner.report.excel.draw import draw as excel
 from planner.report.html.draw import draw as html
 from planner.report.justification.document import justification_document
 from planner.report.quarterly import quarterly_document
-from planner.whatif.copies import side_by_side
+from planner.whatif.copies import Copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,11 +32,10 @@ _DRAWERS: Mapping[str, Callable[[Document, str], str | bytes]] = {
 def drawn(plan: Plan, beside: Beside, *, together: bool) -> dict[str, str | bytes]:
     """Justification and quarterly plan by file name; both at the same time where `together`."""
     justification = partial(_drawn, plan, beside, "justification", justification_document)
-    quarterly = partial(_drawn, plan, beside, "quarterly", quarterly_document)
-    if together:
-        first, second = side_by_side(justification, quarterly)
-        return {**first, **second}
-    return {**justification(), **quarterly()}
+    copy: Copy[dict[str, str | bytes], None] = Copy(lambda _: justification(), apart=together)
+    with copy:
+        quarterly = _drawn(plan, beside, "quarterly", quarterly_document)
+        return {**copy.result(), **quarterly}
 
 
 def _drawn(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.beside import ALTERNATIVES, SENSITIVITY, results_beside
+from planner.cli.beside import ALTERNATIVES, SENSITIVITY, options_ahead, results_beside
 from planner.cli.compare import COMPARISON, comparison_json
 from planner.cli.files import plan_text, require_none_overwritten, write_files
 from planner.cli.options import FILE, folder_option
@@ -87,17 +87,20 @@ def report(
     read = (plan_json, since, actuals, *asked.values())
     require_none_overwritten(out, _FILES, filter(None, read))
     print_page = _printer() if pdf else None
-    plan = _plan(plan_json)
-    others = {name: _plan(path) for name, path in asked.items()}
-    compared = _compared(plan_json, since, actuals, staff.effort) if since else None
-    folders = plan_json.parent, out
-    found, moved = results_beside(plan, plan_json, folders, wanted, staff, meanwhile=_drawing)
+    text, folders = plan_text(plan_json), (plan_json.parent, out)
+    with options_ahead(text, plan_json, folders, wanted, staff) as ahead:
+        plan = _plan(plan_json, text)
+        others = {name: _plan(path, plan_text(path)) for name, path in asked.items()}
+        compared = _compared(plan_json, since, actuals, staff.effort) if since else None
+        from planner.cli.documents import drawn  # noqa: PLC0415 - slow to load
+
+        found, moved = results_beside(plan, plan_json, folders, wanted, staff, ahead)
     from planner.report.again import command_for  # noqa: PLC0415 - slow to load
     from planner.report.justification.beside import Beside  # noqa: PLC0415 - likewise
     from planner.whatif.kept import dumps  # noqa: PLC0415 - likewise
 
     beside = Beside(others, found, moved, compared)
-    files = _drawing()(plan, beside, together=staff.jobs > 1)
+    files = drawn(plan, beside, together=staff.jobs > 1)
     if print_page:
         files |= _printed(files, print_page)
     if found:
@@ -114,13 +117,6 @@ def report(
             "next report",
             err=True,
         )
-
-
-def _drawing() -> Callable[..., dict[str, str | bytes]]:
-    """What draws the documents, loaded now."""
-    from planner.cli.documents import drawn  # noqa: PLC0415 - slow to load
-
-    return drawn
 
 
 def _printer() -> Callable[[str], bytes]:
@@ -147,11 +143,11 @@ def _option(text: str) -> tuple[str, Path]:
     return name.strip(), Path(path)
 
 
-def _plan(path: Path) -> Plan:
-    """Read a plan; those of earlier versions do not say what a report must look up."""
+def _plan(path: Path, text: str) -> Plan:
+    """Read a plan, of which `text` is the file; earlier versions lack what a report looks up."""
     from planner.plan.store import loads  # noqa: PLC0415 - slow to load
 
-    plan = loads(plan_text(path), str(path))
+    plan = loads(text, str(path))
     if not plan.settings or (plan.nodes and not plan.node_types):
         raise InputError(
             Finding(

@@ -47,39 +47,28 @@ class Staff:
         effort = self.effort
         return Desk(Station(scenario, catalog, rules, effort.gap, effort.time_limit_s, text))
 
-    def crew(
-        self, desk: Desk, meanwhile: Callable[[], object] = lambda: None
-    ) -> AbstractContextManager[Crew]:
-        """Those who plan its variants; raises InputError where there is no such cluster.
-
-        `meanwhile` is done in this process while processes beside it plan.
-        """
+    def crew(self, desk: Desk) -> AbstractContextManager[Crew]:
+        """Those who plan its variants; raises InputError where there is no such cluster."""
         if self.cluster is not None:
             from planner.whatif.cluster import Cluster  # noqa: PLC0415 - few have one
 
             return Cluster(desk, self.cluster)
         from planner.whatif.crew import Processes  # noqa: PLC0415
 
-        return Processes(desk, self.jobs, meanwhile)
+        return Processes(desk, self.jobs)
 
     @contextmanager
-    def made(
-        self,
-        scenario: Path,
-        asked: Asked,
-        text: str | None = None,
-        meanwhile: Callable[[], object] = lambda: None,
-    ) -> Iterator[Made]:
+    def made(self, scenario: Path, asked: Asked, text: str | None = None) -> Iterator[Made]:
         """Plans of a scenario as it is asked for, with settings added; raises InputError.
 
-        `text` is what its file said, where a plan records it; `meanwhile` is as for `crew`.
+        `text` is what its file said, where a plan records it.
         """
         from planner.cli.progress import Progress  # noqa: PLC0415 - not every command plans
         from planner.whatif.desk import Variant  # noqa: PLC0415 - likewise
         from planner.whatif.made import Made  # noqa: PLC0415 - likewise
 
         desk = self.desk(scenario, asked.catalog, asked.rules, text)
-        with Progress() as progress, self.crew(desk, meanwhile) as crew:
+        with Progress() as progress, self.crew(desk) as crew:
             yield Made(desk, crew, Variant(asked.variations, asked.settings), progress)
 
 

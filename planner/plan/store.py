@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from planner.errors import Finding, InputError
-from planner.plan.plan import FORMAT, Plan
+from planner.plan.plan import FORMAT, Plan, Provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["digest_of", "dumps", "loads", "write_atomically"]
+__all__ = ["digest_of", "dumps", "loads", "origin_of", "write_atomically"]
 
 _DEPTH = {"placements": 3, "sizings": 4}
 """How many levels stand on lines of their own; two where nothing is said."""
@@ -103,6 +103,14 @@ def loads(text: str, shown_as: str) -> Plan:
         return Plan.model_validate_json(content)
     except ValidationError as error:
         raise InputError(*_findings(error, shown_as)) from None
+
+
+def origin_of(text: str) -> tuple[str, Provenance]:
+    """Question and provenance of a plan that `loads` can read; nothing else is looked at."""
+    document = json.loads(text)
+    provenance = document["provenance"]
+    del provenance["digest"]
+    return document["question"], Provenance.model_validate_json(json.dumps(provenance))
 
 
 def _refuse_constant(text: str) -> float:

@@ -52,13 +52,9 @@ class Processes:
     again.
     """
 
-    def __init__(
-        self, desk: Desk, jobs: int, meanwhile: Callable[[], object] = lambda: None
-    ) -> None:
-        """`meanwhile` is done here each time that workers have been given their plans."""
+    def __init__(self, desk: Desk, jobs: int) -> None:
         self._desk = desk
         self._jobs = jobs
-        self._meanwhile = meanwhile
         self._pool: ProcessPoolExecutor | None = None
         self._planned = 0
         """By the workers that there are now."""
@@ -101,7 +97,6 @@ class Processes:
         with interrupts_blocked():  # a worker begins when work is handed to it
             waiting = {pool.submit(_figures, key, variant): key for key, variant in batch}
         try:
-            self._meanwhile()
             for future in as_completed(waiting):
                 self._planned += 1
                 yield waiting[future], future.result()

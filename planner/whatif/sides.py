@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planner.inputs.document import Document
     from planner.inputs.rules import RuleBook
     from planner.inputs.settled import Inputs
-    from planner.plan.plan import Plan
+    from planner.plan.plan import Plan, Provenance
 
 __all__ = ["Side", "Source", "inputs_behind", "planned_side", "saved_side", "scenario_of"]
 
@@ -73,27 +73,27 @@ def saved_side(
     plan = loads(text, label)
     if not plan.question:
         return Side(label, plan, None, None, f"{label} does not record its scenario")
-    options = plan.provenance.options
+    made_from = plan.provenance
     question = Question(
-        scenario_of(plan),
-        catalog=catalog or tuple(map(Path, options.catalog)),
-        rules=rules or tuple(map(Path, options.rules)),
+        scenario_of(made_from),
+        catalog=catalog or tuple(map(Path, made_from.options.catalog)),
+        rules=rules or tuple(map(Path, made_from.options.rules)),
         text=plan.question,
     )
     (asked,) = question.layers.documents
     try:
-        inputs = inputs_behind(label, plan, question.inputs)
+        inputs = inputs_behind(label, made_from, question.inputs)
     except InputError as error:
         return Side(label, plan, asked, None, str(error))
     return Side(label, plan, asked, Source(asked, inputs.catalog, inputs.rules))
 
 
-def scenario_of(plan: Plan) -> Path:
+def scenario_of(made_from: Provenance) -> Path:
     """The file that a plan was made from, as it was named."""
-    return Path(next((path for role, path, _ in plan.provenance.files if role == "scenario"), ""))
+    return Path(next((path for role, path, _ in made_from.files if role == "scenario"), ""))
 
 
-def inputs_behind(label: str, plan: Plan, read: Callable[[], Inputs]) -> Inputs:
+def inputs_behind(label: str, made_from: Provenance, read: Callable[[], Inputs]) -> Inputs:
     """Read the inputs that a plan records; raises InputError where they are not as they were."""
     try:
         inputs = read()
@@ -104,7 +104,7 @@ def inputs_behind(label: str, plan: Plan, read: Callable[[], Inputs]) -> Inputs:
     files = ((file.role, file.path, file.sha256) for file in inputs.files)
     present, recorded = (
         {file for file in some if file[0] in ("catalog", "rules")}
-        for some in (files, plan.provenance.files)
+        for some in (files, made_from.files)
     )
     if present != recorded:
         names = sorted({path for _, path, _ in present ^ recorded})

@@ -10,14 +10,14 @@ import pytest
 
 @pytest.fixture
 def written(scenario, process, tmp_path, monkeypatch):
-    """`written("here", PYTHONHASHSEED="1")`: all files of plan and report, made in that folder."""
+    """`written("here", "--jobs", "1", TZ="UTC")`: files of plan and report, made in that folder."""
     text = scenario.read_text(encoding="utf-8")
 
-    def write(folder, **env):
+    def write(folder, *jobs, **env):
         (tmp_path / folder).mkdir()
         monkeypatch.chdir(tmp_path / folder)
         Path("scenario.yaml").write_text(text, encoding="utf-8")
-        for command in (("plan", "scenario.yaml"), ("report", "out/plan.json", "--jobs", "1")):
+        for command in (("plan", "scenario.yaml"), ("report", "out/plan.json", *jobs)):
             result = process(*command, "--out", "out", **env)
             assert result.returncode == 0, result.stderr
         return {path.name: path.read_bytes() for path in Path("out").iterdir()}
@@ -25,8 +25,8 @@ def written(scenario, process, tmp_path, monkeypatch):
     return write
 
 
-def test_folder_hash_seed_time_zone_and_locale_change_no_byte_of_any_document(written):
-    first = written("one", PYTHONHASHSEED="1", TZ="Pacific/Chatham")
+def test_folder_hash_seed_time_zone_locale_and_workers_change_no_byte_of_any_document(written):
+    first = written("one", "--jobs", "1", PYTHONHASHSEED="1", TZ="Pacific/Chatham")
     second = written("three", PYTHONHASHSEED="2", LC_ALL="C", TZ="UTC")
     assert {Path(name).suffix for name in first} >= {".json", ".md", ".html", ".xlsx"}
     assert [name for name in first if first[name] != second[name]] == []
