@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _residual(price: Decimal, quarter: int, settings: Settings, horizon: int) ->
         served = Decimal(horizon - quarter)
         left = max(Decimal(0), 1 - served / (4 * settings.useful_life_years.value))
         value = -price * left
-        present = value * _factor(settings, horizon)
+        present = value * _factor(settings.discount_rate_per_year.value, horizon)
         cents = [0] * (horizon - 1) + [_cents(value)]
         return CostStream("residual value", tuple(cents), _cents(present))
 
@@ -145,15 +146,20 @@ def _stream(name: str, usd: dict[int, Decimal], settings: Settings, horizon: int
     """A component from its amount by quarter."""
     with localcontext() as context:
         context.prec = _PRECISION
+        rate = settings.discount_rate_per_year.value
         present = sum(
-            (amount * _factor(settings, quarter) for quarter, amount in usd.items()), Decimal(0)
+            (amount * _factor(rate, quarter) for quarter, amount in usd.items()), Decimal(0)
         )
         cents = tuple(_cents(usd.get(quarter, Decimal(0))) for quarter in range(horizon))
         return CostStream(name, cents, _cents(present))
 
 
-def _factor(settings: Settings, quarters: int) -> Decimal:
-    return (1 + settings.discount_rate_per_year.value) ** (Decimal(-quarters) / 4)
+@lru_cache(maxsize=1000)
+def _factor(rate_per_year: Decimal, quarters: int) -> Decimal:
+    """What a dollar is worth now that is paid so many quarters from now."""
+    with localcontext() as context:
+        context.prec = _PRECISION
+        return (1 + rate_per_year) ** (Decimal(-quarters) / 4)
 
 
 def _cents(usd: Decimal) -> int:
