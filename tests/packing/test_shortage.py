@@ -129,7 +129,7 @@ def test_nodes_to_which_units_are_pinned_are_told_apart_and_no_more_of_them_are_
     pool = build.pool(owned=1)
     held = replace(pool, held="node-h100/main/01")
     pinned = build.units(1, ("h100", 8, 0, 0))
-    kept = replace(pinned.choices[0].shape, stays="node-h100/main/01")
+    kept = pinned.choices[0].shape._replace(stays="node-h100/main/01")
     pinned = replace(pinned, choices=(replace(pinned.choices[0], shape=kept),))
     others = build.units(2, ("h100", 8, 0, 0))
     error = told([pool, held], [], [("pinned", pinned), ("others", others)])

@@ -103,7 +103,7 @@ def test_use_is_counted_by_pool_and_quarter(plan):
 def test_free_gpus_without_cores_for_any_unit_are_stranded(case, plan):
     """Of 9 cores `chat` and `tune` leave 1, too few for any unit; later 3 are left, enough."""
     pools = list(case.translation.problem.pools)
-    pools[0] = replace(pools[0], node=replace(pools[0].node, cpus=9))
+    pools[0] = replace(pools[0], node=pools[0].node._replace(cpus=9))
     problem = replace(case.translation.problem, pools=tuple(pools))
     translation = replace(case.translation, problem=problem)
     fleet = build_fleet(case.inputs, translation, case.solution)
@@ -176,7 +176,7 @@ def with_pool(case, index, **changes):
 
 
 def test_a_gpu_type_whose_nodes_are_too_small_is_not_available_whatever_the_bound_says(case):
-    node = replace(case.translation.problem.pools[1].node, memory_mb=191_999)
+    node = case.translation.problem.pools[1].node._replace(memory_mb=191_999)
     told = alternatives(with_pool(case, 1, node=node).plan, "chat")["l40s-48gb"]
     assert told == (None, "on four-l40s@main it needs 192,000 MB of host memory of 191,999")
 
