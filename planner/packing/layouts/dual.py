@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import lcm
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = ["ORDERS", "PARTS", "dual_feasible", "weights_by_order"]
 
@@ -34,21 +35,29 @@ def weights_by_order(
 
     `taken` is by piece: whole nodes, or 0 and how much of one, and for how many of the `weeks`.
     """
-    parts = max(offered, 1)
-    one = parts * PARTS * weeks
     kinds = tuple(dict.fromkeys(taken))
-    seen: list[tuple[int, ...]] = []
+    for order, weights in _weighed(kinds, max(offered, 1), weeks):
+        weighed = dict(zip(kinds, weights, strict=True))
+        yield order, [weighed[kind] for kind in taken]
+
+
+@lru_cache(maxsize=4096)
+def _weighed(
+    kinds: tuple[tuple[int, int, int], ...], parts: int, weeks: int
+) -> tuple[tuple[int, list[float]], ...]:
+    """The same, of each kind of piece; kept, since many questions are about the same pieces."""
+    one = parts * PARTS * weeks
+    seen: dict[int, tuple[int, ...]] = {}
     for order in ORDERS:
         weights = tuple(
             span * one or dual_feasible(size, parts, order) * run for span, size, run in kinds
         )
-        if not _adds_nothing(weights, seen):
-            seen.append(weights)
-            weighed = {kind: weight / one for kind, weight in zip(kinds, weights, strict=True)}
-            yield order, [weighed[kind] for kind in taken]
+        if not _adds_nothing(weights, seen.values()):
+            seen[order] = weights
+    return tuple((order, [weight / one for weight in weights]) for order, weights in seen.items())
 
 
-def _adds_nothing(weights: tuple[int, ...], seen: list[tuple[int, ...]]) -> bool:
+def _adds_nothing(weights: tuple[int, ...], seen: Iterable[tuple[int, ...]]) -> bool:
     """A row is implied where an earlier one weighs every shape at least as much."""
     return any(
         all(ours <= theirs for ours, theirs in zip(weights, earlier, strict=True))

@@ -12,6 +12,7 @@ search confirms the sets that matter, and every raise that is told, with a plan.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, isfinite
@@ -50,6 +51,10 @@ _TOLERANCE = 0.5
 
 Set = frozenset[int]
 """Conditions by their numbers."""
+Raises = tuple[tuple["Condition", int], ...]
+"""What is to be raised, and by how much."""
+_Asked = Callable[["Problem"], "Counts | None"]
+"""What says the program that has no solution; None where there seems to be a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ class Conflict:
     """None where no plan exists whatever is asked for."""
     needed: int
     """By how much a member that stands alone must rise, even if nothing else were asked for."""
-    remedies: tuple[tuple[tuple[Condition, int], ...], ...]
+    remedies: tuple[Raises, ...]
     """What is to be raised, and by how much: each leaves a plan that keeps all the rest."""
     in_time: bool = True
     """Whether time was left when all raises had been asked for."""
@@ -134,13 +139,14 @@ class _Asking:
             return None
         alone = [{one} for one in sorted(members) if self._kept(self._every - {one})]
         several = sorted((one for one in corrections if len(one) > 1), key=len)
-        mended = [self._mended(sorted(some)) for some in (*alone, *several[:_TOGETHER])]
-        needed = 0
+        problem = self._problem
+        mended = [self._mended(problem, sorted(some)) for some in (*alone, *several[:_TOGETHER])]
+        needed: Raises = ()
         if len(members) == 1:
-            needed = self._least(self._lifted(self._every - members), *members) or 0
+            needed = self._mended(self._lifted(self._every - members), sorted(members))
         return Conflict(
             tuple(self._conditions[one] for one in sorted(members)),
-            needed,
+            needed[0][1] if needed else 0,
             tuple(raises for raises in mended if raises),
             time.monotonic() < self._deadline,
         )
@@ -157,11 +163,15 @@ class _Asking:
         return kept
 
     def _countable(self, problem: Problem) -> bool:
+        return self._miscounted(problem) is None
+
+    def _miscounted(self, problem: Problem) -> Counts | None:
+        """The counting program that has no solution as it is stated; None where it has one."""
         counts = build_counts(kept_apart(problem))
         program = counts.program.priced({})
         limit_s, relaxed = self._left_s(), counts.unit_variables
         answer = solve_integer(program, time_limit_s=limit_s, relaxed=relaxed)
-        return answer.outcome is not Outcome.INFEASIBLE
+        return counts if answer.outcome is Outcome.INFEASIBLE else None
 
     def _plannable(self, problem: Problem) -> bool:
         try:
@@ -184,59 +194,49 @@ class _Asking:
             problem = self._conditions[one].raised(problem, None)
         return problem
 
-    def _mended(self, which: Sequence[int]) -> tuple[tuple[Condition, int], ...]:
-        """Raises that do together: each the least that those before it leave; empty if unknown."""
-        problem, raises = self._problem, []
+    def _mended(self, problem: Problem, which: Sequence[int]) -> Raises:
+        """Raises that do together: each the least that those before it leave; empty if unknown.
+
+        Counting says the least of each in a fraction of the time of the search. No raise is less,
+        so that a plan with all of them, which the search must find, confirms every one.
+        """
+        try:
+            if self._counting and len(which) > 1:
+                raises = self._least_of(problem, which, self._miscounted)
+                if raises and self._proof(_raised(problem, raises)) is None:
+                    return raises
+            return self._least_of(problem, which, self._proof)
+        except LimitError:
+            return ()
+
+    def _least_of(self, problem: Problem, which: Sequence[int], refuted: _Asked) -> Raises:
+        raises: Raises = ()
         for position, one in enumerate(which):
             condition = self._conditions[one]
-            open_to = problem
+            open_to = _raised(problem, raises)
             for later in which[position + 1 :]:
                 open_to = self._conditions[later].raised(open_to, None)
-            more = self._least(open_to, one)
+            more = self._by_rows(open_to, condition, refuted)
             if more is None:
                 return ()
             if more:
-                raises.append((condition, more))
-                problem = condition.raised(problem, more)
-        return tuple(raises)
+                raises = (*raises, (condition, more))
+        return raises
 
-    def _least(self, problem: Problem, number: int) -> int | None:
-        """The least raise of a condition that leaves a plan; None where none does, or time ends."""
-        try:
-            return self._by_rows(problem, self._conditions[number])
-        except LimitError:
-            return None
-
-    def _by_rows(self, problem: Problem, condition: Condition) -> int | None:
-        """The counting program says how much is needed at the least, the search if that will do."""
+    def _by_rows(self, problem: Problem, condition: Condition, refuted: _Asked) -> int | None:
+        """The least raise that is not refuted, as the rows of what is refuted say; None: no end."""
         raised = 0
         for _ in range(_TRIES):
-            proof = self._proof(condition.raised(problem, raised))
+            proof = refuted(condition.raised(problem, raised))
             if proof is None:
                 return raised
             if not condition.elastic(proof):
-                return self._by_halving(problem, condition)
+                return _by_halving(problem, condition, refuted)
             more = _needed(proof, condition, self._left_s())
             if more is None:
                 return None
             raised += max(1, more)
         return None
-
-    def _by_halving(self, problem: Problem, condition: Condition) -> int | None:
-        most = _MOST_RAISED if condition.most is None else condition.most
-        short, enough = 0, 1
-        while self._proof(condition.raised(problem, min(enough, most))) is not None:
-            if enough >= most:
-                return None
-            short, enough = enough, 2 * enough
-        enough = min(enough, most)
-        while enough - short > 1:
-            middle = (short + enough) // 2
-            if self._proof(condition.raised(problem, middle)) is None:
-                enough = middle
-            else:
-                short = middle
-        return enough
 
     def _proof(self, problem: Problem) -> Counts | None:
         """The program that has no solution; None where there is a plan."""
@@ -248,6 +248,29 @@ class _Asking:
 
     def _left_s(self) -> float:
         return max(_LEAST_S, self._deadline - time.monotonic())
+
+
+def _raised(problem: Problem, raises: Raises) -> Problem:
+    for condition, more in raises:
+        problem = condition.raised(problem, more)
+    return problem
+
+
+def _by_halving(problem: Problem, condition: Condition, refuted: _Asked) -> int | None:
+    most = _MOST_RAISED if condition.most is None else condition.most
+    short, enough = 0, 1
+    while refuted(condition.raised(problem, min(enough, most))) is not None:
+        if enough >= most:
+            return None
+        short, enough = enough, 2 * enough
+    enough = min(enough, most)
+    while enough - short > 1:
+        middle = (short + enough) // 2
+        if refuted(condition.raised(problem, middle)) is None:
+            enough = middle
+        else:
+            short = middle
+    return enough
 
 
 def _least_meeting(corrections: Sequence[Set]) -> Set:
