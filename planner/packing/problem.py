@@ -180,18 +180,19 @@ class Pool:
         if self.lender is not None and not shape.part.profile:
             return None
         if shape.part != WHOLE:
-            fits = shape.cpus <= self.node.cpus and shape.memory_mb <= self.node.memory_mb
-            return 0 if fits and self.gives(shape.part) else None
+            return 0 if self.gives(shape.part) and self._hosts(shape, 1) else None
         nodes, rest = divmod(shape.gpus, self.node.gpus)
         if nodes == 0 or (nodes == 1 and not rest and shape.bundles):
-            fits = shape.cpus <= self.node.cpus and shape.memory_mb <= self.node.memory_mb
-            return 0 if fits else None
+            return 0 if self._hosts(shape, 1) else None
         if rest or (nodes > 1 and not (self.fabric and shape.spans)):
             return None
-        fits = (
+        return nodes if self._hosts(shape, nodes) else None
+
+    def _hosts(self, shape: Shape, nodes: int) -> bool:
+        """Whether so many nodes have the cores and the memory that a piece takes."""
+        return (
             shape.cpus <= nodes * self.node.cpus and shape.memory_mb <= nodes * self.node.memory_mb
         )
-        return nodes if fits else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""The report room: it formats plans, sizings and facts, and computes nothing."""
+"""The report room: it shows plans, sizings and facts, and works out no more than their sums."""

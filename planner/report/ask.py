@@ -16,7 +16,7 @@ from planner.report.format import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from planner.plan.plan import Acquisition, Plan
 
@@ -64,26 +64,22 @@ def _for_how_much(plan: Plan) -> str:
 
 
 def _what(plan: Plan) -> str:
-    bought = [line for line in plan.acquisitions if line.kind == "buy"]
-    rented = [line for line in plan.acquisitions if line.kind == "rent"]
-    reserved = [line for line in plan.acquisitions if line.kind == "reserve"]
     if not plan.acquisitions:
         which = "every job" if plan.shortage is None else "what is kept"
         return f"Buy and rent nothing: the owned fleet runs {which}"
-    parts = []
     first = min(line.order_by for line in plan.acquisitions)
-    if any(line.order_by == first for line in bought):
+    if any(line.kind == "buy" and line.order_by == first for line in plan.acquisitions):
         first = ""  # it is said there already
-    if bought:
-        parts.append(f"buy {_named([_buy(lines) for lines in _by_machine(bought)])}")
-    if rented:
-        parts.append(
-            f"rent {_named([_rent(plan.quarters, lines, first) for lines in _by_machine(rented)])}"
-        )
-    if reserved:
-        parts.append(
-            f"reserve {_named([_reserve(lines, first) for lines in _by_machine(reserved)])}"
-        )
+    tell: dict[str, Callable[[Sequence[Acquisition]], str]] = {
+        "buy": _buy,
+        "rent": lambda lines: _rent(plan.quarters, lines, first),
+        "reserve": lambda lines: _reserve(lines, first),
+    }
+    parts = []
+    for kind, told in tell.items():
+        machines = _by_machine([line for line in plan.acquisitions if line.kind == kind])
+        if machines:
+            parts.append(f"{kind} {_named([told(lines) for lines in machines])}")
     words = listed(parts)
     return words[0].upper() + words[1:]
 

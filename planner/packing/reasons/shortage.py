@@ -56,18 +56,22 @@ def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleEr
         if len(stated) < len(members):
             reasons += pools
         return InfeasibleError(_broken(conflict), (*reasons, *untold), (*remedies, *later), jobs)
-    headline = _headline(translation, short)
-    more = _remedies(translation, short, translation.problem)
-    if not (more or remedies or later):
-        open_to = translation.problem
-        for condition in conditions_of(translation):
-            open_to = condition.raised(open_to, None)
-        remedies = tuple(
-            f"{one}, though that alone is not enough"
-            for one in _remedies(translation, short, open_to)
-        )
-    reasons = [*lacking, *pools, *untold]
-    return InfeasibleError(headline, tuple(reasons), (*more, *remedies, *later), jobs)
+    remedies = (*_remedies(translation, short, translation.problem), *remedies, *later)
+    return InfeasibleError(
+        _headline(translation, short),
+        (*lacking, *pools, *untold),
+        remedies or (*_not_enough(translation, short),),
+        jobs,
+    )
+
+
+def _not_enough(translation: Translation, short: dict[int, float]) -> Iterator[str]:
+    """Nodes that are missing even where every condition is lifted."""
+    lifted = translation.problem
+    for condition in conditions_of(translation):
+        lifted = condition.raised(lifted, None)
+    for remedy in _remedies(translation, short, lifted):
+        yield f"{remedy}, though that alone is not enough"
 
 
 def _broken(conflict: Conflict) -> str:
