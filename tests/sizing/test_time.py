@@ -179,6 +179,16 @@ def test_assumptions_are_listed_with_their_rule(size):
     assert "(tuning/cpus)" in text
 
 
+def test_embeddings_that_the_catalog_does_not_tell_apart_are_assumed_to_be_two_matrices(size):
+    job = {"method": "lora", "batch": 8, "sequence": 2048}
+    silent, stated = (
+        "\n".join(size(tune=job | {"model": model}).assumptions)
+        for model in ("llama-2-7b", "llama-3.1-8b")
+    )
+    assert "(memory/shape/embeddings-unknown)" in silent
+    assert "memory/shape/embeddings" not in stated
+
+
 def test_what_the_job_states_is_not_assumed(size):
     sizing = size(
         tune={"model": "llama-3.1-8b", "method": "qlora", "base_bits": 8, "adapter_rank": 8}
