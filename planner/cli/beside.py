@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import click
 
 from planner.cli.files import plan_text
-from planner.cli.options import Asked
+from planner.cli.progress import Progress
 from planner.errors import InputError
 from planner.whatif.copies import Copy
 
@@ -68,12 +68,15 @@ def results_beside(
     try:
         if wanted == "options" and options is None:
             ahead.tell(figures_of(plan))
-            options = ahead.result()
+            with Progress() as progress:
+                progress("planning do nothing, reclaim first and rent only")
+                options = ahead.result()
         if wanted == "all" and (options is None or swings is None):
             from planner.whatif.alternatives import alternatives  # noqa: PLC0415 - seldom needed
             from planner.whatif.sensitivity import sensitivity  # noqa: PLC0415 - likewise
 
-            with _made(str(path), plan.question, plan.provenance, staff) as made:
+            made_from = plan.provenance
+            with Progress() as say, _made(str(path), plan.question, made_from, staff, say) as made:
                 options = options or alternatives(made)
                 swings = swings or sensitivity(made)
     except InputError as error:
@@ -87,20 +90,30 @@ def _options(text: str, label: str, staff: Staff, told: Callable[[], Figures]) -
     from planner.whatif.alternatives import standard_alternatives  # noqa: PLC0415 - likewise
 
     question, made_from = origin_of(text)
-    with _made(label, question, made_from, staff) as made:
+    with _made(label, question, made_from, staff, lambda _: None) as made:
         made.desk.size(made.inputs)
         made.know(told())
         return standard_alternatives(made)
 
 
 @contextmanager
-def _made(label: str, question: str, made_from: Provenance, staff: Staff) -> Iterator[Made]:
+def _made(
+    label: str,
+    question: str,
+    made_from: Provenance,
+    staff: Staff,
+    progress: Callable[[str], None],
+) -> Iterator[Made]:
     """Plans beside a plan; raises InputError where its inputs are not as they were."""
-    from planner.whatif.sides import inputs_behind, scenario_of  # noqa: PLC0415 - slow to load
+    from planner.whatif.desk import Variant  # noqa: PLC0415 - slow to load
+    from planner.whatif.made import Made  # noqa: PLC0415 - likewise
+    from planner.whatif.sides import inputs_behind, scenario_of  # noqa: PLC0415 - likewise
 
-    options = made_from.options
-    asked = Asked(tuple(map(Path, options.catalog)), tuple(map(Path, options.rules)))
-    with staff.made(scenario_of(made_from), asked, question) as made:
+    catalog, rules = made_from.options.catalog, made_from.options.rules
+    files = tuple(map(Path, catalog)), tuple(map(Path, rules))
+    desk = staff.desk(scenario_of(made_from), *files, question)
+    with staff.crew(desk) as crew:
+        made = Made(desk, crew, Variant(), progress)
         inputs_behind(label, made_from, lambda: made.inputs)
         yield made
 

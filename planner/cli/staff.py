@@ -58,16 +58,13 @@ class Staff:
         return Processes(desk, self.jobs)
 
     @contextmanager
-    def made(self, scenario: Path, asked: Asked, text: str | None = None) -> Iterator[Made]:
-        """Plans of a scenario as it is asked for, with settings added; raises InputError.
-
-        `text` is what its file said, where a plan records it.
-        """
+    def made(self, scenario: Path, asked: Asked) -> Iterator[Made]:
+        """Plans of a scenario as it is asked for, with settings added; raises InputError."""
         from planner.cli.progress import Progress  # noqa: PLC0415 - not every command plans
         from planner.whatif.desk import Variant  # noqa: PLC0415 - likewise
         from planner.whatif.made import Made  # noqa: PLC0415 - likewise
 
-        desk = self.desk(scenario, asked.catalog, asked.rules, text)
+        desk = self.desk(scenario, asked.catalog, asked.rules)
         with Progress() as progress, self.crew(desk) as crew:
             yield Made(desk, crew, Variant(asked.variations, asked.settings), progress)
 
