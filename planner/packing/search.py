@@ -28,7 +28,7 @@ from planner.packing.heuristics.patterns import from_patterns
 from planner.packing.heuristics.reseat import Seated, reseatable, seat_by_counts, seat_the_rest
 from planner.packing.heuristics.spread import spread
 from planner.packing.heuristics.start import begin
-from planner.packing.heuristics.whole import around_whole, whole_units
+from planner.packing.heuristics.whole import around_whole, in_whole_units
 from planner.packing.joint import joint_stocks
 from planner.packing.layouts.cutting import Cut, Packed
 from planner.packing.problem import ALWAYS
@@ -236,7 +236,7 @@ class Search:
         for program in programs:
             if self._over():
                 return False
-            answer = whole_units(self._counts, program.fixed(held), self._left_s)
+            answer = in_whole_units(self._counts, program.fixed(held), self._left_s)
             if answer.values:
                 self._rounded = answer.values
                 chosen.append(answer.values)

@@ -15,6 +15,7 @@ from planner.packing.counting.procure import may_add
 from planner.packing.counting.quotas import whole_units
 from planner.packing.heuristics.level import Levelling
 from planner.packing.heuristics.reseat import Seated, Units
+from planner.packing.layouts.greedy import shares
 from planner.packing.layouts.repair import Seat, Unit
 
 if TYPE_CHECKING:
@@ -159,8 +160,7 @@ class _Spread:
             demand, position = self._units[unit]
             shape = self._problem.demands[demand].choices[position].shape
             node = self._problem.pools[self._pools_of(unit)[0]].node
-            share = shape.gpus / node.gpus + shape.cpus / max(node.cpus, 1)
-            return -share - shape.memory_mb / max(node.memory_mb, 1), unit
+            return -sum(shares(shape, node)), unit
 
         return sorted(range(len(self._units)), key=size)
 

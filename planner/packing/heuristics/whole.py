@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from planner.packing.solvers.program import Program
     from planner.packing.solvers.solver import Answer
 
-__all__ = ["around_whole", "whole_units"]
+__all__ = ["around_whole", "in_whole_units"]
 
 _GAP = 0.01
 _NODES = 200
@@ -24,7 +24,7 @@ _WHOLE = 1e-6
 _LEAST_S = 0.1
 
 
-def whole_units(counts: Counts, program: Program, left_s: Callable[[], float]) -> Answer:
+def in_whole_units(counts: Counts, program: Program, left_s: Callable[[], float]) -> Answer:
     """Whole units for a program in which node counts are held.
 
     Where GPUs are divided into parts, that may be hard: those that take whole nodes are counted
