@@ -173,6 +173,18 @@ def test_a_quota_by_quarter_holds_until_the_next(inputs):
     assert caught.value.remedies == ("raise the quota of blue by 1 GPU, to 6 GPUs",)
 
 
+def test_a_quota_that_stands_in_the_way_of_runs_says_how_it_counts_them(inputs):
+    """Three runs of a GPU take turns on it, and count three against the quota all the same."""
+    job = "  sweep: {fixed: {gpus: 1}, count: 3, run: {weeks: 4}, team: green}\n"
+    teams = "teams: {green: {quota_gpus: 2}, red: {}, blue: {}}\npolicies: {time: weeks}\n"
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(inputs(job + teams))
+    assert "the quota of green counts a run in its whole quarter" in caught.value.reasons
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(inputs(job + teams.replace("weeks", "quarters")))
+    assert not [told for told in caught.value.reasons if "counts" in told]
+
+
 def test_a_gpu_type_of_which_no_unit_fits_the_quota_says_so(inputs):
     plan = make_plan(inputs("teams: {red: {quota_gpus: {h100-80gb-sxm: 2}}, blue: {}}\n"))
     chat = next(job for job in plan.jobs if job.name == "chat")

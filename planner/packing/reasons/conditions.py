@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import floor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planner.inputs.words import count_of
 from planner.packing.counting.limits import rack_name, row_scale
@@ -19,6 +19,7 @@ from planner.packing.counting.procure import offers_of
 from planner.packing.counting.stays import pinned_home, released
 from planner.packing.reasons.figures import (
     by_quarter,
+    counted,
     entries,
     kw,
     per_cent,
@@ -28,9 +29,10 @@ from planner.packing.reasons.figures import (
     units_named,
     usd,
 )
+from planner.packing.reasons.wider import by_quarter_wider, resupplied, widened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from planner.packing.counting.counts import Counts
     from planner.packing.problem import (
@@ -102,7 +104,7 @@ def conditions_of(translation: Translation) -> tuple[Condition, ...]:
         *(_Growth.of(reserve) for reserve in problem.reserves),
         *(_Racks.of(space) for space in problem.racks),
         *(_Limit.of(problem, limit, labels) for limit in problem.limits),
-        *(_Quota.of(quota, labels) for quota in problem.quotas),
+        *(_Quota.of(problem, quota, labels) for quota in problem.quotas),
         *(_Budget.of(limit) for limit in problem.budgets),
     )
 
@@ -145,7 +147,7 @@ class _Budget(_Rising):
         def wider(limit: SpendLimit, more: int) -> SpendLimit:
             return replace(limit, at_most_cents=limit.at_most_cents + more)
 
-        return _with(problem, "budgets", "name", self.limit.name, more, wider)
+        return widened(problem, "budgets", "name", self.limit.name, more, wider)
 
     def elastic(self, counts: Counts) -> Elastic:
         row, cent = counts.budget_rows[self.limit.name]
@@ -156,17 +158,23 @@ class _Budget(_Rising):
 @dataclass(frozen=True, slots=True)
 class _Quota(_Rising):
     quota: Quota
+    counts: str
+    """What it counts for more than is held; empty: nothing."""
 
     @classmethod
-    def of(cls, quota: Quota, labels: Sequence[str]) -> _Quota:
+    def of(cls, problem: Problem, quota: Quota, labels: Sequence[str]) -> _Quota:
         figure = by_quarter(quota.at_most, partial(count_of, singular="GPU"), labels)
-        return cls(f"the {quota.name}", figure, None, the_one(quota.at_most), quota)
+        stated = the_one(quota.at_most)
+        return cls(f"the {quota.name}", figure, None, stated, quota, counted(problem, quota))
+
+    def reason(self) -> str:
+        return f"{self.name} counts {self.counts}" if self.counts else ""
 
     def _told(self, amount: int) -> str:
         return count_of(amount, "GPU")
 
     def raised(self, problem: Problem, more: int | None) -> Problem:
-        return _with(problem, "quotas", "name", self.quota.name, more, _wider)
+        return widened(problem, "quotas", "name", self.quota.name, more, by_quarter_wider)
 
     def elastic(self, counts: Counts) -> Elastic:
         names = [quota.name for quota in counts.problem.quotas]
@@ -197,7 +205,7 @@ class _Limit(_Rising):
         return taken if self.owned else ""
 
     def raised(self, problem: Problem, more: int | None) -> Problem:
-        return _with(problem, "limits", "name", self.limit.name, more, _wider)
+        return widened(problem, "limits", "name", self.limit.name, more, by_quarter_wider)
 
     def elastic(self, counts: Counts) -> Elastic:
         rows = counts.limit_rows.get(self.limit.name, ())
@@ -222,7 +230,7 @@ class _Racks(_Rising):
         def wider(space: RackSpace, more: int) -> RackSpace:
             return replace(space, count=space.count + more)
 
-        return _with(problem, "racks", "site", self.space.site, more, wider)
+        return widened(problem, "racks", "site", self.space.site, more, wider)
 
     def elastic(self, counts: Counts) -> Elastic:
         rows = counts.limit_rows.get(rack_name(self.space), ())
@@ -245,7 +253,7 @@ class _Growth(Condition):
         def lower(reserve: Reserve, more: int) -> Reserve:
             return replace(reserve, free=self._free(more))
 
-        return _with(problem, "reserves", "gpu_type", self.reserve.gpu_type, more, lower)
+        return widened(problem, "reserves", "gpu_type", self.reserve.gpu_type, more, lower)
 
     def mended(self, more: int) -> str:
         return f"lower {self.name} to {per_cent(self._free(more))}"
@@ -285,7 +293,7 @@ class _Maximum(Condition):
         def wider(supply: Supply) -> Supply:
             return replace(supply, maximum=None if more is None else self.stated + more)
 
-        return _supplies(problem, self.supplies, wider)
+        return resupplied(problem, self.supplies, wider)
 
     def mended(self, more: int) -> str:
         return f"raise {self.name} by {more:,}, to {count_of(self.stated + more, 'node')}"
@@ -331,7 +339,7 @@ class _Dates(Condition):
             )
             return replace(supply, unit_cost_cents=tuple(costs))
 
-        return _supplies(problem, self.supplies, wider)
+        return resupplied(problem, self.supplies, wider)
 
     def mended(self, more: int) -> str:
         return f"have offer {self.offer} enter service {entries(self._open(more), self.labels)}"
@@ -368,31 +376,3 @@ def _offers(translation: Translation) -> Iterator[Condition]:
         dates = _Dates.of(translation, supplies)
         if dates:
             yield dates
-
-
-def _with(
-    problem: Problem, kind: str, key: str, mine: str, more: int | None, wider: Callable[..., object]
-) -> Problem:
-    """The problem in which one of its limits of a kind is wider; None leaves it out."""
-    changed = (
-        wider(one, more) if getattr(one, key) == mine else one
-        for one in getattr(problem, kind)
-        if more is not None or getattr(one, key) != mine
-    )
-    kept: dict[str, Any] = {kind: tuple(changed)}
-    return replace(problem, **kept)
-
-
-def _wider(limit: Limit | Quota, more: int) -> Limit | Quota:
-    """What is limited by quarter, with so much more in each."""
-    at_most = tuple(None if most is None else most + more for most in limit.at_most)
-    return replace(limit, at_most=at_most)
-
-
-def _supplies(
-    problem: Problem, numbers: Sequence[int], change: Callable[[Supply], Supply]
-) -> Problem:
-    supplies = list(problem.supplies)
-    for number in numbers:
-        supplies[number] = change(supplies[number])
-    return replace(problem, supplies=tuple(supplies))

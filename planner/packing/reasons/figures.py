@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.packing.problem import ALWAYS, WHOLE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from fractions import Fraction
 
-    from planner.packing.problem import Demand, Limit, Problem, Shape
+    from planner.packing.problem import Demand, Limit, Problem, Quota, Shape
     from planner.packing.statement.translate import Translation
 
 __all__ = [
     "by_quarter",
+    "counted",
     "entries",
     "kw",
     "per_cent",
@@ -89,6 +92,20 @@ def units_named(translation: Translation, number: int) -> str:
     what = f"unit{'' if len(mine) == 1 else 's'} {', '.join(mine[:_NAMED])} of {jobs[0]}"
     more = len(members) - min(len(mine), _NAMED)
     return f"{what} and {more} more" if more else what
+
+
+def counted(problem: Problem, quota: Quota) -> str:
+    """What of its owner a quota counts for more than is held; empty: nothing."""
+    shapes = [
+        choice.shape
+        for demand in problem.demands
+        if demand.owner == quota.owner
+        for choice in demand.choices
+        if quota.taken(choice)
+    ]
+    runs = "a run in its whole quarter" if any(one.run != ALWAYS for one in shapes) else ""
+    parts = "a part of a GPU as a whole one" if any(one.part != WHOLE for one in shapes) else ""
+    return " and ".join(filter(None, (runs, parts)))
 
 
 def pinned_needs(problem: Problem, demand: Demand, home: str) -> str:
