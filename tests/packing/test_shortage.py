@@ -116,6 +116,14 @@ def test_nodes_kept_spare_are_named_as_a_limit(build, told):
     )
 
 
+def test_spare_nodes_that_differ_by_pool_are_fewer_in_each(build, told):
+    pools = [build.pool(owned=3, spare=2), build.pool("l40s", owned=2, spare=1)]
+    error = told(pools, [], [("pair", build.units(2, ("h100", 8, 0, 0)))])
+    assert "keep 1 spare node fewer in each pool" in error.remedies
+    error = told(pools[1:], [], [("pair", build.units(2, ("l40s", 8, 0, 0)))])
+    assert "keep no spare nodes, not 1" in error.remedies
+
+
 def test_nodes_that_retire_are_told_with_their_quarter(build, told):
     pool = replace(build.pool(owned=2), retired=(0, 0, 1))
     job = build.units(2, ("h100", 8, 0, 0), quarters=(0, 1, 2))

@@ -267,9 +267,10 @@ class _Spares(Condition):
 
     @classmethod
     def of(cls, problem: Problem) -> Iterator[_Spares]:
-        most = max(pool.spare for pool in problem.pools)
-        if most:
-            yield cls("the spare nodes of each pool", str(most), most)
+        kept = sorted({pool.spare for pool in problem.pools if pool.spare})
+        if kept:
+            figure = " to ".join(str(one) for one in dict.fromkeys((kept[0], kept[-1])))
+            yield cls("the spare nodes of each pool", figure, kept[-1])
 
     def raised(self, problem: Problem, more: int | None) -> Problem:
         fewer = self.most if more is None else more
@@ -277,6 +278,8 @@ class _Spares(Condition):
         return replace(problem, pools=tuple(pools))
 
     def mended(self, more: int) -> str:
+        if not self.figure.isdecimal() and more != self.most:
+            return f"keep {count_of(more, 'spare node')} fewer in each pool"
         left = "no" if more == self.most else str((self.most or 0) - more)
         return f"keep {left} spare node{'' if left == '1' else 's'}, not {self.figure}"
 
