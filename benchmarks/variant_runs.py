@@ -161,7 +161,7 @@ def _is_sound(problem: Problem, solution: Solution) -> bool:
 def _planned() -> Row:
     """Futures of the quarterly scenario, planned and checked in full by two workers."""
     futures = read_futures(_FUTURES)
-    desk = Desk(Station(futures.scenario, (), (), 1e-4, 60.0))
+    desk = Desk(Station(futures.scenario))
     drawn = {desk.key(one): one for one in futures.drawn(desk, _PLANS)}
     results: list[Figures] = []
     spent = _processor_s()

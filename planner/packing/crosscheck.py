@@ -1,8 +1,8 @@
 """A second opinion on what the solver claims: that no plan costs less, or that there is none.
 
-The program of the claim is solved again in other ways: by HiGHS without presolve, where most of its
-known wrong answers came from, and by CBC. A better solution from either is believed only if it
-keeps every row of the program, counted again in fractions; then the claim is refuted.
+The program of the assertion is solved again in other ways: by HiGHS without presolve, where most
+of its known wrong answers came from, and by CBC. A better solution from either is believed only if
+it keeps every row of the program, counted again in fractions; then the assertion is refuted.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from planner.packing.solvers.program import Program
     from planner.packing.solvers.solver import Answer
 
-__all__ = ["Claim", "keeps_rows", "require_agreement", "second_opinions"]
+__all__ = ["Assertion", "keeps_rows", "require_agreement", "second_opinions"]
 
 _TOLERANCE = 1e-6
 """Relative: objectives and rows of floating-point solvers agree no closer than this."""
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Assertion:
     """What is said of a program."""
 
     program: Program
@@ -55,7 +55,7 @@ class Claim:
     """What the objective counts, one unit of it for each; empty: cost."""
 
     @classmethod
-    def bound(cls, found: Found, counted: str = "") -> Claim:
+    def bound(cls, found: Found, counted: str = "") -> Assertion:
         """That nothing costs less, or counts fewer, than the bound of a search."""
         counts = found.counts
         fixed_cents = counts.problem.fixed_cost_cents
@@ -63,7 +63,7 @@ class Claim:
         return cls(counts.program, found.relaxed, found.bound_cents, fixed_cents, known, counted)
 
     @classmethod
-    def none(cls, proved: Infeasible) -> Claim:
+    def none(cls, proved: Infeasible) -> Assertion:
         """That there is no solution."""
         return cls(proved.counts.program, proved.relaxed, None)
 
@@ -79,47 +79,47 @@ class Claim:
 
 
 def require_agreement(
-    ask: Callable[[Claim], tuple[Opinion, ...]], claim: Claim
+    ask: Callable[[Assertion], tuple[Opinion, ...]], assertion: Assertion
 ) -> tuple[Opinion, ...]:
-    """Ask about a claim; raises DisagreementError where it is refuted, with all that was said."""
-    opinions = ask(claim)
+    """Put it to other solvers; raises DisagreementError where it is refuted, with all they said."""
+    opinions = ask(assertion)
     refuted = [one for one in opinions if one.verdict is Verdict.REFUTED]
     if not refuted:
         return opinions
     answers = {
         "solver": solver_version(),
-        "bound_cents": claim.bound_cents,
-        "values": claim.known,
+        "bound_cents": assertion.bound_cents,
+        "values": assertion.known,
         "answers": [asdict(one) for one in opinions],
-        "fractional": sorted(claim.relaxed),
-        "columns": [variable.name for variable in claim.program.variables],
-        "rows": [row.name for row in claim.program.rows],
+        "fractional": sorted(assertion.relaxed),
+        "columns": [variable.name for variable in assertion.program.variables],
+        "rows": [row.name for row in assertion.program.rows],
     }
-    if claim.bound_cents is None:
+    if assertion.bound_cents is None:
         proved, should = "that no plan exists", "there should be none"
     else:
-        bound = claim.told(claim.bound_cents)
-        less = "has fewer" if claim.counted else "costs less"
+        bound = assertion.told(assertion.bound_cents)
+        less = "has fewer" if assertion.counted else "costs less"
         proved, should = f"that no plan {less} than {bound}", f"the bound is {bound}"
     raise DisagreementError(
         f"{solver_version()} proved {proved}, and another solver refutes it",
         tuple(
-            f"{one.solver} has a solution at {claim.told(one.reached_cents or 0)} that keeps "
+            f"{one.solver} has a solution at {assertion.told(one.reached_cents or 0)} that keeps "
             f"every row of the program; {should}"
             for one in refuted
         ),
         {
-            "disagreement.mps": mps_text(claim.program, claim.relaxed),
+            "disagreement.mps": mps_text(assertion.program, assertion.relaxed),
             "disagreement.json": json.dumps(answers, indent=2) + "\n",
         },
     )
 
 
 def second_opinions(
-    claim: Claim, *, time_limit_s: float, progress: Callable[[str], None] | None = None
+    assertion: Assertion, *, time_limit_s: float, progress: Callable[[str], None] | None = None
 ) -> tuple[Opinion, ...]:
     """Ask HiGHS without presolve, then CBC, each for at most so many seconds."""
-    program, relaxed = claim.program, claim.relaxed
+    program, relaxed = assertion.program, assertion.relaxed
     ways: tuple[tuple[str, Callable[[], Answer]], ...] = (
         (
             f"{solver_version()}, without presolve",
@@ -136,33 +136,33 @@ def second_opinions(
     for name, solve in ways:
         if progress:
             progress(f"asking {name}")
-        opinions.append(_opinion(claim, name, solve))
+        opinions.append(_opinion(assertion, name, solve))
     return tuple(opinions)
 
 
-def _opinion(claim: Claim, name: str, solve: Callable[[], Answer]) -> Opinion:
+def _opinion(assertion: Assertion, name: str, solve: Callable[[], Answer]) -> Opinion:
     try:
         answer = solve()
     except LimitError:
         return Opinion(name, Verdict.UNDECIDED)
     if answer.outcome is Outcome.INFEASIBLE:
-        return Opinion(name, _of_none(claim))
+        return Opinion(name, _of_none(assertion))
     least = float("inf")
-    if claim.bound_cents is not None:
-        least = claim.bound_cents - max(1.0, _TOLERANCE * abs(claim.bound_cents))
-    if answer.values and (cents := claim.cents(answer.objective)) < least:
-        kept = keeps_rows(claim.program, answer.values, claim.relaxed)
+    if assertion.bound_cents is not None:
+        least = assertion.bound_cents - max(1.0, _TOLERANCE * abs(assertion.bound_cents))
+    if answer.values and (cents := assertion.cents(answer.objective)) < least:
+        kept = keeps_rows(assertion.program, answer.values, assertion.relaxed)
         return Opinion(name, Verdict.REFUTED if kept else Verdict.UNFOUNDED, cents, answer.values)
-    if isfinite(answer.bound) and (cents := claim.cents(answer.bound)) >= least:
+    if isfinite(answer.bound) and (cents := assertion.cents(answer.bound)) >= least:
         return Opinion(name, Verdict.CONFIRMED, cents)
     return Opinion(name, Verdict.UNDECIDED)
 
 
-def _of_none(claim: Claim) -> Verdict:
+def _of_none(assertion: Assertion) -> Verdict:
     """What it means that a solver finds no solution at all."""
-    if claim.bound_cents is None:
+    if assertion.bound_cents is None:
         return Verdict.CONFIRMED
-    kept = claim.known and keeps_rows(claim.program, claim.known, frozenset())
+    kept = assertion.known and keeps_rows(assertion.program, assertion.known, frozenset())
     return Verdict.UNFOUNDED if kept else Verdict.UNDECIDED
 
 

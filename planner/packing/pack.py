@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.answer import answer
-from planner.packing.crosscheck import Claim, require_agreement, second_opinions
+from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
 from planner.packing.found import Infeasible
 from planner.packing.search import search
 
@@ -53,7 +53,7 @@ def solve(
     except Infeasible as proved:
         if crosscheck:
             ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
-            require_agreement(ask, Claim.none(proved))
+            require_agreement(ask, Assertion.none(proved))
         from planner.packing.reasons.shortage import explain_infeasible  # noqa: PLC0415 - seldom needed
 
         raise explain_infeasible(translation, proved.counts) from None
@@ -82,4 +82,4 @@ def attempt(
     if not crosscheck:
         return solution
     ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
-    return replace(solution, opinions=require_agreement(ask, Claim.bound(found)))
+    return replace(solution, opinions=require_agreement(ask, Assertion.bound(found)))

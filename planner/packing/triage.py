@@ -92,7 +92,7 @@ def triage(
     asked_gap: float,
     time_limit_s: float,
     progress: Callable[[str], None] = lambda _: None,
-    ask: Callable[[crosscheck.Claim], tuple[Opinion, ...]] | None = None,
+    ask: Callable[[crosscheck.Assertion], tuple[Opinion, ...]] | None = None,
 ) -> Triage:
     """Decide who is kept, who is delayed and who is dropped, within a time in seconds.
 
@@ -106,8 +106,8 @@ def triage(
     if ask is None:
         return found
     confirmed = (
-        Step(claim.counted, least, crosscheck.require_agreement(ask, claim))
-        for claim, least in asking.proved
+        Step(assertion.counted, least, crosscheck.require_agreement(ask, assertion))
+        for assertion, least in asking.proved
     )
     return replace(found, confirmed=tuple(confirmed))
 
@@ -146,7 +146,7 @@ class _Triage:
         self._on_paper = True
         self._kept: list[SpendLimit] = []
         """What the steps so far have found, held while the next are taken."""
-        self.proved: list[tuple[crosscheck.Claim, int]] = []
+        self.proved: list[tuple[crosscheck.Assertion, int]] = []
         """What is claimed of steps so far, and the least of each."""
 
     def run(self) -> Triage:
@@ -178,7 +178,7 @@ class _Triage:
         try:
             found = self._search(self._problem, self._asked_gap, 1)
             bound_cents = found.bound_cents
-            self.proved.append((crosscheck.Claim.bound(found), bound_cents))
+            self.proved.append((crosscheck.Assertion.bound(found), bound_cents))
         except LimitError:
             if found is None:
                 raise
@@ -202,12 +202,12 @@ class _Triage:
                 raise
             return known, False
         bound = ceil(found.bound_cents / _ONE_CENTS - _TOLERANCE)
-        claim = crosscheck.Claim.bound(found, step.name)
+        assertion = crosscheck.Assertion.bound(found, step.name)
         if known and _nodes(known, step.supplies) < _nodes(found, step.supplies):
             found = known
         least = _nodes(found, step.supplies)
         if least and bound >= least:
-            self.proved.append((claim, least))
+            self.proved.append((assertion, least))
         return found, bound >= least
 
     def _by_name(self, found: Found, levels: Mapping[int, Level]) -> Found:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
-from planner.packing.crosscheck import Claim, require_agreement, second_opinions
+from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
 from planner.packing.found import Infeasible
 from planner.packing.statement.claims import claims_of
 from planner.packing.triage import triage
@@ -80,7 +80,7 @@ def give_way(
         )
     except Infeasible as proved:
         if crosscheck:
-            require_agreement(ask, Claim.none(proved))
+            require_agreement(ask, Assertion.none(proved))
         raise _required_alone(inputs, fit, time_limit_s) from None
     delays = {**found.delays, **dict.fromkeys(without)}
     kept = tuple(_as_kept(job, delays) for job in jobs)
@@ -136,22 +136,16 @@ def _explained(
     known: dict[object, tuple[str, tuple[str, ...]]] = {}
     names = [name for name, delay in delays.items() if delay != 0]
     for name in sorted(names, key=lambda name: (-stated[name].priority, name)):
+        delay = delays[name]
         asked = tuple(job for job in jobs if name in (job.name, job.derived_from))
         # Jobs that ask for the same lack the same, whatever they are called.
-        alike = (
-            delays[name],
-            *((job.sizing.id, job.units, job.sites, job.team) for job in asked),
-        )
+        alike = (delay, *((job.sizing.id, job.units, job.sites, job.team) for job in asked))
         if unfit and name in unfit.remedies:
             known[alike] = "no GPU type in play can run it", unfit.remedies[name]
         if alike not in known:
-            every = tuple(
-                before if before in asked else now for before, now in zip(jobs, kept, strict=True)
-            )
             left_s = min(_TIME_S, deadline - time.monotonic())
-            known[alike] = _lacking(inputs, every, left_s)
+            known[alike] = _lacking(inputs, _as_asked(jobs, kept, asked), left_s)
         cause, remedies = known[alike]
-        delay = delays[name]
         yield ShortJob(
             name=name,
             deployment=next((job.name for job in asked if job.derived_from), None),
@@ -162,6 +156,11 @@ def _explained(
             cause=cause,
             remedies=remedies,
         )
+
+
+def _as_asked(jobs: Jobs, kept: Jobs, these: Jobs) -> Jobs:
+    """All jobs as they are kept, but these as they were asked for."""
+    return tuple(before if before in these else now for before, now in zip(jobs, kept, strict=True))
 
 
 def _lacking(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> tuple[str, tuple[str, ...]]:

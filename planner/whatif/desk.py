@@ -57,10 +57,10 @@ class Station:
     """All that a worker must be told."""
 
     scenario: Path
-    catalog: tuple[Path, ...]
-    rules: tuple[Path, ...]
-    gap: float
-    time_limit_s: float
+    catalog: tuple[Path, ...] = ()
+    rules: tuple[Path, ...] = ()
+    gap: float = 1e-4
+    time_limit_s: float = 60.0
     text: str | None = None
     """What the scenario's file said, where a plan records it."""
     committed: tuple[Commitment, ...] | None = None

@@ -1,4 +1,4 @@
-"""Second opinions: when a claim is confirmed, refuted, or disputed without ground."""
+"""Second opinions: when a assertion is confirmed, refuted, or disputed without ground."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.errors import DisagreementError, LimitError
 from planner.packing import crosscheck
 from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.crosscheck import (
-    Claim,
+    Assertion,
     keeps_rows,
     require_agreement,
     second_opinions,
@@ -50,14 +50,14 @@ def covering(seed: int) -> tuple[Program, int | None]:
     return program, None if best is None else best * CENTS_PER_UNIT
 
 
-def verdicts(claim: Claim) -> list[Verdict]:
-    return [one.verdict for one in ASK(claim)]
+def verdicts(assertion: Assertion) -> list[Verdict]:
+    return [one.verdict for one in ASK(assertion)]
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_both_solvers_confirm_what_trying_everything_proves(seed):
     program, best = covering(seed)
-    assert verdicts(Claim(program, frozenset(), best)) == [Verdict.CONFIRMED] * 2
+    assert verdicts(Assertion(program, frozenset(), best)) == [Verdict.CONFIRMED] * 2
 
 
 def test_the_seeds_hold_a_program_without_a_solution_and_several_with_one():
@@ -68,13 +68,13 @@ def test_the_seeds_hold_a_program_without_a_solution_and_several_with_one():
 
 def test_a_bound_above_the_best_solution_is_refuted_with_program_and_answers():
     program, best = next((p, b) for p, b in map(covering, range(9)) if b is not None)
-    claim = Claim(program, frozenset(), best + CENTS_PER_UNIT)
+    assertion = Assertion(program, frozenset(), best + CENTS_PER_UNIT)
     with pytest.raises(DisagreementError, match="no plan costs less than") as raised:
-        require_agreement(ASK, claim)
+        require_agreement(ASK, assertion)
     assert f"{best / 100:,.2f} USD" in str(raised.value)
     assert "ROWS" in raised.value.files["disagreement.mps"]
     told = json.loads(raised.value.files["disagreement.json"])
-    assert told["bound_cents"] == claim.bound_cents
+    assert told["bound_cents"] == assertion.bound_cents
     assert {one["verdict"] for one in told["answers"]} == {"refuted"}
     assert all(keeps_rows(program, one["values"], frozenset()) for one in told["answers"])
 
@@ -82,13 +82,13 @@ def test_a_bound_above_the_best_solution_is_refuted_with_program_and_answers():
 def test_a_claim_that_nothing_exists_is_refuted_by_any_solution():
     program, _ = next((p, b) for p, b in map(covering, range(9)) if b is not None)
     with pytest.raises(DisagreementError, match="no plan exists"):
-        require_agreement(ASK, Claim(program, frozenset(), None))
+        require_agreement(ASK, Assertion(program, frozenset(), None))
 
 
 def test_a_cost_outside_the_program_counts_into_the_bound():
     program, best = next((p, b) for p, b in map(covering, range(9)) if b is not None)
-    claim = Claim(program, frozenset(), best + 700, fixed_cents=700)
-    assert [one.reached_cents for one in ASK(claim)] == [best + 700] * 2
+    assertion = Assertion(program, frozenset(), best + 700, fixed_cents=700)
+    assert [one.reached_cents for one in ASK(assertion)] == [best + 700] * 2
 
 
 def stubborn(monkeypatch, answer):
@@ -99,29 +99,29 @@ def stubborn(monkeypatch, answer):
 def test_a_cheaper_answer_that_breaks_a_row_is_not_believed(monkeypatch):
     program, best = next((p, b) for p, b in map(covering, range(9)) if b is not None)
     stubborn(monkeypatch, Answer(Outcome.OPTIMAL, (0.0,) * 4, 0.0, 0.0))
-    assert verdicts(Claim(program, frozenset(), best)) == [Verdict.CONFIRMED, Verdict.UNFOUNDED]
+    assert verdicts(Assertion(program, frozenset(), best)) == [Verdict.CONFIRMED, Verdict.UNFOUNDED]
 
 
 def test_no_solution_is_not_believed_where_one_is_known(monkeypatch):
     program, best = next((p, b) for p, b in map(covering, range(9)) if b is not None)
     stubborn(monkeypatch, Answer(Outcome.INFEASIBLE, (), float("inf"), float("inf")))
-    known = ASK(Claim(program, frozenset(), best + 10**9))[0].values
-    with_known = Claim(program, frozenset(), best, known=known)
+    known = ASK(Assertion(program, frozenset(), best + 10**9))[0].values
+    with_known = Assertion(program, frozenset(), best, known=known)
     assert verdicts(with_known) == [Verdict.CONFIRMED, Verdict.UNFOUNDED]
-    without = Claim(program, frozenset(), best)
+    without = Assertion(program, frozenset(), best)
     assert verdicts(without) == [Verdict.CONFIRMED, Verdict.UNDECIDED]
 
 
 def test_a_solver_that_fails_or_runs_out_of_time_leaves_it_open(monkeypatch):
     program, best = next((p, b) for p, b in map(covering, range(9)) if b is not None)
     stubborn(monkeypatch, Answer(Outcome.NOTHING, (), float("inf"), float("-inf")))
-    assert verdicts(Claim(program, frozenset(), best))[1] is Verdict.UNDECIDED
+    assert verdicts(Assertion(program, frozenset(), best))[1] is Verdict.UNDECIDED
 
     def fails(*_, **__):
         raise LimitError("CBC failed")
 
     monkeypatch.setattr(crosscheck, "solve_with_cbc", fails)
-    assert verdicts(Claim(program, frozenset(), best))[1] is Verdict.UNDECIDED
+    assert verdicts(Assertion(program, frozenset(), best))[1] is Verdict.UNDECIDED
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_partitions_are_used_where_they_are_allowed(planned):
 
 def test_the_shipped_sweep_asks_for_what_its_comment_says():
     grid = read_grid(SHIPPED.parent / "sweeps" / "prices.yaml")
-    desk = Desk(Station(grid.scenario, (), (), 1e-4, 60.0))
+    desk = Desk(Station(grid.scenario))
     assert len(grid.variants(desk)) == 11
     listed = {one.name: one.unit_price_usd for one in desk.inputs(Variant()).offers}["buy-h200"]
     prices = {text.partition("=")[2] for one, _ in grid.rows[:9] for text in one.settings[:1]}
@@ -104,5 +104,5 @@ def test_the_shipped_sweep_asks_for_what_its_comment_says():
 
 def test_the_shipped_futures_can_be_drawn():
     futures = read_futures(SHIPPED.parent / "sweeps" / "futures.yaml")
-    desk = Desk(Station(futures.scenario, (), (), 1e-4, 60.0))
+    desk = Desk(Station(futures.scenario))
     assert len(set(futures.drawn(desk, 5))) == 5

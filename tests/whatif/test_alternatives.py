@@ -43,7 +43,7 @@ overrides:
 def desk(tmp_path_factory):
     file = tmp_path_factory.mktemp("servers") / "servers.yaml"
     file.write_text(SCENARIO.replace("finance:", "policies: {}\nfinance:"), encoding="utf-8")
-    return Desk(Station(file, (), (), 1e-4, 60.0))
+    return Desk(Station(file))
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def test_no_moves_pins_all_that_runs_today(desk, tmp_path):
     text = SCENARIO.replace("priority: low", "priority: low, pinned: true")
     text += "running:\n  - {job: small, pool: r760xa-l40s/main, count: 2}\n"
     (tmp_path / "running.yaml").write_text(text, encoding="utf-8")
-    desk = Desk(Station(tmp_path / "running.yaml", (), (), 1e-4, 60.0))
+    desk = Desk(Station(tmp_path / "running.yaml"))
     with Processes(desk, 1) as crew:
         found = alternatives(Made(desk, crew, Variant(), lambda _: None))
     one = other(found, "no moves")
@@ -166,7 +166,7 @@ running:
 def trades(tmp_path_factory):
     file = tmp_path_factory.mktemp("trades") / "trades.yaml"
     file.write_text(TRADES, encoding="utf-8")
-    return Desk(Station(file, (), (), 1e-4, 60.0))
+    return Desk(Station(file))
 
 
 def traded(desk, within, *settings):
@@ -297,7 +297,7 @@ def test_what_runs_where_it_may_not_stay_is_no_plan_without_moves(tmp_path):
     text = text.replace("fleet:", "fleet:\n  new: {node_type: r760xa-l40s, site: east, count: 1}")
     text += "running:\n  - {job: small, pool: r760xa-l40s/main}\n"
     (tmp_path / "leaving.yaml").write_text(text, encoding="utf-8")
-    desk = Desk(Station(tmp_path / "leaving.yaml", (), (), 1e-4, 60.0))
+    desk = Desk(Station(tmp_path / "leaving.yaml"))
     kept = Figures(result="proved", cost_cents=100, bound_cents=100, short=("small",))
     left_out = found_by(desk, lambda _: kept)
     assert left_out["no moves"] == "'small' is pinned at 'main', but may run only at east"
@@ -329,7 +329,7 @@ def test_an_option_that_the_plan_is_already_is_not_planned_again(tmp_path):
         planned.append(variant)
         return Figures(result="infeasible", reason="too few")
 
-    desk = Desk(Station(file, (), (), 1e-4, 60.0))
+    desk = Desk(Station(file))
     made = Made(desk, Scripted(answer), Variant(), lambda _: None)
     made.know(plan)
     found = standard_alternatives(made)

@@ -35,7 +35,7 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def desk(path):
-    return Desk(Station(path, (), (), 1e-4, 60.0))
+    return Desk(Station(path))
 
 
 def test_a_cluster_gives_the_same_bytes_though_a_worker_is_killed(cluster, desk, tmp_path):

@@ -55,7 +55,7 @@ def read(tmp_path):
         (tmp_path / "small.yaml").write_text(SCENARIO, encoding="utf-8")
         (tmp_path / "futures.yaml").write_text(text, encoding="utf-8")
         futures = read_futures(tmp_path / "futures.yaml")
-        return futures, Desk(Station(futures.scenario, (), (), 1e-4, 60.0))
+        return futures, Desk(Station(futures.scenario))
 
     return read
 
@@ -196,7 +196,7 @@ jobs:
 def test_futures_that_no_purchases_hold_together_are_counted(tmp_path):
     path = tmp_path / "apart.yaml"
     path.write_text(APART, encoding="utf-8")
-    desk = Desk(Station(path, (), (), 1e-4, 60.0))
+    desk = Desk(Station(path))
     counts = ((9, 8), (8, 9), (10, 8), (16, 8))
     drawn = [Variant((), (f"jobs.one.count={one}", f"jobs.two.count={two}")) for one, two in counts]
     known = [desk.figures(variant) for variant in drawn]

@@ -36,7 +36,7 @@ jobs:
 def desk(tmp_path_factory):
     file = tmp_path_factory.mktemp("turns") / "turns.yaml"
     file.write_text(SCENARIO, encoding="utf-8")
-    return Desk(Station(file, (), (), 1e-4, 60.0))
+    return Desk(Station(file))
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_a_price_that_nobody_pays_moves_nothing_upwards(found):
 def test_lead_times_turn_from_one_week_to_the_next(tmp_path):
     text = SCENARIO.replace("quote: Q1", "quote: Q1, lead_time_weeks: 3")
     (tmp_path / "late.yaml").write_text(text.replace("as_of: 2026-12-01", "as_of: 2026-12-08"))
-    desk = Desk(Station(tmp_path / "late.yaml", (), (), 1e-4, 60.0))
+    desk = Desk(Station(tmp_path / "late.yaml"))
     with Processes(desk, 1) as crew:
         found = sensitivity(
             Made(desk, crew, Variant((), ("offers.'h200.v2'.maximum=0",)), lambda _: None),

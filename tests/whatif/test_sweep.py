@@ -62,7 +62,7 @@ def read(path, tmp_path):
 
 @pytest.fixture(scope="session")
 def desk(path):
-    return Desk(Station(path, (), (), 1e-4, 60.0))
+    return Desk(Station(path))
 
 
 @pytest.fixture
@@ -137,8 +137,8 @@ def test_a_stopped_sweep_carries_on_where_it_was(swept, tmp_path, monkeypatch):
 def test_rows_of_other_inputs_are_planned_anew(desk, path):
     changed = path.with_name("changed.yaml")
     changed.write_text(path.read_text(encoding="utf-8").replace("200000", "200001"), "utf-8")
-    other = Desk(Station(changed, (), (), 1e-4, 60.0))
-    rougher = Desk(Station(path, (), (), 1e-2, 60.0))
+    other = Desk(Station(changed))
+    rougher = Desk(Station(path, gap=1e-2))
     assert len({one.key(Variant()) for one in (desk, other, rougher)}) == 3
 
 
@@ -236,11 +236,11 @@ def test_counts_and_prices_of_one_quarter_are_packed_without_a_search(tmp_path, 
         for count in (5, 20, 33)
         for price in (150_000, 310_000)
     ]
-    exact = Desk(Station(file, (), (), 1e-4, 60.0))
+    exact = Desk(Station(file))
     searched = [exact.figures(one) for one in variants]
-    quick = Desk(Station(file, (), (), 1e-3, 60.0))
+    quick = Desk(Station(file, gap=1e-3))
     first = [quick.figures(one) for one in variants]
-    again = Desk(Station(file, (), (), 1e-3, 60.0))
+    again = Desk(Station(file, gap=1e-3))
     monkeypatch.setattr("planner.packing.pack.search", None)
     assert [again.figures(one) for one in reversed(variants)] == first[::-1]
     for one, best in zip(first, searched, strict=True):
