@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
     from planner.plan.plan import Acquisition, BreakEven, Plan
 
-__all__ = ["acquisitions_section", "costs_section", "orders_for_several_sites", "price_source"]
+__all__ = [
+    "acquisitions_section",
+    "action_of",
+    "costs_section",
+    "orders_for_several_sites",
+    "price_source",
+]
 
 _THOUSANDS_FROM_CENTS = 100_000_000 * 100
 """Above this the table counts thousands, so that it fits a page."""
@@ -68,13 +74,20 @@ def _committed_line(line: Acquisition) -> str:
 def _acquisition_row(line: Acquisition) -> tuple[str, ...]:
     return (
         line.quarter,
-        line.kind,
+        action_of(line),
         f"{line.node_type} @ {line.site}",
         f"{line.count:,}",
         dollars(line.unit_price_cents),
         dollars(line.total_cents),
         line.order_by,
     )
+
+
+def action_of(line: Acquisition) -> str:
+    """`buy`, `rent`, `reserve for 3 years`."""
+    if line.term_quarters is None:
+        return line.kind
+    return f"{line.kind} for {count_of(line.term_quarters // 4, 'year')}"
 
 
 def price_source(line: Acquisition) -> str:

@@ -80,10 +80,11 @@ def test_a_plan_that_only_rents_asks_for_no_purchase(plan):
     assert "**Rent 1 × PowerEdge R760xa (4× l40s-48gb) in 2027Q1–Q3 (first order by" in text
 
 
-def test_a_reservation_says_that_its_price_is_that_of_a_quarter(plan):
+def test_a_reservation_says_its_term_and_that_its_price_is_that_of_a_quarter(plan):
     line = plan.acquisitions[0].model_copy(update={"kind": "reserve", "term_quarters": 4})
     text = markdown.draw(plan_document(plan.model_copy(update={"acquisitions": (line,)}), FULL))
     assert "lead time 12 weeks; each is paid by the quarter, the total is for those" in text
+    assert "| 2027Q2 | reserve for 1 year |" in text
     assert "each is paid by the quarter" not in markdown.draw(plan_document(plan, FULL))
 
 

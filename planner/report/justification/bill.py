@@ -20,7 +20,7 @@ from planner.report.format import copies_of, count_of, listed, quarter_runs
 from planner.report.justification.desk import Desk, figure
 from planner.report.justification.facility import node_takes
 from planner.report.justification.map import placement_blocks
-from planner.report.money import orders_for_several_sites, price_source
+from planner.report.money import action_of, orders_for_several_sites, price_source
 from planner.report.parts import taken
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _bill_row(desk: Desk, number: int, place: int, line: Acquisition) -> tuple[C
         str(number),
         Link(line.offer, f"how-price-{place}"),
         f"{line.product}, {line.gpus_per_node}× {line.gpu_type} ({line.node_type} @ {line.site})",
-        _action(line),
+        action_of(line),
         line.quarter,
         desk.at(f"{stem}.count", "count", "how-bill"),
         desk.at(f"{stem}.unit_price_cents", "usd", f"how-price-{place}"),
@@ -184,13 +184,6 @@ def _bill_row(desk: Desk, number: int, place: int, line: Acquisition) -> tuple[C
         node_takes(desk, line.node_type, "power_w", "kw"),
         node_takes(desk, line.node_type, "rack_units", "count"),
     )
-
-
-def _action(line: Acquisition) -> str:
-    """`buy`, `rent`, `reserve for 3 years`."""
-    if line.term_quarters is None:
-        return line.kind
-    return f"{line.kind} for {count_of(line.term_quarters // 4, 'year')}"
 
 
 def procurement_section(desk: Desk) -> tuple[Block, ...]:
