@@ -194,6 +194,22 @@ def test_a_gpu_type_of_which_too_few_nodes_can_be_had_is_not_available(case):
     )
 
 
+def test_a_gpu_type_that_is_missing_in_some_quarters_alone_says_in_which(case):
+    """Nodes of the offer come one quarter later than the job, whose units keep their GPU type."""
+    problem = case.translation.problem
+    supplies = tuple(
+        replace(supply, unit_cost_cents=(None, *supply.unit_cost_cents[1:]))
+        if supply.pool == 1
+        else supply
+        for supply in problem.supplies
+    )
+    late = replace(case.translation, problem=replace(problem, supplies=supplies))
+    assert alternatives(replace(case, translation=late).plan, "chat")["l40s-48gb"] == (
+        None,
+        "not in 2027Q1: it needs 1 whole node of four-l40s@main, which can have 0 at most",
+    )
+
+
 def test_the_only_gpu_type_that_a_job_may_use_says_so(plan):
     assert alternatives(plan, "big")["h100-80gb-sxm"] == (
         0,

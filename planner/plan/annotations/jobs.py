@@ -193,13 +193,15 @@ def _obstacle(
     stays = problem.demands[stages[0]].choices[0].shape.stays
     if stays:
         return f"the job is pinned to {stays}, where it runs"
-    told = {}
+    told: dict[str, str] = {}
     for stage in stages:
         quarters = problem.demands[stage].quarters
         against = obstacle(candidate, problem, quarters, sites)
+        alone = [one for one in quarters if against and obstacle(candidate, problem, (one,), sites)]
         if against := against or beyond_quota(candidate.way, problem, stage):
-            told[translation.quarters[quarters[0]]] = against
-    if not told or len(told) == len(stages):
+            told |= {translation.quarters[one]: against for one in alone or quarters}
+    every = {one for stage in stages for one in problem.demands[stage].quarters}
+    if not told or len(told) == len(every):
         return next(iter(told.values()), None)
     return f"not in {some_of(list(told), _QUARTERS_NAMED)}: {next(iter(told.values()))}"
 
