@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING
 from planner.packing.weeks.ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from planner.packing.problem import Shape
     from planner.packing.weeks.ledger import Entry
 
 __all__ = ["Asked", "Ejection", "Placed", "Way", "by_node"]
 
-_FRUGAL, _STUBBORN = 1.3, 8
+_FRUGAL, _STUBBORN = 2.0, 8
 """A unit takes no way that costs more than its cheapest by this factor, until it was trouble so
 many times."""
-_WASTE = 30.0
+_WASTE = 20.0
 """Trouble that a way is worth that costs twice as much as the cheapest."""
 _JITTER, _LITTLE = 0.05, 1e-3
 _EDGE = 0.25
@@ -71,6 +71,10 @@ class Placed:
     week: int
 
 
+_Option = tuple[float, Placed, list[int]]
+"""Trouble that a seat is, where it is, and who has to leave it."""
+
+
 @dataclass(slots=True)
 class _Cell:
     """The nodes of a pool in a quarter."""
@@ -110,8 +114,8 @@ class Ejection:
             )
             for key, number in nodes.items()
         }
-        self._trouble = [1.0] * len(asked)
         self._random = random.Random(seed)
+        self._trouble = [self._one() for _ in asked]
         self.seated: dict[int, tuple[Way, list[Placed]]] = {}
         """By unit: its way, and where each of its pieces is."""
         self.waiting: list[int] = []
@@ -121,7 +125,7 @@ class Ejection:
         """The same seats, without regard to what was trouble so far."""
         other = Ejection({}, {}, [])
         other._asked = self._asked
-        other._trouble = [1.0] * len(self._asked)
+        other._trouble = [other._one() for _ in self._asked]
         other._cells = {key: cell.copy() for key, cell in self._cells.items()}
         other.seated = {unit: (way, list(places)) for unit, (way, places) in self.seated.items()}
         other.waiting = list(self.waiting)
@@ -174,7 +178,7 @@ class Ejection:
             unit = self.waiting.pop()
             if self._found(unit):
                 continue
-            self._trouble[unit] += 1.0
+            self._trouble[unit] += self._one()
             out = self._forced(unit)
             if out is None:
                 self.waiting.append(unit)
@@ -183,6 +187,10 @@ class Ejection:
             if len(self.waiting) < fewest:
                 fewest, left = len(self.waiting), steps
         return not self.waiting
+
+    def _one(self) -> float:
+        """Trouble of one, and a little, so that no two units are the same."""
+        return 1.0 + _LITTLE * self._random.random()
 
     def _found(self, unit: int) -> bool:
         """Whether the unit has a seat now, where nobody has to move."""
@@ -235,7 +243,8 @@ class Ejection:
             for quarter in asked.quarters:
                 if best and trouble >= best[0]:
                     break
-                least = self._least_trouble(unit, way, quarter)
+                left = best[0] - trouble if best else inf
+                least = self._least_trouble(unit, way, quarter, left)
                 trouble += least[0] * (1 + _JITTER * self._random.random()) if least else inf
             if trouble < (best[0] if best else inf):
                 best = trouble, way
@@ -259,70 +268,77 @@ class Ejection:
         return sorted(out, key=lambda one: (self._trouble[one], one))
 
     def _least_trouble(
-        self, unit: int, way: Way, quarter: int
-    ) -> tuple[float, Placed, list[int]] | None:
-        """What it costs in trouble to seat a piece, where, and who has to leave."""
-        options = (
-            option
-            for pool, span in way.pools
-            if (cell := self._cells.get((pool, quarter))) and len(cell.held) >= max(span, 1)
-            for option in (
-                self._whole_nodes(unit, (pool, quarter), span)
-                if span
-                else self._in_the_way(unit, way.shape, (pool, quarter))
-            )
-        )
-        return min(options, key=lambda option: option[0], default=None)
+        self, unit: int, way: Way, quarter: int, most: float = inf
+    ) -> _Option | None:
+        """The seat of a piece that is the least trouble, if that is less than the `most`."""
+        best: _Option | None = None
+        for pool, span in way.pools:
+            cell = self._cells.get((pool, quarter))
+            if cell is None or len(cell.held) < max(span, 1):
+                continue
+            key = pool, quarter
+            if span:
+                option = self._whole_nodes(unit, key, span)
+            else:
+                option = self._in_the_way(unit, way.shape, key, most)
+            if option and option[0] < most:
+                best, most = option, option[0]
+        return best
 
-    def _whole_nodes(
-        self, unit: int, key: Key, span: int
-    ) -> Iterator[tuple[float, Placed, list[int]]]:
+    def _whole_nodes(self, unit: int, key: Key, span: int) -> _Option | None:
         cell = self._cells[key]
         by_trouble = sorted(
             (self._sum(held), number) for number, held in enumerate(cell.held) if unit not in held
         )[:span]
-        if len(by_trouble) == span:
-            numbers = tuple(sorted(number for _, number in by_trouble))
-            out = sorted({other for number in numbers for other in cell.held[number]})
-            yield self._sum(out), Placed(key, numbers, 0), out
+        if len(by_trouble) < span:
+            return None
+        numbers = tuple(sorted(number for _, number in by_trouble))
+        out = sorted({other for number in numbers for other in cell.held[number]})
+        return self._sum(out), Placed(key, numbers, 0), out
 
-    def _in_the_way(
-        self, unit: int, shape: Shape, key: Key
-    ) -> Iterator[tuple[float, Placed, list[int]]]:
-        """For the nodes and weeks with most GPUs free: those who leave, the easiest first."""
-        cell = self._cells[key]
+    def _in_the_way(self, unit: int, shape: Shape, key: Key, most: float) -> _Option | None:
+        """Of the nodes and weeks with most GPUs free: the seat that is the least trouble."""
+        cell, pick = self._cells[key], self._random.random
         ledger = cell.ledger
+        entries, idle = ledger.entries(shape), ledger.idle
         barred = self._barred.get((unit, key), ())
-        rough = sorted(
-            (self._random.random() - ledger.idle(free, entry), number, at)
+        rough = [
+            (pick() - idle(free, entry), number, at)
             for number, free in enumerate(cell.free)
             if number not in barred
-            for at, entry in enumerate(ledger.entries(shape))
-        )
+            for at, entry in enumerate(entries)
+        ]
+        rough.sort()
+        best: _Option | None = None
         for _, number, at in rough[:_TRIED]:
-            entry = ledger.entries(shape)[at]
-            out = self._leavers(unit, cell, number, entry)
-            if out is not None:
-                yield self._sum(out), Placed(key, (number,), entry.week), out
+            out = self._leavers(unit, cell, number, entries[at], most)
+            if out is not None and (trouble := self._sum(out)) < most:
+                most = trouble
+                best = trouble, Placed(key, (number,), entries[at].week), out
+        return best
 
-    def _leavers(self, unit: int, cell: _Cell, number: int, entry: Entry) -> list[int] | None:
-        """A few units that give a piece room on a node in its weeks; None where none do."""
+    def _leavers(
+        self, unit: int, cell: _Cell, number: int, entry: Entry, most: float
+    ) -> list[int] | None:
+        """A few units that give a piece room on a node in its weeks, each less than the `most`."""
         room, guards, weeks = cell.free[number] - entry.taken, cell.ledger.guards, entry.span
-        held, out = cell.held[number], []
+        trouble, held, out = self._trouble, cell.held[number], []
         there = [
-            (self._trouble[other] + _LITTLE * self._random.random(), other)
+            (trouble[other], other)
             for other, taken in held.items()
             if taken & weeks and other != unit
         ]
         there.sort()
-        for _, other in there:
+        for one, other in there:
             if room & guards == guards:
                 break
+            if one >= most:  # nobody before it would do, so that it has to leave
+                return None
             room += held[other] & weeks
             out.append(other)
         if room & guards != guards:
             return None
-        for other in reversed(out.copy()):
+        for other in reversed(out[:-1]):
             left = room - (held[other] & weeks)
             if left & guards == guards:
                 room = left
