@@ -90,6 +90,14 @@ def test_an_offer_that_ends_at_its_maximum_is_named_with_it(build, told):
     assert error.remedies[1] == "raise the maximum of offer buy-0 by 3, to 5 nodes"
 
 
+def test_units_of_a_job_that_are_stated_apart_are_told_together(build, told):
+    one, three = (build.units(count, ("h100", 8, 0, 0)) for count in (1, 3))
+    error = told([build.pool(owned=2)], [], [("big", one), ("small", one), ("big", three)])
+    lacking = [reason for reason in error.reasons if "without room" in reason]
+    assert len([reason for reason in lacking if reason.startswith("big: ")]) == 1
+    assert any(" of 4 units without room (2027Q1)" in reason for reason in lacking)
+
+
 def test_an_offer_that_arrives_too_late_is_named_with_its_first_quarter(build, told):
     offer = build.buy(None, None, 100)
     job = build.units(1, ("h100", 1, 0, 0), quarters=(1, 2))

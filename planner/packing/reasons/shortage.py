@@ -132,13 +132,20 @@ def _count(amount: float) -> str:
 
 
 def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """The jobs that go without, so that the fewest GPUs do."""
-    for number, units in sorted(short.items()):
-        demand = translation.problem.demands[number]
-        names = sorted({job for job, _ in translation.members[number]})
-        when = _span([translation.quarters[quarter] for quarter in demand.quarters])
-        asked = count_of(demand.count, "unit")
-        yield f"{_names(names)}: {_count(units)} of {asked} without room ({when})"
+    """The jobs that go without, so that the fewest GPUs do, with all their units of these quarters.
+
+    Units of a job that may change their GPU type are stated one by one.
+    """
+    alike: dict[tuple[tuple[str, ...], tuple[int, ...]], list[int]] = defaultdict(list)
+    for number, demand in enumerate(translation.problem.demands):
+        names = tuple(sorted({job for job, _ in translation.members[number]}))
+        alike[names, tuple(demand.quarters)].append(number)
+    for (names, quarters), numbers in alike.items():
+        if units := sum(short.get(number, 0) for number in numbers):
+            when = _span([translation.quarters[quarter] for quarter in quarters])
+            asked = sum(translation.problem.demands[number].count for number in numbers)
+            told = f"{_count(units)} of {count_of(asked, 'unit')} without room"
+            yield f"{_names(list(names))}: {told} ({when})"
 
 
 def _supply(translation: Translation, short: dict[int, float]) -> Iterator[str]:
