@@ -80,6 +80,19 @@ def test_a_plan_that_only_rents_asks_for_no_purchase(plan):
     assert "**Rent 1 × PowerEdge R760xa (4× l40s-48gb) in 2027Q1–Q3 (first order by" in text
 
 
+def test_the_reserve_for_growth_says_how_it_counts_runs(plan):
+    kept = plan.model_copy(update={"growth_reserve": (("h100-80gb-sxm", 0.1),)})
+    told = "Kept free for growth: 10.0 % of the GPUs of h100-80gb-sxm, at the least"
+    assert f"{told}." in markdown.draw(plan_document(kept, FULL))
+    (first, *others), *later = kept.placements
+    run = first.occupants[0].model_copy(update={"weeks": (1, 4)})
+    first = first.model_copy(update={"occupants": (run, *first.occupants[1:])})
+    kept = kept.model_copy(update={"placements": ((first, *others), *later)})
+    assert f"{told}, each run counted in its whole quarter." in markdown.draw(
+        plan_document(kept, FULL)
+    )
+
+
 def test_a_reservation_says_its_term_and_that_its_price_is_that_of_a_quarter(plan):
     line = plan.acquisitions[0].model_copy(update={"kind": "reserve", "term_quarters": 4})
     text = markdown.draw(plan_document(plan.model_copy(update={"acquisitions": (line,)}), FULL))
