@@ -136,8 +136,13 @@ def test_a_purchase_that_no_use_pays_for_says_so(plan):
 def test_what_is_still_to_be_paid_after_the_horizon_is_said(plan):
     first, *others = plan.acquisitions
     owed = changed(plan, acquisitions=(changed(first, committed_cents=12_345_00), *others))
-    words = "Still to be paid for reservations after the horizon"
-    assert words in markdown.draw(justification_document(owed))
+    words = "| Still to be paid for reservations after the horizon, in no cost of this plan, USD |"
+    drawn = markdown.draw(justification_document(owed))
+    ask, _, _, _, cost, _, _, _, _, _, _, affordable, buyer, *_ = drawn.split("\n## ")[1:]
+    assert all(f"{words} 12,345 |" in section for section in (ask, cost, affordable))
+    cents = sum(line.total_cents for line in plan.acquisitions) + 12_345_00
+    told = f"| Estimated value, whole terms of reservations counted, USD | {cents / 100:,.0f} |"
+    assert told in buyer
     assert words not in markdown.draw(justification_document(plan))
 
 

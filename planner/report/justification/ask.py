@@ -46,6 +46,7 @@ def ask_section(desk: Desk) -> tuple[Block, ...]:
         asked = accounts.acquired(kind)
         if asked.value:
             rows.append((title, figure(asked, "usd", "how-bill")))
+    rows += desk.committed
     first_year = accounts.first_year
     span = quarter_span(plan.quarters[0], plan.quarters[first_year[-1]])
     rows += [

@@ -193,7 +193,12 @@ def procurement_section(desk: Desk) -> tuple[Block, ...]:
     ]
     value: Cell = "none"
     if desk.bill:
-        value = figure(desk.read.sum("acquisitions[*].total_cents"), "usd", "how-bill")
+        within, after = (
+            desk.read.sum(f"acquisitions[*].{cents}")
+            for cents in ("total_cents", "committed_cents")
+        )
+        value = figure(within + after if after.value else within, "usd", "how-bill")
+    terms = ", whole terms of reservations counted" if desk.committed else ""
     quoted = sorted({line.price_origin for _, line in desk.bill if not line.illustrative})
     return (
         Paragraph(
@@ -206,7 +211,7 @@ def procurement_section(desk: Desk) -> tuple[Block, ...]:
                 ("Agency or company, and contracting activity", Blank()),
                 ("Action", listed(asked) or "none"),
                 ("Description", "the bill of materials, section 10"),
-                ("Estimated value, USD", value),
+                (f"Estimated value{terms}, USD", value),
                 ("Quotes at hand", listed(quoted) or Blank("no price of this plan is a quote")),
                 ("Route: competition, framework, single source", Blank()),
                 ("Statutory authority, if not competed", Blank("legal")),

@@ -69,6 +69,13 @@ class Desk:
         return tuple(sorted(lines, key=lambda line: (line[1].quarter, line[1].kind, line[1].offer)))
 
     @cached_property
+    def committed(self) -> tuple[tuple[str, Figure], ...]:
+        """What reservations cost after the horizon, as a field; none where they end within it."""
+        after = self.read.sum("acquisitions[*].committed_cents")
+        title = "Still to be paid for reservations after the horizon, in no cost of this plan, USD"
+        return ((title, figure(after, "usd", "how-bill")),) if after.value else ()
+
+    @cached_property
     def columns(self) -> tuple[int, ...]:
         """Quarters that a table has columns for: all, or the first and the last of each year."""
         places = tuple(range(len(self.plan.quarters)))

@@ -125,14 +125,7 @@ def _headlines(desk: Desk) -> list[tuple[str, Cell]]:
             )
         )
     rows += [_spare(desk, place, price) for place, price in enumerate(desk.plan.spare_prices)]
-    committed = desk.read.sum("acquisitions[*].committed_cents")
-    if committed.value:
-        rows.append(
-            (
-                "Still to be paid for reservations after the horizon, in no other figure, USD",
-                figure(committed, "usd", "how-bill"),
-            )
-        )
+    rows += desk.committed
     return rows
 
 
@@ -290,6 +283,7 @@ def affordability_section(desk: Desk) -> tuple[Block, ...]:
         *_budgets(desk),
         Fields(
             (
+                *desk.committed,
                 *unlimited,
                 ("Start of the fiscal year, if it is not January", Blank()),
                 ("Budget code", Blank()),
