@@ -21,7 +21,7 @@ from planner.inputs.job import Job
 from planner.inputs.reader import parse_document, read_document
 from planner.inputs.scalars import PLACEHOLDER, ScalarError, plain_value
 from planner.inputs.shape import Shape
-from planner.inputs.words import did_you_mean
+from planner.inputs.words import key_meant
 from planner.inputs.written import flow
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _heads(grid: Grid, columns: Columns) -> list[str]:
         if head in heads and head:
             findings.append(cell.finding("stands twice in the header", head))
         elif head and head not in known:
-            hint = did_you_mean(head, known) or _COLUMNS_KNOWN
+            hint = key_meant(head, known) or _COLUMNS_KNOWN
             findings.append(cell.finding(f"{head!r} is no column of jobs", hint=hint))
         elif not head and any(row[len(heads)].text for row in grid.rows) and not cell.text:
             findings.append(cell.finding("a column with values has no name"))
@@ -164,7 +164,7 @@ def _heads(grid: Grid, columns: Columns) -> list[str]:
         hint = "name it `job`, or map it: `--mapping`"
         findings.append(grid.header[0].finding("no column names the job", hint=hint))
     findings += [
-        Finding(f"{name!r} is no column of jobs", path="always", hint=did_you_mean(name, known))
+        Finding(f"{name!r} is no column of jobs", path="always", hint=key_meant(name, known))
         for name in columns.always
         if name not in known or _SHAPE.model(parts_of(name))
     ]

@@ -14,7 +14,7 @@ from planner.inputs.document import dotted, parts_of
 from planner.inputs.scenario import Scenario
 from planner.inputs.shape import Shape
 from planner.inputs.variations import DELETE, REPLACE
-from planner.inputs.words import did_you_mean
+from planner.inputs.words import did_you_mean, key_meant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -151,12 +151,13 @@ def _path(document: Document, change: Change) -> Path:
 
 
 def _nowhere(outer: Path, part: str, text: str, stated: dict[str, Any]) -> tuple[str, str | None]:
-    known = [*stated, *(key for key in _SHAPE.keys(outer) if key not in stated)]
+    keys = _SHAPE.keys(outer)
+    known = [*stated, *(key for key in keys if key not in stated)]
     where = f"in `{dotted(outer)}`" if outer else "at the top of a scenario"
     dots = [key for key in known if "." in key and key.startswith(part) and key in text]
     if dots:
         return f"there is no {part!r} {where}", f"put the name in quotes: {dots[0]!r}"
-    hint = did_you_mean(part, known)
+    hint = key_meant(part, known) if keys else did_you_mean(part, known)
     if hint is None and 0 < len(known) <= 12:
         hint = f"known here: {', '.join(known)}"
     return f"there is no {part!r} {where}", hint

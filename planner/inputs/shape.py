@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 
 from planner.inputs.document import Path, dotted
-from planner.inputs.words import did_you_mean, nearest, one_of, pieces
+from planner.inputs.words import did_you_mean, key_meant, nearest, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -51,13 +51,6 @@ CALLED = {
     "wacc": ("discount_rate_per_year",),
 }
 """Keys as other tools and common speech have them, with what they may be called here."""
-
-_UNITS = (
-    *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),
-    *("hour", "hours", "days", "week", "weeks", "month", "months", "quarter", "year", "years"),
-    *("usd", "eur", "chf", "gbp", "cents", "node", "gpu", "percent"),
-)
-"""Words of a key that tell the unit of its figure."""
 
 
 def _alternatives(annotation: object) -> list[Any]:
@@ -134,7 +127,7 @@ class Shape:
         for name in _called(key):
             if fields := [at for at in self._below(name, container) if len(at) == len(path)]:
                 return f"here that is `{name}`, under {_places(fields)}"
-        return _near(key, known) or f"known here: {', '.join(known)}"
+        return key_meant(key, known) or f"known here: {', '.join(known)}"
 
     def _place_of(self, key: str, container: Path) -> str | None:
         """Where the key may stand: below, and in the nearest place outwards."""
@@ -164,15 +157,6 @@ class Shape:
             for below, child in _children(name, field.annotation)
             if key in child.model_fields and name not in but
         ]
-
-
-def _near(key: str, known: Collection[str]) -> str | None:
-    """`did you mean 'power_kw'?`, and of a key with another unit, that its figure changes, too."""
-    hint, asked = did_you_mean(key, known), pieces(key)
-    meant = {word for name in nearest(key, known, most=1) for word in pieces(name)}
-    if (asked - meant).intersection(_UNITS) and (meant - asked).intersection(_UNITS):
-        return f"{hint} It has another unit: convert the figure"
-    return hint
 
 
 def _places(paths: Iterable[Path]) -> str:

@@ -11,19 +11,26 @@ from typing import TYPE_CHECKING
 from planner.inputs.scalars import character_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 __all__ = [
     "count_of",
     "described",
     "did_you_mean",
     "foreign_letter",
+    "key_meant",
     "nearest",
     "one_of",
     "own_figure",
     "pieces",
 ]
 
+_UNITS = (
+    *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),
+    *("hour", "hours", "days", "week", "weeks", "month", "months", "quarter", "year", "years"),
+    *("usd", "eur", "chf", "gbp", "cents", "node", "gpu", "percent"),
+)
+"""Words of a key that tell the unit of its figure."""
 _LONGEST_SHOWN = 60
 _MOST_COMPARED = 2000
 _NEAR, _NEARER = 0.6, 0.7
@@ -80,6 +87,15 @@ def did_you_mean(word: str, choices: Iterable[str], most: int = 1) -> str | None
     if not found:
         return None
     return f"did you mean {one_of([repr(name) for name in found])}?"
+
+
+def key_meant(key: str, known: Collection[str]) -> str | None:
+    """`did you mean 'power_kw'?`, and of a key with another unit, that its figure changes, too."""
+    hint, asked = did_you_mean(key, known), pieces(key)
+    meant = {word for name in nearest(key, known, most=1) for word in pieces(name)}
+    if (asked - meant).intersection(_UNITS) and (meant - asked).intersection(_UNITS):
+        return f"{hint} It has another unit: convert the figure"
+    return hint
 
 
 def one_of(names: Sequence[str]) -> str:

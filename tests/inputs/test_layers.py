@@ -153,6 +153,18 @@ def test_a_wrong_setting_is_shown_in_the_argument_itself(base, argument, column,
     assert words in finding.message
 
 
+@pytest.mark.parametrize(
+    ("argument", "converted"),
+    [("offers.more.price_eur=4", True), ("offers.more.pricd_usd=4", False)],
+)
+def test_a_path_to_a_key_of_another_unit_is_told_to_convert_its_figure(base, argument, converted):
+    with pytest.raises(InputError) as refusal:
+        load_inputs(base, settings=[argument])
+    hint = refusal.value.findings[0].hint or ""
+    assert hint.startswith("did you mean 'price_usd'?")
+    assert hint.endswith("convert the figure") == converted
+
+
 @pytest.mark.parametrize("argument", ["price", "=4", "a=", " = ", "a\nb=4"])
 def test_what_is_no_setting_is_refused(base, argument):
     with pytest.raises(InputError, match="is not a change"):
