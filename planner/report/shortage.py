@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.plan.words import some_of
 from planner.report.document import Block, Bullets, Column, Heading, Paragraph, Table
-from planner.report.format import money, range_of
+from planner.report.format import listed, money, range_of
 from planner.report.proof import VERDICTS
 
 if TYPE_CHECKING:
@@ -111,7 +110,9 @@ def why_short(job: ShortJob, ahead: Sequence[str]) -> Iterator[Block]:
     yield Paragraph(f"As asked, beside all that is kept: {job.cause}.")
     if job.remedies:
         each = ", each by itself" if len(job.remedies) > 1 else ""
-        but = f", if {some_of(ahead, _NAMED)} did not take the room first" if ahead else ""
+        more = len(ahead) - _NAMED
+        first = listed([*ahead[:_NAMED], f"{more:,} more"] if more > 0 else ahead)
+        but = f", if {first} did not take the room first" if ahead else ""
         yield Paragraph(f"What would keep it as asked{each}{but}:")
         yield Bullets(job.remedies)
 

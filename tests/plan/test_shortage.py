@@ -222,11 +222,12 @@ def test_the_report_and_the_ask_name_who_gives_way(read):
 
 def test_room_that_would_go_to_a_more_important_job_is_not_promised_to_another(read):
     jobs = {"a": job(8, priority="high"), "b": job(4), "c": job(4, priority="low")}
-    plan = make_plan(read(jobs))
-    assert [one.name for one in shortage_of(plan).jobs] == ["b", "c"]
-    first, last = (draw(explanation_document(explain(plan, name))) for name in "bc")
+    plan = make_plan(read(jobs | {"d": job(4, priority=1)}))
+    assert [one.name for one in shortage_of(plan).jobs] == ["b", "c", "d"]
+    first, then, last = (draw(explanation_document(explain(plan, name))) for name in "bcd")
     assert "What would keep it as asked:" in first
-    assert "What would keep it as asked, if b did not take the room first:" in last
+    assert "What would keep it as asked, if b did not take the room first:" in then
+    assert "What would keep it as asked, if b and c did not take the room first:" in last
 
 
 def test_a_plan_with_a_shortage_survives_its_file(read):
