@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.report.document import (
     Block,
+    Bullets,
     Column,
     Document,
     Heading,
@@ -14,7 +15,7 @@ from planner.report.document import (
     Table,
     Tornado,
 )
-from planner.report.format import count_of, dollars, money, money_short, percent
+from planner.report.format import count_of, dollars, listed, money, money_short, percent
 from planner.report.pairs import pairs_section
 from planner.report.variants import NO_PLAN, acquired_text, added_text, moved_text
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from planner.whatif.figures import Figures
     from planner.whatif.found import Moved, Sensitivity, Swing
 
-__all__ = ["sensitivity_document", "then_acquired", "tornado"]
+__all__ = ["other_jobs_short", "sensitivity_document", "then_acquired", "tornado"]
 
 
 def sensitivity_document(found: Sensitivity) -> Document:
@@ -38,6 +39,7 @@ def sensitivity_document(found: Sensitivity) -> Document:
             tone="faint",
         ),
         Table(_COLUMNS, tuple(_cells(one, found.base) for one in found.swings)),
+        *other_jobs_short(found),
         Heading("Where the recommendation turns"),
     )
     turns = tuple(row for one in found.swings for row in _turns(one))
@@ -82,6 +84,21 @@ def _cells(one: Swing, base: Figures) -> tuple[str, ...]:
     spread = "" if one.spread_cents is None else dollars(one.spread_cents)
     ends = (added_text(one.low.figures, base), added_text(one.high.figures, base))
     return (one.name, one.stated, *ends, spread, turns or "–")
+
+
+def other_jobs_short(found: Sensitivity) -> tuple[Block, ...]:
+    """The ends at which the cost is that of other jobs; nothing where none gives way otherwise."""
+    ends = tuple(
+        f"{one.name}, {moved_text(one.unit, end.by)}: {listed(end.figures.short) or 'none'}"
+        for one in found.swings
+        for end in (one.low, one.high)
+        if end.figures.cost_cents is not None and end.figures.short != found.base.short
+    )
+    words = (
+        "Here other jobs are dropped or delayed than as the scenario stands "
+        f"({listed(found.base.short) or 'none'}), so that the costs are not those of the same work:"
+    )
+    return (Paragraph(words, tone="warning"), Bullets(ends)) if ends else ()
 
 
 def _turns(one: Swing) -> tuple[tuple[str, ...], ...]:

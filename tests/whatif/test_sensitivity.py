@@ -180,3 +180,13 @@ def test_the_picture_is_one_tree_with_its_words_and_no_name_opens_markup(picture
 def test_the_table_says_what_is_acquired_on_either_side(found, picture, golden):
     golden("sensitivity.md", draw(sensitivity_document(found)))
     golden("tornado.svg", picture)
+
+
+def test_a_cost_that_is_that_of_other_jobs_says_so(found):
+    assert "other jobs are dropped or delayed" not in draw(sensitivity_document(found))
+    (first, *others), short = found.swings, {"cost_cents": 1, "short": ("search",)}
+    high = first.high.model_copy(update={"figures": first.high.figures.model_copy(update=short)})
+    swings = (first.model_copy(update={"high": high}), *others)
+    told = draw(sensitivity_document(found.model_copy(update={"swings": swings})))
+    assert "other jobs are dropped or delayed than as the scenario stands (none)" in told
+    assert f"- {first.name}, +20.0 %: search\n" in told

@@ -21,7 +21,7 @@ from planner.report.document import (
 from planner.report.elsewhere import Elsewhere
 from planner.report.format import count_of, percent
 from planner.report.justification.desk import Desk, figure
-from planner.report.sensitivity import then_acquired, tornado
+from planner.report.sensitivity import other_jobs_short, then_acquired, tornado
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,6 +159,7 @@ def _anew(found: Sensitivity) -> Iterator[Block]:
         caption=f"What the net present cost changes by: each figure {percent(found.swing)} of its "
         f"value down and up, lead times {count_of(found.weeks, 'week')}",
     )
+    yield from other_jobs_short(found)
     turns = tuple(
         row for place, one in enumerate(found.swings) for row in _turns(known, place, one)
     )
