@@ -74,6 +74,8 @@ class Risk(Frozen):
     without_plan: int
     """Futures for which no plan exists, or none was found in time."""
     not_proved: int
+    giving_way: int = 0
+    """Futures in which jobs are dropped or delayed: their cost is that of the others."""
     percentiles: tuple[int, ...] = _PERCENTILES
     cost_cents: tuple[int, ...]
     """Net present cost of the best plan of a future, by percentile, of those that have a plan."""
@@ -123,6 +125,7 @@ def risk(
         base=base,
         without_plan=len(every) - len(planned),
         not_proved=sum(one.result == "not proved" for one in every),
+        giving_way=sum(bool(one.short) for one in planned),
         cost_cents=_at_percentiles(costs),
         costs_cents=tuple(costs),
         chances=_chances(plan.quarters, every),

@@ -91,6 +91,12 @@ def test_futures_without_proof_or_plan_are_counted(risk):
     assert "What the futures acquire" not in text
 
 
+def test_futures_whose_cost_is_that_of_fewer_jobs_are_counted(risk):
+    words = "With jobs dropped or delayed, so that the cost is that of the rest: "
+    assert words not in markdown.draw(risk_document(risk))
+    assert f"{words}4 futures." in markdown.draw(risk_document(changed(risk, giving_way=4)))
+
+
 def test_of_purchase_plans_the_best_says_what_its_bad_cases_save(risk):
     own = choice(None, 0, (100_000_00,) * 10)
     other = choice(7, 0, (90_000_00,) * 10)
