@@ -107,10 +107,19 @@ def loads(text: str, shown_as: str) -> Plan:
 
 def origin_of(text: str) -> tuple[str, Provenance]:
     """Question and provenance of a plan that `loads` can read; nothing else is looked at."""
-    document = json.loads(text)
-    provenance = document["provenance"]
+    provenance = _value(text, "provenance")
     del provenance["digest"]
-    return document["question"], Provenance.model_validate_json(json.dumps(provenance))
+    return _value(text, "question"), Provenance.model_validate_json(json.dumps(provenance))
+
+
+def _value(text: str, key: str) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    """What a key of a plan says, read from the line on which `dumps` writes it."""
+    mark = f'\n "{key}": '
+    place = text.find(mark)
+    if place < 0:  # another program has laid it out anew
+        return json.loads(text)[key]
+    value, _ = json.JSONDecoder().raw_decode(text, place + len(mark))
+    return value
 
 
 def _refuse_constant(text: str) -> float:

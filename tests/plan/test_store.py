@@ -8,7 +8,7 @@ import random
 import pytest
 
 from planner.errors import InputError
-from planner.plan.store import dumps, loads, write_atomically
+from planner.plan.store import dumps, loads, origin_of, write_atomically
 from tests.sealed import sealed
 
 
@@ -17,6 +17,14 @@ def test_a_plan_read_back_is_the_same_plan_and_the_same_bytes(plan):
     again = loads(text, "plan.json")
     assert again == plan
     assert dumps(again) == text
+
+
+def test_what_a_plan_was_made_from_is_read_before_all_else_however_it_is_laid_out(plan):
+    text = dumps(plan.model_copy(update={"question": 'name: "provenance": {}\n "question": x\n'}))
+    origin = loads(text, "plan.json")
+    laid_out_anew = json.dumps(json.loads(text))
+    for same in (text, text.replace("\n", "\r\n"), laid_out_anew):
+        assert origin_of(same) == (origin.question, origin.provenance)
 
 
 def test_the_file_is_plain_json_that_ends_with_a_line_feed(plan):
