@@ -193,6 +193,8 @@ class _Plans:
     def seated(self, values: Values) -> bool:
         """Whether all units find seats on the nodes of these values; then the plan is kept."""
         for attempt, chosen in enumerate(self._chosen(values) if values else ()):
+            if self._left_s() <= 0 and self._found.cost_cents is not None:
+                break
             seated = chosen and seat_in_weeks(
                 self._found.counts,
                 self._found.stocks,
