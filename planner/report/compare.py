@@ -25,6 +25,7 @@ from planner.report.format import (
     shortened,
     signed_percent,
 )
+from planner.report.money import action_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,7 +152,7 @@ def _purchases(known: Elsewhere, changes: Sequence[PurchaseChange]) -> tuple[Blo
         (
             _mark(one.before, one.after),
             one.quarter,
-            one.kind,
+            action_of(one.kind, one.term_quarters),
             f"{one.node_type} @ {one.site}",
             *_sides(known, f"purchases[{place}]", "before", "after", "count"),
             *_sides(known, f"purchases[{place}]", "before_cents", "after_cents", "usd"),

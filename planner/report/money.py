@@ -74,7 +74,7 @@ def _committed_line(line: Acquisition) -> str:
 def _acquisition_row(line: Acquisition) -> tuple[str, ...]:
     return (
         line.quarter,
-        action_of(line),
+        action_of(line.kind, line.term_quarters),
         f"{line.node_type} @ {line.site}",
         f"{line.count:,}",
         dollars(line.unit_price_cents),
@@ -83,11 +83,11 @@ def _acquisition_row(line: Acquisition) -> tuple[str, ...]:
     )
 
 
-def action_of(line: Acquisition) -> str:
+def action_of(kind: str, term_quarters: int | None) -> str:
     """`buy`, `rent`, `reserve for 3 years`."""
-    if line.term_quarters is None:
-        return line.kind
-    return f"{line.kind} for {count_of(line.term_quarters // 4, 'year')}"
+    if term_quarters is None:
+        return kind
+    return f"{kind} for {count_of(term_quarters // 4, 'year')}"
 
 
 def price_source(line: Acquisition) -> str:

@@ -190,10 +190,12 @@ def _unread(before: Side, after: Side) -> Iterator[str]:
 
 
 def _purchases(before: Plan, after: Plan) -> tuple[PurchaseChange, ...]:
-    counts: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    counts: dict[tuple[str, str, str, str, str, int], list[int]]
+    counts = defaultdict(lambda: [0, 0, 0, 0])
     for place, plan in enumerate((before, after)):
         for line in plan.acquisitions:
-            key = (line.quarter, line.kind, line.offer, line.node_type, line.site)
+            term = line.term_quarters or 0
+            key = (line.quarter, line.kind, line.offer, line.node_type, line.site, term)
             counts[key][place] += line.count
             counts[key][place + 2] += line.total_cents
     return tuple(
@@ -207,8 +209,9 @@ def _purchases(before: Plan, after: Plan) -> tuple[PurchaseChange, ...]:
             after=new,
             before_cents=old_cents,
             after_cents=new_cents,
+            term_quarters=term or None,
         )
-        for (quarter, kind, offer, node_type, site), (
+        for (quarter, kind, offer, node_type, site, term), (
             old,
             new,
             old_cents,

@@ -57,6 +57,8 @@ class PurchaseChange(Frozen):
     before_cents: int
     """Not discounted."""
     after_cents: int
+    term_quarters: int | None = None
+    """Reserve: quarters that each node is held."""
 
 
 class Amount(Frozen):

@@ -43,6 +43,18 @@ def test_no_line_of_a_comparison_is_wider_than_the_page(compared, width):
     assert text.isascii()
 
 
+def test_reservations_of_one_node_type_are_told_apart_by_their_terms(plan):
+    line = plan.acquisitions[0].model_copy(update={"kind": "reserve"})
+    terms = (
+        line.model_copy(update={"offer": name, "term_quarters": term})
+        for name, term in (("one", 4), ("three", 12))
+    )
+    other = plan.model_copy(update={"acquisitions": tuple(terms)})
+    before, after = (Side("plan.json", one, None, None, "old") for one in (plan, other))
+    told = markdown.draw(comparison_document(compare(before, after, never), 40))
+    assert told.count("reserve for 1 year |") == told.count("reserve for 3 years |") == 1
+
+
 def test_why_causes_are_not_told_apart_is_said(plan):
     side = Side("last.json", plan, None, None, "last.json is old")
     other = Side("now.json", plan.model_copy(update={"warnings": ()}), None, None)

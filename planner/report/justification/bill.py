@@ -170,7 +170,7 @@ def _bill_row(desk: Desk, number: int, place: int, line: Acquisition) -> tuple[C
         str(number),
         Link(line.offer, f"how-price-{place}"),
         f"{line.product}, {line.gpus_per_node}× {line.gpu_type} ({line.node_type} @ {line.site})",
-        action_of(line),
+        action_of(line.kind, line.term_quarters),
         line.quarter,
         desk.at(f"{stem}.count", "count", "how-bill"),
         desk.at(f"{stem}.unit_price_cents", "usd", f"how-price-{place}"),
