@@ -80,7 +80,8 @@ def results_beside(
                 options = options or alternatives(made)
                 swings = swings or sensitivity(made)
     except InputError as error:
-        click.echo(f"warning: options are not planned: {error}", err=True)
+        left_out = "options are" if options is None else "the sensitivity is"
+        click.echo(f"warning: {left_out} not planned: {error}", err=True)
     return options, swings
 
 

@@ -42,6 +42,7 @@ def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
 
     A choice is near that is spelled much like the word, or less so if one letter slipped, or it is
     the word shortened or continued: `price` is near `price_usd`, and `kind` is not near `pinned`.
+    However long it goes on, a key that begins with the word is: `term_years` of `term`.
     """
     from difflib import SequenceMatcher, get_close_matches  # noqa: PLC0415 - only on a mistake
 
@@ -60,6 +61,7 @@ def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
         or _slipped(asked, fold)
         or _continued(asked, fold)
     ]
+    found += (fold for fold in by_fold if fold.startswith(f"{asked}_") and fold not in found)
     return [by_fold[fold] for fold in found[:most]]
 
 

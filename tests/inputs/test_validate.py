@@ -113,6 +113,7 @@ def test_a_key_of_a_neighbour_is_sent_to_its_place():
             "'memory_gb'? It has another unit: convert the figure",
         ),
         ("{fixed: {gpus: 1, memori_gb: 64}}", "did you mean 'memory_gb'?"),
+        ("{fixed: {gpus: 1}, growth: 5%}", "did you mean 'growth_per_quarter'?"),
     ],
 )
 def test_what_is_called_otherwise_or_belongs_elsewhere_is_told(written, hint):

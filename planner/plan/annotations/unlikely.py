@@ -10,7 +10,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from planner.inputs.facts import SETTINGS
-from planner.inputs.offer import FleetEntry, Offer
+from planner.inputs.faults import entries
+from planner.inputs.offer import FleetEntry
 from planner.inputs.quarter import Quarter
 from planner.inputs.words import count_of
 from planner.plan.plan import Note
@@ -143,14 +144,9 @@ def _far_above(inputs: Inputs) -> Iterator[Note]:
 
 def _in_watts(name: str, site: Site, inputs: Inputs) -> Iterator[Note]:
     """Limits that are a thousand times what they must hold: one node, or all that are owned."""
-    scenario = inputs.scenario
-    entries: tuple[FleetEntry | Offer, ...] = (
-        *scenario.fleet.values(),
-        *scenario.offers.values(),
-    )
     drawn = [
         (plate.value, entry.count if isinstance(entry, FleetEntry) else 0)
-        for entry in entries
+        for _, entry in entries(inputs.scenario)
         if name in entry.sites and (plate := inputs.catalog.nodes[entry.node_type].max_power_kw)
     ]
     one = max((each for each, _ in drawn), default=Decimal(0))

@@ -12,12 +12,11 @@ if TYPE_CHECKING:
     from planner.report.document import Chart, Figure, Series
     from planner.report.format import Style
 
-__all__ = ["canvas", "chart_svg", "colour_class", "put", "strips"]
+__all__ = ["canvas", "chart_svg", "colour_class", "put"]
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 720, 78, 12, 26, 220
 _LEGEND_ROW, _LEGEND_COLUMN, _MARK = 18, 170, 100
 _TICKS = 5
-_WIDEST = 1000
 _COLOURS = (
     *("#0b62a8", "#d97400", "#00805a", "#a83e8d", "#6d5bd0", "#8a6d00"),
     *("#c2382e", "#2f7f8f", "#5d6b78", "#7a8f00", "#b3590f", "#3f51b5"),
@@ -56,16 +55,6 @@ def canvas(across: int, down: int, **attributes: str) -> Element:
     """An empty picture, hidden from screen readers: its words stand in the caption."""
     size = {"viewBox": f"0 0 {across} {down}", "aria-hidden": "true"}
     return Element("svg", {**size, **_TEXT, **attributes})
-
-
-def strips(count: int, left: int, each: int) -> list[range]:
-    """Which columns stand beside each other, where all of them are too wide to be read on a page.
-
-    `left` is what stands before them and `each` the width of one, both in pixels.
-    """
-    abreast = max(1, (_WIDEST - left) // each)
-    shown = -(-count // -(-count // abreast))
-    return [range(first, min(first + shown, count)) for first in range(0, count, shown)]
 
 
 def colour_class(number: int) -> str:

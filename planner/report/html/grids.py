@@ -4,47 +4,74 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.report.html.chart import canvas, colour_class, put, strips
+from planner.report.html.chart import canvas, colour_class, put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from xml.etree.ElementTree import Element
 
     from planner.report.document import Bar, Gantt, Meters
 
-__all__ = ["gantt", "meters"]
+__all__ = ["gantt", "grid", "meters"]
 
 _ROW, _TOP, _CHARACTER = 24, 24, 7.2
 _METER, _WORDS, _GAP = 90, 52, 18
 _WEEK = 34
+_WIDEST = 1000
+
+
+def grid(
+    columns: Sequence[str],
+    rows: Sequence[str],
+    each: int,
+    cell: Callable[[Element, int, int, int, int], None],
+) -> Element:
+    """Named rows under their columns, in strips where not all of these can be read on a page.
+
+    `each` is the width of a column in pixels; `cell` draws into the picture what stands in a row
+    and a column, by their numbers, at x and y.
+    """
+    names = _width(rows)
+    strips = _strips(len(columns), names, each)
+    width, down = names + each * max(map(len, strips)), _TOP + _ROW * len(rows)
+    svg = canvas(width, down * len(strips), **{"class": "map", "width": str(width)})
+    for strip, places in enumerate(strips):
+        top = down * strip
+        for at, place in enumerate(places):
+            put(svg, "text", columns[place], x=names + each * at, y=top + 14)
+        for row, name in enumerate(rows):
+            y = top + _TOP + _ROW * row
+            put(svg, "text", name, x=0, y=y + 13)
+            for at, place in enumerate(places):
+                cell(svg, row, place, names + each * at, y)
+    return svg
+
+
+def _strips(count: int, left: int, each: int) -> list[range]:
+    """Which columns stand beside each other, where all of them are too wide to be read on a page.
+
+    `left` is what stands before them and `each` the width of one, both in pixels.
+    """
+    abreast = max(1, (_WIDEST - left) // each)
+    shown = -(-count // -(-count // abreast))
+    return [range(first, min(first + shown, count)) for first in range(0, count, shown)]
 
 
 def meters(picture: Meters) -> Element:
     """Rows of bars in frames that are full at 100 per cent."""
-    names = _width(name for name, _ in picture.rows)
-    column = _METER + _WORDS + _GAP
-    columns = strips(len(picture.columns), names, column)
-    width = names + column * max(map(len, columns))
-    down = _TOP + _ROW * len(picture.rows)
-    svg = canvas(width, down * len(columns), **{"class": "map", "width": str(width)})
-    for strip, places in enumerate(columns):
-        top = down * strip
-        for at, place in enumerate(places):
-            put(svg, "text", picture.columns[place], x=names + column * at, y=top + 14)
-        for line, (name, shares) in enumerate(picture.rows):
-            y = top + _TOP + _ROW * line
-            put(svg, "text", name, x=0, y=y + 13)
-            for at, place in enumerate(places):
-                share = shares[place]
-                if share is None:
-                    continue
-                x = names + column * at
-                filled = float(share.value) * _METER  # type: ignore[arg-type]
-                put(svg, "rect", class_="free", x=x + 0.5, y=y + 0.5, width=_METER - 1, height=17)
-                bar = put(svg, "rect", class_=colour_class(0), x=x, y=y, width=filled, height=18)
-                put(bar, "title", f"{name}, {picture.columns[place]}: {share.text}")
-                put(svg, "text", share.text, x=x + _METER + 5, y=y + 13)
-    return svg
+
+    def bar(svg: Element, row: int, place: int, x: int, y: int) -> None:
+        name, shares = picture.rows[row]
+        share = shares[place]
+        if share is None:
+            return
+        filled = float(share.value) * _METER  # type: ignore[arg-type]
+        put(svg, "rect", class_="free", x=x + 0.5, y=y + 0.5, width=_METER - 1, height=17)
+        full = put(svg, "rect", class_=colour_class(0), x=x, y=y, width=filled, height=18)
+        put(full, "title", f"{name}, {picture.columns[place]}: {share.text}")
+        put(svg, "text", share.text, x=x + _METER + 5, y=y + 13)
+
+    return grid(picture.columns, [name for name, _ in picture.rows], _METER + _WORDS + _GAP, bar)
 
 
 def gantt(picture: Gantt) -> Element:

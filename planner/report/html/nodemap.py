@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planner.report.html.chart import canvas, colour_class, put, strips
+from planner.report.html.chart import colour_class, put
+from planner.report.html.grids import grid
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -14,29 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["node_map_svg"]
 
-_CELL, _ROW, _NAME_CHARACTER = 18, 24, 7.2
+_CELL = 18
 
 
 def node_map_svg(picture: NodeMap) -> Element:
     """Rows of nodes under their quarters; jobs are numbered as in the list of jobs."""
     gpus = max((len(held) for _, cells in picture.rows for held in cells if held), default=1)
-    names = round(max((len(name) for name, _ in picture.rows), default=0) * _NAME_CHARACTER) + 12
-    column, down = gpus * _CELL + 18, 24 + _ROW * len(picture.rows)
-    columns = strips(len(picture.columns), names, column)
-    width = names + column * max(map(len, columns))
-    svg = canvas(width, down * len(columns), **{"class": "map", "width": str(width)})
-    for strip, places in enumerate(columns):
-        top = down * strip
-        for at, place in enumerate(places):
-            put(svg, "text", picture.columns[place], x=names + column * at, y=top + 14)
-        for line, (name, cells) in enumerate(picture.rows):
-            y = top + 22 + _ROW * line
-            put(svg, "text", name, x=0, y=y + 13)
-            for at, place in enumerate(places):
-                held = cells[place]
-                if held is not None:
-                    _node(svg, held, names + column * at, y, picture)
-    return svg
+
+    def node(svg: Element, row: int, place: int, x: int, y: int) -> None:
+        held = picture.rows[row][1][place]
+        if held is not None:
+            _node(svg, held, x, y, picture)
+
+    return grid(picture.columns, [name for name, _ in picture.rows], gpus * _CELL + 18, node)
 
 
 def _node(
