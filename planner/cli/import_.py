@@ -14,7 +14,7 @@ from planner.errors import Finding, InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planner.exchange.grid import Grid
+    from planner.inputs.grid import Grid
 
 __all__ = ["import_"]
 
@@ -86,7 +86,7 @@ def _grid(file: Path, text: str | None, sheet: str | None) -> Grid:
         from planner.exchange.workbook import workbook_grid  # noqa: PLC0415 - slow to load
 
         return workbook_grid(file, sheet)
-    from planner.exchange.grid import csv_grid  # noqa: PLC0415 - likewise
+    from planner.inputs.grid import csv_grid  # noqa: PLC0415 - likewise
 
     return csv_grid(text, str(file))
 

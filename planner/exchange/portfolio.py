@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from planner.exchange.grid import Cell, Grid
+    from planner.inputs.grid import Cell, Grid
 
 __all__ = [
     "NAME",

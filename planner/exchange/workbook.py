@@ -14,7 +14,7 @@ from openpyxl import load_workbook
 from openpyxl.utils.cell import column_index_from_string, get_column_letter
 
 from planner.errors import Finding, InputError
-from planner.exchange.grid import Cell, Grid
+from planner.inputs.grid import Cell, Grid
 from planner.inputs.reader import read_bytes
 from planner.inputs.scalars import ILLEGAL_CHARACTER, character_name
 from planner.inputs.words import did_you_mean, one_of

@@ -14,19 +14,18 @@ from pydantic import Field, model_validator
 from planner.errors import InputError
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
 from planner.inputs.builder import MOST_FINDINGS
-from planner.inputs.diagnostics import validate_values
 from planner.inputs.job import Job, Tune
 from planner.inputs.reader import read_text
 from planner.inputs.references import unknown_reference
-from planner.inputs.scalars import ScalarError, plain_value
-from planner.inputs.table import Table
+from planner.inputs.table import table_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
     from pathlib import Path
 
     from planner.errors import Finding
     from planner.inputs.catalog import Catalog
+    from planner.inputs.table import Row
 
 __all__ = ["COLUMNS", "Measurement", "read_measurements"]
 
@@ -119,12 +118,12 @@ def read_measurements(
     Raises InputError with the mistakes of all rows, each with its line and column.
     """
     name = str(path) if shown_as is None else shown_as
-    table = _Table(read_text(path, name), name, COLUMNS, _REQUIRED, row="run")
+    rows = table_rows(read_text(path, name), name, COLUMNS, _REQUIRED, row="run")
     runs, findings = [], []
-    for line, cells in table.rows:
+    for row in rows:
         try:
-            run = table.measurement(line, cells)
-            findings += table.unknown_names(run, catalog)
+            run = _measurement(row)
+            findings += _unknown_names(row, run, catalog)
             runs.append(run)
         except InputError as error:
             findings += error.findings
@@ -135,41 +134,24 @@ def read_measurements(
     return tuple(runs)
 
 
-class _Table(Table):
-    """A table of runs."""
+def _measurement(row: Row) -> Measurement:
+    """Build one row; raises InputError with all its mistakes."""
+    values: dict[str, Any] = {"line": row.line, "tune": {}}
+    for column, cell in row.cells.items():
+        where = values if column in _OWN else values["tune"]
+        where[column] = cell.text if column in _TEXT else row.value(column)
+    return row.build(Measurement, values, lambda path: path.removeprefix("tune."))
 
-    def measurement(self, line: int, cells: Sequence[str]) -> Measurement:
-        """Build one row; raises InputError with all its mistakes."""
-        values: dict[str, Any] = {"line": line, "tune": {}}
-        for column, cell in self.cells(line, cells):
-            if cell:
-                (values if column in _OWN else values["tune"])[column] = self._value(
-                    line, column, cell
-                )
-        try:
-            return validate_values(values, Measurement, lambda path: path.removeprefix("tune."))
-        except InputError as error:
-            raise InputError(
-                *(self.finding(line, f.message, f.path, f.hint) for f in error.findings)
-            ) from None
 
-    def _value(self, line: int, column: str, cell: str) -> object:
-        if column in _TEXT:
-            return cell
-        try:
-            return plain_value(cell)
-        except ScalarError as error:
-            raise InputError(self.finding(line, str(error), column)) from None
-
-    def unknown_names(self, run: Measurement, catalog: Catalog) -> list[Finding]:
-        """Find names in a row that stand for nothing in the catalog."""
-        asked: tuple[tuple[str, str, str | None, Collection[str]], ...] = (
-            ("model", "model", run.tune.model, catalog.models),
-            ("GPU type", "gpu_type", run.gpu_type, catalog.gpus),
-        )
-        findings = []
-        for sort, column, name, known in asked:
-            if name is not None and name not in known:
-                message, hint = unknown_reference(sort, name, known, catalog)
-                findings.append(self.finding(run.line, message, column, hint))
-        return findings
+def _unknown_names(row: Row, run: Measurement, catalog: Catalog) -> list[Finding]:
+    """Find names in a row that stand for nothing in the catalog."""
+    asked: tuple[tuple[str, str, str | None, Collection[str]], ...] = (
+        ("model", "model", run.tune.model, catalog.models),
+        ("GPU type", "gpu_type", run.gpu_type, catalog.gpus),
+    )
+    findings = []
+    for sort, column, name, known in asked:
+        if name is not None and name not in known:
+            message, hint = unknown_reference(sort, name, known, catalog)
+            findings.append(row.finding(message, column, hint))
+    return findings

@@ -1,87 +1,99 @@
-"""A CSV table with a header, every cell with its line, for what is measured or delivered."""
+"""A CSV table whose columns are known, for what is measured or delivered."""
 
 from __future__ import annotations
 
-import csv
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from planner.errors import Finding, InputError
-from planner.inputs.cells import plain_cell
-from planner.inputs.document import shown_line
+from planner.inputs.base import Frozen
+from planner.inputs.diagnostics import validate_values
+from planner.inputs.grid import csv_grid
+from planner.inputs.scalars import ScalarError, plain_value
 from planner.inputs.words import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["Table"]
+    from planner.inputs.grid import Cell
+
+__all__ = ["Row", "table_rows"]
+
+Model = TypeVar("Model", bound=Frozen)
 
 
-class Table:
-    """One file: its header, its rows, and where each stands; lines after a `#` are notes."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The cells of one row that hold something, by column."""
 
-    def __init__(
-        self,
-        text: str,
-        shown_as: str,
-        columns: Sequence[str],
-        required: Sequence[str] = (),
-        *,
-        row: str = "row",
-    ) -> None:
-        """Raises InputError where the header is unusable or no `row` stands below it."""
-        self._shown_as = shown_as
-        self._lines = text.split("\n")
-        reader = csv.reader(text.splitlines(), strict=True)
-        found: list[tuple[int, list[str]]] = []
+    file: str
+    line: int | None
+    cells: Mapping[str, Cell]
+
+    def finding(self, message: str, column: str | None = None, hint: str | None = None) -> Finding:
+        """One mistake, in its cell if the row has one in that column."""
+        if cell := self.cells.get(column or ""):
+            return cell.finding(message, column, hint)
+        return Finding(message, file=self.file, line=self.line, path=column, hint=hint)
+
+    def value(self, column: str) -> object:
+        """What the cell would be in a scenario; raises InputError where it is nothing."""
         try:
-            for cells in reader:
-                if any(cell.strip() for cell in cells) and not cells[0].startswith("#"):
-                    found.append((reader.line_num, [plain_cell(cell.strip()) for cell in cells]))
-        except csv.Error as error:
-            raise InputError(self.finding(reader.line_num, f"is no CSV: {error}")) from None
-        if not found:
-            raise InputError(Finding("is empty, a header and a row are needed", file=shown_as))
-        self._header_line, self._header = found[0]
-        self.rows: Sequence[tuple[int, list[str]]] = found[1:]
-        self._check_header(columns, required, row)
+            return plain_value(self.cells[column].text)
+        except ScalarError as error:
+            raise InputError(self.finding(str(error), column)) from None
 
-    def _check_header(self, columns: Sequence[str], required: Sequence[str], row: str) -> None:
-        findings = []
-        for column in self._header:
-            if column not in columns:
-                hint = did_you_mean(column, columns) or f"columns are {', '.join(columns)}"
-                findings.append(self.finding(self._header_line, "unknown column", column, hint))
-        repeated = sorted({name for name in self._header if self._header.count(name) > 1})
-        findings += [
-            self.finding(self._header_line, "stands twice in the header", column)
-            for column in repeated
-        ]
-        findings += [
-            self.finding(self._header_line, "this column is missing", column)
-            for column in required
-            if column not in self._header
-        ]
-        if not findings and not self.rows:
-            findings.append(self.finding(self._header_line, f"there is no {row} below the header"))
-        if findings:
-            raise InputError(*findings)
+    def build(
+        self, model: type[Model], values: dict[str, object], column_of: Callable[[str], str] = str
+    ) -> Model:
+        """The row as a value of `model`; raises InputError with all mistakes, cell by cell."""
+        try:
+            return validate_values(values, model, column_of)
+        except InputError as error:
+            found = (self.finding(one.message, one.path, one.hint) for one in error.findings)
+            raise InputError(*found) from None
 
-    def cells(self, line: int, cells: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """The cells of one row by column; raises InputError where there are more or fewer."""
-        if len(cells) != len(self._header):
-            message = f"has {len(cells)} cells, the header has {len(self._header)}"
-            raise InputError(self.finding(line, message))
-        return zip(self._header, cells, strict=True)
 
-    def finding(
-        self, line: int, message: str, column: str | None = None, hint: str | None = None
-    ) -> Finding:
-        """One mistake in a line of the file, 1-based."""
-        return Finding(
-            message,
-            file=self._shown_as,
-            line=line,
-            path=column or None,
-            source_line=shown_line(self._lines[line - 1]),
-            hint=hint,
+def table_rows(
+    text: str,
+    shown_as: str,
+    columns: Sequence[str],
+    required: Sequence[str] = (),
+    *,
+    row: str = "row",
+) -> tuple[Row, ...]:
+    """The rows of a table in these columns; lines after a `#` are notes.
+
+    Raises InputError where the file is no table, the header unusable or no `row` stands below it.
+    """
+    grid = csv_grid(text, shown_as, notes=True)
+    findings = list(_faults(grid.header, columns, required))
+    if not findings and not grid.rows:
+        findings.append(grid.header[0].finding(f"there is no {row} below the header"))
+    if findings:
+        raise InputError(*findings)
+    names = [cell.text for cell in grid.header]
+    return tuple(
+        Row(
+            shown_as,
+            cells[0].line,
+            {n: cell for n, cell in zip(names, cells, strict=True) if cell.text},
         )
+        for cells in grid.rows
+    )
+
+
+def _faults(
+    header: Sequence[Cell], columns: Sequence[str], required: Sequence[str]
+) -> Iterator[Finding]:
+    met: set[str] = set()
+    for cell in header:
+        if cell.text not in columns:
+            hint = did_you_mean(cell.text, columns) or f"columns are {', '.join(columns)}"
+            yield cell.finding("unknown column", cell.text, hint)
+        elif cell.text in met:
+            yield cell.finding("stands twice in the header", cell.text)
+        met.add(cell.text)
+    for column in required:
+        if column not in met:
+            yield Finding("this column is missing", header[0].file, header[0].line, path=column)

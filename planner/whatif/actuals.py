@@ -9,11 +9,9 @@ from pydantic import Field, model_validator
 
 from planner.errors import InputError
 from planner.inputs.base import Count, Frozen
-from planner.inputs.diagnostics import validate_values
 from planner.inputs.quarter import Quarter
 from planner.inputs.reader import read_text
-from planner.inputs.scalars import ScalarError, plain_value
-from planner.inputs.table import Table
+from planner.inputs.table import table_rows
 from planner.inputs.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.errors import Finding
+    from planner.inputs.table import Row
     from planner.plan.plan import Plan
 
 __all__ = ["Actual", "Outcome", "outcomes", "read_actuals"]
@@ -61,39 +60,33 @@ def read_actuals(path: Path, plans: Iterable[Plan]) -> tuple[Actual, ...]:
 
     Raises InputError with all mistakes: also names and quarters that none of the plans knows.
     """
-    table = Table(read_text(path, str(path)), str(path), _COLUMNS, _REQUIRED)
+    rows = table_rows(read_text(path, str(path)), str(path), _COLUMNS, _REQUIRED)
     known = _Known(tuple(plans))
     actuals: dict[tuple[str, str | None, str | None], Actual] = {}
     findings: list[Finding] = []
-    for line, cells in table.rows:
+    for row in rows:
         try:
-            actual = _actual(table, line, cells)
+            actual = _actual(row)
         except InputError as error:
             findings += error.findings
             continue
         key = str(actual.quarter), actual.job, actual.node_type
-        findings += known.faults(table, line, actual)
+        findings += known.faults(row, actual)
         if actuals.setdefault(key, actual) is not actual:
-            findings.append(table.finding(line, "the same quarter and name stand above already"))
+            findings.append(row.finding("the same quarter and name stand above already"))
     if findings:
         raise InputError(*findings)
     return tuple(actuals.values())
 
 
-def _actual(table: Table, line: int, cells: list[str]) -> Actual:
-    values: dict[str, object] = {}
-    for column, cell in table.cells(line, cells):
-        if cell:
-            try:
-                values[column] = plain_value(cell) if column == "count" else cell
-            except ScalarError as error:
-                raise InputError(table.finding(line, str(error), column)) from None
-    try:
-        return validate_values(values, Actual, str)
-    except InputError as error:
-        raise InputError(
-            *(table.finding(line, f.message, f.path, f.hint) for f in error.findings)
-        ) from None
+def _actual(row: Row) -> Actual:
+    return row.build(
+        Actual,
+        {
+            column: row.value(column) if column == "count" else cell.text
+            for column, cell in row.cells.items()
+        },
+    )
 
 
 class _Known:
@@ -106,12 +99,12 @@ class _Known:
             "node_type": {node.node_type for plan in plans for node in plan.nodes},
         }
 
-    def faults(self, table: Table, line: int, actual: Actual) -> Iterator[Finding]:
+    def faults(self, row: Row, actual: Actual) -> Iterator[Finding]:
         for column, known in self._names.items():
             name = getattr(actual, column)
             if name is not None and str(name) not in known:
                 hint = did_you_mean(str(name), sorted(known))
-                yield table.finding(line, f"no plan here knows {str(name)!r}", column, hint)
+                yield row.finding(f"no plan here knows {str(name)!r}", column, hint)
 
 
 def outcomes(

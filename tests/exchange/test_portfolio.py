@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 
 from planner.errors import InputError
-from planner.exchange.grid import csv_grid
 from planner.exchange.portfolio import (
     NAME,
     Columns,
@@ -24,6 +23,7 @@ from planner.exchange.portfolio import (
 )
 from planner.exchange.workbook import workbook_grid
 from planner.inputs.cells import csv_text, plain_cell
+from planner.inputs.grid import csv_grid
 from planner.inputs.layers import read_layers
 from planner.inputs.load import load_inputs
 from planner.inputs.reader import parse_document
@@ -126,7 +126,7 @@ def test_the_delimiter_is_found_and_said(delimiter, word):
         ("", "p.csv: is empty, a header and a row are needed"),
         ("job,fixed.gpus\n", "p.csv:1:1: there is no job below the header"),
         ("job,fixed.gpus\na,1,2\n", "p.csv:2: has 3 cells, the header has 2"),
-        ("job,fixed.gpus\na\n", "p.csv:2: has 1 cells, the header has 2"),
+        ("job,fixed.gpus\na\n", "p.csv:2: has 1 cell, the header has 2"),
         ('job,note\na,x\nb,"x\nc,y\n', "p.csv:3: a quoted cell begins here and never ends"),
         ("job,fixed.gpus\na,80 GB\n", "p.csv:2:2: fixed.gpus: '80 GB'"),
         ("job,fixed.gpus\na,1.5\n", "p.csv:2:2: fixed.gpus: 1.5"),

@@ -6,8 +6,9 @@ import pytest
 
 from planner.errors import InputError
 from planner.exchange.slurm import actuals_csv, is_sacct, read_names, usage_of
-from planner.inputs.table import Table
+from planner.inputs.table import table_rows
 
+ACTUALS = ("quarter", "job", "node_type", "count")
 HEADER = "JobID|JobName|State|Start|End|ElapsedRaw|AllocTRES\n"
 SACCT = (
     HEADER
@@ -80,16 +81,18 @@ def test_a_job_without_a_start_is_left_out_with_its_gpu_hours():
 
 
 def test_the_table_is_the_one_that_compare_reads():
-    table = Table(actuals_csv(usage()), "a.csv", ("quarter", "job", "node_type", "count"))
-    rows = [dict(table.cells(line, cells)) for line, cells in table.rows]
+    rows = [
+        {column: cell.text for column, cell in row.cells.items()}
+        for row in table_rows(actuals_csv(usage()), "a.csv", ACTUALS)
+    ]
     assert {"quarter": "2027Q1", "job": "tune", "count": "3"} in rows
     assert len(rows) == 4
 
 
 def test_a_name_that_a_spreadsheet_would_run_comes_back_from_the_table():
     text = SACCT.replace("|tune|", "|=HYPERLINK(1)|")
-    table = Table(actuals_csv(usage(text)), "a.csv", ("quarter", "job", "node_type", "count"))
-    assert "=HYPERLINK(1)" in {dict(table.cells(line, cells))["job"] for line, cells in table.rows}
+    rows = table_rows(actuals_csv(usage(text)), "a.csv", ACTUALS)
+    assert "=HYPERLINK(1)" in {row.cells["job"].text for row in rows}
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,12 @@ def test_comments_empty_lines_windows_line_ends_and_a_byte_order_mark_are_passed
     assert [run.line for run in runs] == [4, 6]
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_cells_may_be_parted_as_in_a_portfolio_whatever_a_note_holds(read, delimiter):
+    written = (line.replace(",", delimiter) for line in (HEADER, RUN))
+    assert read("# a, b, c, d, e, f, g, h, i, j, k", *written) == read("", HEADER, RUN)
+
+
 def test_a_note_of_digits_stays_text(read):
     (run,) = read(f"{HEADER},note,name", f"{RUN},2024,7")
     assert (run.note, run.name) == ("2024", "7")
@@ -98,10 +104,10 @@ def test_all_mistakes_of_all_rows_are_told_with_line_and_column(refused):
         RUN,
         "llama-3.1-8c,lora,8,4096,1,h100,,allocated,10,",
     )
-    assert found[0].startswith("runs.csv:2: method: 'lorra' is not one of full, lora")
-    assert found[1].startswith("runs.csv:2: batch: 0 is too small")
-    assert found[2].startswith("runs.csv:4: model: ")
-    assert found[3].startswith("runs.csv:4: gpu_type: ")
+    assert found[0].startswith("runs.csv:2:2: method: 'lorra' is not one of full, lora")
+    assert found[1].startswith("runs.csv:2:3: batch: 0 is too small")
+    assert found[2].startswith("runs.csv:4:1: model: ")
+    assert found[3].startswith("runs.csv:4:6: gpu_type: ")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +134,7 @@ def test_a_misspelled_column_is_refused_with_the_nearest_one(read):
     with pytest.raises(InputError) as refusal:
         read("model,methode,kind", "llama-3.1-8b,lora,allocated")
     misspelled, missing = refusal.value.findings
-    assert misspelled.headline() == "runs.csv:1: methode: unknown column"
+    assert misspelled.headline() == "runs.csv:1:2: methode: unknown column"
     assert misspelled.hint == "did you mean 'method'?"
     assert missing.headline() == "runs.csv:1: method: this column is missing"
 
@@ -137,9 +143,9 @@ def test_a_misspelled_column_is_refused_with_the_nearest_one(read):
     ("lines", "said"),
     [
         ([""], "runs.csv: is empty, a header and a row are needed"),
-        ([HEADER], "runs.csv:1: there is no run below the header"),
-        ([f"{HEADER},model", f"{RUN},x"], "runs.csv:1: model: stands twice in the header"),
-        ([HEADER, '"llama-3.1-8b'], "runs.csv:2: is no CSV: unexpected end of data"),
+        ([HEADER], "runs.csv:1:1: there is no run below the header"),
+        ([f"{HEADER},model", f"{RUN},x"], "runs.csv:1:11: model: stands twice in the header"),
+        ([HEADER, '"llama-3.1-8b'], "runs.csv:2: a quoted cell begins here and never ends"),
     ],
 )
 def test_a_table_that_is_none_is_refused(refused, lines, said):

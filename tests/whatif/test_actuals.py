@@ -45,8 +45,8 @@ def test_demand_that_is_not_told_is_said_to_be_so(planned, read):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ("2027Q2,serch,,1\n", "actuals.csv:2: job: no plan here knows 'serch'"),
-        ("2027Q4,search,,1\n", "actuals.csv:2: quarter: no plan here knows '2027Q4'"),
+        ("2027Q2,serch,,1\n", "actuals.csv:2:2: job: no plan here knows 'serch'"),
+        ("2027Q4,search,,1\n", "actuals.csv:2:1: quarter: no plan here knows '2027Q4'"),
         ("2027Q2,,xe9680,1\n", "no plan here knows 'xe9680'"),
         ("2027Q5,search,,1\n", "'2027Q5' is not a calendar quarter"),
         ("2027Q2,search,xe9680-h100,1\n", "name either a job or a node_type"),
@@ -58,7 +58,7 @@ def test_demand_that_is_not_told_is_said_to_be_so(planned, read):
         ("", "there is no row below the header"),
     ],
 )
-def test_mistakes_are_told_with_their_line(read, rows, message):
+def test_mistakes_are_told_with_their_cell(read, rows, message):
     with pytest.raises(InputError) as refusal:
         read(rows)
     assert message in str(refusal.value)

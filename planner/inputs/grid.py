@@ -1,4 +1,4 @@
-"""A table of somebody else's, every cell with its place."""
+"""A CSV table as its cells, each with its place."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from planner.errors import Finding, InputError
 from planner.inputs.cells import plain_cell
 from planner.inputs.document import shown_line
+from planner.inputs.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,19 +61,20 @@ class Grid:
     """How the file was read, where that was found out."""
 
 
-def csv_grid(text: str, shown_as: str) -> Grid:
+def csv_grid(text: str, shown_as: str, *, notes: bool = False) -> Grid:
     """Read a CSV file from its text, whose cells are parted by commas, semicolons or tabs.
 
-    Whichever of them a first line `sep=;` names, or is most in the header. Raises InputError for a
-    file that is no table, rows of other lengths than the header, and a quote that is never closed,
-    each in its line.
+    Whichever of them a first line `sep=;` names, or is most in the header. With `notes`, lines
+    after a `#` are none of the table. Raises InputError for a file that is no table, rows of other
+    lengths than the header, and a quote that is never closed, each in its line.
     """
+    note = "#" if notes else "\n"
     named = _NAMED_DELIMITER.match(text)
     if named:
         text = f"\n{text[named.end() :]}"
-    first = next((line for line in text.split("\n") if line.strip()), "")
-    delimiter = named[1] if named else max(DELIMITERS, key=first.count)
-    rows = list(_rows(text, shown_as, delimiter))
+    lines = (line for line in text.split("\n") if line.strip() and not line.startswith(note))
+    delimiter = named[1] if named else max(DELIMITERS, key=next(lines, "").count)
+    rows = [row for row in _rows(text, shown_as, delimiter) if not row[0].text.startswith(note)]
     if not rows:
         raise InputError(Finding("is empty, a header and a row are needed", file=shown_as))
     header, *body = rows
@@ -86,7 +88,7 @@ def csv_grid(text: str, shown_as: str) -> Grid:
 def _length(row: Sequence[Cell], header: Sequence[Cell]) -> Finding:
     cell = row[0]
     return Finding(
-        f"has {len(row)} cells, the header has {len(header)}",
+        f"has {count_of(len(row), 'cell')}, the header has {len(header)}",
         file=cell.file,
         line=cell.line,
         source_line=cell.source_line,
