@@ -12,7 +12,7 @@ from planner.packing.problem import Choice, Demand, Division, Part, Pool, Proble
 from planner.packing.statement.sharing import divisions_of
 
 if TYPE_CHECKING:
-    from planner.inputs.catalog import GpuType
+    from planner.inputs.catalog.catalog import GpuType
 
 __all__ = ["divided"]
 

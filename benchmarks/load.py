@@ -14,7 +14,7 @@ from benchmarks.scenario import write_scenario
 from benchmarks.table import Row
 from planner.errors import ExitCode
 from planner.inputs.load import inputs_from, load_catalog, load_rules
-from planner.inputs.reader import parse_document
+from planner.inputs.reading.reader import parse_document
 from planner.plan.make import make_plan
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.table import Row
 from planner.cli.app import OBJECTS_BETWEEN_SCANS
-from planner.inputs.job import Job
 from planner.inputs.load import load_catalog, load_rules
-from planner.inputs.scenario import Policies
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settle import settled_settings
 from planner.sizing import Sizer
 

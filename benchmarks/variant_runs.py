@@ -20,9 +20,9 @@ from planner.packing.answer import answer
 from planner.packing.counting.build import build_counts
 from planner.packing.families.family import family_of
 from planner.packing.search import rooted, search
-from planner.whatif.crew import Processes
-from planner.whatif.desk import Desk, Station
-from planner.whatif.futures import read_futures
+from planner.whatif.desk.crew import Processes
+from planner.whatif.desk.desk import Desk, Station
+from planner.whatif.risk.futures import read_futures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from planner.packing.problem import Problem
     from planner.packing.solution import Solution
     from planner.packing.solvers.program import Row as ProgramRow
-    from planner.whatif.figures import Figures
+    from planner.whatif.desk.figures import Figures
 
 __all__ = ["variants"]
 

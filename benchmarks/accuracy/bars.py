@@ -9,8 +9,8 @@ from pydantic import Field
 
 from benchmarks.accuracy.origins import HERE
 from planner.inputs.base import Frozen, Number
-from planner.inputs.diagnostics import validate
-from planner.inputs.reader import read_document
+from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.reader import read_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

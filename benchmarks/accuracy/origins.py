@@ -8,8 +8,8 @@ from typing import Final
 from pydantic import Field
 
 from planner.inputs.base import Frozen, Number
-from planner.inputs.diagnostics import validate
-from planner.inputs.reader import read_document
+from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.reader import read_document
 
 __all__ = ["HERE", "Origin", "read_origins"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from planner.inputs.catalog import Model
+    from planner.inputs.catalog.catalog import Model
     from planner.inputs.measured import Measurement
 
 __all__ = ["PEERS", "Case", "Peer", "case_of"]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.accuracy.origins import HERE
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
-from planner.inputs.diagnostics import validate_values
-from planner.inputs.job import Job, Serve
-from planner.inputs.scalars import plain_value
-from planner.inputs.spelling import Bits
+from planner.inputs.reading.diagnostics import validate_values
+from planner.inputs.scenario.job import Job, Serve
+from planner.inputs.scenario.spelling import Bits
+from planner.inputs.text.scalars import plain_value
 
 if TYPE_CHECKING:
     from benchmarks.accuracy.world import World

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.accuracy.origins import HERE, read_origins
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.measured import read_measurements
-from planner.inputs.scenario import Policies
+from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settle import settled_settings
 from planner.sizing import Sizer
 from planner.sizing.calibrate import compare
@@ -18,8 +18,8 @@ from planner.sizing.subject import GPU_FACTS, gpu_facts
 from planner.sizing.tries import Tries
 
 if TYPE_CHECKING:
-    from planner.inputs.job import Job
     from planner.inputs.measured import Measurement
+    from planner.inputs.scenario.job import Job
     from planner.sizing.calibration import Comparison
     from planner.sizing.engine import Reasoning
 

@@ -12,17 +12,17 @@ import click
 from planner.cli.files import plan_text
 from planner.cli.progress import Progress
 from planner.errors import InputError
-from planner.whatif.copies import Copy
+from planner.whatif.desk.copies import Copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from planner.cli.staff import Staff
     from planner.plan.plan import Plan, Provenance
-    from planner.whatif.figures import Figures
+    from planner.whatif.desk.figures import Figures
+    from planner.whatif.desk.made import Made
     from planner.whatif.found import Alternatives, Sensitivity
     from planner.whatif.kept import Kept
-    from planner.whatif.made import Made
 
 __all__ = ["ALTERNATIVES", "SENSITIVITY", "WhatIf", "options_ahead", "results_beside"]
 
@@ -57,7 +57,7 @@ def results_beside(
 
     What is made now is planned from the scenario that the plan records; `ahead` are its options.
     """
-    from planner.whatif.figures import figures_of  # noqa: PLC0415 - slow to load
+    from planner.whatif.desk.figures import figures_of  # noqa: PLC0415 - slow to load
     from planner.whatif.found import Alternatives, Sensitivity  # noqa: PLC0415 - likewise
 
     places = tuple(dict.fromkeys(folders))
@@ -73,7 +73,7 @@ def results_beside(
                 options = ahead.result()
         if wanted == "all" and (options is None or swings is None):
             from planner.whatif.alternatives import alternatives  # noqa: PLC0415 - seldom needed
-            from planner.whatif.sensitivity import sensitivity  # noqa: PLC0415 - likewise
+            from planner.whatif.sensitivity.sensitivity import sensitivity  # noqa: PLC0415 - likewise
 
             made_from = plan.provenance
             with Progress() as say, _made(str(path), plan.question, made_from, staff, say) as made:
@@ -106,9 +106,9 @@ def _made(
     progress: Callable[[str], None],
 ) -> Iterator[Made]:
     """Plans beside a plan; raises InputError where its inputs are not as they were."""
-    from planner.whatif.desk import Variant  # noqa: PLC0415 - slow to load
-    from planner.whatif.made import Made  # noqa: PLC0415 - likewise
-    from planner.whatif.sides import inputs_behind, scenario_of  # noqa: PLC0415 - likewise
+    from planner.whatif.comparison.sides import inputs_behind, scenario_of  # noqa: PLC0415 - likewise
+    from planner.whatif.desk.desk import Variant  # noqa: PLC0415 - slow to load
+    from planner.whatif.desk.made import Made  # noqa: PLC0415 - likewise
 
     catalog, rules = made_from.options.catalog, made_from.options.rules
     files = tuple(map(Path, catalog)), tuple(map(Path, rules))

@@ -9,7 +9,7 @@ import click
 from planner.cli.options import FILE, asking
 from planner.cli.screen import print_exact
 from planner.errors import InputError
-from planner.inputs import written
+from planner.inputs.layers import written
 from planner.report.format import count_of, listed
 
 if TYPE_CHECKING:
@@ -85,6 +85,6 @@ def _praise(name: str, inputs: Inputs, variations: tuple[str, ...]) -> str:
 @click.command(short_help="Print the JSON Schema of a scenario.")
 def schema() -> None:
     """Print the JSON Schema of a scenario, for editors that complete and check YAML."""
-    from planner.inputs.schema import scenario_schema_text  # noqa: PLC0415
+    from planner.inputs.scenario.schema import scenario_schema_text  # noqa: PLC0415
 
     print_exact(scenario_schema_text())

@@ -12,7 +12,7 @@ from planner.cli.files import plan_text, require_none_overwritten, write_files
 from planner.cli.options import FILE, asking, effort_options, format_option, out_option
 from planner.cli.screen import print_as
 from planner.errors import ExitCode, Finding, InputError
-from planner.inputs.words import did_you_mean
+from planner.inputs.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
     from planner.report.document import Document
-    from planner.whatif.comparison import Comparison
-    from planner.whatif.sides import Side
+    from planner.whatif.comparison.comparison import Comparison
+    from planner.whatif.comparison.sides import Side
 
 __all__ = ["COMPARISON", "compare", "comparison_json"]
 
@@ -62,8 +62,8 @@ def compare(
     apply to both sides. A side that has no plan is an error, never a figure.
     """
     from planner.cli.progress import Progress  # noqa: PLC0415
-    from planner.whatif.actuals import read_actuals  # noqa: PLC0415
-    from planner.whatif.compare import compare as compared_with  # noqa: PLC0415
+    from planner.whatif.comparison.actuals import read_actuals  # noqa: PLC0415
+    from planner.whatif.comparison.compare import compare as compared_with  # noqa: PLC0415
 
     with Progress() as progress:
         planner = partial(effort.plan, progress=progress)
@@ -125,7 +125,7 @@ class _Sides:
 
     def side(self, text: str, path: Path, variations: tuple[str, ...]) -> Side:
         """Read or plan one side that was named so."""
-        from planner.whatif.sides import planned_side, saved_side  # noqa: PLC0415
+        from planner.whatif.comparison.sides import planned_side, saved_side  # noqa: PLC0415
 
         if path.suffix == ".json":
             return saved_side(

@@ -10,7 +10,7 @@ from planner.report.excel.draw import draw as excel
 from planner.report.html.draw import draw as html
 from planner.report.justification.document import justification_document
 from planner.report.quarterly import quarterly_document
-from planner.whatif.copies import Copy
+from planner.whatif.desk.copies import Copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

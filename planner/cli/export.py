@@ -44,7 +44,7 @@ _into_folder = folder_option("the files, made if needed")
 def portfolio(scenario: Path, out: Path, asked: Asked) -> None:
     """Write portfolio.csv: the jobs of a scenario, a row each, as `planner import` reads them."""
     from planner.exchange.portfolio import portfolio_csv  # noqa: PLC0415 - slow to load
-    from planner.inputs.reader import parse_document  # noqa: PLC0415 - likewise
+    from planner.inputs.reading.reader import parse_document  # noqa: PLC0415 - likewise
 
     inputs = asked.inputs(scenario)
     read = (file.location for file in inputs.files if file.location)

@@ -14,7 +14,7 @@ from planner.errors import Finding, InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planner.inputs.grid import Grid
+    from planner.inputs.reading.grid import Grid
 
 __all__ = ["import_"]
 
@@ -63,7 +63,7 @@ def import_(
 
 def _text(file: Path) -> str | None:
     """What a table says; None for a workbook, whatever its name is."""
-    from planner.inputs.reader import read_bytes, read_text  # noqa: PLC0415 - likewise
+    from planner.inputs.reading.reader import read_bytes, read_text  # noqa: PLC0415 - likewise
 
     if file.suffix.lower() in _EXCEL or read_bytes(file, str(file)).startswith(_ZIPPED):
         return None
@@ -86,7 +86,7 @@ def _grid(file: Path, text: str | None, sheet: str | None) -> Grid:
         from planner.exchange.workbook import workbook_grid  # noqa: PLC0415 - slow to load
 
         return workbook_grid(file, sheet)
-    from planner.inputs.grid import csv_grid  # noqa: PLC0415 - likewise
+    from planner.inputs.reading.grid import csv_grid  # noqa: PLC0415 - likewise
 
     return csv_grid(text, str(file))
 

@@ -11,7 +11,7 @@ from planner.errors import Finding, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from planner.inputs.job import Job
+    from planner.inputs.scenario.job import Job
 
 __all__ = ["described_job", "flag", "job_options", "option_of", "plain"]
 
@@ -110,8 +110,8 @@ def described_job(given: Mapping[str, Any]) -> Job:
 
     Raises InputError in the same words in which a scenario is refused.
     """
-    from planner.inputs.diagnostics import validate_values  # noqa: PLC0415
-    from planner.inputs.job import Job  # noqa: PLC0415
+    from planner.inputs.reading.diagnostics import validate_values  # noqa: PLC0415
+    from planner.inputs.scenario.job import Job  # noqa: PLC0415
 
     if (given["method"] is None) == (not given["serve"]):
         raise InputError(
@@ -149,7 +149,7 @@ def option_of(path: str, *, serves: bool) -> str:
 
 def plain(name: str, text: str) -> object:
     """Read a value as a scenario would; raises InputError that names the option."""
-    from planner.inputs.scalars import ScalarError, plain_value  # noqa: PLC0415
+    from planner.inputs.text.scalars import ScalarError, plain_value  # noqa: PLC0415
 
     try:
         return plain_value(text)

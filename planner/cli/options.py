@@ -256,7 +256,7 @@ def require_known(word: str, known: Iterable[str], what: str) -> None:
     names = sorted(known)
     if word in names:
         return
-    from planner.inputs.words import did_you_mean, one_of  # noqa: PLC0415 - only a mistake needs it
+    from planner.inputs.text.words import did_you_mean, one_of  # noqa: PLC0415 - only a mistake needs it
 
     ends = [name for name in names if name.rpartition("/")[2] == word]
     begun = [name for name in names if name.startswith(f"{word}-")]

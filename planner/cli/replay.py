@@ -38,7 +38,7 @@ def replay(ctx: click.Context, plan_json: Path, folder: Path, format_: str) -> N
     from planner.cli.progress import Progress  # noqa: PLC0415 - slow to load
     from planner.report.markdown import draw  # noqa: PLC0415 - likewise
     from planner.report.replay import replay_document  # noqa: PLC0415 - likewise
-    from planner.whatif.replay import replay as replayed  # noqa: PLC0415 - likewise
+    from planner.whatif.comparison.replay import replay as replayed  # noqa: PLC0415 - likewise
 
     text = plan_text(plan_json)
     with Progress() as progress, chdir(folder):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from planner.cli.options import Effort
     from planner.cli.staff import Staff
     from planner.plan.plan import Plan
-    from planner.whatif.comparison import Comparison
+    from planner.whatif.comparison.comparison import Comparison
 
 __all__ = ["report"]
 
@@ -161,9 +161,9 @@ def _plan(path: Path, text: str) -> Plan:
 
 def _compared(plan_json: Path, since: Path, actuals: Path | None, effort: Effort) -> Comparison:
     from planner.cli.progress import Progress  # noqa: PLC0415 - only with `--since`
-    from planner.whatif.actuals import read_actuals  # noqa: PLC0415 - likewise
-    from planner.whatif.compare import compare  # noqa: PLC0415 - likewise
-    from planner.whatif.sides import saved_side  # noqa: PLC0415 - likewise
+    from planner.whatif.comparison.actuals import read_actuals  # noqa: PLC0415 - likewise
+    from planner.whatif.comparison.compare import compare  # noqa: PLC0415 - likewise
+    from planner.whatif.comparison.sides import saved_side  # noqa: PLC0415 - likewise
 
     before, after = (saved_side(str(path), plan_text(path)) for path in (since, plan_json))
     came = read_actuals(actuals, (before.plan, after.plan)) if actuals else ()

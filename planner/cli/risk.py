@@ -64,8 +64,8 @@ def risk(
     from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.report.pages import illustrated  # noqa: PLC0415
     from planner.report.risk import cost_bands, risk_document  # noqa: PLC0415
-    from planner.whatif.futures import read_futures  # noqa: PLC0415
-    from planner.whatif.risk import risk as found_by  # noqa: PLC0415
+    from planner.whatif.risk.futures import read_futures  # noqa: PLC0415
+    from planner.whatif.risk.risk import risk as found_by  # noqa: PLC0415
 
     asked = read_futures(futures)
     desk = staff.desk(asked.scenario, catalog, rules)

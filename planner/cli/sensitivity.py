@@ -85,7 +85,7 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     from planner.report.pages import illustrated  # noqa: PLC0415
     from planner.report.sensitivity import sensitivity_document, tornado  # noqa: PLC0415
     from planner.whatif.kept import dumps  # noqa: PLC0415
-    from planner.whatif.sensitivity import sensitivity as found_by  # noqa: PLC0415
+    from planner.whatif.sensitivity.sensitivity import sensitivity as found_by  # noqa: PLC0415
 
     if not (swing and precision):
         raise click.UsageError("--swing and --precision are more than 0")

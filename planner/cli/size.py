@@ -14,9 +14,9 @@ from planner.errors import Finding, InputError
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from planner.inputs.catalog import Catalog, Model
-    from planner.inputs.job import Job
-    from planner.inputs.scenario import Policies
+    from planner.inputs.catalog.catalog import Catalog, Model
+    from planner.inputs.scenario.job import Job
+    from planner.inputs.scenario.scenario import Policies
 
 __all__ = ["size"]
 
@@ -84,7 +84,7 @@ def _configured(given: Mapping[str, Any]) -> tuple[str, Model] | None:
     """The model that a config.json describes; InputError where another is named as well."""
     if given["config"] is None:
         return None
-    from planner.inputs.modelconfig import read_model_config  # noqa: PLC0415
+    from planner.inputs.catalog.modelconfig import read_model_config  # noqa: PLC0415
 
     for other in ("model", "parameters_b", "family"):
         if given[other] is not None:
@@ -94,8 +94,8 @@ def _configured(given: Mapping[str, Any]) -> tuple[str, Model] | None:
 
 
 def _policies(given: Mapping[str, Any]) -> Policies:
-    from planner.inputs.diagnostics import validate_values  # noqa: PLC0415
-    from planner.inputs.scenario import Policies  # noqa: PLC0415
+    from planner.inputs.reading.diagnostics import validate_values  # noqa: PLC0415
+    from planner.inputs.scenario.scenario import Policies  # noqa: PLC0415
 
     headroom = given["headroom"]
     stated: dict[str, Any] = {"shared_gpus": given["shared_gpus"]}
@@ -128,8 +128,8 @@ def _require_effect(job: Job, given: Mapping[str, Any]) -> None:
 
 def _require_no_contradiction(job: Job, facts: Catalog) -> None:
     """Refuse what contradicts itself or the model, as in a scenario."""
-    from planner.inputs.document import dotted  # noqa: PLC0415
-    from planner.inputs.jobcheck import contradictions  # noqa: PLC0415
+    from planner.inputs.checks.jobs import contradictions  # noqa: PLC0415
+    from planner.inputs.reading.document import dotted  # noqa: PLC0415
 
     findings = [
         Finding(
@@ -145,7 +145,7 @@ def _require_no_contradiction(job: Job, facts: Catalog) -> None:
 
 def _require_known_names(job: Job, facts: Catalog) -> None:
     """Refuse unknown names in the words in which a scenario is refused."""
-    from planner.inputs.references import unknown_reference  # noqa: PLC0415
+    from planner.inputs.checks.references import unknown_reference  # noqa: PLC0415
 
     asked = job.tune or job.serve
     model = asked.model if asked is not None else None

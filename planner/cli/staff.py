@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.cli.options import Asked, Effort
-    from planner.whatif.crew import Crew
-    from planner.whatif.desk import Desk
-    from planner.whatif.made import Made
+    from planner.whatif.desk.crew import Crew
+    from planner.whatif.desk.desk import Desk
+    from planner.whatif.desk.made import Made
 
 __all__ = ["Staff", "jobs_options", "staff_options", "time_left", "usable_cores"]
 
@@ -42,7 +42,7 @@ class Staff:
         text: str | None = None,
     ) -> Desk:
         """Read a scenario of which variants are planned, or what its file said; InputError."""
-        from planner.whatif.desk import Desk, Station  # noqa: PLC0415 - not every command plans
+        from planner.whatif.desk.desk import Desk, Station  # noqa: PLC0415 - not every command plans
 
         effort = self.effort
         return Desk(Station(scenario, catalog, rules, effort.gap, effort.time_limit_s, text))
@@ -50,10 +50,10 @@ class Staff:
     def crew(self, desk: Desk) -> AbstractContextManager[Crew]:
         """Those who plan its variants; raises InputError where there is no such cluster."""
         if self.cluster is not None:
-            from planner.whatif.cluster import Cluster  # noqa: PLC0415 - few have one
+            from planner.whatif.desk.cluster import Cluster  # noqa: PLC0415 - few have one
 
             return Cluster(desk, self.cluster)
-        from planner.whatif.crew import Processes  # noqa: PLC0415
+        from planner.whatif.desk.crew import Processes  # noqa: PLC0415
 
         return Processes(desk, self.jobs)
 
@@ -61,8 +61,8 @@ class Staff:
     def made(self, scenario: Path, asked: Asked) -> Iterator[Made]:
         """Plans of a scenario as it is asked for, with settings added; raises InputError."""
         from planner.cli.progress import Progress  # noqa: PLC0415 - not every command plans
-        from planner.whatif.desk import Variant  # noqa: PLC0415 - likewise
-        from planner.whatif.made import Made  # noqa: PLC0415 - likewise
+        from planner.whatif.desk.desk import Variant  # noqa: PLC0415 - likewise
+        from planner.whatif.desk.made import Made  # noqa: PLC0415 - likewise
 
         desk = self.desk(scenario, asked.catalog, asked.rules)
         with Progress() as progress, self.crew(desk) as crew:

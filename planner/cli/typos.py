@@ -18,7 +18,7 @@ class Group(click.Group):
         """As click does, but in the words of this planner."""
         name, known = args[0], self.list_commands(ctx)
         if name not in known and not name.startswith("-"):
-            from planner.inputs.words import did_you_mean  # noqa: PLC0415 - only a mistake needs it
+            from planner.inputs.text.words import did_you_mean  # noqa: PLC0415 - only a mistake needs it
 
             hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
             ctx.fail(f"no command {name!r}; {hint}")
@@ -27,7 +27,7 @@ class Group(click.Group):
 
 def with_hint(error: click.NoSuchOption) -> click.UsageError:
     """The same, naming the options that begin so; click compares whole names alone."""
-    from planner.inputs.words import nearest, one_of  # noqa: PLC0415 - only a mistake needs it
+    from planner.inputs.text.words import nearest, one_of  # noqa: PLC0415 - only a mistake needs it
 
     asked = f"--{error.option_name.lstrip('-')}"
     options = error.ctx.command.params if error.ctx else ()

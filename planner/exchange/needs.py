@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
-from planner.inputs.words import one_of
+from planner.inputs.text.words import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,21 +14,21 @@ from pydantic import Field
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
-from planner.inputs.cells import csv_text
-from planner.inputs.diagnostics import Attempts, validate, validate_values
-from planner.inputs.document import parts_of
-from planner.inputs.job import Job
-from planner.inputs.reader import parse_document, read_document
-from planner.inputs.scalars import PLACEHOLDER, ScalarError, plain_value
-from planner.inputs.shape import Shape
-from planner.inputs.words import key_meant
-from planner.inputs.written import flow
+from planner.inputs.layers.written import flow
+from planner.inputs.reading.diagnostics import Attempts, validate, validate_values
+from planner.inputs.reading.document import parts_of
+from planner.inputs.reading.reader import parse_document, read_document
+from planner.inputs.reading.shape import Shape
+from planner.inputs.scenario.job import Job
+from planner.inputs.text.cells import csv_text
+from planner.inputs.text.scalars import PLACEHOLDER, ScalarError, plain_value
+from planner.inputs.text.words import key_meant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from planner.inputs.grid import Cell, Grid
+    from planner.inputs.reading.grid import Cell, Grid
 
 __all__ = [
     "NAME",

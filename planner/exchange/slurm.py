@@ -12,12 +12,12 @@ from pydantic import Field
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, Name
-from planner.inputs.cells import csv_text
-from planner.inputs.diagnostics import validate
-from planner.inputs.document import shown_line
-from planner.inputs.quarter import Quarter
-from planner.inputs.reader import read_document
-from planner.inputs.words import count_of
+from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.document import shown_line
+from planner.inputs.reading.reader import read_document
+from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.text.cells import csv_text
+from planner.inputs.text.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

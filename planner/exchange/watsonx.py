@@ -11,8 +11,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from planner.exchange.needs import pods_of
-from planner.inputs.cells import csv_text
-from planner.inputs.words import count_of
+from planner.inputs.text.cells import csv_text
+from planner.inputs.text.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

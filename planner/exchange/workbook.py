@@ -14,10 +14,10 @@ from openpyxl import load_workbook
 from openpyxl.utils.cell import column_index_from_string, get_column_letter
 
 from planner.errors import Finding, InputError
-from planner.inputs.grid import Cell, Grid
-from planner.inputs.reader import read_bytes
-from planner.inputs.scalars import ILLEGAL_CHARACTER, character_name
-from planner.inputs.words import did_you_mean, one_of
+from planner.inputs.reading.grid import Cell, Grid
+from planner.inputs.reading.reader import read_bytes
+from planner.inputs.text.scalars import ILLEGAL_CHARACTER, character_name
+from planner.inputs.text.words import did_you_mean, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

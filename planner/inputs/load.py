@@ -7,28 +7,29 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal
 
 from planner.errors import InputError
-from planner.inputs.catalogs import merged_catalog
-from planner.inputs.consistency import inconsistencies
-from planner.inputs.diagnostics import Attempts, validate
-from planner.inputs.document import dotted
-from planner.inputs.layers import read_layers
-from planner.inputs.locate import Located, Role, given_files, shipped_files, used_files
-from planner.inputs.references import unknown_references
-from planner.inputs.rulebooks import gathered_rules
-from planner.inputs.scenario import Scenario, ScenarioFile
+from planner.inputs.catalog.merged import merged_catalog
+from planner.inputs.checks.consistency import inconsistencies
+from planner.inputs.checks.references import unknown_references
+from planner.inputs.layers.composed import read_layers
+from planner.inputs.layers.written import flow, stated
+from planner.inputs.reading.diagnostics import Attempts, validate
+from planner.inputs.reading.document import dotted
+from planner.inputs.reading.file import InputFile
+from planner.inputs.reading.locate import Located, Role, given_files, shipped_files, used_files
+from planner.inputs.rules.gathered import gathered_rules
+from planner.inputs.scenario.scenario import Scenario, ScenarioFile
 from planner.inputs.settle import settled_offers, settled_settings
-from planner.inputs.settled import ChangeNote, InputFile, Inputs, Options
-from planner.inputs.written import flow, stated
+from planner.inputs.settled import ChangeNote, Inputs, Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from planner.errors import Finding
-    from planner.inputs.catalog import Catalog
-    from planner.inputs.document import Document
-    from planner.inputs.layers import Composed
-    from planner.inputs.rules import RuleBook
+    from planner.inputs.catalog.catalog import Catalog
+    from planner.inputs.layers.composed import Composed
+    from planner.inputs.reading.document import Document
+    from planner.inputs.rules.book import RuleBook
 
 __all__ = [
     "Question",

@@ -13,19 +13,19 @@ from pydantic import Field, model_validator
 
 from planner.errors import InputError
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
-from planner.inputs.builder import MOST_FINDINGS
-from planner.inputs.job import Job, Tune
-from planner.inputs.reader import read_text
-from planner.inputs.references import unknown_reference
-from planner.inputs.table import table_rows
+from planner.inputs.checks.references import unknown_reference
+from planner.inputs.reading.builder import MOST_FINDINGS
+from planner.inputs.reading.reader import read_text
+from planner.inputs.reading.table import table_rows
+from planner.inputs.scenario.job import Job, Tune
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
     from planner.errors import Finding
-    from planner.inputs.catalog import Catalog
-    from planner.inputs.table import Row
+    from planner.inputs.catalog.catalog import Catalog
+    from planner.inputs.reading.table import Row
 
 __all__ = ["COLUMNS", "Measurement", "read_measurements"]
 

@@ -6,16 +6,16 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
-from planner.inputs.facts import SETTINGS
-from planner.inputs.scenario import Finance, Policies
+from planner.inputs.rules.facts import SETTINGS
+from planner.inputs.scenario.scenario import Finance, Policies
 from planner.inputs.settled import PriceLevel, Setting, Settings, SettledOffer
 
 if TYPE_CHECKING:
     from datetime import date
 
-    from planner.inputs.catalog import Catalog
-    from planner.inputs.rules import RuleBook
-    from planner.inputs.scenario import Offer, Scenario
+    from planner.inputs.catalog.catalog import Catalog
+    from planner.inputs.rules.book import RuleBook
+    from planner.inputs.scenario.scenario import Offer, Scenario
 
 __all__ = ["settled_offers", "settled_settings"]
 

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
-from typing import Literal
 
 from planner.inputs.base import Frozen
-from planner.inputs.catalog import Catalog
-from planner.inputs.offer import OfferKind
-from planner.inputs.quarter import Quarter
-from planner.inputs.rules import RuleBook
-from planner.inputs.scenario import Scenario
+from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.reading.file import InputFile
+from planner.inputs.rules.book import RuleBook
+from planner.inputs.scenario.offer import OfferKind
+from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.scenario.scenario import Scenario
 
 __all__ = [
     "ChangeNote",
-    "InputFile",
     "Inputs",
     "Options",
     "PriceLevel",
@@ -98,21 +96,6 @@ class SettledOffer(Frozen):
             from_nodes=1, unit_price_usd=self.unit_price_usd, price_text=self.price_text
         )
         return next(reached, base)
-
-
-class InputFile(Frozen):
-    """A file that shaped the plan."""
-
-    role: Literal["scenario", "base", "catalog", "rules", "placement"]
-    """`base`: a scenario that the scenario extends; `placement`: an earlier plan, whose units run
-    today."""
-    path: str
-    """As named on the command line or in the scenario; shipped files by their name alone."""
-    sha256: str
-    """Of its bytes; of a scenario and its bases what they state, whatever the order of their keys,
-    their remarks and line ends."""
-    location: Path | None = None
-    """Where it was read, so that no output overwrites it; it stands in no output itself."""
 
 
 class Options(Frozen):

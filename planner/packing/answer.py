@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.inputs.words import count_of
+from planner.inputs.text.words import count_of
 from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.counting.limits import all_racked
 from planner.packing.counting.stays import kept_by_pool, moved_units

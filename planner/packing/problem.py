@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from planner.inputs.quarter import WEEKS
+from planner.inputs.scenario.quarter import WEEKS
 
 __all__ = [
     "ALWAYS",

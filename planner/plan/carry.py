@@ -9,18 +9,18 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
-from planner.inputs.places import node_places, plain
-from planner.inputs.running import Running
-from planner.inputs.runningcheck import not_staying
-from planner.inputs.settled import InputFile
+from planner.inputs.checks.running import not_staying
+from planner.inputs.reading.file import InputFile
+from planner.inputs.scenario.places import node_places, plain
+from planner.inputs.scenario.running import Running
 from planner.plan.store import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from planner.inputs.places import Place
-    from planner.inputs.scenario import Scenario
+    from planner.inputs.scenario.places import Place
+    from planner.inputs.scenario.scenario import Scenario
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Node, Plan
 

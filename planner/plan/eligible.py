@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError
-from planner.inputs.words import count_of
+from planner.inputs.text.words import count_of
 from planner.plan.fit import fits, shortfalls
 from planner.plan.words import some_of
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
-from planner.inputs.words import did_you_mean
+from planner.inputs.text.words import did_you_mean
 from planner.plan.parts.shortage import ShortJob
 from planner.plan.plan import Alternative, GpuPart, PlannedJob
 from planner.plan.stages import quarters_by_way

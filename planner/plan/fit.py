@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.inputs.words import count_of
+from planner.inputs.text.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

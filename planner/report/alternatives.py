@@ -9,7 +9,7 @@ from planner.report.format import count_of, dollars, listed, money, percent, sig
 from planner.report.variants import acquired_short
 
 if TYPE_CHECKING:
-    from planner.whatif.figures import Figures
+    from planner.whatif.desk.figures import Figures
     from planner.whatif.found import Alternative, Alternatives, Best
 
 __all__ = ["aim_text", "alternatives_document", "cheaper_ones", "near_ones", "settings_text"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from planner.inputs.catalog import Catalog, GpuType, NodeType, PurchasePrice, RentPrice
+    from planner.inputs.catalog.catalog import Catalog, GpuType, NodeType, PurchasePrice, RentPrice
 
 __all__ = ["catalog_document", "entry_document", "entry_ids"]
 

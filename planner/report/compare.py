@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from planner.plan.ledger.traced import Traced
     from planner.report.format import Style
-    from planner.whatif.actuals import Outcome
-    from planner.whatif.comparison import (
+    from planner.whatif.comparison.actuals import Outcome
+    from planner.whatif.comparison.comparison import (
         Amount,
         Comparison,
         InputChange,

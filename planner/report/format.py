@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from planner.inputs.words import count_of
+from planner.inputs.text.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

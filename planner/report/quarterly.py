@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.plan.plan import Plan
-    from planner.whatif.comparison import Comparison
+    from planner.whatif.comparison.comparison import Comparison
 
 __all__ = ["quarterly_document"]
 

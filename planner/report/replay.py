@@ -9,7 +9,7 @@ from planner.report.document import Block, Bullets, Column, Document, Heading, P
 from planner.report.format import count_of, listed
 
 if TYPE_CHECKING:
-    from planner.whatif.replay import Origin, Replay
+    from planner.whatif.comparison.replay import Origin, Replay
 
 __all__ = ["replay_document"]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from planner.report.document import Bands, Block, Column, Document, Heading, Paragraph, Table
 from planner.report.format import count_of, dollars, money, money_short, percent
 from planner.report.variants import acquired_text
-from planner.whatif.choices import WORST_PER_CENT
-from planner.whatif.risk import at_percentile
+from planner.whatif.risk.choices import WORST_PER_CENT
+from planner.whatif.risk.risk import at_percentile
 
 if TYPE_CHECKING:
-    from planner.whatif.choices import Choice, Choices
-    from planner.whatif.risk import Chance, Risk
+    from planner.whatif.risk.choices import Choice, Choices
+    from planner.whatif.risk.risk import Chance, Risk
 
 __all__ = ["cost_bands", "risk_document"]
 

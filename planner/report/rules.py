@@ -19,7 +19,7 @@ from planner.report.format import count_of, figure
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from planner.inputs.rule import Erratum, Example, Rule, RuleInput, RuleSource
+    from planner.inputs.rules.rule import Erratum, Example, Rule, RuleInput, RuleSource
     from planner.sizing.selftest import ExampleResult
 
 __all__ = ["examples_document", "rule_document", "rules_document"]

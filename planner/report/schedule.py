@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planner.inputs.quarter import WEEKS
+from planner.inputs.scenario.quarter import WEEKS
 from planner.report.document import Bar, Block, Gantt, Heading, Paragraph, Verbatim
 from planner.report.format import count_of, numbers, quarter_span
 

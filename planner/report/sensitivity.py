@@ -21,7 +21,7 @@ from planner.report.variants import NO_PLAN, acquired_text, added_text, moved_te
 
 if TYPE_CHECKING:
     from planner.report.document import End
-    from planner.whatif.figures import Figures
+    from planner.whatif.desk.figures import Figures
     from planner.whatif.found import Moved, Sensitivity, Swing
 
 __all__ = ["other_jobs_short", "sensitivity_document", "then_acquired", "tornado"]

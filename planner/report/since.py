@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.plan.ledger.traced import Traced
-    from planner.whatif.comparison import Comparison
+    from planner.whatif.comparison.comparison import Comparison
 
 __all__ = ["since_blocks"]
 

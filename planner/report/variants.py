@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from functools import partial
 from typing import TYPE_CHECKING
 
-from planner.inputs.cells import csv_text
+from planner.inputs.text.cells import csv_text
 from planner.report.document import (
     Column,
     Document,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from planner.report.document import End
-    from planner.whatif.figures import Acquired, Figures
+    from planner.whatif.desk.figures import Acquired, Figures
     from planner.whatif.sweep import Row
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planner.report.document import Chart, Figure, Series
 
 if TYPE_CHECKING:
-    from planner.whatif.comparison import Comparison
+    from planner.whatif.comparison.comparison import Comparison
 
 __all__ = ["waterfall_chart"]
 

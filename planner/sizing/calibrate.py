@@ -16,9 +16,9 @@ from planner.sizing.engine import Reasoning
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planner.inputs.catalog import Catalog
+    from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.measured import Measurement
-    from planner.inputs.rules import RuleBook
+    from planner.inputs.rules.book import RuleBook
     from planner.sizing.sizer import Sizer
 
 __all__ = ["calibrate", "compare", "prior_runs"]

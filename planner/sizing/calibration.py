@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from planner.inputs.job import Method
     from planner.inputs.measured import Measurement
+    from planner.inputs.scenario.job import Method
     from planner.sizing.memory import Memory
 
 __all__ = ["Calibration", "Comparison", "MethodCalibration"]

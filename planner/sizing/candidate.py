@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, overload
 from pydantic_core import core_schema
 
 from planner.inputs.base import Frozen
-from planner.inputs.expression import with_figures
-from planner.inputs.quarter import WEEKS
+from planner.inputs.rules.expression import with_figures
+from planner.inputs.scenario.quarter import WEEKS
 from planner.sizing.memory import Memory
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from planner.inputs.quarter import WEEKS
-from planner.inputs.rule import needs
-from planner.inputs.rulecheck import PLACEHOLDER
+from planner.inputs.rules.check import PLACEHOLDER
+from planner.inputs.rules.rule import needs
+from planner.inputs.scenario.quarter import WEEKS
 from planner.sizing.candidate import Candidate, Rejection, Trace
 from planner.sizing.memory import MEMORY_RESULTS, memory_at
 from planner.sizing.subject import GPU_FACTS
@@ -17,9 +17,9 @@ from planner.sizing.tries import COUNT_FACTS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from planner.inputs.expression import Exact
-    from planner.inputs.rule import Rule
-    from planner.inputs.rules import RuleBook
+    from planner.inputs.rules.book import RuleBook
+    from planner.inputs.rules.expression import Exact
+    from planner.inputs.rules.rule import Rule
     from planner.sizing.engine import Derivation, Known, Reasoning
     from planner.sizing.tries import Tries
 

@@ -6,13 +6,13 @@ from decimal import ROUND_UP, Decimal
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
-from planner.inputs.job import Adapters, Job, Serve
+from planner.inputs.scenario.job import Adapters, Job, Serve
 from planner.sizing.candidate import SizedJob
 
 if TYPE_CHECKING:
-    from planner.inputs.expression import Exact
-    from planner.inputs.job import Tune
-    from planner.inputs.scenario import Scenario
+    from planner.inputs.rules.expression import Exact
+    from planner.inputs.scenario.job import Tune
+    from planner.inputs.scenario.scenario import Scenario
     from planner.sizing.engine import Derivation, Reasoning
     from planner.sizing.sizer import Sizer
 

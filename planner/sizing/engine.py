@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from planner.errors import Finding, InputError
-from planner.inputs.expression import ExpressionError, exact
-from planner.inputs.facts import FACTS
-from planner.inputs.rule import Value, value_text
-from planner.inputs.rulecheck import PLACEHOLDER
+from planner.inputs.rules.check import PLACEHOLDER
+from planner.inputs.rules.expression import ExpressionError, exact
+from planner.inputs.rules.facts import FACTS
+from planner.inputs.rules.rule import Value, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from planner.inputs.expression import Exact
-    from planner.inputs.rule import Rule, RuleInput
-    from planner.inputs.rules import RuleBook
+    from planner.inputs.rules.book import RuleBook
+    from planner.inputs.rules.expression import Exact
+    from planner.inputs.rules.rule import Rule, RuleInput
 
 __all__ = ["ASSUMED", "Derivation", "Known", "Reasoning"]
 

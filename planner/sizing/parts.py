@@ -10,8 +10,8 @@ from planner.sizing.subject import GPU_FACTS, partition_facts, shared_facts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planner.inputs.catalog import Catalog, MigProfile
-    from planner.inputs.scenario import Policies
+    from planner.inputs.catalog.catalog import Catalog, MigProfile
+    from planner.inputs.scenario.scenario import Policies
     from planner.sizing.candidate import Candidate
     from planner.sizing.count import Counter, Placement
     from planner.sizing.engine import Known

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.inputs.run import Run
+from planner.inputs.scenario.run import Run
 from planner.sizing.candidate import SizedJob
 from planner.sizing.deploy import deployment
 
 if TYPE_CHECKING:
-    from planner.inputs.scenario import Scenario
+    from planner.inputs.scenario.scenario import Scenario
     from planner.sizing.sizer import Sizer
 
 __all__ = ["size_portfolio"]

@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
-from planner.inputs.facts import FACTS
-from planner.inputs.rule import Example, Rule, Value, given_values, value_text
+from planner.inputs.rules.facts import FACTS
+from planner.inputs.rules.rule import Example, Rule, Value, given_values, value_text
 from planner.sizing.engine import Known, Reasoning
 
 if TYPE_CHECKING:
-    from planner.inputs.rules import RuleBook
+    from planner.inputs.rules.book import RuleBook
 
 __all__ = ["ExampleResult", "run_examples"]
 

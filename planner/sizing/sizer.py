@@ -18,10 +18,10 @@ from planner.sizing.words import summary
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from planner.inputs.catalog import Catalog
-    from planner.inputs.job import Job
-    from planner.inputs.rules import Rule, RuleBook
-    from planner.inputs.scenario import Policies
+    from planner.inputs.catalog.catalog import Catalog
+    from planner.inputs.rules.book import Rule, RuleBook
+    from planner.inputs.scenario.job import Job
+    from planner.inputs.scenario.scenario import Policies
     from planner.inputs.settled import Settings
     from planner.sizing.calibration import Calibration
     from planner.sizing.count import Placement

@@ -8,7 +8,7 @@ from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizer import Sizer
 
 if TYPE_CHECKING:
-    from planner.inputs.scenario import Policies
+    from planner.inputs.scenario.scenario import Policies
     from planner.inputs.settled import Inputs
     from planner.sizing.candidate import SizedJob
 

@@ -6,18 +6,18 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
-from planner.inputs.expression import exact
-from planner.inputs.facts import FACTS
-from planner.inputs.run import Run
-from planner.inputs.words import did_you_mean
+from planner.inputs.rules.expression import exact
+from planner.inputs.rules.facts import FACTS
+from planner.inputs.scenario.run import Run
+from planner.inputs.text.words import did_you_mean
 from planner.sizing.engine import ASSUMED, Known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planner.inputs.catalog import Catalog, GpuType, Model
-    from planner.inputs.job import Fixed, Job, Serve, Tune
-    from planner.inputs.rules import RuleBook
+    from planner.inputs.catalog.catalog import Catalog, GpuType, Model
+    from planner.inputs.rules.book import RuleBook
+    from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
     from planner.inputs.settled import Settings
 
 __all__ = [

@@ -9,7 +9,7 @@ from planner.sizing.candidate import Quantity, Step
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planner.inputs.rule import Rule, Value
+    from planner.inputs.rules.rule import Rule, Value
     from planner.sizing.engine import Derivation, Known
 
 __all__ = ["Recorder", "rules_of", "walk"]

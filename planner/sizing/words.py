@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.inputs.expression import figure_text
+from planner.inputs.rules.expression import figure_text
 
 if TYPE_CHECKING:
-    from planner.inputs.expression import Exact
-    from planner.inputs.job import Fixed, Job, Serve, Tune
+    from planner.inputs.rules.expression import Exact
+    from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
 
 __all__ = ["summary"]
 

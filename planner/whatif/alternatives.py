@@ -14,9 +14,9 @@ from math import floor
 from typing import TYPE_CHECKING, Literal
 
 from planner.errors import CheckError, InputError, LimitError
-from planner.inputs.written import flow
+from planner.inputs.layers.written import flow
 from planner.packing.found import Infeasible
-from planner.whatif.figures import figures_of, require_plan
+from planner.whatif.desk.figures import figures_of, require_plan
 from planner.whatif.found import Alternative, Alternatives, Best
 from planner.whatif.kept import question_of
 from planner.whatif.levers import setting
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.plan.otherwise.near import Goal
-    from planner.whatif.figures import Figures
-    from planner.whatif.made import Made
+    from planner.whatif.desk.figures import Figures
+    from planner.whatif.desk.made import Made
 
 __all__ = ["alternatives", "standard_alternatives"]
 

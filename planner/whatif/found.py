@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.inputs.base import Frozen
-from planner.whatif.figures import Figures
+from planner.whatif.desk.figures import Figures
 from planner.whatif.kept import Kept
 
 __all__ = [

@@ -11,22 +11,22 @@ from pydantic import Field
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, Name
-from planner.inputs.diagnostics import validate
-from planner.inputs.layers import base_path
-from planner.inputs.reader import read_document
-from planner.inputs.setting import OPTION
-from planner.inputs.spelling import Format
-from planner.inputs.variations import VariationName
-from planner.inputs.words import did_you_mean
-from planner.inputs.written import flow
-from planner.whatif.desk import Variant
+from planner.inputs.layers.composed import base_path
+from planner.inputs.layers.setting import OPTION
+from planner.inputs.layers.written import flow
+from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.reader import read_document
+from planner.inputs.scenario.spelling import Format
+from planner.inputs.scenario.variations import VariationName
+from planner.inputs.text.words import did_you_mean
+from planner.whatif.desk.desk import Variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path as FilePath
 
-    from planner.inputs.document import Document, Path
-    from planner.whatif.desk import Desk
+    from planner.inputs.reading.document import Document, Path
+    from planner.whatif.desk.desk import Desk
 
 __all__ = ["Grid", "placed", "read_grid", "unknown_names"]
 

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
-from planner.inputs.reader import parse_document
-from planner.inputs.written import stated
+from planner.inputs.layers.written import stated
+from planner.inputs.reading.reader import parse_document
 from planner.plan.store import digest_of
 
 if TYPE_CHECKING:

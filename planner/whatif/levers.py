@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from planner.errors import Finding, InputError
-from planner.inputs.document import settable
-from planner.inputs.written import flow
+from planner.inputs.layers.written import flow
+from planner.inputs.reading.document import settable
 from planner.plan.words import amount
 
 if TYPE_CHECKING:

@@ -13,16 +13,16 @@ from pydantic import ValidationError
 
 from planner.inputs.base import Frozen
 from planner.plan.store import write_atomically
-from planner.whatif.desk import Variant
-from planner.whatif.figures import Figures
+from planner.whatif.desk.desk import Variant
+from planner.whatif.desk.figures import Figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from planner.whatif.crew import Crew
-    from planner.whatif.desk import Desk
+    from planner.whatif.desk.crew import Crew
+    from planner.whatif.desk.desk import Desk
 
     Hire = Callable[[Desk], AbstractContextManager[Crew]]
 

@@ -20,8 +20,8 @@ from benchmarks.accuracy.startups import read_startups
 from benchmarks.accuracy.tables import WIDTH, percent, table
 from benchmarks.accuracy.world import World
 from planner.errors import InputError
-from planner.inputs.job import Tune
 from planner.inputs.measured import Measurement
+from planner.inputs.scenario.job import Tune
 
 GB = 1e9
 

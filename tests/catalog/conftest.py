@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from planner.inputs.catalog import Catalog, CatalogFile, PriceBook
+from planner.inputs.catalog.catalog import Catalog, CatalogFile, PriceBook
 
 FOLDER = Path(__file__).parents[2] / "catalog"
 

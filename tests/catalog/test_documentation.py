@@ -12,7 +12,7 @@ import yaml
 from planner.inputs.load import load_catalog
 
 if TYPE_CHECKING:
-    from planner.inputs.catalog import Catalog
+    from planner.inputs.catalog.catalog import Catalog
 
 PAGE = (Path(__file__).parents[2] / "docs" / "catalog.md").read_text("utf-8")
 BLOCKS = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]

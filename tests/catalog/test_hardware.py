@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from planner.inputs.catalog import Catalog, GpuType
+    from planner.inputs.catalog.catalog import Catalog, GpuType
 
 GPUS = [
     "a100-40gb-sxm",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from planner.inputs.catalog import Catalog, Model
+    from planner.inputs.catalog.catalog import Catalog, Model
 
 
 def feed_forward(model: Model, width: int) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from planner.inputs.catalog import Catalog
+    from planner.inputs.catalog.catalog import Catalog
 
 SUM = re.compile(r"([48]) x ([\d,]+).*? \+ (?:host )?([\d,]+)")
 

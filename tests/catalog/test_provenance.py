@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from planner.inputs.catalog import Catalog, CatalogFile
+from planner.inputs.catalog.catalog import Catalog, CatalogFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

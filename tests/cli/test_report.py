@@ -144,7 +144,7 @@ def test_all_options_are_planned_where_only_those_of_every_report_lie_there(
         return plan
 
     monkeypatch.setattr("planner.whatif.alternatives.alternatives", told("all", near))
-    monkeypatch.setattr("planner.whatif.sensitivity.sensitivity", told("swings", None))
+    monkeypatch.setattr("planner.whatif.sensitivity.sensitivity.sensitivity", told("swings", None))
     (plan_json.parent / "alternatives.json").write_bytes(
         (reported / "alternatives.json").read_bytes()
     )

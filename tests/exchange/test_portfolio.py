@@ -22,13 +22,13 @@ from planner.exchange.portfolio import (
     template,
 )
 from planner.exchange.workbook import workbook_grid
-from planner.inputs.cells import csv_text, plain_cell
-from planner.inputs.grid import csv_grid
-from planner.inputs.layers import read_layers
+from planner.inputs.layers.composed import read_layers
 from planner.inputs.load import load_inputs
-from planner.inputs.reader import parse_document
-from planner.inputs.scalars import PLACEHOLDER
-from planner.inputs.shipped import shipped
+from planner.inputs.reading.grid import csv_grid
+from planner.inputs.reading.reader import parse_document
+from planner.inputs.reading.shipped import shipped
+from planner.inputs.text.cells import csv_text, plain_cell
+from planner.inputs.text.scalars import PLACEHOLDER
 
 SHIPPED = sorted(shipped("scenarios").glob("*.yaml"))
 

@@ -23,7 +23,9 @@ jobs:
 @pytest.fixture
 def small_world(monkeypatch):
     """Stand in for the shipped catalog and rules."""
-    monkeypatch.setattr("planner.inputs.locate.shipped", lambda kind: HERE / "shipped" / kind)
+    monkeypatch.setattr(
+        "planner.inputs.reading.locate.shipped", lambda kind: HERE / "shipped" / kind
+    )
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.document import parts_of
-from planner.inputs.layers import read_layers
+from planner.inputs.layers.composed import read_layers
+from planner.inputs.layers.written import flow, resolved
 from planner.inputs.load import Question, load_inputs
-from planner.inputs.reader import parse_document
-from planner.inputs.written import flow, resolved
+from planner.inputs.reading.document import parts_of
+from planner.inputs.reading.reader import parse_document
 
 pytestmark = pytest.mark.usefixtures("small_world")
 

@@ -5,10 +5,10 @@ from decimal import Decimal
 import pytest
 
 from planner.errors import InputError
+from planner.inputs.layers.written import stated
 from planner.inputs.load import load_catalog, load_inputs, load_rules
-from planner.inputs.reader import parse_document
+from planner.inputs.reading.reader import parse_document
 from planner.inputs.settle import settled_settings
-from planner.inputs.written import stated
 
 pytestmark = pytest.mark.usefixtures("small_world")
 
@@ -293,7 +293,7 @@ def test_a_folder_without_yaml_files_is_refused(write):
 
 @pytest.mark.parametrize("name", ["{}.yaml", "{}/x.txt"])
 def test_a_folder_that_holds_a_disk_is_refused_before_it_is_walked(write, monkeypatch, name):
-    monkeypatch.setattr("planner.inputs.locate._MOST_INSIDE", 20)
+    monkeypatch.setattr("planner.inputs.reading.locate._MOST_INSIDE", 20)
     for number in range(40):
         folder = write("sources: {}\n", f"mine/{name.format(number)}")
     folder = next(parent for parent in folder.parents if parent.name == "mine")

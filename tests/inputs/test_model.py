@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from planner.inputs.catalog import Catalog, Model, PriceBook
-from planner.inputs.job import Job
+from planner.inputs.catalog.catalog import Catalog, Model, PriceBook
 from planner.inputs.load import load_catalog
+from planner.inputs.scenario.job import Job
 from planner.sizing.subject import job_facts
 
 PLAIN: dict[str, Any] = {

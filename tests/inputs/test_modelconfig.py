@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planner.inputs.modelconfig import parse_model_config, read_model_config
+from planner.inputs.catalog.modelconfig import parse_model_config, read_model_config
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planner.inputs.catalog import Model
+    from planner.inputs.catalog.catalog import Model
 
 
 def dense(model_type: str, layers: int, hidden: int, wide: int, heads: int, **more: Any) -> Any:

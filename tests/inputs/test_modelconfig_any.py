@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.modelconfig import parse_model_config
-from planner.inputs.modelconfig.types import MODEL_TYPES, REFUSED_TYPES
+from planner.inputs.catalog.modelconfig import parse_model_config
+from planner.inputs.catalog.modelconfig.types import MODEL_TYPES, REFUSED_TYPES
 
 if TYPE_CHECKING:
-    from planner.inputs.catalog import Model
+    from planner.inputs.catalog.catalog import Model
 
 ROOT = Path(__file__).parents[2]
 KEYS = (

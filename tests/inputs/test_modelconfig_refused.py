@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.modelconfig import parse_model_config, read_model_config
+from planner.inputs.catalog.modelconfig import parse_model_config, read_model_config
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.reader import parse_document, read_document
+from planner.inputs.reading.reader import parse_document, read_document
 
 
 def read(text):
@@ -175,7 +175,7 @@ def test_a_file_full_of_what_cannot_be_seen_is_told_as_far_as_anybody_reads():
 
 
 def test_more_values_than_any_portfolio_has_are_refused(monkeypatch):
-    monkeypatch.setattr("planner.inputs.builder.MOST_NODES", 1000)
+    monkeypatch.setattr("planner.inputs.reading.builder.MOST_NODES", 1000)
     assert len(read("a: [" + "1, " * 900 + "]")["a"]) == 900
     (finding,) = refusal("a: [" + "1, " * 1100 + "]")
 
@@ -232,7 +232,7 @@ def test_a_line_that_would_fill_the_screen_is_not_shown():
 
 @pytest.fixture
 def without_libyaml(monkeypatch):
-    monkeypatch.setattr("planner.inputs.builder._Loader", yaml.SafeLoader)
+    monkeypatch.setattr("planner.inputs.reading.builder._Loader", yaml.SafeLoader)
 
 
 @pytest.mark.usefixtures("without_libyaml")

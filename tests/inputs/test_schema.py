@@ -1,8 +1,8 @@
 import json
 from pathlib import Path
 
-from planner.inputs.scenario import Scenario
-from planner.inputs.schema import scenario_schema, scenario_schema_text
+from planner.inputs.scenario.scenario import Scenario
+from planner.inputs.scenario.schema import scenario_schema, scenario_schema_text
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "schema" / "scenario.schema.json"
 

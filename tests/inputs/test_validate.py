@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.diagnostics import validate, validate_values
-from planner.inputs.job import Job
+from planner.inputs.checks.references import unknown_reference
 from planner.inputs.load import load_catalog
-from planner.inputs.reader import parse_document
-from planner.inputs.references import unknown_reference
-from planner.inputs.scenario import Scenario
-from planner.inputs.shape import CALLED, Shape
-from planner.inputs.words import nearest
+from planner.inputs.reading.diagnostics import validate, validate_values
+from planner.inputs.reading.reader import parse_document
+from planner.inputs.reading.shape import CALLED, Shape
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Scenario
+from planner.inputs.text.words import nearest
 
 
 def scenario(text):

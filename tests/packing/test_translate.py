@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planner.inputs.catalog import (
+from planner.inputs.catalog.catalog import (
     Catalog,
     GpuType,
     MigProfile,
@@ -18,11 +18,11 @@ from planner.inputs.catalog import (
     PriceBookHeader,
     Source,
 )
-from planner.inputs.horizon import Horizon
-from planner.inputs.job import Fixed, Job
-from planner.inputs.quarter import Quarter
-from planner.inputs.rules import RuleBook
-from planner.inputs.scenario import FleetEntry, Policies, Scenario
+from planner.inputs.rules.book import RuleBook
+from planner.inputs.scenario.horizon import Horizon
+from planner.inputs.scenario.job import Fixed, Job
+from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.scenario.scenario import FleetEntry, Policies, Scenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing import solve, translate
 from planner.packing.problem import ALWAYS, WHOLE, Part, Pool, Run, Shape

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planner.inputs.catalog import (
+from planner.inputs.catalog.catalog import (
     Catalog,
     GpuType,
     NodeType,
@@ -23,12 +23,13 @@ from planner.inputs.catalog import (
     PriceBookHeader,
     Source,
 )
-from planner.inputs.horizon import Horizon
-from planner.inputs.job import Fixed, Job
-from planner.inputs.quarter import Quarter
-from planner.inputs.rules import Rule, RuleBook
-from planner.inputs.scenario import FleetEntry, Offer, Scenario
-from planner.inputs.settled import InputFile, Inputs, Setting, Settings, SettledOffer
+from planner.inputs.reading.file import InputFile
+from planner.inputs.rules.book import Rule, RuleBook
+from planner.inputs.scenario.horizon import Horizon
+from planner.inputs.scenario.job import Fixed, Job
+from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
+from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing.solution import Layout, PriceTag, Solution, Status
 from planner.packing.statement.translate import Translation, translate
 from planner.plan.assemble import assemble

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from planner.inputs.scenario import Finance
+from planner.inputs.scenario.scenario import Finance
 from planner.packing.solution import PriceTag
 from planner.packing.statement.economics import node_costs, owned_costs
 from planner.plan.checks.money import expected_costs

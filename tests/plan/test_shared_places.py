@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from planner.inputs.catalog import MigProfile
+from planner.inputs.catalog.catalog import MigProfile
 from planner.packing.problem import (
     Choice,
     Demand,

@@ -13,11 +13,11 @@ from fractions import Fraction
 import pytest
 
 from planner.errors import CheckError
-from planner.inputs.catalog import MigProfile
-from planner.inputs.job import Fixed, Job, Serve
-from planner.inputs.run import Run
-from planner.inputs.scenario import Policies
-from planner.inputs.team import Team
+from planner.inputs.catalog.catalog import MigProfile
+from planner.inputs.scenario.job import Fixed, Job, Serve
+from planner.inputs.scenario.run import Run
+from planner.inputs.scenario.scenario import Policies
+from planner.inputs.scenario.team import Team
 from planner.packing import solve
 from planner.packing.solution import Bundle, Layout, Member
 from planner.packing.statement.translate import translate

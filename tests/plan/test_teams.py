@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.errors import CheckError, InfeasibleError
-from planner.inputs.job import Fixed, Job
 from planner.inputs.load import load_inputs
+from planner.inputs.scenario.job import Fixed, Job
 from planner.packing import translate
 from planner.plan.assemble import assemble
 from planner.plan.checks.suite import check

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from planner.errors import CheckError, ExitCode
-from planner.inputs.scenario import FleetEntry
+from planner.inputs.scenario.scenario import FleetEntry
 from planner.plan.checks.suite import check
 from planner.plan.plan import NodeUse, Occupant
 

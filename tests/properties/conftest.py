@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.inputs.load import inputs_from, load_catalog, load_rules
-from planner.inputs.reader import parse_document
+from planner.inputs.reading.reader import parse_document
 from planner.plan.make import make_plan
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from planner.errors import InfeasibleError
-from planner.inputs.catalogs import merged_catalog
+from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.load import Question as Asked
-from planner.inputs.rulebooks import gathered_rules
+from planner.inputs.rules.gathered import gathered_rules
 from planner.plan.make import Shared, make_plan
 from planner.plan.store import dumps, loads
 from planner.plan.verify import verify
-from planner.whatif.compare import compare
-from planner.whatif.sides import planned_side, saved_side
+from planner.whatif.comparison.compare import compare
+from planner.whatif.comparison.sides import planned_side, saved_side
 from tests.properties.questions import JOBS, QUESTIONS, Question, drawing, written
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import Finding, InputError
-from planner.inputs.expression import Expression, ExpressionError
 from planner.inputs.load import inputs_from, load_catalog, load_rules
-from planner.inputs.reader import parse_document
+from planner.inputs.reading.reader import parse_document
+from planner.inputs.rules.expression import Expression, ExpressionError
 from tests.properties.questions import drawing
 
 ROOT = Path(__file__).parents[2]

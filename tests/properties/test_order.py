@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.inputs.load import load_inputs
-from planner.inputs.reader import parse_document
+from planner.inputs.reading.reader import parse_document
 from planner.plan.make import make_plan
 from planner.plan.store import dumps
 from tests.properties.questions import QUESTIONS, drawing, written

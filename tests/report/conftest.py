@@ -30,13 +30,13 @@ from planner.plan.plan import (
 from planner.report.justification.beside import Beside
 from planner.sizing.candidate import Candidate, Quantity, Rejection, Sizing, Step
 from planner.whatif import found as options
-from planner.whatif import waterfall
-from planner.whatif.actuals import Outcome
-from planner.whatif.compare import compare
-from planner.whatif.comparison import Amount, InputChange, JobMove
-from planner.whatif.figures import Acquired, Figures
+from planner.whatif.comparison import waterfall
+from planner.whatif.comparison.actuals import Outcome
+from planner.whatif.comparison.compare import compare
+from planner.whatif.comparison.comparison import Amount, InputChange, JobMove
+from planner.whatif.comparison.sides import Side
+from planner.whatif.desk.figures import Acquired, Figures
 from planner.whatif.found import Moved, Sensitivity, Swing, Turn
-from planner.whatif.sides import Side
 
 H100, H200, L40S = "h100-80gb-sxm", "h200-141gb-sxm", "l40s-48gb"
 QUARTERS = ("2027Q1", "2027Q2", "2027Q3")

@@ -7,9 +7,9 @@ from planner.report.document import Paragraph
 from planner.report.quarterly import quarterly_document
 from planner.report.risk import risk_document
 from planner.report.sensitivity import sensitivity_document, tornado
-from planner.whatif.choices import Choice, Choices
-from planner.whatif.figures import Figures
-from planner.whatif.risk import Acquisition, Chance, Risk
+from planner.whatif.desk.figures import Figures
+from planner.whatif.risk.choices import Choice, Choices
+from planner.whatif.risk.risk import Acquisition, Chance, Risk
 from tests.report.conftest import TOTAL, came
 
 NONE = Figures(result="infeasible", reason="too late")

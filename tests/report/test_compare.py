@@ -10,9 +10,9 @@ from planner.report.compare import comparison_document
 from planner.report.document import Fields, Figure
 from planner.report.since import since_blocks
 from planner.report.terminal import Look, draw
-from planner.whatif.actuals import Outcome
-from planner.whatif.compare import compare
-from planner.whatif.sides import Side
+from planner.whatif.comparison.actuals import Outcome
+from planner.whatif.comparison.compare import compare
+from planner.whatif.comparison.sides import Side
 from tests.report.conftest import never
 
 

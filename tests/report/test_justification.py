@@ -30,7 +30,7 @@ from planner.report.justification.document import justification_document
 from planner.report.justification.registers import assumptions_section
 from planner.report.quarterly import quarterly_document
 from planner.report.sensitivity import then_acquired
-from planner.whatif.figures import Figures
+from planner.whatif.desk.figures import Figures
 from planner.whatif.levers import price_of
 from tests.report.pages import Page
 from tests.report.sums import again, again_in

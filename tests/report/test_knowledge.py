@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from planner.inputs.base import Figure
-from planner.inputs.catalog import (
+from planner.inputs.catalog.catalog import (
     Catalog,
     DenseTflops,
     GpuType,
@@ -19,7 +19,7 @@ from planner.inputs.catalog import (
     PurchasePrice,
     Source,
 )
-from planner.inputs.rule import Rule
+from planner.inputs.rules.rule import Rule
 from planner.report.catalog import catalog_document, entry_document, entry_ids
 from planner.report.rules import examples_document, rule_document, rules_document
 from planner.report.terminal import Look, draw

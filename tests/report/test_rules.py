@@ -3,7 +3,7 @@
 import pytest
 
 from planner.inputs.load import load_rules
-from planner.inputs.rule import Rule
+from planner.inputs.rules.rule import Rule
 from planner.report import markdown
 from planner.report.rules import rule_document
 

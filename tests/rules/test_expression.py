@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.inputs.expression import (
+from planner.inputs.rules.expression import (
     Expression,
     ExpressionError,
     compile_expression,

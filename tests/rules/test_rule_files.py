@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from planner.errors import InputError
-from planner.inputs.rule import Condition, Rule
-from planner.inputs.rules import RuleBook
+from planner.inputs.rules.book import RuleBook
+from planner.inputs.rules.rule import Condition, Rule
 
 BARE: dict[str, Any] = {"id": "x/y", "title": "Something", "kind": "formula"}
 SIZE: dict[str, Any] = BARE | {

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from planner.inputs.facts import FACTS, SETTINGS
 from planner.inputs.load import load_rules
-from planner.inputs.reader import read_document
-from planner.inputs.rule import Rule
-from planner.inputs.rules import RuleBook
+from planner.inputs.reading.reader import read_document
+from planner.inputs.rules.book import RuleBook
+from planner.inputs.rules.facts import FACTS, SETTINGS
+from planner.inputs.rules.rule import Rule
 from planner.inputs.settled import Settings
 from planner.sizing.selftest import run_examples
 

@@ -6,10 +6,10 @@ from decimal import Decimal
 
 import pytest
 
-from planner.inputs.catalog import Catalog
-from planner.inputs.job import Job
+from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.load import load_rules
-from planner.inputs.scenario import Policies, Scenario
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Policies, Scenario
 from planner.inputs.settled import Setting, Settings
 from planner.sizing import Sizer
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.job import Tune
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.measured import Measurement
+from planner.inputs.scenario.job import Tune
 from planner.sizing.calibrate import calibrate, compare, prior_runs
 from planner.sizing.memory import Memory
 

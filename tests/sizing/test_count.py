@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from planner.inputs.job import Job
 from planner.inputs.load import load_catalog, load_rules
-from planner.inputs.scenario import Policies
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settle import settled_settings
 from planner.sizing import Sizer
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.job import Job
-from planner.inputs.rule import Rule
-from planner.inputs.rules import RuleBook
+from planner.inputs.rules.book import RuleBook
+from planner.inputs.rules.rule import Rule
+from planner.inputs.scenario.job import Job
 from planner.sizing.engine import Known, Reasoning
 
 

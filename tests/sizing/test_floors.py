@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.inputs.job import Job
+from planner.inputs.scenario.job import Job
 
 POINTS = [
     ("70b-lora", {"parameters_b": 70, "method": "lora", "sequence": 1024, "batch": 32}, 8),

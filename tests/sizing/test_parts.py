@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.inputs.job import Job
 from planner.inputs.load import load_catalog
-from planner.inputs.scenario import Policies
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
 
 A100, B200, H100 = "a100-80gb-sxm", "b200-180gb-sxm", "h100-80gb-sxm"

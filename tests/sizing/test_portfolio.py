@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.job import Job
+from planner.inputs.scenario.job import Job
 from planner.sizing.portfolio import size_portfolio
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.inputs.job import Job
+from planner.inputs.scenario.job import Job
 
 METHODS = ("full", "lora", "qlora", "p-tuning")
 sizes = st.integers(min_value=1, max_value=400)

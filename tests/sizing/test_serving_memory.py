@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from planner.inputs.catalog import Model
-from planner.inputs.job import Job
-from planner.inputs.scenario import Policies
+from planner.inputs.catalog.catalog import Model
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
 
 GIB_PER_MB = 10**6 / 2**30

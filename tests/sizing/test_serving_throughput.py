@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
-from planner.inputs.catalog import Model
-from planner.inputs.job import Job
-from planner.inputs.scenario import Policies
+from planner.inputs.catalog.catalog import Model
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
 from planner.sizing.engine import Known
 from planner.sizing.subject import GPU_FACTS, gpu_facts

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.inputs.facts import FACTS
 from planner.inputs.load import load_catalog, load_rules
+from planner.inputs.rules.facts import FACTS
 from planner.sizing.engine import Known, Reasoning
 
 if TYPE_CHECKING:
-    from planner.inputs.catalog import Model
+    from planner.inputs.catalog.catalog import Model
 
 BOOK, _ = load_rules()
 CATALOG, _ = load_catalog()

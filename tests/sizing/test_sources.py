@@ -7,8 +7,8 @@ from math import ceil
 
 import pytest
 
-from planner.inputs.facts import SETTINGS
-from planner.inputs.job import Job
+from planner.inputs.rules.facts import SETTINGS
+from planner.inputs.scenario.job import Job
 
 ADAPTERS = {"count": 2, "size_gb": Decimal("0.125")}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.inputs.job import Job
-from planner.inputs.scenario import Policies
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
 
 

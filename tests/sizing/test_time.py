@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from planner.inputs.job import Job
 from planner.inputs.load import load_catalog
-from planner.inputs.scenario import Policies
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
 
 JOB = {"parameters_b": 8, "method": "lora", "batch": 2, "sequence": 512}

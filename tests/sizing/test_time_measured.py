@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from planner.inputs.job import Job
 from planner.inputs.load import load_catalog, load_rules
+from planner.inputs.scenario.job import Job
 from planner.sizing.engine import Known, Reasoning
 from planner.sizing.subject import gpu_facts, job_facts
 

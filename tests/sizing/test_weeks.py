@@ -6,9 +6,9 @@ from math import ceil
 
 import pytest
 
-from planner.inputs.catalog import DenseTflops
-from planner.inputs.job import Job
-from planner.inputs.scenario import Policies, Scenario
+from planner.inputs.catalog.catalog import DenseTflops
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Policies, Scenario
 from planner.sizing import Sizer
 from planner.sizing.portfolio import size_portfolio
 

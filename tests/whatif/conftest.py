@@ -10,7 +10,7 @@ import pytest
 from planner.inputs.load import Question
 from planner.plan.make import make_plan
 from planner.plan.store import dumps
-from planner.whatif.sides import planned_side, saved_side
+from planner.whatif.comparison.sides import planned_side, saved_side
 
 if TYPE_CHECKING:
     from pathlib import Path

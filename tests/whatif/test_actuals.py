@@ -3,7 +3,7 @@
 import pytest
 
 from planner.errors import InputError
-from planner.whatif.actuals import outcomes, read_actuals
+from planner.whatif.comparison.actuals import outcomes, read_actuals
 
 HEADER = "quarter,job,node_type,count\n"
 

@@ -11,10 +11,10 @@ from planner.report.alternatives import alternatives_document
 from planner.report.markdown import draw
 from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import alternatives, standard_alternatives
-from planner.whatif.crew import Processes
-from planner.whatif.desk import Desk, Station, Variant
-from planner.whatif.figures import Figures, figures_of, require_plan
-from planner.whatif.made import Made
+from planner.whatif.desk.crew import Processes
+from planner.whatif.desk.desk import Desk, Station, Variant
+from planner.whatif.desk.figures import Figures, figures_of, require_plan
+from planner.whatif.desk.made import Made
 
 SCENARIO = """\
 format: 1

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from planner.errors import InputError, LimitError
-from planner.whatif import cluster as cluster_module
-from planner.whatif.cluster import Cluster
-from planner.whatif.crew import Processes
-from planner.whatif.desk import Desk, Station, Variant
+from planner.whatif.desk import cluster as cluster_module
+from planner.whatif.desk.cluster import Cluster
+from planner.whatif.desk.crew import Processes
+from planner.whatif.desk.desk import Desk, Station, Variant
 from planner.whatif.sweep import sweep
 
 distributed = pytest.importorskip(
@@ -100,7 +100,7 @@ def test_a_cluster_without_workers_is_given_up(cluster, desk, monkeypatch):
 
 
 def test_a_scheduler_that_does_not_answer_is_told_in_time(desk, monkeypatch):
-    monkeypatch.setattr("planner.whatif.cluster._ANSWER_S", 1)
+    monkeypatch.setattr("planner.whatif.desk.cluster._ANSWER_S", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         for wrong in (address, "nonsense://x", "no-such-host.invalid:1"):

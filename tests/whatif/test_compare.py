@@ -7,17 +7,17 @@ import pytest
 
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.load import Question, load_inputs
-from planner.inputs.scenario import Scenario
+from planner.inputs.scenario.scenario import Scenario
 from planner.plan.make import make_plan
 from planner.plan.parts.servers import GpuPart
 from planner.plan.store import dumps
 from planner.report.compare import comparison_document
 from planner.report.markdown import draw
-from planner.whatif.causes import CAUSES, cause_of, differing, mixed
-from planner.whatif.compare import compare
-from planner.whatif.comparison import Comparison, ShortChange
-from planner.whatif.sides import planned_side, saved_side
-from planner.whatif.waterfall import waterfall
+from planner.whatif.comparison.causes import CAUSES, cause_of, differing, mixed
+from planner.whatif.comparison.compare import compare
+from planner.whatif.comparison.comparison import Comparison, ShortChange
+from planner.whatif.comparison.sides import planned_side, saved_side
+from planner.whatif.comparison.waterfall import waterfall
 from tests.whatif.conftest import SCENARIO
 
 

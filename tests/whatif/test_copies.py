@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from planner.whatif import copies
-from planner.whatif.copies import Copy
+from planner.whatif.desk import copies
+from planner.whatif.desk.copies import Copy
 
 
 @pytest.fixture(autouse=True)

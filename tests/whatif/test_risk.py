@@ -15,13 +15,13 @@ from planner.report.html.pictures import picture_file
 from planner.report.markdown import draw
 from planner.report.risk import cost_bands, risk_document
 from planner.sizing.sizers import Sizers
-from planner.whatif.choices import mean_of_worst
-from planner.whatif.crew import Processes
-from planner.whatif.desk import Desk, Station, Variant
-from planner.whatif.futures import read_futures
-from planner.whatif.hedging import Hedging
-from planner.whatif.held import commitments, short_quarters
-from planner.whatif.risk import Chance, risk
+from planner.whatif.desk.crew import Processes
+from planner.whatif.desk.desk import Desk, Station, Variant
+from planner.whatif.desk.held import commitments, short_quarters
+from planner.whatif.risk.choices import mean_of_worst
+from planner.whatif.risk.futures import read_futures
+from planner.whatif.risk.hedging import Hedging
+from planner.whatif.risk.risk import Chance, risk
 
 SCENARIO = """\
 format: 1

@@ -6,16 +6,16 @@ from xml.etree import ElementTree
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.document import parts_of, settable
 from planner.inputs.load import Question
+from planner.inputs.reading.document import parts_of, settable
 from planner.report.html.pictures import picture_file
 from planner.report.markdown import draw
 from planner.report.sensitivity import sensitivity_document, tornado
-from planner.whatif.crew import Processes
-from planner.whatif.desk import Desk, Station, Variant
+from planner.whatif.desk.crew import Processes
+from planner.whatif.desk.desk import Desk, Station, Variant
+from planner.whatif.desk.made import Made
 from planner.whatif.levers import levers
-from planner.whatif.made import Made
-from planner.whatif.sensitivity import sensitivity
+from planner.whatif.sensitivity.sensitivity import sensitivity
 
 SCENARIO = """\
 format: 1

@@ -15,10 +15,10 @@ from planner.report.html.pictures import picture_file
 from planner.report.variants import frontiers, sweep_csv
 from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizers import Sizers
-from planner.whatif import crew as crew_module
-from planner.whatif.crew import Processes
-from planner.whatif.desk import Desk, Station, Variant
-from planner.whatif.figures import Figures, figures_of
+from planner.whatif.desk import crew as crew_module
+from planner.whatif.desk.crew import Processes
+from planner.whatif.desk.desk import Desk, Station, Variant
+from planner.whatif.desk.figures import Figures, figures_of
 from planner.whatif.grid import read_grid
 from planner.whatif.sweep import Row, Shard, sweep
 
@@ -157,7 +157,7 @@ def test_the_plans_of_a_worker_that_is_killed_are_made_again(desk):
 
 
 def test_workers_are_replaced_after_their_share_of_rows(desk, monkeypatch):
-    monkeypatch.setattr("planner.whatif.crew._ROWS_OF_A_WORKER", 1)
+    monkeypatch.setattr("planner.whatif.desk.crew._ROWS_OF_A_WORKER", 1)
     variants = {desk.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
     workers = []
     found = {}

@@ -13,7 +13,7 @@ from functools import partial
 from math import floor
 from typing import TYPE_CHECKING
 
-from planner.inputs.words import count_of
+from planner.inputs.text.words import count_of
 from planner.packing.counting.limits import rack_name, row_scale
 from planner.packing.counting.procure import offers_of
 from planner.packing.counting.stays import pinned_home, released

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
-from planner.inputs.words import count_of
+from planner.inputs.text.words import count_of
 from planner.packing.found import Infeasible
 from planner.packing.reasons.conflict import without_costs
 from planner.packing.search import search

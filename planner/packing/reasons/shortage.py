@@ -8,7 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
-from planner.inputs.words import count_of
+from planner.inputs.text.words import count_of
 from planner.packing.found import Infeasible
 from planner.packing.problem import Supply
 from planner.packing.reasons.conditions import conditions_of

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.inputs.scenario import FleetEntry
+    from planner.inputs.scenario.scenario import FleetEntry
     from planner.inputs.settled import Inputs, Settings, SettledOffer
 
 __all__ = ["CAPEX", "NOT_PAID", "CostStream", "change_costs", "node_costs", "owned_costs"]

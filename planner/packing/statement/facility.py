@@ -11,9 +11,9 @@ from planner.packing.problem import Limit, RackSpace, Reserve
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.inputs.catalog import NodeType
+    from planner.inputs.catalog.catalog import NodeType
+    from planner.inputs.scenario.site import Site
     from planner.inputs.settled import Inputs
-    from planner.inputs.site import Site
     from planner.packing.problem import Pool
 
 __all__ = ["growth_reserves", "rack_spaces", "site_limits", "spare_nodes"]

@@ -11,7 +11,7 @@ from planner.packing.statement.economics import CAPEX, NOT_PAID, node_costs, own
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.inputs.finance import SpendCap
+    from planner.inputs.scenario.finance import SpendCap
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.packing.problem import Pool
     from planner.packing.statement.economics import CostStream

@@ -11,7 +11,7 @@ from planner.packing.problem import Division
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from planner.inputs.catalog import GpuType, MigProfile
+    from planner.inputs.catalog.catalog import GpuType, MigProfile
     from planner.inputs.settled import Inputs
     from planner.packing.problem import Pool
     from planner.sizing.candidate import SizedJob

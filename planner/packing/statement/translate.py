@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from planner.inputs.places import fleet_by_pool, running_units
+from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.packing.problem import Choice, Demand, Part, Pool, Problem, Quota, Run, Shape
 from planner.packing.statement.economics import change_costs, owned_costs
 from planner.packing.statement.facility import (
@@ -21,8 +21,8 @@ from planner.packing.statement.sharing import shareable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.inputs.places import Place, RunningUnit
-    from planner.inputs.scenario import FleetEntry, Scenario
+    from planner.inputs.scenario.places import Place, RunningUnit
+    from planner.inputs.scenario.scenario import FleetEntry, Scenario
     from planner.inputs.settled import Inputs
     from planner.sizing.candidate import Candidate, SizedJob
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from planner.inputs.sitecheck import cooled_by
-from planner.inputs.words import count_of
+from planner.inputs.checks.sites import cooled_by
+from planner.inputs.text.words import count_of
 from planner.packing.solution import Status
 from planner.packing.statement.facility import spare_nodes
 from planner.plan.annotations.provenance import rules_used
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from planner.inputs.base import Figure
-    from planner.inputs.scenario import FleetEntry
+    from planner.inputs.scenario.scenario import FleetEntry
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.packing.solution import Solution
     from planner.plan.plan import Acquisition, Node, NodeUse, PlannedJob

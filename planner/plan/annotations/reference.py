@@ -10,7 +10,7 @@ from planner.plan.plan import NodeFacts, SettingUse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from planner.inputs.catalog import NodeType
+    from planner.inputs.catalog.catalog import NodeType
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Node
 

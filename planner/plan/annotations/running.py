@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.inputs.places import node_places, place_of, pool_places
-from planner.inputs.words import count_of
+from planner.inputs.scenario.places import node_places, place_of, pool_places
+from planner.inputs.text.words import count_of
 from planner.plan.plan import Note
 from planner.plan.words import some_of
 

@@ -9,21 +9,21 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from planner.inputs.facts import SETTINGS
-from planner.inputs.faults import entries
-from planner.inputs.offer import FleetEntry
-from planner.inputs.quarter import Quarter
-from planner.inputs.words import count_of
+from planner.inputs.checks.faults import entries
+from planner.inputs.rules.facts import SETTINGS
+from planner.inputs.scenario.offer import FleetEntry
+from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.text.words import count_of
 from planner.plan.plan import Note
 from planner.plan.words import amount, price, some_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.inputs.catalog import Catalog
-    from planner.inputs.job import Job
+    from planner.inputs.catalog.catalog import Catalog
+    from planner.inputs.scenario.job import Job
+    from planner.inputs.scenario.site import Site
     from planner.inputs.settled import Inputs
-    from planner.inputs.site import Site
 
 __all__ = ["unlikely_figures"]
 

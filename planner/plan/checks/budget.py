@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.inputs.words import count_of
+from planner.inputs.text.words import count_of
 from planner.plan.checks.money import expected_costs
 from planner.plan.checks.view import Check, View, differences
 from planner.plan.words import usd

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.inputs.places import plain
-from planner.inputs.words import count_of
+from planner.inputs.scenario.places import plain
+from planner.inputs.text.words import count_of
 from planner.plan.checks.view import Check, View, differences
 
 if TYPE_CHECKING:

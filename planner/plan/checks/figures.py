@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.inputs.quarter import WEEKS
+from planner.inputs.scenario.quarter import WEEKS
 from planner.plan.checks.view import Check, View, at_once, differences
 
 if TYPE_CHECKING:

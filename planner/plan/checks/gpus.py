@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from planner.inputs.quarter import WEEKS
+from planner.inputs.scenario.quarter import WEEKS
 from planner.plan.checks.view import Check, View
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from planner.inputs.words import count_of
+from planner.inputs.text.words import count_of
 from planner.plan.checks.view import Check, View, differences
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from planner.plan.checks.view import Check, View, differences
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.inputs.catalog import NodeType
+    from planner.inputs.catalog.catalog import NodeType
     from planner.plan.plan import NodeFacts, SettingUse
 
 __all__ = ["CHECKS"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.inputs.quarter import WEEKS
-from planner.inputs.words import count_of
+from planner.inputs.scenario.quarter import WEEKS
+from planner.inputs.text.words import count_of
 from planner.plan.checks.view import Check, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.inputs.job import Job
+    from planner.inputs.scenario.job import Job
     from planner.plan.plan import Node, Occupant
     from planner.sizing.candidate import Candidate
 

@@ -7,14 +7,14 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.inputs.sitecheck import cooled_by
-from planner.inputs.words import count_of
+from planner.inputs.checks.sites import cooled_by
+from planner.inputs.text.words import count_of
 from planner.plan.checks.view import Check, View, differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.inputs.site import Racks
+    from planner.inputs.scenario.site import Racks
     from planner.plan.plan import Node
 
 __all__ = ["CHECKS"]

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from planner.inputs.words import count_of
+from planner.inputs.text.words import count_of
 from planner.plan.checks.current import moves_cents
 from planner.plan.checks.money import costs_of_changes, costs_of_one
 from planner.plan.checks.view import Check, View, differences, on_average

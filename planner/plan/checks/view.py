@@ -8,14 +8,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from planner.inputs.quarter import WEEKS
+from planner.inputs.scenario.quarter import WEEKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import date
     from decimal import Decimal
 
-    from planner.inputs.quarter import Quarter
+    from planner.inputs.scenario.quarter import Quarter
     from planner.inputs.settled import Inputs, PriceLevel, SettledOffer
     from planner.plan.parts.shortage import ShortJob
     from planner.plan.plan import Node, Occupant, Plan

@@ -10,8 +10,8 @@ from planner.plan.plan import SiteUse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planner.inputs.scenario.site import Site
     from planner.inputs.settled import Inputs
-    from planner.inputs.site import Site
     from planner.plan.plan import Node
 
 __all__ = ["site_uses"]

@@ -6,7 +6,7 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.inputs.quarter import WEEKS
+from planner.inputs.scenario.quarter import WEEKS
 from planner.plan.plan import PoolUse
 
 if TYPE_CHECKING:

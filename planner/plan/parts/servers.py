@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Literal
 
 from planner.inputs.base import Frozen
-from planner.inputs.quarter import WEEKS
+from planner.inputs.scenario.quarter import WEEKS
 
 __all__ = ["GpuPart", "Node", "NodeUse", "Occupant", "PoolUse"]
 

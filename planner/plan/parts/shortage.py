@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.inputs.base import Frozen
-from planner.inputs.words import count_of
+from planner.inputs.text.words import count_of
 from planner.plan.parts.opinion import SecondOpinion
 
 __all__ = ["PriorityUse", "ProvedStep", "ShortJob", "Shortage"]

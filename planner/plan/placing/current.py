@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from planner.inputs.places import running_units
+from planner.inputs.scenario.places import running_units
 from planner.plan.parts.moves import CurrentPlacement, Move
 from planner.plan.words import usd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from planner.inputs.places import Place
+    from planner.inputs.scenario.places import Place
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.plan.placing.fleet import Fleet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from planner.inputs.places import fleet_by_pool, running_units
+from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.packing.statement.translate import held_name
 from planner.plan.plan import Node
 

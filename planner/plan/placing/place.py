@@ -15,7 +15,7 @@ from planner.plan.placing.seats import Seat, seats_today
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from planner.inputs.catalog import GpuType
+    from planner.inputs.catalog.catalog import GpuType
     from planner.packing import Translation
     from planner.packing.problem import Choice, Pool
     from planner.packing.solution import Bundle, Solution

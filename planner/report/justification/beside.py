@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planner.plan.plan import Plan
-    from planner.whatif.comparison import Comparison
+    from planner.whatif.comparison.comparison import Comparison
     from planner.whatif.found import Alternatives, Sensitivity
 
 __all__ = ["Beside"]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.report.justification.beside import Beside
-    from planner.whatif.figures import Figures
+    from planner.whatif.desk.figures import Figures
     from planner.whatif.found import Alternative
 
 __all__ = ["idle_table", "options_blocks"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.inputs.facts import SETTINGS
+from planner.inputs.rules.facts import SETTINGS
 from planner.report.document import Blank, Block, Column, Fields, Paragraph, Table
 from planner.report.format import count_of
 from planner.report.money import price_source

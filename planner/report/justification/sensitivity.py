@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.plan.plan import Plan
-    from planner.whatif.figures import Figures
+    from planner.whatif.desk.figures import Figures
     from planner.whatif.found import Sensitivity, Swing
 
 __all__ = ["sensitivity_section"]

@@ -1,0 +1,361 @@
+"""Facts: GPU types, node types, models and prices, each figure with its source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from planner.inputs.base import (
+    Basis,
+    Count,
+    Day,
+    Figure,
+    Frozen,
+    HourPrice,
+    NodePrice,
+    NotNegative,
+    Number,
+    ParametersB,
+    PositiveCount,
+    PositiveNumber,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from decimal import Decimal
+
+    from planner.inputs.scenario.offer import OfferKind
+
+__all__ = [
+    "Catalog",
+    "CatalogFile",
+    "GpuType",
+    "MigProfile",
+    "Model",
+    "NodeType",
+    "PriceBook",
+    "PriceBookHeader",
+    "PurchasePrice",
+    "RentPrice",
+    "Source",
+]
+
+
+# Wide bounds that catch a slip of unit: MiB for GB, watts for kilowatts.
+GpuMemory = Annotated[PositiveNumber, Field(ge=1, le=4096)]
+Power = Annotated[PositiveNumber, Field(le=500)]
+NodeGpus = Annotated[PositiveCount, Field(le=256)]
+ModelBits = Annotated[PositiveCount, Field(le=32)]
+
+
+class Source(Frozen):
+    """Where figures were read."""
+
+    title: str
+    url: str | None = None
+    """Address, or repository@commit:path; empty where the page has no stable link."""
+    locator: str | None = None
+    """Page, table or line."""
+    retrieved: Day | None = None
+
+
+class DenseTflops(Frozen):
+    """Peak dense matrix throughput without sparsity, TFLOPS (TOPS for int8)."""
+
+    bf16: Figure[PositiveNumber] | None = None
+    fp8: Figure[PositiveNumber] | None = None
+    int8: Figure[PositiveNumber] | None = None
+
+
+class MigProfile(Frozen):
+    """One partition size of a GPU, with its placements as the driver lists them."""
+
+    compute_slices: PositiveCount
+    memory_slices: PositiveCount
+    placement_starts: tuple[Count, ...]
+    """First memory slice of each legal placement."""
+    reported_gib: Number | None = None
+    """Memory that the driver reports for the instance; below the name."""
+    multiprocessors: PositiveCount | None = None
+    """Streaming multiprocessors that the driver reports for the instance."""
+
+
+class GpuType(Frozen):
+    """An accelerator with its memory and form, never ambiguous."""
+
+    vendor: Literal["nvidia", "amd", "intel"]
+    family: str
+    """Name that rules and vendors' support lists use: `h100`, `l40s`, `gaudi3`."""
+    form_factor: str
+    memory_gb: Figure[GpuMemory]
+    """Marketing memory, GB of 10^9 bytes; what published rules of thumb count."""
+    driver_memory_mib: Figure[PositiveCount] | None = None
+    """Memory that the driver reports, MiB."""
+    bandwidth_gb_per_s: Figure[PositiveNumber] | None = None
+    dense_tflops: DenseTflops = DenseTflops()
+    tdp_w: Figure[PositiveNumber] | None = None
+    interconnect: Figure[str] | None = None
+    nvlink: bool = False
+    """Whether the GPUs of a node share a switched fabric (NVLink, Infinity Fabric, Gaudi RoCE)."""
+    compute_capability: Figure[str] | None = None
+    kubernetes_resource: str
+    mig_profiles: dict[str, MigProfile] = Field(default_factory=dict)
+    """Partition sizes by profile name; empty where the GPU cannot be partitioned."""
+    mig_source: str | None = None
+
+    @property
+    def memory_slices(self) -> int:
+        """Into how many its memory is divided; 0 where the GPU cannot be partitioned."""
+        ends = (
+            start + profile.memory_slices
+            for profile in self.mig_profiles.values()
+            for start in profile.placement_starts
+        )
+        return max(ends, default=0)
+
+    @property
+    def compute_slices(self) -> int:
+        """Into how many its compute is divided; 0 where the GPU cannot be partitioned."""
+        return max((profile.compute_slices for profile in self.mig_profiles.values()), default=0)
+
+
+class NodeType(Frozen):
+    """A server as it would be bought: its GPUs, host and facility needs."""
+
+    vendor: str
+    product: str
+    gpu_type: str
+    gpus: Figure[NodeGpus]
+    cpu_cores: Figure[PositiveCount]
+    """Physical cores of all sockets in the stated configuration."""
+    host_memory_gb: Figure[PositiveNumber]
+    """As sold, GB."""
+    rack_units: Figure[PositiveCount] | None = None
+    cooling: Figure[str] | None = None
+    max_power_kw: Figure[Power] | None = None
+    """Nameplate, for the rack."""
+    mean_power_kw: Figure[Power] | None = None
+    """Mean draw under load at the AC side, for energy."""
+    scale_out_fabric: Figure[str] | None = None
+    """Network that lets a job span nodes; empty where the configuration has none."""
+    note: str | None = None
+
+    @model_validator(mode="after")
+    def _draws_what_it_may(self) -> NodeType:
+        mean, most = self.mean_power_kw, self.max_power_kw
+        if mean is not None and most is not None and mean.value > most.value:
+            raise ValueError(
+                f"draws {mean.value} kW on average, more than the {most.value} kW of its nameplate"
+            )
+        return self
+
+
+class Model(Frozen):
+    """The shape of a decoder: enough to count its weights, its KV cache and its work per token."""
+
+    name: str
+    """As published, such as `meta-llama/Llama-3.1-70B`."""
+    parameters_b: ParametersB
+    """Total parameters, billions (10^9)."""
+    active_parameters_b: ParametersB | None = None
+    """Parameters used per token, billions; only for mixtures of experts."""
+    layers: PositiveCount
+    """All layers, whatever they hold: attention, recurrence or a feed-forward block alone."""
+    hidden: PositiveCount
+    """Width of the residual stream, elements."""
+    intermediate: PositiveCount | None = None
+    """Width of the dense feed-forward block, elements; of the leading dense layers in a mixture."""
+    heads: PositiveCount
+    kv_heads: PositiveCount
+    head_dim: PositiveCount
+    """Width of one query and key head, elements."""
+    vocab: PositiveCount
+    tied_embeddings: bool | None = None
+    """Whether input and output embeddings are one matrix; empty where the source is silent."""
+    gated_mlp: bool = True
+    """Whether the feed-forward block has three matrices (SwiGLU, GeGLU) and not two."""
+    experts: PositiveCount | None = None
+    """Routed experts of a mixture layer."""
+    experts_per_token: PositiveCount | None = None
+    expert_intermediate: PositiveCount | None = None
+    """Width of one routed expert, elements."""
+    shared_expert_intermediate: Count = 0
+    """Width of all experts that every token passes, together, elements."""
+    dense_layers: Count = 0
+    """Layers of a mixture that have no experts."""
+    max_context: PositiveCount
+    scaled_context: PositiveCount | None = None
+    """Tokens to which a declared rope scaling stretches `max_context`; used with a warning."""
+    attention: Literal["gqa", "mla", "hybrid"] = "gqa"
+    """How the past is kept: `gqa` keys and values per head (one to all heads), `mla` one latent
+    vector per token, `hybrid` only some layers keep keys and values and the others a state."""
+    sliding_window: PositiveCount | None = None
+    """Tokens that a sliding layer sees."""
+    sliding_layers: Count = 0
+    """Layers that keep only the window."""
+    kv_layers: Count | None = None
+    """Layers that keep keys and values of the whole context; all that do not slide if left out."""
+    kv_latent_dim: PositiveCount | None = None
+    """Elements that MLA caches per token and layer: latent vector and rotary key."""
+    state_mb_per_sequence: NotNegative | None = None
+    """State of all recurrent layers per sequence, MB of 10^6 bytes; only for hybrids."""
+    native_bits: ModelBits | None = None
+    """Width of most weights as published, where it is not 16."""
+    source: str
+    basis: Basis = "published"
+    note: str | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Model:
+        faults = "; ".join(_shape_faults(self))
+        if faults:
+            raise ValueError(faults)
+        return self
+
+    @property
+    def longest_context(self) -> int:
+        """Tokens that the model takes, stretched where that is declared."""
+        return self.scaled_context or self.max_context
+
+    @property
+    def whole_context_layers(self) -> int:
+        """Layers that keep keys and values of the whole context."""
+        return self.layers - self.sliding_layers if self.kv_layers is None else self.kv_layers
+
+
+def _shape_faults(model: Model) -> Iterator[str]:
+    """What cannot be true of one model at the same time."""
+    yield from _expert_faults(model)
+    yield from _cache_faults(model)
+    if model.heads % model.kv_heads:
+        yield (
+            f"{model.heads} heads cannot share {model.kv_heads} KV heads evenly: "
+            "`heads` must be a multiple of `kv_heads`"
+        )
+    active = model.active_parameters_b
+    if active is not None and active > model.parameters_b:
+        yield f"`active_parameters_b` {active:f} is more than all {model.parameters_b:f}"
+
+
+def _expert_faults(model: Model) -> Iterator[str]:
+    per_token, width = model.experts_per_token, model.expert_intermediate
+    if model.experts is None:
+        if per_token or width or model.shared_expert_intermediate or model.dense_layers:
+            yield (
+                "without `experts` there is no `experts_per_token`, `expert_intermediate`, "
+                "`shared_expert_intermediate` or `dense_layers`"
+            )
+        return
+    if per_token is None or width is None:
+        yield "`experts` needs `experts_per_token` and `expert_intermediate`"
+    elif per_token > model.experts:
+        yield f"`experts_per_token` {per_token} is more than all {model.experts} experts"
+    if model.dense_layers >= model.layers:
+        yield f"`dense_layers` {model.dense_layers} leaves none of {model.layers} layers to experts"
+
+
+def _cache_faults(model: Model) -> Iterator[str]:
+    if (model.sliding_window is None) != (model.sliding_layers == 0):
+        yield "`sliding_window` and `sliding_layers` need each other"
+    if model.sliding_layers + (model.kv_layers or 0) > model.layers:
+        yield (
+            f"{model.sliding_layers} `sliding_layers` and {model.kv_layers or 0} `kv_layers` "
+            f"are more than all {model.layers} layers"
+        )
+    if model.attention == "hybrid" and model.kv_layers is None:
+        yield "attention `hybrid` needs `kv_layers`"
+    if model.attention == "mla" and model.kv_latent_dim is None:
+        yield "attention `mla` needs `kv_latent_dim`"
+    if model.attention == "gqa" and model.kv_latent_dim is not None:
+        yield "`kv_latent_dim` belongs to attention `mla` or `hybrid`"
+    if model.attention != "hybrid" and model.state_mb_per_sequence is not None:
+        yield "`state_mb_per_sequence` belongs to attention `hybrid`"
+
+
+class PurchasePrice(Frozen):
+    """What one node of a type costs to buy."""
+
+    price_usd: NodePrice
+    date: Day
+    source: str
+    basis: Basis
+    note: str | None = None
+
+    @property
+    def usd(self) -> Decimal:
+        """USD for one node."""
+        return self.price_usd
+
+
+class RentPrice(Frozen):
+    """What one GPU of a node type costs to rent by the hour, rented by the whole node."""
+
+    usd_per_gpu_hour: HourPrice
+    date: Day
+    source: str
+    basis: Basis
+    note: str | None = None
+
+    @property
+    def usd(self) -> Decimal:
+        """USD for one GPU and one hour."""
+        return self.usd_per_gpu_hour
+
+
+class PriceBookHeader(Frozen):
+    """What a price book is and how far to trust it."""
+
+    id: str
+    date: Day
+    illustrative: bool
+    """True: no quote stands behind these prices, and every output says so."""
+    currency: Literal["USD"] = "USD"
+    notice: str
+    """The sentence that every output prints."""
+
+
+class PriceBook(Frozen):
+    """Prices by node type."""
+
+    header: PriceBookHeader
+    purchase: dict[str, PurchasePrice] = Field(default_factory=dict)
+    rent: dict[str, RentPrice] = Field(default_factory=dict)
+
+    def listed(self, kind: OfferKind, node_type: str) -> PurchasePrice | RentPrice | None:
+        """What it costs to buy or to rent a node type; None where that is not listed.
+
+        Nobody lists what it costs to reserve one.
+        """
+        if kind == "buy":
+            return self.purchase.get(node_type)
+        return self.rent.get(node_type) if kind == "rent" else None
+
+
+class CatalogFile(Frozen):
+    """One YAML file of the catalog; later files extend or replace entries by id."""
+
+    sources: dict[str, Source] = Field(default_factory=dict)
+    gpus: dict[str, GpuType] = Field(default_factory=dict)
+    nodes: dict[str, NodeType] = Field(default_factory=dict)
+    models: dict[str, Model] = Field(default_factory=dict)
+    price_book: PriceBookHeader | None = None
+    purchase: dict[str, PurchasePrice] = Field(default_factory=dict)
+    rent: dict[str, RentPrice] = Field(default_factory=dict)
+
+
+class Catalog(Frozen):
+    """All facts, merged from the shipped files and the user's own."""
+
+    sources: dict[str, Source]
+    gpus: dict[str, GpuType]
+    nodes: dict[str, NodeType]
+    models: dict[str, Model]
+    prices: PriceBook
+
+    def source_text(self, key: str) -> str:
+        """`title (address)` of a source key, or the key itself where it is an address."""
+        source = self.sources.get(key)
+        if source is None:
+            return key
+        return f"{source.title} ({source.url})" if source.url else source.title

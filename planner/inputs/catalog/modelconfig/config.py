@@ -1,0 +1,208 @@
+"""A Hugging Face `config.json` as a model: shape and parameters, without running anything.
+
+Only decoders whose memory has a formula are read. Everything else is refused by name: an encoder, a
+type that is not listed, or a key that makes a listed type another model than its name says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from planner.errors import InputError
+from planner.inputs.base import LARGEST_COUNT
+from planner.inputs.catalog.catalog import Model
+from planner.inputs.catalog.modelconfig.quantization import native_bits
+from planner.inputs.catalog.modelconfig.section import parse_config
+from planner.inputs.catalog.modelconfig.shape import read_shape
+from planner.inputs.catalog.modelconfig.types import (
+    FOREIGN_KEYS,
+    MODEL_TYPES,
+    REFUSED_TYPES,
+    structure_keys,
+)
+from planner.inputs.catalog.modelconfig.weights import count_parameters
+from planner.inputs.reading.diagnostics import validate_values
+from planner.inputs.reading.reader import read_bytes
+from planner.inputs.text.words import described, did_you_mean
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planner.errors import Finding
+    from planner.inputs.catalog.modelconfig.section import Section
+    from planner.inputs.catalog.modelconfig.shape import Shape
+    from planner.inputs.catalog.modelconfig.types import ModelType
+
+__all__ = ["parse_model_config", "read_model_config"]
+
+LARGEST_MODEL = 100_000 * 10**9
+
+_INSTEAD = "give `parameters_b`, or a fixed job with the memory that was measured"
+_NESTED = ("text_config", "llm_config", "language_config")
+
+
+def read_model_config(path: Path, *, shown_as: str | None = None) -> tuple[str, Model]:
+    """Read a model's configuration, or the one in a folder, as an id and a model.
+
+    The id is the folder's name. Raises InputError with all mistakes of the file at once.
+    """
+    name = str(path) if shown_as is None else shown_as
+    if path.is_dir():
+        path, name = path / "config.json", f"{name}/config.json"
+    named = path.resolve().parent.name if path.name == "config.json" else path.stem
+    return parse_model_config(read_bytes(path, name).replace(b"\r\n", b"\n"), named, name)
+
+
+def parse_model_config(content: bytes, named: str, shown_as: str) -> tuple[str, Model]:
+    """Turn the content of a configuration into an id, made of `named`, and a model.
+
+    Raises InputError with all mistakes at once.
+    """
+    whole = parse_config(content, shown_as)
+    section = _decoder(whole)
+    kind = _kind(section, whole)
+    shape = read_shape(section, kind, tied=whole.truth("tie_word_embeddings", default=kind.tied))
+    bits = native_bits(whole, section)
+    every, used = count_parameters(shape, kind, section)
+    if every > LARGEST_MODEL:
+        section.fault("hidden_size", f"makes a model of {every // 10**9:,} billion parameters")
+    if section.findings:
+        raise InputError(*_in_order(section))
+    model_id = re.sub(r"[^A-Za-z0-9._-]+", "-", named).strip("-.")[:100].lower() or "model"
+    digest = hashlib.sha256(content).hexdigest()[:12]
+    figures = {
+        "name": model_id,
+        "parameters_b": Decimal(every).scaleb(-9),
+        "active_parameters_b": Decimal(used).scaleb(-9) if shape.mixture else None,
+        "gated_mlp": kind.gated,
+        "native_bits": bits,
+        "source": f"its config.json (sha256 {digest})",
+        "basis": "derived",
+        "note": _left_out(section, whole),
+        "scaled_context": _scaled_context(section, shape.context),
+    }
+    figures |= _widths(shape) | _experts(shape) | _cache(shape)
+    return model_id, validate_values(figures, Model, lambda path: f"{shown_as}: {path}")
+
+
+def _left_out(section: Section, whole: Section) -> str | None:
+    """Say which weights of the published files the parameters do not hold."""
+    parts = []
+    if section is not whole:
+        parts.append("what reads pictures or sound")
+    if section.says("num_nextn_predict_layers") or section.says("mtp_num_hidden_layers"):
+        parts.append("the layers that predict further tokens")
+    return f"decoder alone, without {' and '.join(parts)}" if parts else None
+
+
+def _scaled_context(section: Section, context: int) -> int | None:
+    """Tokens that a declared rope scaling stretches the context to, as vLLM counts them."""
+    scaling = section.data.get("rope_scaling")
+    if not isinstance(scaling, dict):
+        return None
+    factor, native = scaling.get("factor"), scaling.get("original_max_position_embeddings", context)
+    if not all(type(figure) in (int, Decimal) for figure in (factor, native)):
+        return None
+    stretched = int(min(factor * native, LARGEST_COUNT))
+    return stretched if stretched > context else None
+
+
+def _in_order(section: Section) -> list[Finding]:
+    return sorted(section.findings, key=lambda finding: finding.line or 0)
+
+
+def _decoder(whole: Section) -> Section:
+    """Find the part that describes the decoder: the whole file, or the text part of several."""
+    for name in _NESTED:
+        part = whole.within(name)
+        if part is not None:
+            return part
+    return whole
+
+
+def _kind(section: Section, whole: Section) -> ModelType:
+    """Find out what kind of model it is; raises InputError where it has no formula."""
+    outer = REFUSED_TYPES.get(str(whole.data.get("model_type")))
+    name = section.text_of("model_type")
+    if name is None and whole.says("_class_name"):
+        _no_formula(whole, "_class_name", "is a diffusion pipeline")
+    elif name is None and not section.findings:
+        section.fault("model_type", "is missing, so nothing tells what the figures mean", _INSTEAD)
+    elif outer or name in REFUSED_TYPES:
+        reason = outer or REFUSED_TYPES[str(name)]
+        _no_formula(section, "model_type", f"{described(name)} {reason}")
+    elif name is not None and name not in MODEL_TYPES:
+        near = did_you_mean(name, MODEL_TYPES)
+        section.fault("model_type", f"{described(name)} has no formula here", near or _INSTEAD)
+    if section.findings:
+        raise InputError(*section.findings)
+    kind = MODEL_TYPES[str(name)]
+    _refuse_foreign(section, kind)
+    return kind
+
+
+def _no_formula(section: Section, key: str, fault: str) -> None:
+    section.fault(key, f"{fault} and has no formula here", _INSTEAD)
+
+
+def _refuse_foreign(section: Section, kind: ModelType) -> None:
+    """Refuse keys that would make the model another one than its type says."""
+    for key, reason in FOREIGN_KEYS.items():
+        if section.says(key):
+            _no_formula(section, key, f"says that the model {reason}")
+    for key, meaning in structure_keys(kind).items():
+        if section.says(key):
+            name = section.data["model_type"]
+            section.fault(key, f"is a key of {meaning}, which {name} is without", _INSTEAD)
+
+
+def _widths(shape: Shape) -> dict[str, object]:
+    attention = shape.attention
+    return {
+        "layers": shape.layers,
+        "hidden": shape.hidden,
+        "intermediate": shape.intermediate,
+        "heads": attention.heads,
+        "kv_heads": attention.kv_heads,
+        "head_dim": attention.head_dim,
+        "vocab": shape.vocab,
+        "tied_embeddings": shape.tied,
+        "max_context": shape.context,
+    }
+
+
+def _experts(shape: Shape) -> dict[str, object]:
+    mixture = shape.mixture
+    if mixture is None:
+        return {}
+    return {
+        "experts": mixture.experts,
+        "experts_per_token": mixture.per_token,
+        "expert_intermediate": mixture.width,
+        "shared_expert_intermediate": mixture.shared_width,
+        "dense_layers": shape.layers - mixture.layers,
+    }
+
+
+def _cache(shape: Shape) -> dict[str, object]:
+    """What is kept of the past: keys and values, a latent vector, a window, a state."""
+    attention, recurrence = shape.attention, shape.recurrence
+    figures: dict[str, object] = {"attention": "gqa"}
+    if attention.latent is not None:
+        figures |= {"attention": "mla", "kv_latent_dim": attention.latent.cached}
+    if attention.window is not None:
+        figures |= {
+            "sliding_window": attention.window,
+            "sliding_layers": attention.sliding_layers,
+        }
+    if recurrence is not None:
+        state = Decimal(shape.recurrent_layers * recurrence.bytes_per_sequence())
+        figures |= {
+            "attention": "hybrid",
+            "kv_layers": attention.layers,
+            "state_mb_per_sequence": state.scaleb(-6),
+        }
+    return figures

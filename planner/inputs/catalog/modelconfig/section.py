@@ -1,0 +1,213 @@
+"""A `config.json` as plain data: read, never run, and every figure asked for by name.
+
+Two equal keys, NaN, endless numbers and bottomless nesting are refused while reading; a figure of
+the wrong kind becomes a finding when it is asked for, so that all of them come out together.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from planner.errors import Finding, InputError
+from planner.inputs.base import LARGEST_COUNT
+from planner.inputs.text.words import described
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Section", "parse_config"]
+
+LARGEST_CONFIG_BYTES = 4 * 1024 * 1024
+LONGEST_NUMBER = 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Section:
+    """One object of the file; what is wrong in it is gathered in `findings`, shared by all."""
+
+    shown_as: str
+    text: str
+    data: Mapping[str, Any]
+    findings: list[Finding]
+    prefix: str = ""
+
+    def within(self, name: str) -> Section | None:
+        """Give the object of this name; None where there is none."""
+        value = self.data.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            self.fault(name, f"{described(value)} is not an object")
+            return None
+        return replace(self, data=value, prefix=f"{self.prefix}{name}.")
+
+    def fault(self, name: str, message: str, hint: str | None = None) -> None:
+        """Note a mistake at a key; what follows from it at the same key says nothing new."""
+        if any(finding.path == self.prefix + name for finding in self.findings):
+            return
+        line = self._line(name)
+        shown = self.text.splitlines()[line - 1] if line else None
+        self.findings.append(
+            Finding(
+                message,
+                file=self.shown_as,
+                line=line,
+                path=self.prefix + name,
+                source_line=shown,
+                hint=hint,
+            )
+        )
+
+    def says(self, name: str) -> bool:
+        """Whether the key is there and means something: neither null nor false, 0 or empty."""
+        return bool(self.data.get(name))
+
+    def count(self, *names: str, least: int = 1, most: int = LARGEST_COUNT) -> int:
+        """Give a whole number that must be there; where it is missing or wrong, note it."""
+        found = self.optional(*names, least=least, most=most)
+        if found is None:
+            if all(self.data.get(name) is None for name in names):
+                self.fault(names[0], "is missing")
+            return least
+        return found
+
+    def optional(self, *names: str, least: int = 1, most: int = LARGEST_COUNT) -> int | None:
+        """Give a whole number under the first name that has one; None where none does."""
+        present = [name for name in names if self.data.get(name) is not None]
+        figures = {name: self._whole(name, least, most) for name in present}
+        if len({figure for figure in figures.values() if figure is not None}) > 1:
+            other = present[1]
+            self.fault(
+                present[0],
+                f"{figures[present[0]]} contradicts `{other}`, which is {figures[other]}",
+            )
+        return figures[present[0]] if present else None
+
+    def truth(self, name: str, *, default: bool = False) -> bool:
+        """Give a true or false."""
+        value = self.data.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            self.fault(name, f"{described(value)} is not true or false")
+            return default
+        return value
+
+    def text_of(self, name: str) -> str | None:
+        """Give a text; None where there is none."""
+        value = self.data.get(name)
+        if value is not None and not isinstance(value, str):
+            self.fault(name, f"{described(value)} is not text")
+            return None
+        return value
+
+    def items(self, name: str, kind: type, length: int | None = None) -> list[Any] | None:
+        """Give a list whose items are all of one kind; None where there is none."""
+        value = self.data.get(name)
+        if value is None:
+            return None
+        right = isinstance(value, list) and all(type(item) is kind for item in value)
+        if not right:
+            self.fault(name, f"is not a list of {'texts' if kind is str else 'whole numbers'}")
+            return None
+        # Where something is wrong already, the length to compare with may be, too.
+        if length is not None and len(value) != length and not self.findings:
+            self.fault(name, f"has {len(value)} entries for {length} layers")
+            return None
+        return list(value)
+
+    def _whole(self, name: str, least: int, most: int) -> int | None:
+        value = self.data[name]
+        if isinstance(value, bool) or not isinstance(value, int | Decimal):
+            hint = f"write it without quotes: {value}" if _is_figure(value) else None
+            self.fault(name, f"{described(value)} is not a whole number", hint)
+        elif value < least:
+            self.fault(name, f"{described(value)} is too small, the least is {least}")
+        elif value > most:
+            self.fault(name, f"{described(value)} is too large, the most is {most:,}")
+        elif value != int(value):
+            self.fault(name, f"{described(value)} is not a whole number")
+        else:
+            return int(value)
+        return None
+
+    def _line(self, name: str) -> int | None:
+        """Line of a key that stands in the file once; the parser keeps no places."""
+        found = list(re.finditer(rf'"{re.escape(name)}"\s*:', self.text))
+        return self.text.count("\n", 0, found[0].start()) + 1 if len(found) == 1 else None
+
+
+def parse_config(content: bytes, shown_as: str) -> Section:
+    """Parse the file; raises InputError where it is no JSON object, or ambiguous as one."""
+    if len(content) > LARGEST_CONFIG_BYTES:
+        limit = LARGEST_CONFIG_BYTES // 2**20
+        _refuse(f"is too large for a model's configuration, at most {limit} MiB", shown_as)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        _refuse(f"byte 0x{content[error.start]:02X} is not UTF-8", shown_as)
+    try:
+        data = json.loads(
+            text,
+            object_pairs_hook=_no_key_twice,
+            parse_int=_whole_number,
+            parse_float=_number,
+            parse_constant=_constant,
+        )
+    except json.JSONDecodeError as error:
+        _refuse(f"is no JSON: {error.msg}", shown_as, error.lineno, error.colno)
+    except RecursionError:
+        _refuse("is nested too deeply", shown_as)
+    except _AmbiguousError as error:
+        _refuse(str(error), shown_as)
+    if not isinstance(data, dict):
+        _refuse("is no JSON object", shown_as)
+    return Section(shown_as, text, data, [])
+
+
+class _AmbiguousError(Exception):
+    """The JSON can be parsed, but not in one way alone."""
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise _AmbiguousError(f"holds the key {described(twice)} twice in one object")
+    return data
+
+
+def _whole_number(figure: str) -> int:
+    return int(_short(figure))
+
+
+def _number(figure: str) -> Decimal:
+    return Decimal(_short(figure))
+
+
+def _short(figure: str) -> str:
+    if len(figure) > LONGEST_NUMBER:
+        raise _AmbiguousError(f"holds a number of {len(figure):,} characters")
+    return figure
+
+
+def _constant(name: str) -> Decimal:
+    """Published files hold Infinity as a limit that nobody reads; NaN is nowhere a figure."""
+    if name == "NaN":
+        raise _AmbiguousError("holds NaN, which is not a number")
+    return Decimal(name)
+
+
+def _is_figure(value: object) -> bool:
+    return isinstance(value, str) and bool(re.fullmatch(r"[0-9]{1,12}", value))
+
+
+def _refuse(
+    message: str, shown_as: str, line: int | None = None, column: int | None = None
+) -> NoReturn:
+    raise InputError(Finding(message, file=shown_as, line=line, column=column)) from None

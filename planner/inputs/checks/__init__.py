@@ -1,0 +1,1 @@
+"""What only shows when a scenario is seen whole, and beside the catalog and the rules."""

@@ -1,0 +1,85 @@
+"""Offers that cannot be used, nodes that never serve, and budgets of no quarter planned."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from planner.inputs.checks.faults import Fault, entries, not_in_play, unstated_figure
+from planner.inputs.scenario.finance import TOTAL
+from planner.inputs.scenario.offer import FleetEntry
+from planner.inputs.scenario.quarter import Quarter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.catalog.catalog import Catalog
+    from planner.inputs.reading.document import Path
+    from planner.inputs.scenario.scenario import Offer, Scenario
+
+__all__ = ["unusable"]
+
+
+def unusable(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    """Find all of these; names that the catalog does not know are passed over."""
+    for name, offer in scenario.offers.items():
+        yield from _window(scenario, ("offers", name), offer)
+    for name, entry in scenario.fleet.items():
+        if entry.retires is not None and entry.retires <= scenario.horizon.first_quarter:
+            yield Fault(
+                ("fleet", name, "retires"),
+                f"nodes that retire in {entry.retires} never serve in this horizon",
+                "leave the entry out",
+            )
+    yield from _budget(scenario)
+    yield from _colocation(scenario, catalog)
+    yield from _licences(scenario, catalog)
+
+
+def _window(scenario: Scenario, path: Path, offer: Offer) -> Iterator[Fault]:
+    horizon = scenario.horizon
+    if offer.available is not None and not any(map(horizon.includes, offer.available)):
+        yield Fault((*path, "available"), "lies wholly outside the horizon", "leave the offer out")
+    if offer.end_of_sale is None:
+        return
+    as_of = horizon.earliest_order
+    lead = timedelta(weeks=offer.lead_time_weeks)
+    if offer.end_of_sale < as_of:
+        message = f"{offer.end_of_sale} has passed on the day of the plan, {as_of}"
+        yield Fault((*path, "end_of_sale"), message, "leave the offer out")
+    elif horizon.first_quarter.start - lead > offer.end_of_sale:
+        first = horizon.first_quarter
+        yield Fault(
+            (*path, "end_of_sale"),
+            f"what is ordered by {offer.end_of_sale} is delivered before {first}",
+            "a node enters service when it is delivered: count it under `fleet:`",
+        )
+
+
+def _budget(scenario: Scenario) -> Iterator[Fault]:
+    horizon = scenario.horizon
+    for key in ("capex_usd", "opex_usd", "total_usd"):
+        figures = getattr(scenario.budget, key)
+        for quarter in figures if isinstance(figures, dict) else ():
+            if quarter != TOTAL and not horizon.includes(Quarter.parse(quarter)):
+                message = f"{quarter} lies outside the horizon"
+                yield Fault(("budget", key, quarter), message, at_key=True)
+
+
+def _colocation(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    if not scenario.finance.colocation_usd_per_kw_month:
+        return
+    for path, entry in entries(scenario):
+        node = catalog.nodes.get(entry.node_type)
+        on_own_floor = isinstance(entry, FleetEntry) or entry.kind == "buy"
+        if on_own_floor and node is not None and node.max_power_kw is None:
+            yield unstated_figure(path, entry.node_type, "max_power_kw", "colocation")
+
+
+def _licences(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    stated = scenario.finance.licence_usd_per_gpu_year
+    if not isinstance(stated, dict):
+        return
+    for gpu_type in stated:
+        path = ("finance", "licence_usd_per_gpu_year", gpu_type)
+        yield from not_in_play(path, gpu_type, scenario, catalog)

@@ -1,0 +1,175 @@
+"""What cannot stand where it is said to stand, and jobs that no site takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.inputs.checks.faults import Fault, entries, held_figures, unstated_figure
+from planner.inputs.text.words import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from planner.inputs.catalog.catalog import Catalog, NodeType
+    from planner.inputs.reading.document import Path
+    from planner.inputs.scenario.quarter import Quarter
+    from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
+    from planner.inputs.scenario.site import Site
+
+__all__ = ["cooled_by", "misplaced"]
+
+
+def misplaced(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    """Find all of these; names that the catalog does not know are passed over."""
+    for name, site in scenario.sites.items():
+        if isinstance(site.power_kw, dict):
+            yield from held_figures(("sites", name, "power_kw"), site.power_kw, scenario.horizon)
+    for path, entry in entries(scenario):
+        yield from _entry(scenario, catalog, path, entry)
+    for name, site in scenario.sites.items():
+        yield from _owned_alone(scenario, catalog, name, site)
+    yield from _jobs(scenario)
+
+
+def cooled_by(node: NodeType) -> frozenset[str] | None:
+    """What can cool a node, `air`, `liquid` or either; None where the catalog does not say.
+
+    Liquid-assisted air is air to the building: the liquid stays inside the server.
+    """
+    if node.cooling is None:
+        return None
+    text = node.cooling.value
+    ways = {way for way in ("air", "liquid") if way in text}
+    return frozenset({"air"}) if "liquid-assisted" in text else frozenset(ways) or None
+
+
+def _entry(
+    scenario: Scenario, catalog: Catalog, path: Path, entry: FleetEntry | Offer
+) -> Iterator[Fault]:
+    node = catalog.nodes.get(entry.node_type)
+    for name in entry.sites:
+        site = scenario.sites.get(name)
+        if scenario.sites and site is None:
+            yield _unknown_site(path, entry, name, scenario.sites)
+        if site is None or node is None:
+            continue
+        yield from _cooling(path, entry, name, site, node)
+        yield from _figures(path, entry, name, site, node)
+
+
+def _unknown_site(
+    path: Path, entry: FleetEntry | Offer, name: str, known: Collection[str]
+) -> Fault:
+    hint = _nearest(name, known)
+    if "site" not in entry.model_fields_set:
+        return Fault(path, "names no site, though the scenario lists `sites`", hint, at_key=True)
+    at = () if isinstance(entry.site, str) else (entry.site.index(name),)
+    return Fault((*path, "site", *at), f"unknown site {name!r}", hint)
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    return did_you_mean(name, sorted(known)) or f"known: {', '.join(sorted(known))}"
+
+
+def _cooling(
+    path: Path, entry: FleetEntry | Offer, name: str, site: Site, node: NodeType
+) -> Iterator[Fault]:
+    if site.cooling is None or {"air", "liquid"} <= set(site.cooling):
+        return
+    ways = cooled_by(node)
+    if ways is None:
+        yield unstated_figure(path, entry.node_type, "cooling", f"`cooling` of site {name!r}")
+    elif not ways & set(site.cooling):
+        needed, given = " or ".join(sorted(ways)), " and ".join(site.cooling)
+        yield Fault(
+            (*path, "node_type"),
+            f"{entry.node_type!r} needs {needed} cooling, site {name!r} has {given} alone",
+            f"add {min(ways)!r} to sites.{name}.cooling, or choose another site or node type",
+        )
+
+
+def _figures(
+    path: Path, entry: FleetEntry | Offer, name: str, site: Site, node: NodeType
+) -> Iterator[Fault]:
+    """Figures of the catalog that a limit needs, and nodes that no rack of the site holds."""
+    racks = site.racks
+    fed = racks.power_kw if racks else None
+    if node.max_power_kw is None and (site.power_kw is not None or fed is not None):
+        yield unstated_figure(path, entry.node_type, "max_power_kw", f"the power of site {name!r}")
+    if node.rack_units is None and (site.rack_units is not None or racks):
+        yield unstated_figure(path, entry.node_type, "rack_units", f"the racks of site {name!r}")
+    beyond = []
+    if racks and node.rack_units and node.rack_units.value > racks.units:
+        beyond.append(f"{node.rack_units.value} U of {racks.units}")
+    if fed is not None and node.max_power_kw and node.max_power_kw.value > fed:
+        beyond.append(f"{_plain(node.max_power_kw.value)} kW of {_plain(fed)}")
+    if beyond:
+        yield Fault(
+            (*path, "node_type"),
+            f"no rack of site {name!r} holds a {entry.node_type!r}, "
+            f"it takes {' and '.join(beyond)}",
+        )
+
+
+def _owned_alone(scenario: Scenario, catalog: Catalog, name: str, site: Site) -> Iterator[Fault]:
+    """Owned nodes that exceed the site before anything is bought."""
+    nodes = _owned_at(scenario, catalog, name, scenario.horizon.first_quarter)
+    units = sum(count * node.rack_units.value for node, count in nodes if node.rack_units)
+    most = site.rack_units
+    if most is not None and units > most:
+        message = f"{most} U are fewer than the {units} U of the nodes owned there"
+        yield Fault(("sites", name, "rack_units"), message)
+    for quarter in scenario.horizon.all_quarters:
+        power_w = site.power_w(quarter)
+        nodes = _owned_at(scenario, catalog, name, quarter)
+        kilowatts = sum(
+            count * node.max_power_kw.value for node, count in nodes if node.max_power_kw
+        )
+        if power_w is not None and kilowatts * 1000 > power_w:
+            fed = _plain(power_w / 1000)
+            yield Fault(
+                ("sites", name, "power_kw"),
+                f"{fed} kW in {quarter} are less than the {_plain(kilowatts)} kW "
+                "that the nodes owned there may draw, by their nameplates",
+            )
+            return
+
+
+def _owned_at(
+    scenario: Scenario, catalog: Catalog, site: str, quarter: Quarter
+) -> list[tuple[NodeType, int]]:
+    """Nodes owned at a site that have not retired by a quarter."""
+    return [
+        (catalog.nodes[entry.node_type], entry.count)
+        for entry in scenario.fleet.values()
+        if entry.site == site
+        and entry.node_type in catalog.nodes
+        and (entry.retires is None or quarter < entry.retires)
+    ]
+
+
+def _jobs(scenario: Scenario) -> Iterator[Fault]:
+    sites = scenario.sites or dict.fromkeys(scenario.sites_in_play)
+    labels = sorted({label for site in scenario.sites.values() for label in site.labels})
+    for name, job in scenario.jobs.items():
+        path, known = ("jobs", name), True
+        for position, site in enumerate(job.sites or ()):
+            if site not in sites:
+                known = False
+                message = f"unknown site {site!r}"
+                yield Fault((*path, "sites", position), message, _nearest(site, sites))
+        for position, label in enumerate(job.labels):
+            if label not in labels:
+                known = False
+                message = f"no site carries the label {label!r}"
+                hint = _nearest(label, labels) if labels else "give it one under `sites:`"
+                yield Fault((*path, "labels", position), message, hint)
+        if known and (job.sites or job.labels) and not scenario.sites_of(job):
+            asked = ", ".join(job.labels)
+            among = " among those it names" if job.sites else ""
+            message = f"no site{among} carries all of its labels: {asked}"
+            yield Fault((*path, "labels"), message)
+
+
+def _plain(value: object) -> str:
+    return f"{float(str(value)):,g}"

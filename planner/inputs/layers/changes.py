@@ -1,0 +1,209 @@
+"""Changes to a scenario by dotted paths: what they may touch, and the document that results.
+
+A change sets one value at a key that the scenario states or that the format knows there. It never
+throws a mapping away: `replace:` and `delete:` do. Lists are values like others, set as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from planner.errors import InputError
+from planner.inputs.reading.document import dotted, parts_of
+from planner.inputs.reading.shape import Shape
+from planner.inputs.scenario.scenario import Scenario
+from planner.inputs.scenario.variations import DELETE, REPLACE
+from planner.inputs.text.words import did_you_mean, key_meant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from planner.errors import Finding
+    from planner.inputs.reading.document import Branch, Document, Entry, Path
+
+__all__ = ["Applied", "Change", "changed", "changes_of", "grafted"]
+
+_SHAPE = Shape(Scenario)
+_FIXED = ("format",)
+"""Keys that say how to read the file and so are not changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change as it was written."""
+
+    verb: Literal["set", "replace", "delete"]
+    text: str
+    """The path as written."""
+    written_in: Document
+    at: Path
+    """Where it stands in what it was written in."""
+    by: str
+    """`override price-up` or `--set`."""
+
+    @property
+    def value(self) -> Any:  # noqa: ANN401 - whatever a file can hold
+        """What is to stand at the path; of a deletion, the path itself."""
+        return self.written_in.value(self.at)
+
+    def finding(self, message: str, hint: str | None = None) -> Finding:
+        """What is wrong with the path, where it is written."""
+        at_key = self.verb != "delete"
+        found = self.written_in.finding(self.at, message, hint, at_key=at_key)
+        # The argument of `--set` is nothing but the path, which its line shows already.
+        return found if self.written_in.path else replace(found, path=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A change that was made."""
+
+    path: Path
+    before: Any
+    """None where nothing was stated."""
+    after: Any
+    """None where it was deleted."""
+    by: str
+
+
+def changes_of(written_in: Document, override: str) -> Iterator[Change]:
+    """Give the changes of one override of a file, in the order of the file.
+
+    Raises InputError where `replace:` is no mapping or `delete:` no list of paths.
+    """
+    at = ("overrides", override)
+    by = f"override {override}"
+    for key, value in written_in.value(at).items():
+        if key == REPLACE:
+            if not isinstance(value, dict):
+                raise InputError(written_in.finding((*at, key), "must be a mapping of paths"))
+            yield from (Change("replace", path, written_in, (*at, key, path), by) for path in value)
+        elif key == DELETE:
+            if not isinstance(value, tuple) or not all(isinstance(path, str) for path in value):
+                raise InputError(written_in.finding((*at, key), "must be a list of paths"))
+            for position, path in enumerate(value):
+                yield Change("delete", path, written_in, (*at, key, position), by)
+        else:
+            yield Change("set", key, written_in, (*at, key), by)
+
+
+def changed(document: Document, changes: Iterable[Change]) -> tuple[Document, tuple[Applied, ...]]:
+    """Make changes in their order; later ones win.
+
+    Raises InputError with all paths that lead nowhere and all values that would throw others away.
+    """
+    applied: list[Applied] = []
+    findings: list[Finding] = []
+    for change in changes:
+        try:
+            document, done = _made(document, change)
+        except InputError as error:
+            findings += error.findings
+        else:
+            applied.append(done)
+    if findings:
+        raise InputError(*findings)
+    return document, tuple(applied)
+
+
+def _made(document: Document, change: Change) -> tuple[Document, Applied]:
+    path = _path(document, change)
+    stated = _stated(document, path)
+    before = document.value(path) if stated else None
+    if change.verb == "set":
+        _require_nothing_lost(document, path, before, change)
+    elif not stated:
+        message = f"{dotted(path)} is stated nowhere, there is nothing to {change.verb}"
+        hint = "set it among the plain changes" if change.verb == "replace" else None
+        raise InputError(change.finding(message, hint))
+    if change.verb == "delete":
+        data, branch = grafted(document.data, document.branch, path, None, None)
+        done = Applied(path, before, None, change.by)
+    else:
+        entry = change.written_in.entry(change.at)
+        data, branch = grafted(document.data, document.branch, path, change.value, entry)
+        done = Applied(path, before, change.value, change.by)
+    return replace(document, data=data, branch=branch), done
+
+
+def _path(document: Document, change: Change) -> Path:
+    """The path of a change; raises InputError where a part of it is neither stated nor known."""
+    try:
+        parts = parts_of(change.text)
+    except ValueError as error:
+        raise InputError(change.finding(str(error))) from None
+    if parts[0] in _FIXED:
+        raise InputError(change.finding(f"`{parts[0]}` cannot be changed"))
+    here: Any = document.data
+    for depth, part in enumerate(parts):
+        outer = parts[:depth]
+        if here is not None and not isinstance(here, dict):
+            place = document.value_place(outer)
+            where = f"{document.origin(outer).shown_as}:{place.line}:{place.column}"
+            message = f"{dotted(outer)} is one value ({where}), there is no {part!r} in it"
+            raise InputError(change.finding(message, f"set {dotted(outer)} as a whole"))
+        stated = here or {}
+        if part not in stated and part not in _SHAPE.keys(outer):
+            raise InputError(change.finding(*_nowhere(outer, part, change.text, stated)))
+        here = stated.get(part)
+    return parts
+
+
+def _nowhere(outer: Path, part: str, text: str, stated: dict[str, Any]) -> tuple[str, str | None]:
+    keys = _SHAPE.keys(outer)
+    known = [*stated, *(key for key in keys if key not in stated)]
+    where = f"in `{dotted(outer)}`" if outer else "at the top of a scenario"
+    dots = [key for key in known if "." in key and key.startswith(part) and key in text]
+    if dots:
+        return f"there is no {part!r} {where}", f"put the name in quotes: {dots[0]!r}"
+    hint = key_meant(part, known) if keys else did_you_mean(part, known)
+    if hint is None and 0 < len(known) <= 12:
+        hint = f"known here: {', '.join(known)}"
+    return f"there is no {part!r} {where}", hint
+
+
+def _stated(document: Document, path: Path) -> bool:
+    try:
+        document.entry(path)
+    except KeyError:
+        return False
+    return True
+
+
+def _require_nothing_lost(document: Document, path: Path, before: object, change: Change) -> None:
+    if not isinstance(before, dict):
+        return
+    place = document.key_place(path)
+    where = f"{document.origin(path).shown_as}:{place.line}"
+    raise InputError(
+        change.finding(
+            f"{dotted(path)} is a mapping ({where}) that this would throw away",
+            "set keys in it by their own paths, or put this under `replace:` in an override",
+        )
+    )
+
+
+def grafted(
+    data: dict[str, Any], branch: Branch, path: Path, value: object, entry: Entry | None
+) -> tuple[dict[str, Any], dict[str | int, Entry]]:
+    """Data and places with one value put at a path, or taken away if there is no entry for it.
+
+    Mappings on the way that are not there come from where the value does.
+    """
+    data, places = dict(data), dict(branch)
+    key, rest = str(path[0]), path[1:]
+    if rest:
+        there = places.get(key)
+        inner, inner_places = grafted(
+            data.get(key, {}), (there and there.branch) or {}, rest, value, entry
+        )
+        outer = there or entry
+        data[key] = inner
+        if outer is not None:
+            places[key] = outer._replace(branch=inner_places)
+    elif entry is None:
+        del data[key], places[key]
+    else:
+        data[key], places[key] = value, entry
+    return data, places

@@ -1,0 +1,309 @@
+"""A scenario put together from its files: the base, what extends it, overrides, `--set`.
+
+In this order, later ones win: the base with what it applies; the file that extends it with what
+that applies; the overrides named on the command line, as they are named; `--set`, as given.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import Finding, InputError
+from planner.inputs.layers.changes import Change, changed, changes_of, grafted
+from planner.inputs.layers.setting import setting_change
+from planner.inputs.reading.diagnostics import Attempts, validate
+from planner.inputs.reading.document import Document, dotted
+from planner.inputs.reading.locate import fault_of_path
+from planner.inputs.reading.reader import parse_document, read_document
+from planner.inputs.scenario.variations import Variations
+from planner.inputs.text.words import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path as FilePath
+
+    from planner.inputs.layers.changes import Applied
+    from planner.inputs.reading.document import Entry, Path
+
+__all__ = ["Composed", "Layers", "base_path", "read_layers"]
+
+_TITLES = ("format", "name", "description")
+"""Keys that each file states for itself."""
+_MOST_LAYERS = 20
+"""Files that build on each other; nobody can follow a value through more."""
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A whole question, each value of which still knows where it was written."""
+
+    document: Document
+    applied: tuple[Applied, ...]
+    """Every change, in the order in which they were made."""
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """One file: what it says of the question, and of variations."""
+
+    document: Document
+    variations: Variations
+
+    @property
+    def question(self) -> Document:
+        """The file without its variations, each value of it bound to this file."""
+        data = {k: v for k, v in self.document.data.items() if k not in Variations.model_fields}
+        branch: dict[str | int, Entry] = {
+            key: self.document.branch[key]._replace(origin=self.document) for key in data
+        }
+        return replace(self.document, data=data, branch=branch)
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The files of a scenario, the base first, the one that was named last."""
+
+    files: tuple[_Layer, ...]
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The files as they were read, the base first."""
+        return tuple(layer.document for layer in self.files)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every override and scenario that can be asked for, the base's first."""
+        return (*self._overrides, *self._scenarios)
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """What a check tries beside the question itself: scenarios, and overrides that are in none.
+
+        An override may need another beside it, which the lists of the file then say.
+        """
+        listed = {name for names in self._scenarios.values() for name in names}
+        alone = [name for name in self._overrides if name not in listed]
+        return (*alone, *self._scenarios)
+
+    @cached_property
+    def _overrides(self) -> dict[str, Document]:
+        """The file of each override."""
+        return {name: one.document for one in self.files for name in one.variations.overrides}
+
+    @cached_property
+    def _scenarios(self) -> dict[str, tuple[str, ...]]:
+        return {n: list_ for one in self.files for n, list_ in one.variations.scenarios.items()}
+
+    @cached_property
+    def _base(self) -> Composed:
+        """The question as the files state it, with what they always apply."""
+        first, *others = self.files
+        named = dict.fromkeys(self._expanded(first))
+        composed = self._applied(Composed(first.question, ()), named)
+        for layer in others:
+            document = _extended(composed.document, layer.question)
+            fresh = dict.fromkeys(self._expanded(layer))
+            names = [name for name in fresh if name not in _made(composed)]
+            composed = self._applied(Composed(document, composed.applied), names)
+        return composed
+
+    def _expanded(self, layer: _Layer) -> Iterator[str]:
+        for name in layer.variations.apply:
+            yield from self._scenarios.get(name, (name,))
+
+    def composed(self, variations: Sequence[str] = (), settings: Sequence[str] = ()) -> Composed:
+        """Apply overrides and scenarios by name, then settings written `path=value`.
+
+        An override that is named twice is applied once, where it is named first.
+        Raises InputError for unknown names and for changes that cannot be made.
+        """
+        unknown = [name for name in variations if name not in self.names]
+        if unknown:
+            raise InputError(*(self._unknown(name) for name in unknown))
+        named = [one for name in variations for one in self._scenarios.get(name, (name,))]
+        fresh = [name for name in dict.fromkeys(named) if name not in _made(self._base)]
+        composed = self._applied(self._base, fresh)
+        attempts = Attempts()
+        written = [attempts.take(partial(setting_change, text)) for text in settings]
+        if attempts.findings:
+            raise InputError(*attempts.findings)
+        document, applied = changed(composed.document, filter(None, written))
+        return Composed(document, (*composed.applied, *applied))
+
+    def _unknown(self, name: str) -> Finding:
+        file = self.files[-1].document.shown_as
+        near = did_you_mean(name, self.names)
+        some = f"there are {', '.join(self.names)}" if self.names else None
+        return Finding(
+            f"{file} has no scenario or override {name!r}",
+            path="--scenario",
+            hint=near or some or f"{file} and what it extends have no `overrides:`",
+        )
+
+    def _applied(self, composed: Composed, names: Iterable[str]) -> Composed:
+        def changes() -> Iterator[Change]:
+            for name in names:
+                yield from changes_of(self._overrides[name], name)
+
+        document, applied = changed(composed.document, changes())
+        return Composed(document, (*composed.applied, *applied))
+
+
+def _made(composed: Composed) -> frozenset[str]:
+    """Names of the overrides that a question holds already."""
+    return frozenset(one.by.removeprefix("override ") for one in composed.applied)
+
+
+def read_layers(path: FilePath, text: str | None = None) -> Layers:
+    """Read a scenario and what it extends, and that, in turn; `text` stands in for its file.
+
+    Raises InputError for a base that may not be read, and for names that stand for nothing.
+    """
+    if text is None:
+        named = read_document(path)
+    else:
+        named = replace(parse_document(text, str(path)), path=path)
+    layers = [_layer(named)]
+    read = [path.resolve()]
+    while (name := layers[0].variations.extends) is not None:
+        document = layers[0].document
+        base = base_path(document, name, may_rise=len(layers) == 1)
+        if base.resolve() in read:
+            circle = [*read[read.index(base.resolve()) :], base]
+            raise InputError(
+                document.finding(
+                    ("extends",), f"leads in a circle: {' -> '.join(one.name for one in circle)}"
+                )
+            )
+        read.append(base.resolve())
+        if len(read) > _MOST_LAYERS:
+            raise InputError(
+                document.finding(
+                    ("extends",), f"is file {len(read)}, at most {_MOST_LAYERS} build on each other"
+                )
+            )
+        layers.insert(0, _layer(read_document(base)))
+    found = Layers(tuple(layers))
+    if findings := [*_twice_named(found), *_unknown_names(found)]:
+        raise InputError(*findings)
+    return found
+
+
+def _layer(document: Document) -> _Layer:
+    data = {k: v for k, v in document.data.items() if k in Variations.model_fields}
+    return _Layer(document, validate(replace(document, data=data), Variations))
+
+
+def base_path(
+    document: Document, name: str, *, key: str = "extends", may_rise: bool = True
+) -> FilePath:
+    """Where a base lies that a file names under a key; raises InputError where it may not reach.
+
+    A base lies in the folder of the file that names it or below, and for the file that was named
+    by the user also in the folder above, but in no other folder there.
+    """
+    assert document.path is not None
+    folder = document.path.parent
+    above = name.removeprefix("../")
+    rises = above != name
+    if rises and may_rise and "/" not in above and "\\" not in above:
+        folder, name = folder / os.pardir, above
+    fault = fault_of_path(folder, name, "the scenario", "scenario file")
+    if fault is None:
+        return type(folder)(os.path.normpath(folder / name))
+    message, hint = fault
+    if "leads out of" in message and hint is not None:
+        hint = "a base lies in the same folder, below it, or directly in the folder above"
+        if rises and not may_rise:
+            hint = "only the file that you name may extend one in the folder above it"
+    raise InputError(document.finding((key,), message, hint))
+
+
+def _twice_named(layers: Layers) -> Iterator[Finding]:
+    """An override or scenario of the same name as another, in the same file or in the base."""
+    first: dict[str, str] = {}
+    for layer in layers.files:
+        for section in ("overrides", "scenarios"):
+            for name in getattr(layer.variations, section):
+                place = layer.document.key_place((section, name))
+                here = f"{layer.document.shown_as}:{place.line}"
+                if (earlier := first.setdefault(name, here)) != here:
+                    yield layer.document.finding(
+                        (section, name),
+                        f"{name!r} is also the name of what stands at {earlier}",
+                        "choose another name",
+                        at_key=True,
+                    )
+
+
+def _unknown_names(layers: Layers) -> Iterator[Finding]:
+    """Lists that name an override which neither their own file nor a base of it has."""
+    overrides: list[str] = []
+    scenarios: list[str] = []
+    for layer in layers.files:
+        overrides += layer.variations.overrides
+        scenarios += layer.variations.scenarios
+        lists: list[tuple[Path, Sequence[str], Sequence[str]]] = [
+            (("scenarios", name), names, overrides)
+            for name, names in layer.variations.scenarios.items()
+        ]
+        lists.append((("apply",), layer.variations.apply, [*overrides, *scenarios]))
+        for path, names, known in lists:
+            for position, name in enumerate(names):
+                if name not in known:
+                    yield layer.document.finding(
+                        (*path, position), *_no_override(name, known, scenarios)
+                    )
+
+
+def _no_override(
+    name: str, known: Sequence[str], scenarios: Sequence[str]
+) -> tuple[str, str | None]:
+    if name in scenarios:
+        return f"{name!r} is a scenario", "list its overrides here"
+    return f"there is no override {name!r}", did_you_mean(name, known)
+
+
+def _extended(base: Document, own: Document) -> Document:
+    """The base with what a file adds; raises InputError for all that both of them state."""
+    data, branch = base.data, dict(base.branch)
+    for key in _TITLES:
+        if key in own.data:
+            data, branch = grafted(data, branch, (key,), own.data[key], own.entry((key,)))
+    findings: list[Finding] = []
+    rest = {key: value for key, value in own.data.items() if key not in _TITLES}
+    for path, value in _additions(base.data, rest, ()):
+        if _holds(base, path):
+            place = base.key_place(path)
+            where = f"{base.origin(path).shown_as}:{place.line}"
+            message = f"{dotted(path)} is stated in {where} as well"
+            hint = "change it in an override, and name that under `apply:`"
+            findings.append(own.finding(path, message, hint, at_key=True))
+        else:
+            entry: Entry = own.entry(path)
+            data, branch = grafted(data, branch, path, value, entry)
+    if findings:
+        raise InputError(*findings)
+    return replace(own, data=data, branch=branch)
+
+
+def _holds(document: Document, path: Path) -> bool:
+    try:
+        document.value(path)
+    except (KeyError, TypeError):
+        return False
+    return True
+
+
+def _additions(base: Any, own: dict[str, Any], outer: Path) -> Iterator[tuple[Path, Any]]:  # noqa: ANN401
+    """What a file says that is not a mapping of the base as well, at its outermost path."""
+    for key, value in own.items():
+        path = (*outer, key)
+        there = base.get(key)
+        if isinstance(value, dict) and isinstance(there, dict):
+            yield from _additions(there, value, path)
+        else:
+            yield path, value

@@ -1,0 +1,1 @@
+"""From files to models: every key and value with its place, every mistake in the user's words."""

@@ -1,0 +1,260 @@
+"""Builds plain data with places from the YAML parser's events, without recursion."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Protocol
+
+import yaml
+
+from planner.errors import Finding, InputError
+from planner.inputs.reading.document import Entry, Mark, shown_line
+from planner.inputs.reading.syntax import syntax_finding
+from planner.inputs.text.scalars import (
+    ILLEGAL_CHARACTER,
+    PLACEHOLDER,
+    ScalarError,
+    character_name,
+    plain_value,
+)
+
+__all__ = ["DEEPEST_NESTING", "MOST_FINDINGS", "MOST_NODES", "Builder"]
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+DEEPEST_NESTING = 40
+MOST_NODES = 2_000_000
+MOST_FINDINGS = 100
+"""A file with more mistakes than this is the wrong file."""
+
+
+class _Event(Protocol):
+    """What is used of PyYAML's events; each kind has some of it."""
+
+    start_mark: Mark
+    anchor: str | None
+    tag: str | None
+    value: str
+    implicit: tuple[bool, bool]
+    """Of a scalar: first, whether it is written without quotes."""
+    style: str | None
+
+
+class _Container:
+    """A mapping or list while it is being read."""
+
+    __slots__ = ("branch", "data", "is_key", "is_mapping", "key", "key_mark", "start")
+
+    def __init__(self, data: dict[str, Any] | list[Any], start: Mark, is_key: bool) -> None:
+        self.data = data
+        self.is_mapping = isinstance(data, dict)
+        self.branch: dict[str | int, Entry] = {}
+        self.start = start
+        self.is_key = is_key
+        """Whether it stands where a key should; reported, and dropped when it ends."""
+        self.key: str | _Refused | None = None
+        """Of the entry being read; None while a key is awaited."""
+        self.key_mark = start
+
+    def awaits_key(self) -> bool:
+        return self.key is None and self.is_mapping
+
+
+class _Refused:
+    """Stands for a key that cannot be used, so that reading can go on past it."""
+
+
+_REFUSED = _Refused()
+
+
+class Builder:
+    """One file being read."""
+
+    def __init__(self, text: str, shown_as: str) -> None:
+        self.text = text
+        self.shown_as = shown_as
+        self.stack: list[_Container] = []
+        self.findings: list[Finding] = []
+        self.top: tuple[Any, Entry] | None = None
+        self.nodes = 0
+        self.documents = 0
+        self.muted_depth: int | None = None
+        """While set, a container at that depth has been reported and its content is skipped."""
+
+    def build(self) -> tuple[dict[str, Any], Entry]:
+        """Read it all; raises InputError with every mistake found."""
+        parser = _Loader(self.text)
+        try:
+            while (event := parser.get_event()) is not None and len(self.findings) < MOST_FINDINGS:
+                self._take(event)
+        except yaml.YAMLError as error:
+            self.findings.append(syntax_finding(error, self.text, self.shown_as))
+        finally:
+            parser.dispose()
+        if self.findings:
+            raise InputError(*self.findings)
+        if self.top is None or self.top[0] is None:
+            raise InputError(Finding("the file has no content", file=self.shown_as))
+        data, entry = self.top
+        if not isinstance(data, dict):
+            self._refuse(entry.value, "a mapping (`key: value` lines) is expected at the top")
+            raise InputError(*self.findings)
+        return data, entry
+
+    def _take(self, event: _Event) -> None:
+        kind: type[object] = type(event)
+        if kind is yaml.ScalarEvent:
+            self._scalar(event)
+        elif kind is yaml.MappingStartEvent:
+            self._open({}, event)
+        elif kind is yaml.SequenceStartEvent:
+            self._open([], event)
+        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+            self._close()
+        elif kind is yaml.AliasEvent:
+            self._refuse(event.start_mark, "aliases (`*name`) are not read", "write the values out")
+            self._put(None, event.start_mark, None)
+        elif kind is yaml.DocumentStartEvent:
+            self.documents += 1
+            if self.documents == 2:
+                self._refuse(
+                    event.start_mark, "a second document starts here, one file holds one document"
+                )
+
+    def _refuse(self, mark: Mark, message: str, hint: str | None = None) -> None:
+        if self.muted_depth is not None:
+            return
+        line_start = mark.index - mark.column
+        line_end = self.text.find("\n", mark.index)
+        source_line = self.text[line_start : line_end if line_end >= 0 else None]
+        self.findings.append(
+            Finding(
+                message,
+                file=self.shown_as,
+                line=mark.line + 1,
+                column=mark.column + 1,
+                source_line=shown_line(source_line),
+                hint=hint,
+            )
+        )
+
+    def _check_node(self, event: _Event) -> None:
+        self.nodes += 1
+        if event.anchor is None and event.tag is None and self.nodes <= MOST_NODES:
+            return
+        if self.nodes > MOST_NODES:
+            self._stop(event.start_mark, f"too many values, at most {MOST_NODES:,}")
+        if event.anchor is not None:
+            self._refuse(event.start_mark, "anchors (`&name`) are not read", "write the values out")
+        if event.tag is not None:
+            self._refuse(event.start_mark, "tags (`!name`) are not read", "delete the tag")
+
+    def _stop(self, mark: Mark, message: str) -> None:
+        self._refuse(mark, message)
+        raise InputError(*self.findings)
+
+    def _scalar(self, event: _Event) -> None:
+        self._check_node(event)
+        text, mark, is_plain = event.value, event.start_mark, event.implicit[0]
+        if "{" in text and (found := PLACEHOLDER.search(text)):
+            self._refuse_placeholder(mark, found[0])
+        if self.stack and (parent := self.stack[-1]).key is None and parent.is_mapping:
+            parent.key, parent.key_mark = text, mark
+            if text in parent.branch or not (is_plain and _is_usual_key(text)):
+                self._check_key(parent, event)
+        elif is_plain:
+            self._put(self._plain(text, mark), mark, None)
+        else:
+            if event.style == '"' and (illegal := ILLEGAL_CHARACTER.search(text)):
+                self._refuse(mark, f"holds {character_name(illegal[0])}")
+            self._put(text, mark, None)
+
+    def _refuse_placeholder(self, mark: Mark, placeholder: str) -> None:
+        self._refuse(
+            mark, f"unresolved placeholder {placeholder!r}", "fill the template in before planning"
+        )
+
+    def _plain(self, text: str, mark: Mark) -> object:
+        try:
+            return plain_value(text)
+        except ScalarError as error:
+            self._refuse(mark, str(error))
+            return None
+
+    def _check_key(self, parent: _Container, event: _Event) -> None:
+        key: str = event.value
+        if not key.strip():
+            self._refuse(event.start_mark, "a key is empty")
+            parent.key = _REFUSED
+        elif key == "<<" and event.implicit[0]:
+            self._refuse(
+                event.start_mark,
+                "merge keys (`<<`) are not read",
+                "write the values out, or change a base file in `overrides`",
+            )
+            parent.key = _REFUSED
+        elif event.implicit[0] and not _is_usual_key(key):
+            self._refuse(event.start_mark, f"the key {key} is not text", f"write '{key}'")
+            parent.key = _REFUSED
+        elif key in parent.branch:
+            first = parent.branch[key].key.line + 1
+            self._refuse(
+                event.start_mark,
+                f"the key {key!r} stands twice, first on line {first}",
+                "keep one of them",
+            )
+            parent.key = _REFUSED
+        elif event.style == '"' and (illegal := ILLEGAL_CHARACTER.search(key)):
+            self._refuse(event.start_mark, f"the key holds {character_name(illegal[0])}")
+
+    def _open(self, data: dict[str, Any] | list[Any], event: _Event) -> None:
+        self._check_node(event)
+        mark = event.start_mark
+        if len(self.stack) >= DEEPEST_NESTING:
+            self._stop(mark, f"nested too deep, at most {DEEPEST_NESTING} levels")
+        is_key = bool(self.stack) and self.stack[-1].awaits_key()
+        placeholder = PLACEHOLDER.match(self.text, mark.index)
+        if placeholder:
+            self._refuse_placeholder(mark, placeholder[0])
+        elif is_key:
+            self._refuse(mark, "a key must be text, not a list or a mapping")
+        if (placeholder or is_key) and self.muted_depth is None:
+            self.muted_depth = len(self.stack)
+        self.stack.append(_Container(data, mark, is_key))
+
+    def _close(self) -> None:
+        done = self.stack.pop()
+        if self.muted_depth == len(self.stack):
+            self.muted_depth = None
+        if done.is_key:
+            self.stack[-1].key = _REFUSED
+            return
+        value = tuple(done.data) if isinstance(done.data, list) else done.data
+        self._put(value, done.start, done.branch)
+
+    def _put(self, value: object, mark: Mark, branch: dict[str | int, Entry] | None) -> None:
+        """Place a finished value in the container that is open, or at the top."""
+        if not self.stack:
+            if self.top is None:
+                self.top = (value, Entry(mark, mark, branch))
+            return
+        parent = self.stack[-1]
+        if isinstance(parent.data, list):
+            parent.branch[len(parent.data)] = Entry(mark, mark, branch)
+            parent.data.append(value)
+        elif parent.key is None:  # an alias where a key is awaited, reported already
+            parent.key = _REFUSED
+        else:
+            if isinstance(parent.key, str):
+                parent.data[parent.key] = value
+                parent.branch[parent.key] = Entry(parent.key_mark, mark, branch)
+            parent.key = None
+
+
+@lru_cache(maxsize=4096)
+def _is_usual_key(word: str) -> bool:
+    """Whether it reads as text and stands for itself, as most keys do."""
+    try:
+        return isinstance(plain_value(word), str) and word != "<<"
+    except ScalarError:
+        return False

@@ -1,0 +1,107 @@
+"""Turns data into models, and every mistake in it into a finding in the user's own words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from planner.errors import Finding, InputError
+from planner.inputs.reading.document import Document, dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from planner.inputs.reading.document import Path
+
+__all__ = ["Attempts", "validate", "validate_values"]
+
+M = TypeVar("M", bound=BaseModel)
+R = TypeVar("R")
+
+
+class Attempts:
+    """Collects the findings of steps that do not depend on each other."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+
+    def take(self, step: Callable[[], R]) -> R | None:
+        """Give the step's result, or None where it found mistakes."""
+        try:
+            return step()
+        except InputError as error:
+            self.findings += error.findings
+            return None
+
+
+def validate(document: Document, model: type[M], *, known_as: type[BaseModel] | None = None) -> M:
+    """Build the model; raises InputError with all mistakes of the file, each at its place.
+
+    Numbers where text belongs become text in the document: `2027` and `12e4` as they are written.
+    Hints for unknown keys go by `known_as`, where the file may hold more than the model.
+    """
+    built, error = _attempted(document, model)
+    if error is not None and _kept_as_written(document, error):
+        built, error = _attempted(document, model)
+    findings = _findings(document, known_as or model, error) if error else ()
+    empty = document.empty_values()
+    if built is None or empty:
+        raise InputError(*_with_empty(document, model, findings, empty))
+    return built
+
+
+def _attempted(document: Document, model: type[M]) -> tuple[M | None, ValidationError | None]:
+    try:
+        return model.model_validate(document.data), None
+    except ValidationError as error:
+        return None, error
+
+
+def _kept_as_written(document: Document, error: ValidationError) -> bool:
+    from planner.inputs.reading.mistakes import kept_as_written  # noqa: PLC0415 - seldom needed
+
+    return kept_as_written(document, error)
+
+
+def _with_empty(
+    document: Document,
+    model: type[BaseModel],
+    findings: tuple[Finding, ...],
+    empty: Sequence[Path],
+) -> list[Finding]:
+    """Add a finding for each key without a value: it may mean nothing, or all the defaults."""
+    from planner.inputs.reading.shape import Shape  # noqa: PLC0415 - only a mistake needs it
+
+    shape = Shape(model)
+    reported = {finding.path for finding in findings}
+    added = []
+    for path in empty:
+        if dotted(path) not in reported:
+            value = "`{}` for its defaults" if shape.model(path) else "a value"
+            added.append(document.finding(path, "is empty", f"write {value} or delete the line"))
+    return sorted([*findings, *added], key=lambda f: (f.line or 0, f.column or 0))
+
+
+def validate_values(values: Mapping[str, Any], model: type[M], name_of: Callable[[str], str]) -> M:
+    """Build the model from values that come from no file, such as options of the command line.
+
+    `name_of` turns a dotted path into what the user wrote, such as `--batch`.
+    Raises InputError with all mistakes, each under that name.
+    """
+    document = Document(shown_as="", sha256="", data=dict(values), text="", branch={})
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        findings = _findings(document, model, error)
+        raise InputError(
+            *(Finding(f.message, path=name_of(f.path or ""), hint=f.hint) for f in findings)
+        ) from None
+
+
+def _findings(
+    document: Document, model: type[BaseModel], error: ValidationError
+) -> tuple[Finding, ...]:
+    from planner.inputs.reading.mistakes import findings  # noqa: PLC0415 - only a mistake needs it
+
+    return findings(document, model, error)

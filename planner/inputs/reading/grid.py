@@ -1,0 +1,116 @@
+"""A CSV table as its cells, each with its place."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planner.errors import Finding, InputError
+from planner.inputs.reading.document import shown_line
+from planner.inputs.text.cells import plain_cell
+from planner.inputs.text.words import count_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Cell", "Grid", "csv_grid"]
+
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_NAMED_DELIMITER = re.compile(r"sep=([,;\t])\n", re.IGNORECASE)
+"""The line with which a spreadsheet program says what parts the cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Text, and where it stands."""
+
+    text: str
+    file: str
+    line: int | None = None
+    column: int | None = None
+    """Number of the cell in its line, from 1."""
+    address: str | None = None
+    """`Sheet1!B7`, in a workbook."""
+    source_line: str | None = None
+    is_number: bool = False
+    """Whether a spreadsheet holds a number there, whatever was typed."""
+
+    def finding(self, message: str, path: str | None = None, hint: str | None = None) -> Finding:
+        """One mistake in this cell; `path` names its column in the planner's words."""
+        where = ": ".join(part for part in (self.address, path) if part)
+        return Finding(
+            message,
+            file=self.file,
+            line=self.line,
+            column=self.column,
+            path=where or None,
+            hint=hint,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A header and the rows below it, as long as the header; empty rows are left out."""
+
+    header: tuple[Cell, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    said: str = ""
+    """How the file was read, where that was found out."""
+
+
+def csv_grid(text: str, shown_as: str, *, notes: bool = False) -> Grid:
+    """Read a CSV file from its text, whose cells are parted by commas, semicolons or tabs.
+
+    Whichever of them a first line `sep=;` names, or is most in the header. With `notes`, lines
+    after a `#` are none of the table. Raises InputError for a file that is no table, rows of other
+    lengths than the header, and a quote that is never closed, each in its line.
+    """
+    note = "#" if notes else "\n"
+    named = _NAMED_DELIMITER.match(text)
+    if named:
+        text = f"\n{text[named.end() :]}"
+    lines = (line for line in text.split("\n") if line.strip() and not line.startswith(note))
+    delimiter = named[1] if named else max(DELIMITERS, key=next(lines, "").count)
+    rows = [row for row in _rows(text, shown_as, delimiter) if not row[0].text.startswith(note)]
+    if not rows:
+        raise InputError(Finding("is empty, a header and a row are needed", file=shown_as))
+    header, *body = rows
+    wrong = [_length(row, header) for row in body if len(row) != len(header)]
+    if wrong:
+        raise InputError(*wrong)
+    said = f"cells are parted by {DELIMITERS[delimiter]}" if len(header) > 1 else "one column"
+    return Grid(header, tuple(body), said)
+
+
+def _length(row: Sequence[Cell], header: Sequence[Cell]) -> Finding:
+    cell = row[0]
+    return Finding(
+        f"has {count_of(len(row), 'cell')}, the header has {len(header)}",
+        file=cell.file,
+        line=cell.line,
+        source_line=cell.source_line,
+    )
+
+
+def _rows(text: str, shown_as: str, delimiter: str) -> Iterator[tuple[Cell, ...]]:
+    lines = text.split("\n")
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    begins = 1
+    try:
+        for cells in reader:
+            shown = shown_line(lines[begins - 1])
+            if any(cell.strip() for cell in cells):
+                yield tuple(
+                    Cell(plain_cell(cell.strip()), shown_as, begins, column, source_line=shown)
+                    for column, cell in enumerate(cells, 1)
+                )
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        open_quote = "unexpected end of data" in str(error)
+        message = (
+            "a quoted cell begins here and never ends" if open_quote else f"is no CSV: {error}"
+        )
+        raise InputError(Finding(message, file=shown_as, line=begins)) from None

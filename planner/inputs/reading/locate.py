@@ -1,0 +1,163 @@
+"""Which files are read: shipped folders, paths from the command line, and the scenario's `use:`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from planner.errors import Finding, InputError
+from planner.inputs.reading.file import InputFile
+from planner.inputs.reading.reader import read_document
+from planner.inputs.reading.shipped import shipped
+from planner.inputs.text.words import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.inputs.reading.document import Document
+
+__all__ = [
+    "Located",
+    "Role",
+    "fault_of_path",
+    "given_files",
+    "open_documents",
+    "shipped_files",
+    "used_files",
+]
+
+Role = Literal["catalog", "rules"]
+_SUFFIXES = (".yaml", ".yml")
+_MOST_INSIDE = 10_000
+"""Folders or files below a folder that is named: more is no catalog, but a disk."""
+
+
+class Located(NamedTuple):
+    """A file to read."""
+
+    path: Path
+    shown_as: str
+    """For messages: what an editor can open from here."""
+    name: str
+    """For the plan: as named on the command line or in the scenario."""
+    group: str
+    """Files of one group (one folder) must not define the same thing twice."""
+
+
+def shipped_files(role: Role) -> list[Located]:
+    """Give the planner's own files, sorted by name."""
+    folder = shipped(role)
+    return [Located(path, name, name, role) for path, name in _inside(folder, role)]
+
+
+def given_files(paths: Sequence[Path]) -> list[Located]:
+    """Give files named on the command line; a folder stands for all its YAML files, sorted."""
+    found: list[Located] = []
+    for path in paths:
+        if path.is_dir():
+            inside = [Located(file, name, name, str(path)) for file, name in _inside(path, path)]
+            if not inside:
+                raise InputError(Finding("holds no YAML file (*.yaml, *.yml)", file=str(path)))
+            found += inside
+        else:
+            found.append(Located(path, str(path), str(path), str(path)))
+    return found
+
+
+def _inside(folder: Path, shown_as: Path | str) -> Iterator[tuple[Path, str]]:
+    """Every YAML file below a folder with its shown name, sorted by that name."""
+    start, shown = len(str(folder / "_")) - 1, Path(shown_as).as_posix()
+    files: list[str] = []
+    for number, (root, _, names) in enumerate(os.walk(folder)):
+        files += (
+            os.path.join(root, name)[start:].replace(os.sep, "/")  # noqa: PTH118 - hundreds of files
+            for name in names
+            if name.endswith(_SUFFIXES)
+        )
+        if max(number, len(files)) >= _MOST_INSIDE:
+            message = f"holds {_MOST_INSIDE:,} folders or YAML files and more"
+            raise InputError(Finding(message, file=shown, hint="name the folder of these alone"))
+    for file in sorted(files):
+        yield folder / file, f"{shown}/{file}"
+
+
+def used_files(scenario: Document, folder: Path, role: Role) -> list[Located]:
+    """Give the files that the scenario names under `use:`, all inside the folder of their namer.
+
+    `folder` is that of names which no file states.
+
+    Raises InputError for absolute paths, `..`, links that lead out, addresses and what is no file.
+    """
+    use = scenario.data.get("use")
+    names = use.get(role) if isinstance(use, dict) else None
+    found: list[Located] = []
+    findings: list[Finding] = []
+    for position, name in enumerate(names if isinstance(names, tuple) else ()):
+        if not isinstance(name, str):
+            continue
+        namer = scenario.origin(("use", role, position)).path
+        beside = namer.parent if namer else folder
+        fault = fault_of_path(beside, name, "the scenario", "YAML file")
+        if fault is None:
+            found.append(Located(beside / name, str(beside / name), name, str(beside / name)))
+        else:
+            findings.append(scenario.finding(("use", role, position), *fault))
+    if findings:
+        raise InputError(*findings)
+    return found
+
+
+def fault_of_path(folder: Path, name: str, namer: str, sort: str) -> tuple[str, str | None] | None:
+    """What is wrong with the name of a file of this sort that `namer` gives, and what mends it.
+
+    A file may only name files of its own folder, spelled as on disk.
+    """
+    if "://" in name:
+        return f"{name!r} is an address, only files are read", f"save it beside {namer}"
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts:
+        return (
+            f"{name!r} leads out of {namer}'s folder",
+            f"put the file beside {namer}, or name it with an option of the command line",
+        )
+    if fault := _case_fault(folder, path):
+        return fault
+    resolved = (folder / path).resolve()
+    if not resolved.is_relative_to(folder.resolve()):
+        return f"{name!r} is a link that leads out of {namer}'s folder", None
+    if not resolved.is_file():
+        return f"{name!r} is not an ordinary file", f"name each {sort} by itself"
+    return None
+
+
+def _case_fault(folder: Path, path: Path) -> tuple[str, str | None] | None:
+    """Every part must be spelled as on disk, also where the file system would not mind."""
+    here = folder
+    for part in path.parts:
+        try:
+            beside = sorted(entry.name for entry in here.iterdir())
+        except OSError:
+            beside = []
+        if part not in beside:
+            return f"{str(path)!r}: no such file", did_you_mean(part, beside)
+        here /= part
+    return None
+
+
+def open_documents(files: Sequence[Located], role: Role) -> tuple[list[Document], list[InputFile]]:
+    """Read the files; raises InputError with the mistakes of all of them."""
+    documents: list[Document] = []
+    findings: list[Finding] = []
+    for file in files:
+        try:
+            documents.append(read_document(file.path, shown_as=file.shown_as))
+        except InputError as error:
+            findings += error.findings
+    if findings:
+        raise InputError(*findings)
+    records = [
+        InputFile(role=role, path=file.name, sha256=document.sha256, location=file.path)
+        for file, document in zip(files, documents, strict=True)
+    ]
+    return documents, records

@@ -1,0 +1,190 @@
+"""What the models allow at a path: which keys, which choices, and where a stray key belongs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+
+from planner.inputs.reading.document import Path, dotted
+from planner.inputs.text.words import did_you_mean, key_meant, nearest, one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+__all__ = ["CALLED", "Shape"]
+
+CALLED = {
+    "comment": ("note",),
+    "cores": ("cpus",),
+    "cutoff_len": ("sequence",),
+    "department": ("team",),
+    "description": ("note",),
+    "dtype": ("precision", "bits"),
+    "global_batch_size": ("batch",),
+    "kind": ("tune", "serve", "fixed"),
+    "kv_cache_dtype": ("kv_bits",),
+    "location": ("site", "sites"),
+    "lora_dropout": ("adapter_dropout",),
+    "lora_r": ("adapter_rank",),
+    "lora_rank": ("adapter_rank",),
+    "max_length": ("sequence",),
+    "max_model_len": ("context",),
+    "max_num_seqs": ("concurrency",),
+    "max_seq_length": ("sequence",),
+    "owner": ("team",),
+    "per_device_train_batch_size": ("micro_batch",),
+    "price_per_node": ("price_usd",),
+    "price_usd_per_node": ("price_usd",),
+    "quantization": ("bits", "base_bits"),
+    "quarters": ("available",),
+    "ram": ("memory_gb",),
+    "region": ("site", "sites"),
+    "rps": ("requests_per_second",),
+    "seq_len": ("sequence",),
+    "start": ("first_quarter",),
+    "tags": ("labels",),
+    "target_modules": ("adapter_targets",),
+    "type": ("tune", "serve", "fixed", "kind", "node_type"),
+    "units": ("count",),
+    "vram": ("gpu_memory_gb",),
+    "wacc": ("discount_rate_per_year",),
+}
+"""Keys as other tools and common speech have them, with what they may be called here."""
+
+
+def _alternatives(annotation: object) -> list[Any]:
+    """Every type that a value may have, without `Annotated` and unions around it."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        return [annotation]
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _alternatives(get_args(annotation)[0])
+    if origin in (dict, tuple, list, Literal):
+        return [annotation]
+    return [one for part in get_args(annotation) for one in _alternatives(part)]
+
+
+def _model(annotation: object) -> type[BaseModel] | None:
+    for one in _alternatives(annotation):
+        if isinstance(one, type) and issubclass(one, BaseModel):
+            return one
+    return None
+
+
+class Shape:
+    """The tree of one model's fields."""
+
+    def __init__(self, root: type[BaseModel]) -> None:
+        self.root = root
+
+    def _annotation(self, path: Path) -> object | None:
+        annotation: object = self.root
+        for part in path:
+            found = [_within(one, part) for one in _alternatives(annotation)]
+            annotation = next((one for one in found if one is not None), None)
+            if annotation is None:
+                return None
+        return annotation
+
+    def model(self, path: Path) -> type[BaseModel] | None:
+        """Give the model at a path, None where there is none."""
+        return _model(self._annotation(path))
+
+    def keys(self, path: Path) -> list[str]:
+        """Give the keys that may stand at a path, in the model's order; none if any may."""
+        model = self.model(path)
+        return list(model.model_fields) if model else []
+
+    def is_text(self, path: Path) -> bool:
+        """Whether nothing but text may stand at a path, whatever it looks like."""
+        kinds = set(_alternatives(self._annotation(path))) - {type(None)}
+        return kinds == {str}
+
+    def choices(self, path: Path) -> list[str]:
+        """Give the words of which one must stand at a path; none if any may."""
+        for one in _alternatives(self._annotation(path)):
+            if get_origin(one) is Literal:
+                return [str(choice) for choice in get_args(one)]
+        return []
+
+    def meant(self, path: Path) -> list[str]:
+        """Give the keys that may have been meant by one that may not stand at its place."""
+        known, key = self.keys(path[:-1]), str(path[-1])
+        return _called(key, known) or nearest(key, known, most=1)
+
+    def hint_for_unknown(self, path: Path) -> str | None:
+        """Say where a key belongs or what it may have been meant to be."""
+        container, key = path[:-1], str(path[-1])
+        known = self.keys(container)
+        if here := _called(key, known):
+            return f"here that is {one_of([f'`{name}`' for name in here])}"
+        if {key.removesuffix("s"), f"{key}s"} & set(known):
+            return did_you_mean(key, known)
+        place = self._place_of(key, container)
+        if place is not None:
+            return place
+        for name in _called(key):
+            if fields := [at for at in self._below(name, container) if len(at) == len(path)]:
+                return f"here that is `{name}`, under {_places(fields)}"
+        return key_meant(key, known) or f"known here: {', '.join(known)}"
+
+    def _place_of(self, key: str, container: Path) -> str | None:
+        """Where the key may stand: below, and in the nearest place outwards."""
+        places: list[str] = []
+        for depth in range(len(container), -1, -1):
+            outer = container[:depth]
+            model = self.model(outer)
+            if model is None:
+                continue
+            if depth < len(container) and key in model.model_fields:
+                places.append(f"under `{dotted(outer)}`" if outer else "at the top of the file")
+                break
+            inside = self._below(key, outer, *container[depth : depth + 1])
+            if inside and not places:
+                places.append(f"under {_places(inside)}")
+            if inside and depth < len(container):
+                break
+        return f"`{key}` belongs {one_of(places)}" if places else None
+
+    def _below(self, key: str, outer: Path, *but: str | int) -> list[Path]:
+        """What has a key in the fields of a place, or in their entries; `but` is left out."""
+        model = self.model(outer)
+        fields = {} if model is None else model.model_fields
+        return [
+            (*outer, *below)
+            for name, field in fields.items()
+            for below, child in _children(name, field.annotation)
+            if key in child.model_fields and name not in but
+        ]
+
+
+def _places(paths: Iterable[Path]) -> str:
+    return one_of([f"`{dotted(path)}`" for path in paths])
+
+
+def _called(key: str, known: Collection[str] | None = None) -> list[str]:
+    """What a key of other tools, or of common speech, is called: all, or those that are known."""
+    names = CALLED.get(key.casefold().replace("-", "_"), ())
+    return [name for name in names if known is None or name in known]
+
+
+def _children(name: str, annotation: object) -> Iterator[tuple[Path, type[BaseModel]]]:
+    """The model of a field, or that of each of its entries, which have names of the user's."""
+    for one in _alternatives(annotation):
+        entry = get_args(one)[1] if get_origin(one) is dict else None
+        if child := _model(one if entry is None else entry):
+            yield (name,) if entry is None else (name, "NAME"), child
+
+
+def _within(annotation: object, part: str | int) -> object | None:
+    """What stands at one key of a type, or at any position of a list."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        field = annotation.model_fields.get(str(part))
+        return field.annotation if field else None
+    arguments = get_args(annotation)
+    if get_origin(annotation) is dict:
+        return arguments[1]  # type: ignore[no-any-return]
+    if get_origin(annotation) in (tuple, list) and isinstance(part, int):
+        return arguments[0]  # type: ignore[no-any-return]
+    return None

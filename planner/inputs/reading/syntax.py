@@ -1,0 +1,118 @@
+"""The YAML parser's complaints in words that say what to change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import Finding
+from planner.inputs.reading.document import shown_line
+
+if TYPE_CHECKING:
+    import yaml
+
+__all__ = ["syntax_finding"]
+
+_AT_START = "start"
+_AT_PROBLEM = "problem"
+
+_MEANINGS: tuple[tuple[str, str, str, str | None], ...] = (
+    (
+        "mapping values are not allowed",
+        _AT_PROBLEM,
+        "a ':' stands where no key can be",
+        "check the indentation here and the line above, and quote a text that holds ': '",
+    ),
+    (
+        "could not find expected ':'",
+        _AT_START,
+        "a key without ':'",
+        "write `key: value`",
+    ),
+    (
+        "did not find expected key",
+        _AT_PROBLEM,
+        "this line does not continue the block above",
+        "indent it like the keys beside it",
+    ),
+    (
+        "did not find expected '-' indicator",
+        _AT_PROBLEM,
+        "this line does not continue the list above",
+        "indent it like the items beside it",
+    ),
+    ("did not find expected ',' or ']'", _AT_START, "a list '[' is not closed by ']'", None),
+    ("did not find expected ',' or '}'", _AT_START, "a mapping '{' is not closed by '}'", None),
+    (
+        "found unexpected end of stream",
+        _AT_START,
+        "a text in quotes is not closed before the file ends",
+        None,
+    ),
+    (
+        "found unexpected document indicator",
+        _AT_START,
+        "a text in quotes is not closed before the document ends",
+        None,
+    ),
+    (
+        "found unknown escape character",
+        _AT_PROBLEM,
+        "unknown escape in a text in double quotes",
+        "use single quotes, they take a backslash as it is",
+    ),
+    (
+        "expected alphabetic or numeric character",
+        _AT_START,
+        "anchors and aliases (`&name`, `*name`) are not read",
+        "put a text that starts with & or * in quotes",
+    ),
+    (
+        "did not find expected node content",
+        _AT_PROBLEM,
+        "a value is missing here",
+        "write the value, or close the list or mapping",
+    ),
+    ("found undefined tag handle", _AT_START, "tags (`!name`) are not read", "delete the tag"),
+    ("found duplicate", _AT_PROBLEM, "a directive stands twice", None),
+)
+
+
+def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
+    """One finding for what stopped the parser, at the place a person would mend."""
+    fields: dict[str, Any] = vars(error) if hasattr(error, "__dict__") else {}
+    problem = str(fields.get("problem") or fields.get("reason") or "unreadable")
+    context = str(fields.get("context") or "")
+    at_problem, at_start = fields.get("problem_mark"), fields.get("context_mark")
+    where, message, hint = _meaning(problem, context)
+    mark = (at_start if where == _AT_START else at_problem) or at_problem or at_start
+    lines = text.rstrip("\n").split("\n")
+    index = min(mark.line, len(lines) - 1) if mark else 0
+    column = mark.column if mark and mark.line == index else len(lines[index])
+    if "cannot start any token" in problem or "tab character" in problem:
+        message, hint = _bad_character(lines[index], column)
+    elif lines[index].lstrip().startswith(":"):
+        message, hint = "a key is empty", "write `key: value`"
+    elif hint is None and at_problem and at_problem.line >= len(lines) - 1:
+        hint = f"the file ends on line {len(lines)}: was it cut off?"
+    return Finding(
+        message,
+        file=shown_as,
+        line=index + 1,
+        column=column + 1,
+        source_line=shown_line(lines[index]),
+        hint=hint,
+    )
+
+
+def _meaning(problem: str, context: str) -> tuple[str, str, str | None]:
+    for words, where, message, hint in _MEANINGS:
+        if words in problem:
+            return where, message, hint
+    return _AT_PROBLEM, f"not readable as YAML: {' '.join((context, problem)).strip()}", None
+
+
+def _bad_character(line: str, column: int) -> tuple[str, str | None]:
+    character = line[column] if column < len(line) else ""
+    if character == "\t" or "\t" in line[: len(line) - len(line.lstrip())]:
+        return "a tab is used for indentation", "use spaces"
+    return f"a value cannot start with {character!r}", "put the text in quotes"

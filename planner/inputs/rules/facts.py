@@ -1,0 +1,222 @@
+"""The vocabulary of rules: every fact that a rule may ask for, with its unit and meaning.
+
+A fact is known from the job, the model, the GPU type or a setting before any rule has spoken.
+What rules compute carries a name of its own (`result`) and may stand in for a fact that is unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from planner.inputs.scenario.job import Family, Optimizer, Precision, Sharding
+
+__all__ = ["FACTS", "SETTINGS", "Fact", "Kind"]
+
+Kind = Literal["number", "text", "truth"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One named fact: where it comes from, its unit and what it means."""
+
+    name: str
+    origin: Literal["job", "model", "gpu", "count", "setting"]
+    unit: str
+    meaning: str
+    kind: Kind = "number"
+    choices: tuple[str, ...] = ()
+    """Values that a text fact can take; empty where any text can stand."""
+
+
+def _text(
+    name: str,
+    origin: Literal["job", "model", "gpu"],
+    meaning: str,
+    choices: tuple[str, ...] = (),
+) -> Fact:
+    return Fact(name, origin, "text", meaning, "text", choices)
+
+
+_FACTS = (
+    _text("kind", "job", "what the job does", ("tune", "serve", "fixed")),
+    _text("method", "job", "how a model is tuned", ("full", "lora", "qlora", "p-tuning")),
+    _text("precision", "job", "data type that is trained", get_args(Precision)),
+    _text("optimizer", "job", "optimizer of the tuning run", get_args(Optimizer)),
+    Fact("weight_bits", "job", "bit", "width of the weights as loaded"),
+    Fact("batch", "job", "sequences", "sequences per optimizer step, over all GPUs"),
+    Fact("sequence", "job", "tokens", "maximum sequence length"),
+    Fact(
+        "batch_and_sequence_stated",
+        "job",
+        "true/false",
+        "whether a tuning job states both batch and sequence",
+        "truth",
+    ),
+    Fact("gradient_accumulation", "job", "passes", "passes that one optimizer step sums up"),
+    Fact("micro_batch", "job", "sequences", "sequences per GPU and pass, if the job states it"),
+    _text("gradient_checkpointing", "job", "gradient checkpointing", ("on", "off", "selective")),
+    _text("attention_kernel", "job", "attention kernel", ("flash", "sdpa", "eager")),
+    _text(
+        "loss_kernel",
+        "job",
+        "loss kernel",
+        ("plain", "plain-fp32-logits", "fused", "fused-linear"),
+    ),
+    _text("layer_kernels", "job", "kernels of norms and gates", ("plain", "fused")),
+    Fact("packing", "job", "true/false", "whether all samples are as long as stated", "truth"),
+    _text("sharding", "job", "how several GPUs share the work", get_args(Sharding)),
+    _text("offload", "job", "what is kept in host memory", ("none", "optimizer", "all")),
+    Fact("dataset_tokens", "job", "tokens", "size of the data set"),
+    Fact("epochs", "job", "passes", "passes over the data set"),
+    Fact("hours_allowed", "job", "h", "what one tuning run may take, if the job states a deadline"),
+    Fact(
+        "weeks_allowed",
+        "job",
+        "weeks",
+        "weeks from release to deadline within a quarter, where time is planned by weeks",
+    ),
+    Fact("weeks_stated", "job", "weeks", "weeks that one run takes, if the job states them"),
+    Fact("adapter_rank", "job", "rank", "rank of the LoRA matrices"),
+    _text("adapter_targets", "job", "matrices with adapters", ("qv", "attention", "all-linear")),
+    _text("adapter_precision", "job", "data type of the adapter", ("bf16", "fp32")),
+    Fact("adapter_dropout", "job", "true/false", "whether adapters drop inputs out", "truth"),
+    _text("adapter_units", "job", "FSDP units of adapters and base", ("own", "shared")),
+    Fact(
+        "double_quantization",
+        "job",
+        "true/false",
+        "whether the scales of a 4-bit base are quantized, too",
+        "truth",
+    ),
+    Fact(
+        "memory_calibration",
+        "job",
+        "ratio",
+        "what measured runs of your own multiply expected peaks by, if there are any",
+    ),
+    Fact("context", "job", "tokens", "tokens that one served request may hold"),
+    Fact("concurrency", "job", "requests", "requests that one replica holds at once"),
+    Fact(
+        "context_and_concurrency_stated",
+        "job",
+        "true/false",
+        "whether a serving job states both context and concurrency",
+        "truth",
+    ),
+    Fact("kv_bits", "job", "bit", "width of cached keys and values"),
+    Fact("requests_per_second", "job", "requests/s", "requests that arrive, over all replicas"),
+    Fact("input_tokens", "job", "tokens", "tokens of one request"),
+    Fact("output_tokens", "job", "tokens", "tokens of one answer"),
+    Fact("adapters", "job", "adapters", "adapters served beside one base model"),
+    Fact("adapter_gb", "job", "GB", "size of one served adapter"),
+    Fact("has_adapters", "job", "true/false", "whether adapters are served", "truth"),
+    Fact("gpu_partitioned", "job", "true/false", "whether a GPU partition is asked for", "truth"),
+    _text("gpu_partition", "job", "the GPU partition (MIG profile) that is asked for"),
+    Fact("memory_gb", "job", "GB", "GPU memory over all GPUs, if a fixed job states it"),
+    Fact("gpus", "job", "GPUs", "number of GPUs, if a fixed job states it"),
+    Fact("stated_gpus", "job", "GPUs", "the same, for rules that leave stated figures alone"),
+    Fact("cpus", "job", "cores", "host CPU cores, if a fixed job states them"),
+    Fact("host_memory_gb", "job", "GB", "host memory, if a fixed job states it"),
+    _text("model", "model", "model id of the catalog"),
+    _text(
+        "family",
+        "model",
+        "family whose shape a bare parameter count takes",
+        get_args(Family),
+    ),
+    Fact("parameters_b", "model", "10^9 parameters", "all parameters of the model"),
+    Fact(
+        "active_parameters_b",
+        "model",
+        "10^9 parameters",
+        "parameters used per token; fewer than all in a mixture of experts",
+    ),
+    Fact("layers", "model", "layers", "all layers, whatever they hold"),
+    Fact("hidden", "model", "elements", "width of the residual stream"),
+    Fact("intermediate", "model", "elements", "width of the dense feed-forward block"),
+    Fact("heads", "model", "heads", "attention heads"),
+    Fact("kv_heads", "model", "heads", "key and value heads"),
+    Fact("head_dim", "model", "elements", "width of one query and key head"),
+    Fact("vocab", "model", "tokens", "vocabulary size"),
+    Fact("max_context", "model", "tokens", "longest sequence that the model is built for"),
+    _text("attention", "model", "how the past is kept", ("gqa", "mla", "hybrid")),
+    Fact(
+        "tied_embeddings",
+        "model",
+        "true/false",
+        "whether input and output embeddings are one matrix, if the source says so",
+        "truth",
+    ),
+    Fact(
+        "gated_mlp",
+        "model",
+        "true/false",
+        "whether the feed-forward block has three matrices and not two",
+        "truth",
+    ),
+    Fact("experts", "model", "experts", "routed experts of a mixture; unknown of a dense model"),
+    Fact("experts_per_token", "model", "experts", "routed experts that one token passes"),
+    Fact("expert_intermediate", "model", "elements", "width of one routed expert"),
+    Fact(
+        "shared_expert_intermediate",
+        "model",
+        "elements",
+        "width of all experts together that every token passes; unknown of a dense model",
+    ),
+    Fact("dense_layers", "model", "layers", "layers of a mixture that have no experts"),
+    Fact("sliding_window", "model", "tokens", "tokens that a sliding layer sees, if any slides"),
+    Fact("sliding_layers", "model", "layers", "layers that keep only the window, 0 if none"),
+    Fact("kv_layers", "model", "layers", "layers that keep keys and values of the whole context"),
+    Fact("kv_latent_dim", "model", "elements", "what MLA caches per token and layer"),
+    Fact(
+        "state_mb_per_sequence",
+        "model",
+        "MB",
+        "state of recurrent layers per sequence; 0 where there are none",
+    ),
+    Fact("native_bits", "model", "bit", "width of most weights as published, where it is not 16"),
+    _text("gpu_type", "gpu", "GPU type id of the catalog"),
+    _text("gpu_family", "gpu", "family that support lists name, such as h100"),
+    _text("gpu_vendor", "gpu", "maker of the GPU", ("nvidia", "amd", "intel")),
+    Fact("gpu_memory_gb", "gpu", "GB", "memory of one GPU as marketed, GB of 10^9 bytes"),
+    Fact("gpu_driver_memory_mib", "gpu", "MiB", "memory of one GPU as its driver reports it"),
+    Fact("gpu_bf16_tflops", "gpu", "TFLOPS", "peak dense bf16 throughput of one GPU"),
+    Fact("gpu_bandwidth_gb_per_s", "gpu", "GB/s", "memory bandwidth of one GPU"),
+    Fact("gpu_nvlink", "gpu", "true/false", "whether a switched fabric joins the GPUs", "truth"),
+    Fact("gpus_per_node", "gpu", "GPUs", "GPUs in the largest catalogued node of this GPU type"),
+    _text("mig_profile", "gpu", "MIG profile, where the GPU is a partition of one"),
+    Fact("partition_memory_gib", "gpu", "GiB", "memory of the partition as its driver reports it"),
+    Fact("partition_compute_slices", "gpu", "slices", "compute slices of the partition"),
+    Fact("partition_memory_slices", "gpu", "slices", "memory slices of the partition"),
+    Fact("gpu_compute_slices", "gpu", "slices", "compute slices of the whole GPU"),
+    Fact("gpu_memory_slices", "gpu", "slices", "memory slices of the whole GPU"),
+    Fact("whole_gpu_bf16_tflops", "gpu", "TFLOPS", "bf16 throughput of the GPU that is divided"),
+    Fact(
+        "whole_gpu_bandwidth_gb_per_s", "gpu", "GB/s", "memory bandwidth of the GPU that is divided"
+    ),
+    Fact("gpu_shared", "gpu", "true/false", "whether others share the GPU by memory", "truth"),
+    Fact("gpus_tried", "count", "GPUs", "the number of GPUs that is being tried"),
+    Fact("headroom", "setting", "share", "share of each GPU's memory kept free"),
+    Fact("memory_margin", "setting", "share", "share added to an expected peak of memory"),
+    Fact("discount_rate_per_year", "setting", "share", "rate at which later money counts less"),
+    Fact("useful_life_years", "setting", "years", "straight-line life of a node"),
+    Fact("support_share_per_year", "setting", "share", "support as a share of the purchase price"),
+    Fact("energy_usd_per_kwh", "setting", "USD/kWh", "price of electricity"),
+    Fact("pue", "setting", "ratio", "facility power over computer power"),
+    Fact("hours_per_quarter", "setting", "h", "hours in a quarter"),
+    Fact("deployed_bits", "setting", "bit", "weight width of a deployed full fine-tune"),
+    Fact("deployment_delay_quarters", "setting", "quarters", "quarters from tuning to serving"),
+    Fact("far_off_price_factor", "setting", "times", "how far from the price book is remarked on"),
+    Fact("steep_discount_rate", "setting", "share", "yearly discount rate above which is asked"),
+    Fact("steep_growth_per_quarter", "setting", "share", "growth above which a plan asks"),
+    Fact("stale_price_days", "setting", "days", "age above which a price is called old"),
+)
+
+FACTS: Final[dict[str, Fact]] = {fact.name: fact for fact in _FACTS}
+"""Every fact by name, in the order in which the documentation lists them."""
+
+SETTINGS: Final[dict[str, Fact]] = {
+    name: fact for name, fact in FACTS.items() if fact.origin == "setting"
+}
+"""What a policy rule may set."""

@@ -1,0 +1,355 @@
+"""One rule as data: a formula, baseline, floor, exclusion, policy or warning, with its source."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cached_property
+from operator import ge, gt, le, lt
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from planner.inputs.base import Basis, Day, Frozen, Name, Number
+from planner.inputs.rules.expression import (
+    Exact,
+    Expression,
+    compile_expression,
+    exact,
+    figure_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = [
+    "Condition",
+    "Erratum",
+    "Example",
+    "Rule",
+    "RuleId",
+    "RuleInput",
+    "RuleKind",
+    "RuleResult",
+    "RuleSource",
+    "Value",
+    "by_result",
+    "given_values",
+    "needs",
+    "value_text",
+]
+
+RuleKind = Literal["formula", "baseline", "floor", "exclusion", "policy", "warning"]
+RuleId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9.-]*)*$")]
+Value = Exact | bool | str
+"""What a fact or a result is worth while rules are applied."""
+
+MAXIMUM_QUOTE_WORDS = 25
+
+
+def _decimal(value: Any) -> Any:  # noqa: ANN401 - pydantic hands over whatever the file holds
+    whole = isinstance(value, int | float) and not isinstance(value, bool)
+    return Decimal(str(value)) if whole else value
+
+
+Scalar = Annotated[bool | Decimal | str, BeforeValidator(_decimal)]
+"""A number, a text, or true or false, as a rule file writes it."""
+
+
+def value_text(value: Value | Decimal) -> str:
+    """Write a value for a reader: `true`, `lora`, `68.6`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else figure_text(value)
+
+
+def _value(scalar: bool | Decimal | str) -> Value:
+    return exact(scalar) if isinstance(scalar, Decimal) else scalar
+
+
+def _among(values: tuple[Value, ...], value: Value) -> bool:
+    """Python takes true for 1; a rule does not."""
+    if isinstance(value, str):
+        return value in values
+    truth = isinstance(value, bool)
+    return any(one == value and isinstance(one, bool) == truth for one in values)
+
+
+def _spelled_out(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, dict | Condition):
+        return value
+    return {"one_of": value if isinstance(value, tuple | list) else (value,)}
+
+
+def _quote(text: str) -> str:
+    if len(text.split()) > MAXIMUM_QUOTE_WORDS:
+        raise ValueError(f"has {len(text.split())} words, quote at most {MAXIMUM_QUOTE_WORDS}")
+    return text
+
+
+def _with_unit(value: Any) -> Any:  # noqa: ANN401
+    return {"unit": value} if isinstance(value, str) else value
+
+
+class _Tests(NamedTuple):
+    """A condition as the engine tests it."""
+
+    one_of: tuple[Value, ...]
+    not_in: tuple[Value, ...]
+    bounds: tuple[tuple[Callable[[Exact, Exact], bool], Exact], ...]
+
+
+class Condition(Frozen):
+    """What one fact must be for a rule to speak; an unknown fact meets only `known: false`."""
+
+    one_of: Annotated[tuple[Scalar, ...], Field(min_length=1)] | None = None
+    """Written as a plain value or a list of values."""
+    not_in: tuple[Scalar, ...] = ()
+    min: Number | None = None
+    max: Number | None = None
+    above: Number | None = None
+    below: Number | None = None
+    known: bool | None = None
+    """`known: false` holds where nothing is known of the fact."""
+
+    @cached_property
+    def holds(self) -> Callable[[Value | None], bool]:
+        """Tells whether a fact of some value, None where unknown, meets the condition.
+
+        In its cheapest form: it is asked for every rule of every job.
+        """
+        if self.known is False:
+            return lambda value: value is None
+        wanted = self._tests.one_of
+        if wanted and not self.not_in and not self._tests.bounds:
+            words = frozenset(one for one in wanted if isinstance(one, str))
+            if len(words) == len(wanted):
+                return lambda value: isinstance(value, str) and value in words
+            if wanted in ((True,), (False,)) and isinstance(truth := wanted[0], bool):
+                return lambda value: value is truth
+        return lambda value: value is not None and self._meets(value)
+
+    def _meets(self, value: Value) -> bool:
+        tests = self._tests
+        if tests.one_of and not _among(tests.one_of, value):
+            return False
+        if tests.not_in and _among(tests.not_in, value):
+            return False
+        for compare, bound in tests.bounds:
+            if isinstance(value, str | bool) or not compare(value, bound):
+                return False
+        return True
+
+    @cached_property
+    def _tests(self) -> _Tests:
+        bounds = ((ge, self.min), (le, self.max), (gt, self.above), (lt, self.below))
+        return _Tests(
+            tuple(_value(scalar) for scalar in self.one_of or ()),
+            tuple(_value(scalar) for scalar in self.not_in),
+            tuple((compare, exact(bound)) for compare, bound in bounds if bound is not None),
+        )
+
+    def describe(self) -> str:
+        """Say it in words: `full or lora`, `at least 68.6`, `none of a100, h100`, `unknown`."""
+        words = []
+        if self.one_of is not None:
+            words.append(" or ".join(value_text(value) for value in self.one_of))
+        if self.not_in:
+            words.append("none of " + ", ".join(value_text(value) for value in self.not_in))
+        bounds = (
+            ("at least", self.min),
+            ("at most", self.max),
+            ("above", self.above),
+            ("below", self.below),
+        )
+        words += [f"{word} {figure_text(bound)}" for word, bound in bounds if bound is not None]
+        if self.known is not None:
+            words.append("known" if self.known else "unknown")
+        return " and ".join(words)
+
+
+class RuleInput(Frozen):
+    """A figure that a formula asks for; written as its unit alone where that says enough."""
+
+    unit: str
+    meaning: str | None = None
+    default: Number | None = None
+    """Stands in where nothing is known, and is listed as an assumption."""
+    otherwise: Number | None = None
+    """Stands in where no rule speaks; nothing is assumed by it (no floor is a floor of 0)."""
+
+
+class RuleResult(Frozen):
+    """What a rule gives."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    unit: str
+
+
+class RuleSource(Frozen):
+    """Where a rule was read."""
+
+    title: Name
+    url: str | None = None
+    locator: str | None = None
+    """Section, table or line."""
+    read: Day
+    quote: Annotated[str, AfterValidator(_quote)] | None = None
+
+    @property
+    def text(self) -> str:
+        """`title, locator (url)`."""
+        title = f"{self.title}, {self.locator}" if self.locator else self.title
+        return f"{title} ({self.url})" if self.url else title
+
+
+class Example(Frozen):
+    """A worked case: what goes in and what must come out."""
+
+    name: str
+    """A sentence."""
+    given: dict[str, Scalar] = Field(default_factory=dict)
+    expect: Scalar
+    tolerance: Number | None = None
+    """How far the answer may be off, in the unit of the result; exact if left out."""
+
+
+class Erratum(Frozen):
+    """Where a source contradicts itself, and what is planned by instead."""
+
+    says: str
+    arithmetic: str
+    decision: str
+
+
+class Rule(Frozen):
+    """One rule, for a reader first."""
+
+    id: RuleId
+    """The key that it stands under in its file; begins with the file's path or folder."""
+    title: Name
+    kind: RuleKind
+    basis: Basis = "published"
+    """`assumption`: no source says this, and every plan that uses it lists it."""
+    fallback: bool = False
+    """Speaks only where no other rule gives its result."""
+    applies: dict[str, Annotated[Condition, BeforeValidator(_spelled_out)]] = Field(
+        default_factory=dict
+    )
+    """When it speaks: all of these must hold."""
+    inputs: dict[str, Annotated[RuleInput, BeforeValidator(_with_unit)]] = Field(
+        default_factory=dict
+    )
+    result: RuleResult | None = None
+    sets: str | None = None
+    """Policy only: the setting that it gives."""
+    unit: str | None = None
+    """Policy only: unit of its value."""
+    value: Number | None = None
+    formula: str | None = None
+    message: str | None = None
+    """Exclusion and warning: what a person is told, with {facts} filled in."""
+    sources: tuple[RuleSource, ...] = ()
+    examples: tuple[Example, ...] = ()
+    errata: tuple[Erratum, ...] = ()
+    known_wrong_when: tuple[str, ...] = ()
+
+    @field_validator("formula")
+    @classmethod
+    def _arithmetic(cls, formula: str | None, info: ValidationInfo) -> str | None:
+        if formula is None:
+            return None
+        expression = compile_expression(formula)
+        inputs = info.data.get("inputs", {})
+        undeclared = [name for name in expression.names if name not in inputs]
+        if undeclared:
+            raise ValueError(f"uses {', '.join(undeclared)}, which `inputs` does not declare")
+        return formula
+
+    @model_validator(mode="after")
+    def _complete(self) -> Rule:
+        for fault in _shape_faults(self):
+            raise ValueError(fault)
+        return self
+
+    @cached_property
+    def expression(self) -> Expression | None:
+        """The compiled formula, if it has one."""
+        return None if self.formula is None else compile_expression(self.formula)
+
+    @cached_property
+    def source_texts(self) -> tuple[str, ...]:
+        """Its sources, each in one line."""
+        return tuple(source.text for source in self.sources)
+
+    @cached_property
+    def gives(self) -> str | None:
+        """Name of the result or setting that it gives."""
+        return self.result.name if self.result else self.sets
+
+    @cached_property
+    def gives_unit(self) -> str:
+        """Unit of what it gives."""
+        return self.result.unit if self.result else self.unit or "true/false"
+
+    @property
+    def stated(self) -> str:
+        """The formula as the rule states it, or its value."""
+        return self.formula or (value_text(self.value) if self.value is not None else "always")
+
+    def speaks(self, facts: Callable[[str], Value | None]) -> bool:
+        """Whether all its conditions hold; `facts` gives a value by name, None where unknown."""
+        return all(condition.holds(facts(name)) for name, condition in self.applies.items())
+
+
+def _shape_faults(rule: Rule) -> Iterable[str]:
+    """What a rule of this kind must have, and what makes no sense in it."""
+    if rule.kind == "policy":
+        if rule.sets is None or rule.value is None or rule.unit is None:
+            yield "a policy needs `sets`, `value` and `unit`"
+        if rule.applies or rule.inputs or rule.formula or rule.result:
+            yield "a policy holds always: it takes no `applies`, `inputs`, `formula` or `result`"
+    elif rule.kind in ("exclusion", "warning"):
+        if not rule.message:
+            yield f"a rule of kind {rule.kind} needs a `message`"
+        if rule.result or rule.value is not None:
+            yield f"a rule of kind {rule.kind} gives no `result` and no `value`"
+        if rule.expression and not rule.expression.is_condition:
+            yield f"the formula of a rule of kind {rule.kind} must be a comparison"
+        if not rule.applies and not rule.formula:
+            yield f"a rule of kind {rule.kind} needs `applies` or a `formula`"
+    else:
+        if rule.result is None or (rule.formula is None) == (rule.value is None):
+            yield f"a rule of kind {rule.kind} needs a `result` and either `formula` or `value`"
+        if rule.expression and rule.expression.is_condition:
+            yield "the formula must give a number, not a comparison"
+        unused = set(rule.inputs) - set(rule.expression.names if rule.expression else ())
+        if unused:
+            yield f"declares {', '.join(sorted(unused))} in `inputs`, which no formula uses"
+    if rule.kind != "policy" and (rule.sets or rule.unit):
+        yield "only a policy takes `sets` and `unit`"
+
+
+def needs(rule: Rule) -> set[str]:
+    """Every name that a rule asks for: its conditions and its inputs."""
+    return {*rule.applies, *rule.inputs}
+
+
+def given_values(given: Mapping[str, bool | Decimal | str]) -> dict[str, Value]:
+    """Figures of an example as the engine takes them."""
+    return {name: _value(scalar) for name, scalar in given.items()}
+
+
+def by_result(rules: Iterable[Rule]) -> dict[str, tuple[Rule, ...]]:
+    """Rules by the result or setting that they give."""
+    found: dict[str, list[Rule]] = {}
+    for rule in rules:
+        if rule.gives is not None:
+            found.setdefault(rule.gives, []).append(rule)
+    return {name: tuple(givers) for name, givers in found.items()}

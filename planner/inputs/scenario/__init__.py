@@ -1,0 +1,1 @@
+"""The question that a user asks, section by section, and its JSON Schema."""

@@ -1,0 +1,383 @@
+"""One thing to place: a job that tunes a model, serves one, or states its own needs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from planner.inputs.base import (
+    Count,
+    Frozen,
+    Name,
+    NotNegative,
+    Number,
+    ParametersB,
+    PositiveCount,
+    PositiveNumber,
+    Share,
+)
+from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.scenario.run import Run
+from planner.inputs.scenario.spelling import (
+    LARGEST_COUNT_PER_QUARTER,
+    PRIORITIES,
+    Bits,
+    CountByQuarter,
+    KvBits,
+    Priority,
+    Quarters,
+)
+
+if TYPE_CHECKING:
+    from planner.inputs.scenario.horizon import Horizon
+
+__all__ = [
+    "Adapters",
+    "ChangeCost",
+    "Deploy",
+    "Family",
+    "Fixed",
+    "Job",
+    "Load",
+    "Method",
+    "Optimizer",
+    "Precision",
+    "Serve",
+    "Sharding",
+    "Tune",
+]
+
+Method = Literal["full", "lora", "qlora", "p-tuning"]
+Family = Literal["llama", "mistral", "qwen", "granite", "gemma"]
+Precision = Literal["bf16", "bf16-mixed", "fp16", "fp16-mixed", "fp32", "fp8"]
+Optimizer = Literal[
+    "adamw",
+    "adamw-fused",
+    "adamw-8bit",
+    "paged-adamw-8bit",
+    "paged-adamw-32bit",
+    "adafactor",
+    "sgd",
+]
+Sharding = Literal["none", "ddp", "zero-1", "zero-2", "zero-3", "fsdp", "tensor", "pipeline"]
+
+Replicas = Annotated[PositiveCount, Field(le=10_000)]
+
+
+class Adapters(Frozen):
+    """LoRA or QLoRA adapters (or tuned prompts) served beside one base model."""
+
+    count: PositiveCount
+    """Adapters served at once."""
+    size_gb: PositiveNumber
+    """Size of one adapter, GB."""
+
+
+class Deploy(Frozen):
+    """Serve the tuned model from the quarter after it is tuned."""
+
+    replicas: Replicas = 1
+    """Copies that serve side by side."""
+    bits: Bits | None = None
+    """Weight width of a deployed full fine-tune; LoRA keeps 16, QLoRA keeps its base's."""
+    adapter_gb: PositiveNumber | None = None
+    """Size of the tuned adapter, GB; by the adapter-size rule if left out."""
+
+
+class Tune(Frozen):
+    """A tuning job."""
+
+    model: str | None = None
+    """Model id of the catalog; or give `parameters_b`."""
+    parameters_b: ParametersB | None = None
+    """Parameters in billions, for a model that the catalog does not know."""
+    family: Family | None = None
+    """With `parameters_b`: the family whose shape it has, such as `llama`."""
+    method: Method
+    """How the model is tuned."""
+    precision: Precision = "bf16"
+    """Data type that is trained; `-mixed` keeps 32-bit master weights and computes in 16 bit,
+    `fp8` keeps 16-bit weights and multiplies in 8 bit."""
+    base_bits: Bits | None = None
+    """Weight width of the frozen base: 16 for LoRA and p-tuning, 8 or 4 for QLoRA."""
+    double_quantization: bool = True
+    """QLoRA at 4 bit: whether the scales of the base are quantized, too."""
+    optimizer: Optimizer = "adamw"
+    """Optimizer of the tuning run; `adamw` is the unfused one of PyTorch."""
+    batch: PositiveCount | None = None
+    """Sequences per optimizer step, over all GPUs."""
+    sequence: PositiveCount | None = None
+    """Maximum sequence length, tokens."""
+    gradient_accumulation: PositiveCount = Field(default=1, validate_default=True)
+    """Passes whose gradients one optimizer step sums up: fewer activations, but gradients stay,
+    under FSDP whole ones."""
+    micro_batch: PositiveCount | None = None
+    """Sequences per GPU and pass; what batch, GPUs and accumulation leave if left out."""
+    gradient_checkpointing: Literal["on", "off", "selective"] = "on"
+    """Whether activations are computed again in the backward pass rather than kept."""
+    attention_kernel: Literal["flash", "sdpa", "eager"] = "flash"
+    """`eager` keeps the whole matrix of attention scores."""
+    loss_kernel: Literal["plain", "plain-fp32-logits", "fused", "fused-linear"] = "plain"
+    """`plain-fp32-logits` widens all logits inside the model, as transformers did before 4.45;
+    `fused-linear` never keeps the logits of all tokens."""
+    layer_kernels: Literal["plain", "fused"] = "plain"
+    """`fused`: norms and gates in one kernel each (Liger, Transformer Engine, torch.compile)."""
+    packing: bool = True
+    """Whether all samples are as long as `sequence`; others make the allocator's cache grow."""
+    sharding: Sharding = "fsdp"
+    """How several GPUs share the work; `none` keeps the job on one GPU."""
+    offload: Literal["none", "optimizer", "all"] = "none"
+    """What is kept in host memory: optimizer states, or these and the weights."""
+    dataset_tokens: PositiveNumber | None = None
+    """Size of the data set, tokens; without it the run time stays open."""
+    epochs: PositiveNumber = Field(default=1, validate_default=True)
+    """Passes over the data set."""
+    deadline_hours: PositiveNumber | None = None
+    """Hours that one run may take; a quarter if left out."""
+    adapter_rank: PositiveCount | None = None
+    """Rank of the LoRA matrices; by the adapter rule if left out."""
+    adapter_targets: Literal["qv", "attention", "all-linear"] = "all-linear"
+    """Matrices that get an adapter."""
+    adapter_precision: Literal["bf16", "fp32"] = "fp32"
+    """Data type of the adapter's weights."""
+    adapter_dropout: bool = True
+    """Whether adapters drop out part of their input, of which each then keeps a copy."""
+    adapter_units: Literal["own", "shared"] = "own"
+    """FSDP units: `own` keeps adapters apart from the frozen base, as the wrapping policy of PEFT
+    does; `shared` puts both into one, which then has gradients of both (LitGPT)."""
+    gpu_partition: str | None = None
+    """MIG profile to run on; there is a rule about that."""
+    deploy: Deploy | None = None
+    """Derive the job that serves the tuned model."""
+
+    @model_validator(mode="after")
+    def _one_model(self) -> Tune:
+        _require_one_model(self.model, self.parameters_b, self.family)
+        return self
+
+    @model_validator(mode="after")
+    def _passes_make_the_batch(self) -> Tune:
+        if self.batch is None:
+            return self
+        passes = (self.micro_batch or 1) * self.gradient_accumulation
+        if passes > self.batch:
+            raise ValueError(
+                f"a batch of {self.batch} is less than one GPU takes in a step: micro-batch "
+                f"{self.micro_batch or 1} × gradient accumulation {self.gradient_accumulation} "
+                f"= {passes}"
+            )
+        if self.batch % passes:
+            raise ValueError(
+                f"a batch of {self.batch} is no multiple of what one GPU takes in a step: "
+                f"micro-batch {self.micro_batch or 1} × gradient accumulation "
+                f"{self.gradient_accumulation} = {passes}"
+            )
+        return self
+
+
+class Load(Frozen):
+    """What arrives at an endpoint; with it the replicas follow from throughput."""
+
+    requests_per_second: PositiveNumber
+    """Requests per second to plan for, over all replicas."""
+    input_tokens: PositiveCount
+    """Tokens of one request."""
+    output_tokens: PositiveCount
+    """Tokens of one answer."""
+
+
+class Serve(Frozen):
+    """A serving job: one model behind one endpoint, in replicas."""
+
+    model: str | None = None
+    """Model id of the catalog; or give `parameters_b`."""
+    parameters_b: ParametersB | None = None
+    """Parameters in billions, for a model that the catalog does not know."""
+    family: Family | None = None
+    """With `parameters_b`: the family whose shape it has, such as `llama`."""
+    bits: Bits = 16
+    """Weight width: 16, 8 or 4; as published if left out and the catalog says so."""
+    context: PositiveCount | None = None
+    """Tokens that one request may hold, prompt and answer; goes with `concurrency`."""
+    concurrency: PositiveCount | None = None
+    """Requests that one replica holds at once; goes with `context`."""
+    kv_bits: KvBits = 16
+    """Width of cached keys and values: 16 or 8."""
+    adapters: Adapters | None = None
+    """Adapters beside the base model; none if left out."""
+    load: Load | None = None
+    """What arrives; the replicas then follow from it."""
+    replicas: Replicas | None = None
+    """Copies that serve side by side; 1 if neither this nor `load` is given."""
+    whole_gpu: bool = False
+    """Whether each replica must have whole GPUs to itself where the policies let others share."""
+
+    @model_validator(mode="after")
+    def _one_model(self) -> Serve:
+        _require_one_model(self.model, self.parameters_b, self.family)
+        return self
+
+    @model_validator(mode="after")
+    def _context_with_concurrency(self) -> Serve:
+        if (self.context is None) != (self.concurrency is None):
+            given, missing = ("context", "concurrency")
+            if self.context is None:
+                given, missing = missing, given
+            raise ValueError(f"`{given}` needs `{missing}` beside it: both size the KV cache")
+        if self.load is None:
+            return self
+        if self.replicas is not None:
+            raise ValueError("give either `replicas` or `load`, from which the replicas follow")
+        if self.context is None:
+            raise ValueError("`load` needs `context` and `concurrency`: what one replica holds")
+        tokens = self.load.input_tokens + self.load.output_tokens
+        if tokens > self.context:
+            raise ValueError(
+                f"a request of {self.load.input_tokens:,} and an answer of "
+                f"{self.load.output_tokens:,} tokens are more than `context` ({self.context:,})"
+            )
+        return self
+
+
+class Fixed(Frozen):
+    """A job that states its own needs."""
+
+    gpus: PositiveCount | None = None
+    """GPUs, or give `gpu_memory_gb`."""
+    gpu_memory_gb: PositiveNumber | None = None
+    """Memory over all its GPUs, GB."""
+    cpus: Count = 0
+    """Host CPU cores."""
+    memory_gb: NotNegative = Field(default=0, validate_default=True)
+    """Host memory, GB."""
+
+    @model_validator(mode="after")
+    def _some_need(self) -> Fixed:
+        if (self.gpus is None) == (self.gpu_memory_gb is None):
+            raise ValueError("give either `gpus` or `gpu_memory_gb`")
+        return self
+
+
+def _require_one_model(model: str | None, parameters_b: object, family: str | None = None) -> None:
+    if (model is None) == (parameters_b is None):
+        raise ValueError("give either `model` (an id of the catalog) or `parameters_b`")
+    if model is not None and family is not None:
+        raise ValueError(f"`family` goes with `parameters_b`; the shape of {model!r} is known")
+
+
+ChangeCost = Annotated[Number, Field(ge=0, le=10**9)]
+"""USD for one unit that changes its GPU type."""
+
+
+class Job(Frozen):
+    """One thing to place, or many alike."""
+
+    tune: Tune | None = None
+    """Tune a model."""
+    serve: Serve | None = None
+    """Serve a model."""
+    fixed: Fixed | None = None
+    """Anything else that states its own needs."""
+    quarters: Quarters = None
+    """When it is active: `all`, `2027Q1`, `2027Q1..2027Q3`, or a list of these."""
+    count: CountByQuarter = 1
+    """How many alike: one figure, or by quarter (a quarter left out has none)."""
+    growth_per_quarter: Annotated[Share, Field(gt=-1, le=LARGEST_COUNT_PER_QUARTER)] | None = None
+    """Growth of `count` from quarter to quarter, rounded up."""
+    run: Run | None = None
+    """When in its quarters it runs, where `policies.time` is `weeks`; all quarter if left out,
+    but for a tuning job whose hours are known."""
+    gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    """GPU types it may use; all that the rules allow if left out."""
+    sites: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+    """Sites it may run at; all if left out."""
+    labels: tuple[Name, ...] = ()
+    """Labels that a site must carry for it to run there."""
+    team: Name | None = None
+    """Who asks for it and pays for it; one of `teams` where the scenario lists any."""
+    priority: Priority = PRIORITIES["normal"]
+    """How much it matters where not everything fits: `low`, `normal`, `high`, or a whole number
+    from 0 to 100; the highest is kept first."""
+    required: bool = False
+    """Whether it is kept in any case: never left out, though it may slip."""
+    may_slip_quarters: Annotated[Count, Field(le=39)] = 0
+    """By how many quarters it may start later where not everything fits."""
+    may_change_gpu_type: bool | None = None
+    """Whether a unit may run on another GPU type, or in another way, in each of its quarters; as
+    `policies` say if left out."""
+    gpu_type_change_cost_usd: ChangeCost | None = None
+    """What it costs if one of its units that may change its GPU type does, and one that it deploys;
+    as `policies` say if left out."""
+    pinned: bool = False
+    """Whether its units that run today must stay where they are."""
+    move_cost_usd: NotNegative | None = None
+    """What it costs to move one of its running units to another pool; as `policies` say if left
+    out."""
+    note: str | None = None
+    """For readers; nothing is computed from it."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Job:
+        if sum(part is not None for part in (self.tune, self.serve, self.fixed)) != 1:
+            raise ValueError("a job has exactly one of `tune:`, `serve:` and `fixed:`")
+        if isinstance(self.count, dict) and (self.growth_per_quarter is not None or self.quarters):
+            raise ValueError(
+                "`count` by quarter already says when and how many; "
+                "leave out `quarters` and `growth_per_quarter`"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _change_that_may_be(self) -> Job:
+        if self.gpu_type_change_cost_usd and self.may_change_gpu_type is False:
+            raise ValueError(
+                "`gpu_type_change_cost_usd` is the price of a change that "
+                "`may_change_gpu_type: false` rules out; leave one of them out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _run_of_known_length(self) -> Job:
+        if self.run is None:
+            return self
+        if self.serve is not None:
+            raise ValueError("`run` goes with `tune:` and `fixed:`; a serving job is always on")
+        if self.run.weeks is None and self.fixed is not None:
+            raise ValueError("`run` of a fixed job needs `weeks`: nothing else says how long it is")
+        if self.run.weeks is None and self.tune is not None and self.tune.dataset_tokens is None:
+            raise ValueError("`run` needs `weeks`, or `tune.dataset_tokens` to work them out from")
+        return self
+
+    @property
+    def kind(self) -> Literal["tune", "serve", "fixed"]:
+        """Which of the three it is."""
+        return "tune" if self.tune else "serve" if self.serve else "fixed"
+
+    @property
+    def has_load(self) -> bool:
+        """Whether its replicas follow from a load."""
+        return self.serve is not None and self.serve.load is not None
+
+    def units(self, horizon: Horizon) -> tuple[int, ...]:
+        """Units to place in each quarter: how many alike, times the replicas that are stated."""
+        replicas = (self.serve.replicas or 1) if self.serve else 1
+        return tuple(count * replicas for count in self.counts(horizon))
+
+    def counts(self, horizon: Horizon) -> tuple[int, ...]:
+        """How many alike in each quarter of the horizon; growth is exact and rounds up."""
+        every = horizon.all_quarters
+        if isinstance(self.count, dict):
+            by_quarter = {Quarter.parse(key): value for key, value in self.count.items()}
+            return tuple(by_quarter.get(quarter, 0) for quarter in every)
+        active = set(every if self.quarters is None else self.quarters)
+        growth = 1 + Fraction(self.growth_per_quarter or 0)
+        if growth == 1:
+            return tuple(self.count if quarter in active else 0 for quarter in every)
+        first = min(active & set(every), default=every[0])
+        return tuple(
+            ceil(self.count * growth ** (quarter - first)) if quarter in active else 0
+            for quarter in every
+        )

@@ -1,0 +1,143 @@
+"""Nodes that are owned, and nodes that may be bought, rented or reserved."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from planner.inputs.base import (
+    Count,
+    Day,
+    Frozen,
+    HourPrice,
+    Name,
+    NodePrice,
+    PositiveCount,
+    whole,
+)
+from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.scenario.spelling import LARGEST_FLEET, OneOrMoreNames, Quarters
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+__all__ = ["FleetEntry", "Offer", "OfferKind", "PriceBreak"]
+
+OfferKind = Literal["buy", "rent", "reserve"]
+Term = Annotated[Literal[1, 3], BeforeValidator(whole)]
+
+
+class FleetEntry(Frozen):
+    """Nodes that are owned already."""
+
+    node_type: str
+    """Node type id of the catalog."""
+    count: Annotated[PositiveCount, Field(le=LARGEST_FLEET)]
+    """Nodes owned, in service over the whole horizon or until they retire."""
+    site: Name = "main"
+    """Where they stand; nodes of one type and site form a pool."""
+    retires: Quarter | None = None
+    """End of support: from this quarter on they are no longer in service; never if left out."""
+    licence_included: Name | None = None
+    """What shows that their software licence is paid; without it `finance` says what it costs."""
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The one site."""
+        return (self.site,)
+
+
+class PriceBreak(Frozen):
+    """A lower price for larger orders."""
+
+    from_nodes: Annotated[PositiveCount, Field(ge=2, le=LARGEST_FLEET)]
+    """Nodes of one order, that is of one quarter, from which this price holds for all of them."""
+    price_usd: NodePrice
+    """Price of one node."""
+
+
+class Offer(Frozen):
+    """Nodes that may be bought, rented or reserved; a price left out is that of the price book."""
+
+    node_type: str
+    """Node type id of the catalog."""
+    kind: OfferKind
+    """To buy for good, to rent whole for a quarter, or to reserve whole for a term."""
+    site: OneOrMoreNames = "main"
+    """Where they will stand: one site, or several that share the offer; the plan says which."""
+    price_usd: NodePrice | None = None
+    """Buy only: price of one node."""
+    price_usd_per_gpu_hour: HourPrice | None = None
+    """Rent and reserve: price of one GPU for one hour, of a whole node in every hour it is held."""
+    price_breaks: tuple[PriceBreak, ...] = ()
+    """Buy only: lower prices for larger orders."""
+    term_years: Term | None = None
+    """Reserve only: how long a node is held and paid, 1 or 3 years."""
+    price_date: Day | None = None
+    """Day of the price stated here."""
+    quote: Name | None = None
+    """Quote or contract reference; without one a price counts as illustrative."""
+    lead_time_weeks: Annotated[Count, Field(le=520)] = 0
+    """Order to in service."""
+    available: Quarters = None
+    """Quarters in which nodes may enter service."""
+    end_of_sale: Day | None = None
+    """Last day of an order."""
+    maximum: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
+    """Buy: nodes over the whole horizon. Rent and reserve: nodes at any one time."""
+    licence_included: Name | None = None
+    """What shows that the price covers the software licence; without it `finance` says its cost."""
+
+    @property
+    def price_key(self) -> Literal["price_usd", "price_usd_per_gpu_hour"]:
+        """The key of its price: of one node to buy, else of one GPU for one hour."""
+        return "price_usd" if self.kind == "buy" else "price_usd_per_gpu_hour"
+
+    @property
+    def stated_price(self) -> Decimal | None:
+        """Its price under that key, USD; None where it is left to the price book."""
+        return self.price_usd if self.kind == "buy" else self.price_usd_per_gpu_hour
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Where nodes may stand, sorted."""
+        return (self.site,) if isinstance(self.site, str) else tuple(sorted(self.site))
+
+    @model_validator(mode="after")
+    def _price_matches_kind(self) -> Offer:
+        if self.kind == "buy" and self.price_usd_per_gpu_hour is not None:
+            raise ValueError(
+                "an offer to buy takes `price_usd` (per node), not `price_usd_per_gpu_hour`"
+            )
+        if self.kind != "buy" and self.price_usd is not None:
+            raise ValueError(
+                f"an offer to {self.kind} takes `price_usd_per_gpu_hour`, not `price_usd`"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _term_matches_kind(self) -> Offer:
+        if self.kind == "reserve" and self.term_years is None:
+            raise ValueError("an offer to reserve needs `term_years`, 1 or 3")
+        if self.kind != "reserve" and self.term_years is not None:
+            raise ValueError(f"an offer to {self.kind} has no `term_years`, only one to reserve")
+        return self
+
+    @model_validator(mode="after")
+    def _breaks_descend(self) -> Offer:
+        if not self.price_breaks:
+            return self
+        if self.kind != "buy":
+            raise ValueError(f"an offer to {self.kind} has no `price_breaks`, only one to buy")
+        if self.price_usd is None:
+            raise ValueError("`price_breaks` need `price_usd`, the price below the first of them")
+        levels = [(1, self.price_usd), *((b.from_nodes, b.price_usd) for b in self.price_breaks)]
+        for (fewer, dearer), (more, cheaper) in pairwise(levels):
+            if more <= fewer or cheaper >= dearer:
+                raise ValueError(
+                    "`price_breaks` go up in `from_nodes` and down in `price_usd`, "
+                    f"{more} at {cheaper} does not follow {fewer} at {dearer}"
+                )
+        return self

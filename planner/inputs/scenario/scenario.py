@@ -1,0 +1,169 @@
+"""The question a user asks: jobs, fleet, offers, policies, horizon."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from planner.inputs.base import (
+    Frozen,
+    Name,
+    NotNegative,
+    Share,
+)
+from planner.inputs.scenario.finance import Budget, Finance
+from planner.inputs.scenario.horizon import Horizon
+from planner.inputs.scenario.job import ChangeCost, Job
+from planner.inputs.scenario.offer import FleetEntry, Offer, PriceBreak
+from planner.inputs.scenario.running import Running
+from planner.inputs.scenario.site import Racks, Site
+from planner.inputs.scenario.spelling import CountByNodeType, Format
+from planner.inputs.scenario.team import Team
+from planner.inputs.scenario.variations import Variations
+
+__all__ = [
+    "Budget",
+    "Finance",
+    "FleetEntry",
+    "Horizon",
+    "Offer",
+    "Policies",
+    "PriceBreak",
+    "Racks",
+    "Running",
+    "Scenario",
+    "ScenarioFile",
+    "Site",
+    "Team",
+    "UserFiles",
+]
+
+
+class Policies(Frozen):
+    """House rules of this scenario."""
+
+    headroom: Annotated[Share, Field(ge=0, lt=1)] | None = None
+    """Share of each GPU's memory kept free, on top of the margins in the formulas."""
+    spare_nodes: CountByNodeType = 0
+    """Nodes kept empty in each pool that runs a job: one figure for all, or by node type."""
+    growth_reserve: dict[str, Annotated[Share, Field(ge=0, lt=1)]] = Field(default_factory=dict)
+    """Share of the GPUs in service that no job holds, by GPU type, for growth."""
+    allowed_gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    """Only these GPU types may be used; all if left out."""
+    excluded_gpu_types: tuple[str, ...] = ()
+    """GPU types that may not be used."""
+    waived_rules: dict[str, Name] = Field(default_factory=dict)
+    """Exclusion rules that do not hold here: rule id and the reason, both printed in the plan."""
+    time: Literal["quarters", "weeks"] = "quarters"
+    """Whether runs hold their GPUs all quarter, or only for the weeks that they take."""
+    mig: Literal["never", "same-node", "own-node"] = "never"
+    """Whether serving jobs may have MIG partitions of a GPU: not at all, on nodes that hold whole
+    GPUs as well, or on nodes of which every GPU is partitioned."""
+    shared_gpus: bool = False
+    """Whether serving jobs may share a GPU that is not partitioned, by memory."""
+    may_change_gpu_type: Literal["none", "tuning", "all"] = "tuning"
+    """Which jobs may change the GPU type of a unit from quarter to quarter, where they do not say
+    so themselves."""
+    gpu_type_change_cost_usd: ChangeCost | None = None
+    """What it costs if a unit that may change its GPU type does; nothing if left out."""
+    charge_idle: Literal["separate", "spread"] = "separate"
+    """Who pays for GPUs that no job holds: a line of its own, or the teams that use the pool."""
+    shortage: Literal["refuse", "drop"] = "refuse"
+    """What happens where not everything fits: no plan, or jobs are delayed and left out by
+    priority."""
+    move_cost_usd: NotNegative | None = None
+    """What it costs to move one running unit to another pool; nothing if left out."""
+
+
+class UserFiles(Frozen):
+    """The user's own files, relative to the scenario, inside its folder; later ones win by id."""
+
+    catalog: tuple[str, ...] = ()
+    """Catalog and price files."""
+    rules: tuple[str, ...] = ()
+    """Rule files."""
+
+
+class Scenario(Frozen):
+    """A whole question."""
+
+    format: Format
+    """Version of this file format."""
+    name: Name
+    """Title of the plan."""
+    description: str | None = None
+    """For readers; nothing is computed from it."""
+    horizon: Horizon
+    """Which quarters are planned."""
+    use: UserFiles = UserFiles()
+    """Files of your own that extend or replace shipped ones."""
+    sites: dict[Name, Site] = Field(default_factory=dict)
+    """Where nodes stand and what limits them there; without any, a site is a name alone."""
+    fleet: dict[Name, FleetEntry] = Field(default_factory=dict)
+    """Nodes owned, by a name of your own."""
+    offers: dict[Name, Offer] = Field(default_factory=dict)
+    """What may be bought, rented or reserved, by a name of your own."""
+    policies: Policies = Policies()
+    """House rules."""
+    finance: Finance = Finance()
+    """Parameters of the cost."""
+    budget: Budget = Budget()
+    """What may be paid, by quarter and in total."""
+    teams: dict[Name, Team] = Field(default_factory=dict)
+    """Who asks for jobs, with quotas; without any, a job's team is a name alone."""
+    jobs: Annotated[dict[Name, Job], Field(min_length=1)]
+    """What is to run, by a name of your own."""
+    running: tuple[Running, ...] = ()
+    """What runs today, and where; left out, a plan starts on empty nodes."""
+
+    def move_cents(self, job: str) -> int:
+        """What it costs to move one unit of a job to another pool, whole cents, half to even."""
+        stated = self.jobs[job].move_cost_usd
+        usd = self.policies.move_cost_usd if stated is None else stated
+        return round((usd or Decimal(0)) * 100)
+
+    def gpu_type_change_usd(self, job: str) -> Decimal:
+        """What it costs if a unit of a job that may change its GPU type does."""
+        stated = self.jobs[job].gpu_type_change_cost_usd
+        usd = self.policies.gpu_type_change_cost_usd if stated is None else stated
+        return usd or Decimal(0)
+
+    def keeps_gpu_type(self, job: Job, kind: str) -> bool:
+        """Whether its units each stay on one GPU type; `kind` is its own, or `serve` once tuned."""
+        if job.may_change_gpu_type is not None:
+            return not job.may_change_gpu_type
+        may = self.policies.may_change_gpu_type
+        return not (may == "all" or (may == "tuning" and kind == "tune"))
+
+    @property
+    def node_types_in_play(self) -> tuple[str, ...]:
+        """Node types that are owned or offered, sorted."""
+        return tuple(sorted({entry.node_type for entry in self._entries}))
+
+    @property
+    def sites_in_play(self) -> tuple[str, ...]:
+        """Sites where nodes are owned or offered, sorted."""
+        return tuple(sorted({site for entry in self._entries for site in entry.sites}))
+
+    @property
+    def _entries(self) -> tuple[FleetEntry | Offer, ...]:
+        return (*self.fleet.values(), *self.offers.values())
+
+    def sites_of(self, job: Job) -> tuple[str, ...]:
+        """Sites at which a job may run, sorted; empty where it may run at any."""
+        if job.sites is None and not job.labels:
+            return ()
+        known = self.sites or dict.fromkeys(self.sites_in_play, Site())
+        return tuple(
+            sorted(
+                name
+                for name, site in known.items()
+                if name in (job.sites or known) and set(job.labels) <= set(site.labels)
+            )
+        )
+
+
+class ScenarioFile(Variations, Scenario):
+    """All keys that a scenario file may have: those of the question and of its variations."""

@@ -1,0 +1,172 @@
+"""The JSON Schema of a scenario, for editors: what may be written, and what it means."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic.json_schema import GenerateJsonSchema
+
+from planner.inputs import base
+from planner.inputs.scenario import (
+    finance,
+    horizon,
+    job,
+    offer,
+    run,
+    running,
+    scenario,
+    site,
+    spelling,
+    team,
+    variations,
+)
+
+if TYPE_CHECKING:
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import core_schema
+
+__all__ = ["scenario_schema", "scenario_schema_text"]
+
+_QUARTER = r"[0-9]{4}-?Q[1-4]"
+_QUARTERS = {"type": "string", "pattern": rf"^({_QUARTER}(\.\.{_QUARTER})?|all)$"}
+_BOUNDS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+}
+_EXACTLY_ONE = {
+    "Job": ("tune", "serve", "fixed"),
+    "Tune": ("model", "parameters_b"),
+    "Serve": ("model", "parameters_b"),
+    "Fixed": ("gpus", "gpu_memory_gb"),
+}
+"""Keys of which the models want exactly one, which pydantic cannot tell its schema."""
+
+
+class _AsWritten(GenerateJsonSchema):
+    """Describes values as a person writes them, not as they are held."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002
+        """Leave out titles that only repeat the key."""
+        return False
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:  # noqa: ARG002
+        """Give a number; numbers in quotes are refused."""
+        return {"type": "number"}
+
+    def function_before_schema(
+        self, schema: core_schema.BeforeValidatorFunctionSchema
+    ) -> JsonSchemaValue:
+        """Add the spellings that a validator turns into the plain value."""
+        reads = schema["function"]["function"]
+        inner = self.generate_inner(schema["schema"])
+        if reads is base.share:
+            return {"anyOf": [inner, {"type": "string", "pattern": r"^[-+]?[0-9.]+ *%$"}]}
+        if reads is spelling.quarters:
+            several = {"type": "array", "items": _QUARTERS, "minItems": 1}
+            return {"anyOf": [_QUARTERS, several]}
+        if reads is spelling.priority:
+            return {"anyOf": [inner, {"enum": list(spelling.PRIORITIES)}]}
+        return inner
+
+    def function_after_schema(
+        self, schema: core_schema.AfterValidatorFunctionSchema
+    ) -> JsonSchemaValue:
+        """Add the pattern of quarters that are keys."""
+        if schema["function"]["function"] is spelling.canonical_quarter:
+            return {"type": "string", "pattern": "^[0-9]{4}Q[1-4]$"}
+        return self.generate_inner(schema["schema"])
+
+    def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
+        """Give the alternatives; which one is meant shows in the value itself."""
+        return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
+
+
+_MODULES = (scenario, variations, offer, finance, horizon, job, run, running, site, team)
+"""Where the models of the format stand, with what their keys mean."""
+
+
+def scenario_schema() -> dict[str, Any]:
+    """Give the JSON Schema (2020-12) of a scenario file, the same at every call."""
+    raw = scenario.ScenarioFile.model_json_schema(schema_generator=_AsWritten)
+    schema: dict[str, Any] = _tidied(raw)
+    meanings = _meanings()
+    whole = {"required": schema.pop("required")}
+    schema["anyOf"] = [{"required": ["extends"]}, whole]
+    sections = (("Scenario", schema), ("Variations", schema), *schema["$defs"].items())
+    for name, definition in sections:
+        for key, field in definition.get("properties", {}).items():
+            if meaning := meanings.get((name, key)):
+                field["description"] = meaning
+        if keys := _EXACTLY_ONE.get(name):
+            definition["oneOf"] = [{"required": [key]} for key in keys]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _tidied(schema: Any) -> Any:  # noqa: ANN401 - JSON
+    """Say only what a writer can use: no nulls, no defaults of whole sections, plain bounds."""
+    if isinstance(schema, list):
+        return [_tidied(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    tidy: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in ("properties", "patternProperties", "$defs"):
+            tidy[key] = {name: _tidied(inner) for name, inner in value.items()}
+        elif key == "anyOf":
+            tidy |= _without_null([_tidied(choice) for choice in value])
+        elif key in _BOUNDS:
+            continue
+        elif key != "default" or not (value is None or isinstance(value, dict | list)):
+            tidy[key] = _tidied(value)
+    if "patternProperties" in tidy:
+        tidy["additionalProperties"] = False
+    return _with_bounds(tidy, schema)
+
+
+def _without_null(choices: list[dict[str, Any]]) -> dict[str, Any]:
+    kept = [choice for choice in choices if choice != {"type": "null"}]
+    return kept[0] if len(kept) == 1 else {"anyOf": kept}
+
+
+def _with_bounds(tidy: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """Put the bounds where the number is; guards against slips of the hand are left out."""
+    bounds = {
+        word: schema[key]
+        for key, word in _BOUNDS.items()
+        if key in schema and abs(schema[key]) < base.LARGEST_COUNT
+    }
+    if "anyOf" in tidy:
+        for choice in tidy["anyOf"]:
+            if choice.get("type") in ("number", "integer"):
+                choice |= bounds  # noqa: PLW2901 - in place
+        return tidy
+    return tidy | bounds
+
+
+def scenario_schema_text() -> str:
+    """Give the schema as the text of a file."""
+    return json.dumps(scenario_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _meanings() -> dict[tuple[str, str], str]:
+    """The docstring below each field, by class and field."""
+    found: dict[tuple[str, str], str] = {}
+    written = "\n".join(inspect.getsource(module) for module in _MODULES)
+    for node in ast.parse(written).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for field, below in zip(node.body, node.body[1:], strict=False):
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(below, ast.Expr)
+                and isinstance(below.value, ast.Constant)
+                and isinstance(below.value.value, str)
+            ):
+                found[node.name, field.target.id] = inspect.cleandoc(below.value.value)
+    return found

@@ -1,0 +1,148 @@
+"""Nearest names, look-alike letters, counts and values as a person would call them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from decimal import Decimal
+from operator import ne
+from typing import TYPE_CHECKING
+
+from planner.inputs.text.scalars import character_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+__all__ = [
+    "count_of",
+    "described",
+    "did_you_mean",
+    "foreign_letter",
+    "key_meant",
+    "nearest",
+    "one_of",
+    "own_figure",
+    "pieces",
+]
+
+_UNITS = (
+    *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),
+    *("hour", "hours", "days", "week", "weeks", "month", "months", "quarter", "year", "years"),
+    *("usd", "eur", "chf", "gbp", "cents", "node", "gpu", "percent"),
+)
+"""Words of a key that tell the unit of its figure."""
+_LONGEST_SHOWN = 60
+_MOST_COMPARED = 2000
+_NEAR, _NEARER = 0.6, 0.7
+"""Of two words: twice the letters that they share in order, over all letters of both."""
+
+
+def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
+    """Give the choices that a person may have meant, best first; case does not count.
+
+    A choice is near that is spelled much like the word, or less so if one letter slipped, or it is
+    the word shortened or continued: `price` is near `price_usd`, and `kind` is not near `pinned`.
+    However long it goes on, a key that begins with the word is: `term_years` of `term`.
+    """
+    from difflib import SequenceMatcher, get_close_matches  # noqa: PLC0415 - only on a mistake
+
+    by_fold: dict[str, str] = {}
+    for choice in choices:
+        by_fold.setdefault(choice.casefold(), choice)
+        if len(by_fold) == _MOST_COMPARED:
+            break
+    asked = word[:_LONGEST_SHOWN].casefold()
+    if asked in by_fold:
+        return [by_fold[asked]]
+    found = [
+        fold
+        for fold in get_close_matches(asked, by_fold, _MOST_COMPARED, _NEAR)
+        if SequenceMatcher(None, fold, asked).ratio() >= _NEARER
+        or _slipped(asked, fold)
+        or _continued(asked, fold)
+    ]
+    found += (fold for fold in by_fold if fold.startswith(f"{asked}_") and fold not in found)
+    return [by_fold[fold] for fold in found[:most]]
+
+
+def _slipped(word: str, choice: str) -> bool:
+    """Whether short words differ by a letter, or by the order of theirs: `too` and `two`."""
+    alike = sum(map(ne, word, choice)) == 1 or sorted(word) == sorted(choice)
+    return len(word) == len(choice) and alike
+
+
+def _continued(word: str, choice: str) -> bool:
+    """Whether both begin alike, for half of the shorter, or one has all pieces of the other."""
+    half = min(len(word), len(choice)) // 2 + 1
+    asked, there = pieces(word), pieces(choice)
+    return word[:half] == choice[:half] or asked <= there or there <= asked
+
+
+def pieces(name: str) -> set[str]:
+    """The words and figures that a name is made of: `xe9680-h100` has two."""
+    return set(re.findall(r"[^\W_]+", name.casefold()))
+
+
+def did_you_mean(word: str, choices: Iterable[str], most: int = 1) -> str | None:
+    """`did you mean 'qlora'?`, or None where nothing is near."""
+    found = nearest(word, choices, most)
+    if not found:
+        return None
+    return f"did you mean {one_of([repr(name) for name in found])}?"
+
+
+def key_meant(key: str, known: Collection[str]) -> str | None:
+    """`did you mean 'power_kw'?`, and of a key with another unit, that its figure changes, too."""
+    hint, asked = did_you_mean(key, known), pieces(key)
+    meant = {word for name in nearest(key, known, most=1) for word in pieces(name)}
+    if (asked - meant).intersection(_UNITS) and (meant - asked).intersection(_UNITS):
+        return f"{hint} It has another unit: convert the figure"
+    return hint
+
+
+def one_of(names: Sequence[str]) -> str:
+    """`a, b or c`."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def own_figure(node_type: str, key: str) -> str:
+    """How a user states a figure of a node type that the catalog lacks."""
+    return (
+        "state it in a catalog file of your own: "
+        f"`nodes: {{{node_type}: {{extends: {node_type}, {key}: {{value: …, source: …}}}}}}`"
+    )
+
+
+def foreign_letter(word: str) -> str | None:
+    """Name the first non-Latin letter of a word that also has Latin ones or digits, if any."""
+    for character in word:
+        if not character.isascii() and character.isalpha():
+            name = unicodedata.name(character, "")
+            if not name.startswith("LATIN"):
+                return character_name(character)
+    return None
+
+
+def described(value: object) -> str:
+    """A value from a file as its writer would recognise it: `'abc'`, `8.5`, `true`, `a list`."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        shown = value if len(value) <= _LONGEST_SHOWN else value[:_LONGEST_SHOWN] + "…"
+        return repr(shown)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, tuple | list):
+        return "a list"
+    return str(value)
+
+
+def count_of(number: int, singular: str, plural: str | None = None) -> str:
+    """A number with its noun: `1 node`, `1,204 nodes`."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

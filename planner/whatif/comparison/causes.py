@@ -1,0 +1,110 @@
+"""Parts of the inputs by which two plans can differ, and inputs mixed from two sides of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from planner.whatif.comparison.sides import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+__all__ = ["CAUSES", "TITLES", "cause_of", "differing", "mixed"]
+
+CAUSES = ("horizon", "fleet", "demand", "offers", "catalog", "prices", "rules", "policies")
+"""In the order in which a waterfall takes them from one side to the other."""
+
+TITLES = ("format", "name", "description")
+"""Sections of a scenario that change no plan."""
+_SECTIONS = {
+    **dict.fromkeys(TITLES, "policies"),
+    "horizon": "horizon",
+    "sites": "fleet",
+    "fleet": "fleet",
+    "running": "fleet",
+    "jobs": "demand",
+    "offers": "offers",
+    "policies": "policies",
+    "finance": "policies",
+    "budget": "policies",
+    "teams": "policies",
+    "use": "catalog",
+}
+"""Cause of each section of a scenario; a key of an offer that is in `_PRICES` is a price."""
+
+_PRICES = (
+    "price_usd",
+    "price_usd_per_gpu_hour",
+    "price_breaks",
+    "price_date",
+    "quote",
+    "licence_included",
+)
+"""Keys of an offer that say what it costs."""
+
+
+def cause_of(section: str, key: str = "") -> str:
+    """The cause that a value of a section of the scenario belongs to; `key` is its last key."""
+    if section == "offers" and key in _PRICES:
+        return "prices"
+    return _SECTIONS[section]
+
+
+def differing(before: Source, after: Source) -> tuple[str, ...]:
+    """Causes in which the two sides differ, in order."""
+    return tuple(cause for cause in CAUSES if _part(before, cause) != _part(after, cause))
+
+
+def _part(source: Source, cause: str) -> object:
+    data: dict[str, Any] = source.question.data
+    offers: dict[str, Any] = data.get("offers", {})
+    if cause == "catalog":
+        return source.catalog.model_copy(update={"prices": None})
+    if cause == "rules":
+        return source.rules
+    if cause == "prices":
+        stated = {name: _only(offer, _is_price) for name, offer in offers.items()}
+        return source.catalog.prices, {name: prices for name, prices in stated.items() if prices}
+    if cause == "offers":
+        return {name: _only(offer, _is_no_price) for name, offer in offers.items()}
+    return {k: v for k, v in data.items() if k not in TITLES and cause_of(k) == cause}
+
+
+def _is_price(key: str) -> bool:
+    return key in _PRICES
+
+
+def _is_no_price(key: str) -> bool:
+    return key not in _PRICES
+
+
+def _only(offer: dict[str, Any], wanted: Callable[[str], bool]) -> dict[str, Any]:
+    return {key: value for key, value in offer.items() if wanted(key)}
+
+
+def mixed(before: Source, after: Source, taken: Collection[str]) -> Source:
+    """The inputs of `before`, with the parts of `after` that belong to the causes taken."""
+
+    def side(cause: str) -> Source:
+        return after if cause in taken else before
+
+    data: dict[str, Any] = {}
+    for section in (*before.question.data, *after.question.data):
+        source = side(cause_of(section)).question.data
+        if section in source:
+            data[section] = source[section]
+    if "offers" in data:
+        data["offers"] = _mixed_offers(data["offers"], side("prices").question.data)
+    catalog = side("catalog").catalog.model_copy(update={"prices": side("prices").catalog.prices})
+    question = replace(before.question, data=data, branch={})
+    return Source(question, catalog, side("rules").rules)
+
+
+def _mixed_offers(offers: dict[str, Any], priced: dict[str, Any]) -> dict[str, Any]:
+    """Offers with their prices from elsewhere; one that is not there keeps its own."""
+    prices: dict[str, Any] = priced.get("offers", {})
+    return {
+        name: _only(offer, _is_no_price) | _only(prices.get(name, offer), _is_price)
+        for name, offer in offers.items()
+    }

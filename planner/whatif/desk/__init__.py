@@ -1,0 +1,1 @@
+"""Variants of a scenario planned: here, by copies of this process, or on a cluster."""

@@ -1,0 +1,178 @@
+"""Plans variants of one scenario, one after the other.
+
+What a variant comes to does not depend on who plans it, nor beside which others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from planner import __version__
+from planner.errors import InputError, LimitError
+from planner.inputs.layers.written import flow
+from planner.inputs.load import Question
+from planner.packing import translate
+from planner.plan.make import Shared, family_of_variants, make_plan
+from planner.whatif.desk.figures import tried
+from planner.whatif.desk.held import short_quarters
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planner.inputs.settled import Inputs
+    from planner.packing import Translation
+    from planner.plan.otherwise.committed import Purchase
+    from planner.plan.otherwise.near import Goal, NearPlan
+    from planner.plan.plan import Plan
+    from planner.whatif.desk.figures import Figures
+    from planner.whatif.desk.held import Commitment
+
+__all__ = ["Desk", "Station", "Variant"]
+
+_FAMILY_GAP = 1e-3
+"""From this gap on, variants are packed as a family where they are one: much sooner, though not on
+the cheapest GPUs among plans of the same cost."""
+_MOST_READ = 8
+"""Inputs of variants that are kept: what is asked for is named by them before it is planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What is asked of a scenario: overrides and scenarios by name, then `path=value` settings."""
+
+    apply: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """As a person would say it on the command line."""
+        return ", ".join((*self.apply, *self.settings)) or "as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """All that a worker must be told."""
+
+    scenario: Path
+    catalog: tuple[Path, ...] = ()
+    rules: tuple[Path, ...] = ()
+    gap: float = 1e-4
+    time_limit_s: float = 60.0
+    text: str | None = None
+    """What the scenario's file said, where a plan records it."""
+    committed: tuple[Commitment, ...] | None = None
+    """Nodes of a plan: do they hold the jobs of each variant? None: nobody asks."""
+    purchases: tuple[Purchase, ...] | None = None
+    """What is bought in each variant, whatever it asks for; None: what is best in it."""
+
+
+class Desk:
+    """Plans variants of a scenario whose files are read once, and whose sizings are shared."""
+
+    def __init__(self, station: Station) -> None:
+        """Read the files; raises InputError."""
+        self.station = station
+        self.question = Question(
+            station.scenario, catalog=station.catalog, rules=station.rules, text=station.text
+        )
+        self._read = lru_cache(maxsize=_MOST_READ)(self.question.inputs)
+        self._begun = Shared()
+        self._keys: dict[Variant, str] = {}
+
+    @property
+    def name(self) -> str:
+        """The scenario's title, or its file's name where it has none."""
+        stated = self.question.layers.composed().document.data
+        return str(stated.get("name", self.station.scenario.name))
+
+    def inputs(self, variant: Variant) -> Inputs:
+        """The inputs of a variant; raises InputError."""
+        return self._read(variant.apply, variant.settings)
+
+    def key(self, variant: Variant) -> str:
+        """All that the figures of a variant depend on, in short; raises InputError."""
+        if variant not in self._keys:
+            self._keys[variant] = self._key(variant)
+        return self._keys[variant]
+
+    def _key(self, variant: Variant) -> str:
+        inputs = self.inputs(variant)
+        data = self.question.layers.composed(variant.apply, variant.settings).document.data
+        files = [
+            (file.role, file.sha256) for file in inputs.files if file.role in ("catalog", "rules")
+        ]
+        station = self.station
+        given = station.committed if station.purchases is None else station.purchases
+        effort = (station.gap, station.time_limit_s, given)
+        asked = repr((__version__, effort, files, flow(data)))
+        return hashlib.sha256(asked.encode()).hexdigest()[:24]
+
+    def plan(self, inputs: Inputs) -> Plan:
+        """Plan as the station asks; raises what planning raises."""
+        if self.station.purchases is not None:
+            from planner.plan.otherwise.committed import committed_plan  # noqa: PLC0415 - seldom
+
+            return committed_plan(
+                inputs,
+                self.station.purchases,
+                asked_gap=self.station.gap,
+                time_limit_s=self.station.time_limit_s,
+                sizers=self._begun.sizers,
+            )
+        return make_plan(
+            inputs,
+            asked_gap=self.station.gap,
+            time_limit_s=self.station.time_limit_s,
+            shared=self._shared,
+            price_choices=False,
+        )
+
+    def size(self, inputs: Inputs) -> None:
+        """Size the jobs, for all plans that are made here or in copies of this process."""
+        self._begun.sizers.portfolio(inputs)
+
+    def translation(self, inputs: Inputs) -> Translation:
+        """The packing problem of inputs in which all jobs are kept; raises InputError."""
+        return translate(inputs, self._begun.sizers.portfolio(inputs))
+
+    @cached_property
+    def _shared(self) -> Shared:
+        """What every plan here makes use of, whichever is the first."""
+        if self.station.gap < _FAMILY_GAP:
+            return self._begun
+        try:
+            stands = self.inputs(Variant())
+        except InputError:
+            return self._begun
+        family = family_of_variants(stands, self._begun, self.station.time_limit_s)
+        return replace(self._begun, family=family)
+
+    def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
+        """Plan for a goal that is no money, as the station asks; raises as `near_plan`."""
+        from planner.plan.otherwise.near import near_plan  # noqa: PLC0415 - seldom needed
+
+        station = self.station
+        return near_plan(
+            inputs,
+            goal,
+            most_cents,
+            asked_gap=station.gap,
+            time_limit_s=station.time_limit_s,
+            sizers=self._begun.sizers,
+        )
+
+    def figures(self, variant: Variant) -> Figures:
+        """What a variant comes to."""
+        inputs = self.inputs(variant)
+        figures = tried(lambda: self.plan(inputs))
+        committed = self.station.committed
+        if committed is None:
+            return figures
+        try:
+            short = short_quarters(inputs, committed, self._begun.sizers, self.station.time_limit_s)
+        except LimitError:
+            return figures
+        return figures.model_copy(update={"short_quarters": short})

@@ -1,0 +1,1 @@
+"""Many futures at once: what they cost, and what is bought now held against them."""

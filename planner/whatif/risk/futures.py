@@ -1,0 +1,240 @@
+"""Figures that are not known, as three-point estimates, and the futures that are drawn from them.
+
+Each uncertainty has draws of its own, given by the seed, its name and the number of the future: two
+scenarios, or one that gains an uncertainty, are tried with the same draws (common random numbers).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from math import isqrt
+from random import Random
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, model_validator
+
+from planner.errors import InputError
+from planner.inputs.base import Count, Frozen, Name, Number, share
+from planner.inputs.layers.composed import base_path
+from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.document import parts_of
+from planner.inputs.reading.reader import read_document
+from planner.inputs.scenario.spelling import Format
+from planner.inputs.scenario.variations import VariationName
+from planner.whatif.desk.desk import Variant
+from planner.whatif.grid import placed, unknown_names
+from planner.whatif.levers import price_of, setting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path as FilePath
+
+    from planner.inputs.reading.document import Document, Path
+    from planner.inputs.settled import Inputs
+    from planner.whatif.desk.desk import Desk
+
+__all__ = ["Futures", "read_futures"]
+
+_DIGITS = Decimal("0.000001")
+_WHOLE = ("count", "lead_time_weeks", "maximum", "replicas")
+"""Keys whose values are whole numbers."""
+_FINE = 2**53
+
+Points = Annotated[tuple[Number, ...], Field(min_length=3, max_length=3)]
+
+
+class Uncertainty(Frozen):
+    """One thing that is not known; all values under `of` move with it together."""
+
+    of: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Dotted paths of the values that it moves."""
+    times: Points | None = None
+    """By what they are multiplied: least, most likely and greatest."""
+    plus: Points | None = None
+    """Or what is added to them, likewise."""
+
+    @model_validator(mode="after")
+    def _one_estimate(self) -> Uncertainty:
+        if (self.times is None) == (self.plus is None):
+            raise ValueError("give either `times` or `plus`")
+        low, likely, high = self.points
+        if not (low <= likely <= high and low < high):
+            raise ValueError("the three points are the least, the most likely and the greatest")
+        return self
+
+    @property
+    def points(self) -> tuple[Decimal, Decimal, Decimal]:
+        """Least, most likely, greatest."""
+        low, likely, high = self.times or self.plus or ()
+        return low, likely, high
+
+    def moved(self, value: Decimal, by: Fraction) -> Fraction:
+        """A value in a future in which this comes out so."""
+        return Fraction(value) * by if self.times else Fraction(value) + by
+
+
+class FuturesFile(Frozen):
+    """A scenario and what is uncertain about it."""
+
+    format: Format
+    """Version of this file format."""
+    scenario: Name
+    """The scenario file, relative to this one."""
+    apply: tuple[VariationName, ...] = ()
+    """Overrides and scenarios of it that hold in every future."""
+    seed: Count = 0
+    """Which draws are taken."""
+    uncertain: Annotated[dict[Name, Uncertainty], Field(min_length=1)]
+    """What is not known, by names of your own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One value that moves."""
+
+    path: tuple[str, ...]
+    stated: Decimal
+    place: Path
+    """Where the file of the futures names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Futures:
+    """A file of uncertainties, read."""
+
+    document: Document
+    file: FuturesFile
+    scenario: FilePath
+
+    def base(self, desk: Desk) -> Variant:
+        """The future in which everything is as stated; raises InputError for unknown names."""
+        names = ((("apply", place), name) for place, name in enumerate(self.file.apply))
+        if findings := list(unknown_names(self.document, desk, names)):
+            raise InputError(*findings)
+        return Variant(self.file.apply)
+
+    def drawn(self, desk: Desk, futures: int) -> list[Variant]:
+        """So many futures; raises InputError where an end of an estimate is no possible value."""
+        inputs = desk.inputs(self.base(desk))
+        values = {name: self._values(desk, inputs, name) for name in self.file.uncertain}
+        self._require_apart(values)
+        for end in (0, -1):
+            points = {name: Fraction(one.points[end]) for name, one in self.file.uncertain.items()}
+            self._require_possible(desk, values, points)
+        return [
+            Variant(self.file.apply, tuple(self._settings(values, self._draws(number))))
+            for number in range(futures)
+        ]
+
+    def _values(self, desk: Desk, inputs: Inputs, name: str) -> list[_Value]:
+        document = desk.question.layers.composed(self.file.apply).document
+        found: list[_Value] = []
+        for number, text in enumerate(self.file.uncertain[name].of):
+            place: Path = ("uncertain", name, "of", number)
+            try:
+                path = parts_of(text)
+            except ValueError as error:
+                raise InputError(self.document.finding(place, str(error))) from None
+            stated = list(_numbers(document, path)) or list(_listed(inputs, path))
+            if not stated:
+                message = f"the scenario states no number at {text}"
+                hint = "state the value there, so that it can be moved"
+                raise InputError(self.document.finding(place, message, hint))
+            found += (_Value(inner, value, place) for inner, value in stated)
+        return found
+
+    def _require_apart(self, values: dict[str, list[_Value]]) -> None:
+        """Raise InputError for a value that is moved twice: only the last would count."""
+        seen: dict[tuple[str, ...], str] = {}
+        for name, moving in values.items():
+            for one in moving:
+                if one.path in seen:
+                    message = f"is moved by {seen[one.path]!r} already"
+                    raise InputError(self.document.finding(one.place, message))
+                seen[one.path] = name
+
+    def _require_possible(
+        self, desk: Desk, values: dict[str, list[_Value]], points: dict[str, Fraction]
+    ) -> None:
+        pairs = list(self._placed_settings(values, points))
+        try:
+            desk.inputs(Variant(self.file.apply, tuple(text for text, _ in pairs)))
+        except InputError as error:
+            found = (placed(self.document, one, dict(pairs)) for one in error.findings)
+            raise InputError(*found) from None
+
+    def _settings(
+        self, values: dict[str, list[_Value]], points: dict[str, Fraction]
+    ) -> Iterator[str]:
+        return (text for text, _ in self._placed_settings(values, points))
+
+    def _placed_settings(
+        self, values: dict[str, list[_Value]], points: dict[str, Fraction]
+    ) -> Iterator[tuple[str, Path]]:
+        for name, moving in values.items():
+            for one in moving:
+                moved = self.file.uncertain[name].moved(one.stated, points[name])
+                yield setting(*one.path, value=_written(one.path, moved)), one.place
+
+    def _draws(self, number: int) -> dict[str, Fraction]:
+        """What each uncertainty comes out as in a future."""
+        drawn = {}
+        for name, one in self.file.uncertain.items():
+            # Seeded by text, Python's generator gives the same numbers on every machine.
+            uniform = Fraction(Random(f"{self.file.seed}:{name}:{number}").random())
+            drawn[name] = _quantile(uniform, *map(Fraction, one.points))
+        return drawn
+
+
+def _quantile(uniform: Fraction, low: Fraction, likely: Fraction, high: Fraction) -> Fraction:
+    """Of the triangular distribution; its square root is taken in whole numbers, to 2^-53."""
+    if uniform <= (likely - low) / (high - low):
+        return low + _root(uniform * (high - low) * (likely - low))
+    return high - _root((1 - uniform) * (high - low) * (high - likely))
+
+
+def _root(square: Fraction) -> Fraction:
+    return Fraction(isqrt(int(square * _FINE * _FINE)), _FINE)
+
+
+def _written(path: Sequence[str], value: Fraction) -> Decimal | int:
+    if path[-1] in _WHOLE or (len(path) > 1 and path[-2] in _WHOLE):
+        return round(value)
+    exact = Decimal(value.numerator) / Decimal(value.denominator)
+    return exact.quantize(_DIGITS).normalize()
+
+
+def _numbers(
+    document: Document, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Decimal]]:
+    """Numbers that are stated at a path, or by key in the mapping there."""
+    try:
+        value = document.value(path)
+    except (KeyError, TypeError, IndexError):
+        return
+    stated = value.items() if isinstance(value, dict) else ((None, value),)
+    for key, item in stated:
+        try:
+            number = share(item)
+        except ValueError:
+            return
+        if not isinstance(number, Decimal):
+            return
+        yield (path if key is None else (*path, key)), number
+
+
+def _listed(inputs: Inputs, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Decimal]]:
+    """The price book's figure, where the scenario leaves a price to it."""
+    if len(path) == 3 and path[0] == "offers" and path[1] in inputs.scenario.offers:
+        key, price = price_of(inputs, path[1])
+        if key == path[2]:
+            yield path, price
+
+
+def read_futures(path: FilePath) -> Futures:
+    """Read the file; raises InputError with all its mistakes."""
+    document = read_document(path)
+    file = validate(document, FuturesFile)
+    return Futures(document, file, base_path(document, file.scenario, key="scenario"))

@@ -1,0 +1,1 @@
+"""How the cost answers to one figure at a time, and to two."""

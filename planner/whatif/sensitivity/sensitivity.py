@@ -1,0 +1,126 @@
+"""How the cost answers to one figure at a time, and where the recommendation turns.
+
+The recommendation is what is acquired: offer, quarter and number of nodes. A turn is closed in
+between two plans: one that still acquires what the plan of the scenario does, one that does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from planner.whatif.found import Sensitivity, Swing, Turn
+from planner.whatif.kept import question_of
+from planner.whatif.levers import levers
+from planner.whatif.sensitivity.moves import Moves
+from planner.whatif.sensitivity.pairs import pairs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.whatif.desk.figures import Figures
+    from planner.whatif.desk.made import Made
+    from planner.whatif.levers import Lever
+
+__all__ = ["sensitivity"]
+
+
+@dataclass(slots=True)
+class _Search:
+    """Where one figure turns, in one direction: between `kept` and `turned`."""
+
+    lever: Lever
+    kept: Fraction
+    turned: Fraction
+    least: Fraction
+    """The bracket is closed where it is no wider."""
+
+    @property
+    def closed(self) -> bool:
+        return abs(self.turned - self.kept) <= self.least
+
+    @property
+    def middle(self) -> Fraction:
+        middle = (self.kept + self.turned) / 2
+        return Fraction(round(middle)) if self.lever.unit == "weeks" else middle
+
+    def narrow(self, *, turned: bool) -> None:
+        if turned:
+            self.turned = self.middle
+        else:
+            self.kept = self.middle
+
+
+def sensitivity(
+    made: Made,
+    *,
+    swing: Fraction = Fraction(1, 5),
+    weeks: int = 4,
+    precision: Fraction = Fraction(1, 100),
+    pairs: int = 0,
+) -> Sensitivity:
+    """Move every lever of what is asked either way, and close in on where what is acquired turns.
+
+    At most so many `pairs` of those that move the cost most are then moved together.
+    Raises InputError where a moved value is one that no scenario may have, LimitError where
+    workers die.
+    """
+    moved = Moves(made)
+    found = list(levers(made.inputs))
+    reach = {lever.name: Fraction(weeks) if lever.unit == "weeks" else swing for lever in found}
+    ends = [(lever, by) for lever in found for by in (-reach[lever.name], reach[lever.name])]
+    moved.plan((end,) for end in ends)
+    base = moved.base()
+    searches = [
+        _Search(lever, Fraction(0), end, Fraction(1) if lever.unit == "weeks" else precision)
+        for lever, end in ends
+        if _differs(base, moved.at(lever, end).figures)
+    ]
+    _close_in(moved, base, searches)
+    swings = [
+        _swing(moved, lever, reach[lever.name], [one for one in searches if one.lever is lever])
+        for lever in found
+    ]
+    swings.sort(key=lambda one: (one.spread_cents is not None, -(one.spread_cents or 0)))
+    by_name = {lever.name: lever for lever in found}
+    moving = [by_name[one.name] for one in swings if one.spread_cents]
+    moving += [by_name[one.name] for one in swings if one.spread_cents is None]
+    return Sensitivity(
+        question=question_of(made.inputs),
+        scenario=made.inputs.scenario.name,
+        swing=float(swing),
+        weeks=weeks,
+        precision=float(precision),
+        base=base,
+        swings=tuple(swings),
+        pairs=pairs_of(moved, moving, reach, pairs),
+    )
+
+
+def _close_in(moved: Moves, base: Figures, searches: Sequence[_Search]) -> None:
+    """Narrow all brackets, those that are still too wide together."""
+    while waiting := [search for search in searches if not search.closed]:
+        moved.plan([((search.lever, search.middle),) for search in waiting])
+        for search in waiting:
+            figures = moved.at(search.lever, search.middle).figures
+            search.narrow(turned=_differs(base, figures))
+
+
+def _swing(moved: Moves, lever: Lever, reach: Fraction, searches: Sequence[_Search]) -> Swing:
+    return Swing(
+        name=lever.name,
+        unit=lever.unit,
+        stated=lever.stated,
+        low=moved.at(lever, -reach),
+        high=moved.at(lever, reach),
+        turns=tuple(
+            Turn(before=moved.at(lever, one.kept), after=moved.at(lever, one.turned))
+            for one in searches
+        ),
+    )
+
+
+def _differs(one: Figures, other: Figures) -> bool:
+    """Whether a plan recommends something else, or nothing at all."""
+    return (one.cost_cents is None, one.acquired) != (other.cost_cents is None, other.acquired)
