@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from planner.errors import InputError
 from planner.inputs.reading.document import dotted, parts_of
-from planner.inputs.reading.shape import Shape
 from planner.inputs.scenario.scenario import Scenario
 from planner.inputs.scenario.variations import DELETE, REPLACE
 from planner.inputs.text.words import did_you_mean, key_meant
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Applied", "Change", "changed", "changes_of", "grafted"]
 
-_SHAPE = Shape(Scenario)
 _FIXED = ("format",)
 """Keys that say how to read the file and so are not changed."""
 
@@ -129,6 +127,8 @@ def _made(document: Document, change: Change) -> tuple[Document, Applied]:
 
 def _path(document: Document, change: Change) -> Path:
     """The path of a change; raises InputError where a part of it is neither stated nor known."""
+    from planner.inputs.reading.shape import Shape  # noqa: PLC0415 - only a change needs it
+
     try:
         parts = parts_of(change.text)
     except ValueError as error:
@@ -144,14 +144,16 @@ def _path(document: Document, change: Change) -> Path:
             message = f"{dotted(outer)} is one value ({where}), there is no {part!r} in it"
             raise InputError(change.finding(message, f"set {dotted(outer)} as a whole"))
         stated = here or {}
-        if part not in stated and part not in _SHAPE.keys(outer):
-            raise InputError(change.finding(*_nowhere(outer, part, change.text, stated)))
+        keys = Shape(Scenario).keys(outer)
+        if part not in stated and part not in keys:
+            raise InputError(change.finding(*_nowhere(outer, part, change.text, stated, keys)))
         here = stated.get(part)
     return parts
 
 
-def _nowhere(outer: Path, part: str, text: str, stated: dict[str, Any]) -> tuple[str, str | None]:
-    keys = _SHAPE.keys(outer)
+def _nowhere(
+    outer: Path, part: str, text: str, stated: dict[str, Any], keys: list[str]
+) -> tuple[str, str | None]:
     known = [*stated, *(key for key in keys if key not in stated)]
     where = f"in `{dotted(outer)}`" if outer else "at the top of a scenario"
     dots = [key for key in known if "." in key and key.startswith(part) and key in text]
