@@ -12,7 +12,6 @@ from planner.cli.files import require_none_overwritten, write_files
 from planner.cli.options import FILE, asking, format_option, out_option, share
 from planner.cli.screen import print_as
 from planner.cli.staff import staff_options
-from planner.errors import ExitCode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,5 +74,4 @@ def alternatives(
         pages = illustrated("alternatives", document, pictures, title)
         write_files(out, {ALTERNATIVES: json, **pages})
     print_as(format_, document, lambda: json, lambda: draw(document))
-    if found.cheapest.result != "proved":
-        ctx.exit(ExitCode.LIMIT)
+    ctx.exit(found.cheapest.exit_code)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import make_folder, write_files
+from planner.cli.files import make_folder, require_none_overwritten, write_files
 from planner.cli.options import FILE, catalog_option, folder_option, rules_option
 from planner.cli.screen import print_document
 from planner.cli.staff import staff_options, time_left
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from planner.cli.staff import Staff
 
 __all__ = ["risk"]
+
+_JSON, _SVG = "risk.json", "risk.svg"
+_FILES = (_JSON, "risk.md", "risk.html", _SVG)
 
 
 @click.command(short_help="Plan many futures: cost bands, and the chance of falling short.")
@@ -68,6 +71,7 @@ def risk(
     from planner.whatif.risk.risk import risk as found_by  # noqa: PLC0415
 
     asked = read_futures(futures)
+    require_none_overwritten(out, _FILES, (futures, asked.scenario))
     desk = staff.desk(asked.scenario, catalog, rules)
     asked.drawn(desk, 0)
     make_folder(out)
@@ -79,10 +83,8 @@ def risk(
             progress=time_left(progress),
         )
     document = risk_document(found)
-    texts = {"risk.json": found.model_dump_json(indent=1) + "\n"}
-    pictures = {"risk.svg": cost_bands(found)}
-    texts |= illustrated("risk", document, pictures, f"Risk of {found.scenario}")
-    write_files(out, texts)
+    pages = illustrated("risk", document, {_SVG: cost_bands(found)}, f"Risk of {found.scenario}")
+    write_files(out, {_JSON: found.model_dump_json(indent=1) + "\n", **pages})
     print_document(document)
     if found.not_proved or found.base.result != "proved":
         ctx.exit(ExitCode.LIMIT)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import make_folder, write_files
+from planner.cli.files import make_folder, require_none_overwritten, write_files
 from planner.cli.options import FILE, catalog_option, folder_option, rules_option
 from planner.cli.screen import print_document
 from planner.cli.staff import staff_options, time_left
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from planner.whatif.sweep import Shard
 
 __all__ = ["sweep"]
+
+_CSV = "sweep.csv"
+_FILES = (_CSV, "sweep.md", "sweep.html", "headroom.svg", "power.svg")
 
 
 def _shard(text: str) -> Shard:
@@ -68,6 +71,7 @@ def sweep(
     from planner.whatif.sweep import sweep as swept  # noqa: PLC0415
 
     asked = read_grid(grid)
+    require_none_overwritten(out, (*_FILES, results_name(shard)), (grid, asked.scenario))
     desk = staff.desk(asked.scenario, catalog, rules)
     variants = asked.variants(desk)
     if alike := len(asked.rows) - len(variants):
@@ -83,9 +87,8 @@ def sweep(
         title = desk.name
         document = sweep_document(title, rows)
         pictures = frontiers(title, [(row.label, row.figures) for row in rows])
-        texts = {"sweep.csv": sweep_csv(rows)}
-        texts |= illustrated("sweep", document, pictures, f"Sweep of {title}")
-        write_files(out, texts)
+        pages = illustrated("sweep", document, pictures, f"Sweep of {title}")
+        write_files(out, {_CSV: sweep_csv(rows), **pages})
         click.echo(f"wrote {out / RESULTS}", err=True)
         print_document(document)
     codes = {row.figures.exit_code for row in rows}

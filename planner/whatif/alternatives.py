@@ -192,7 +192,7 @@ class _Near:
         plans = self.made.all(settings)
         planned = [place for place, one in enumerate(plans) if one.cost_cents is not None]
         if not planned:
-            words = "no vendor alone offers what is needed"
+            words = "no vendor alone offers what is needed" if vendors else "nothing is on offer"
             return Alternative(name=name, objective=objective, left_out=words)
         best = min(
             planned,
@@ -217,8 +217,11 @@ class _Near:
                 fits = middle
             else:
                 fails = middle
+        if fails == 100:  # of GPUs that there are none of, any share is free
+            words = "jobs hold next to no GPU of the types on offer"
+            return Alternative(name=name, objective=objective, left_out=words)
         figures = self.made.one(_reserve(types, fits))
-        if fails < 100 and not self._ruled_out(self.made.one(_reserve(types, fails))):
+        if not self._ruled_out(self.made.one(_reserve(types, fails))):
             return Alternative(name=name, objective=objective, left_out=_OPEN)
         return Alternative(
             name=name,

@@ -59,6 +59,15 @@ def test_a_shard_writes_its_part_and_no_table(grid, run):
     assert [file.name for file in Path("out").iterdir()] == ["results-2-of-3.jsonl"]
 
 
+def test_no_file_that_was_read_is_overwritten(grid, run):
+    for name in ("sweep.md", "results.jsonl"):
+        Path(grid).rename(name)
+        result = run("sweep", name, "--out", ".")
+        assert (result.exit_code, Path(name).read_text(encoding="utf-8")) == (2, GRID)
+        assert f"{name}: is an input and would be overwritten" in result.stderr
+        Path(name).rename(grid)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -127,6 +127,28 @@ def test_what_cannot_be_said_is_left_out_with_the_reason(found, found_with):
     assert "of its own" in str(other(settled, "most headroom").left_out)
 
 
+@pytest.mark.parametrize(
+    ("offers", "single_vendor"),
+    [
+        ("", "nothing is on offer"),
+        ("offers: {h200: {node_type: xe9680-h200, kind: buy, price_usd: 1, quote: Q}}\n", None),
+    ],
+)
+def test_of_gpus_that_no_job_needs_none_are_said_to_be_free(tmp_path, offers, single_vendor):
+    (tmp_path / "owned.yaml").write_text(
+        "format: 1\nname: Owned\nhorizon: {first_quarter: 2027Q1, quarters: 1}\n"
+        f"fleet: {{own: {{node_type: r760xa-l40s, count: 1}}}}\n{offers}"
+        "jobs: {small: {fixed: {gpus: 1}, gpu_types: [l40s-48gb]}}\n",
+        encoding="utf-8",
+    )
+    desk = Desk(Station(tmp_path / "owned.yaml"))
+    with Processes(desk, 1) as crew:
+        found = alternatives(Made(desk, crew, Variant(), lambda _: None))
+    headroom = "jobs hold next to no GPU of the types on offer"
+    assert other(found, "most headroom").left_out == headroom
+    assert other(found, "single vendor").left_out == single_vendor
+
+
 def test_no_moves_pins_all_that_runs_today(desk, tmp_path):
     text = SCENARIO.replace("priority: low", "priority: low, pinned: true")
     text += "running:\n  - {job: small, pool: r760xa-l40s/main, count: 2}\n"
