@@ -56,8 +56,8 @@ class Processes:
         self._desk = desk
         self._jobs = jobs
         self._pool: ProcessPoolExecutor | None = None
-        self._planned = 0
-        """By the workers that there are now."""
+        self._workers = self._planned = 0
+        """Those that there are now, and the plans that they have made."""
 
     def __enter__(self) -> Self:
         return self
@@ -107,10 +107,15 @@ class Processes:
             self._dismiss()
 
     def _hired(self, rows: int) -> ProcessPoolExecutor:
+        """As many workers as there are jobs for, or more from before."""
+        wanted = min(self._jobs, rows)
+        if self._workers < wanted:
+            self._dismiss()
         if self._pool is None:
+            self._workers = wanted
             copied = may_copy()  # to load all that a copy knows takes as long as several plans
             self._pool = ProcessPoolExecutor(
-                min(self._jobs, rows),
+                wanted,
                 get_context("fork" if copied else "spawn"),
                 initializer=_start,
                 initargs=(self._desk if copied else self._desk.station,),
@@ -120,7 +125,7 @@ class Processes:
     def _dismiss(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
-        self._pool, self._planned = None, 0
+        self._pool, self._workers, self._planned = None, 0, 0
 
 
 _HERE: list[Desk] = []
