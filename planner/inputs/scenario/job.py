@@ -261,7 +261,7 @@ class Fixed(Frozen):
         return self
 
 
-def _require_one_model(model: str | None, parameters_b: object, family: str | None = None) -> None:
+def _require_one_model(model: str | None, parameters_b: object, family: str | None) -> None:
     if (model is None) == (parameters_b is None):
         raise ValueError("give either `model` (an id of the catalog) or `parameters_b`")
     if model is not None and family is not None:

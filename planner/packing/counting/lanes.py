@@ -17,21 +17,18 @@ from planner.packing.solvers.program import Program
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.packing.counting.counts import Counts, Terms, Usage
+    from planner.packing.counting.counts import Counts, PoolInQuarter, Terms, Usage
 
 __all__ = ["add_lanes", "with_lanes"]
 
 _FEW = 1.0
 """Nodes that all such runs would fill: where they fill more, GPU-weeks nearly say as much."""
 
-Key = tuple[int, int]
-"""Pool and quarter."""
 
-
-def add_lanes(counts: Counts, key: Key) -> None:
+def add_lanes(counts: Counts, key: PoolInQuarter) -> None:
     """Whole lanes where few runs need them, in rows `wide` and `beside-wide`.
 
-    `key` is a pool and quarter, with the rows of its capacity stated.
+    The rows of capacity have been stated.
     """
     usages = counts.on_nodes(*key)
     for gpus in _widths(usages):
@@ -65,7 +62,9 @@ def _stays(usage: Usage) -> bool:
     return bool(usage.span) or usage.shape.run == ALWAYS
 
 
-def _state(counts: Counts, key: Key, usages: Sequence[Usage], gpus: int) -> dict[str, int]:
+def _state(
+    counts: Counts, key: PoolInQuarter, usages: Sequence[Usage], gpus: int
+) -> dict[str, int]:
     """The rows of lanes of a width: what takes turns on them, and what stays beside them."""
     offered = counts.problem.pools[key[0]].node.gpus
     lanes = counts.program.variable(f"lanes[{key[0]},{key[1]}]", integer=True)
@@ -83,7 +82,7 @@ def _state(counts: Counts, key: Key, usages: Sequence[Usage], gpus: int) -> dict
     }
 
 
-def _filled(counts: Counts, key: Key, gpus: int) -> float:
+def _filled(counts: Counts, key: PoolInQuarter, gpus: int) -> float:
     """Nodes of a pool that its runs of at least so many GPUs fill, if all that can are here."""
     pool = counts.problem.pools[key[0]]
     filled = 0.0

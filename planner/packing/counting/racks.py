@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from planner.packing.solution import Racked
 from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import Outcome, solve_integer
+from planner.packing.solvers.solver import solve_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -117,7 +117,7 @@ def _filled(
         program.row("standing", holds, ">=", nodes)
     program.row("racks", dict.fromkeys(used.values(), 1.0), "<=", most)
     answer = solve_integer(program, time_limit_s=_TIME_S)
-    if answer.outcome is Outcome.INFEASIBLE or not answer.values:
+    if not answer.values:
         return None
     chosen = ((pattern, round(answer.values[index])) for pattern, index in used.items())
     return tuple((pattern, times) for pattern, times in chosen if times)

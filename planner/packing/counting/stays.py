@@ -27,7 +27,6 @@ __all__ = [
     "moved_units",
     "moves_held",
     "pinned_home",
-    "pinned_to",
     "released",
     "stay_rewards",
     "unpinned",
@@ -199,7 +198,10 @@ def kept_by_pool(
 
 def unpinned(demand: Demand) -> Demand:
     """The demand with units that may leave their pool and their nodes."""
-    return pinned_to(demand, "")
+    choices = tuple(
+        replace(choice, shape=choice.shape._replace(stays="")) for choice in demand.choices
+    )
+    return replace(demand, choices=choices)
 
 
 def pinned_home(demand: Demand) -> str:
@@ -225,11 +227,3 @@ def released(problem: Problem, number: int) -> Problem:
             )
             pools[index] = replace(pool, owned=0, retired=())
     return replace(problem, demands=tuple(demands), pools=tuple(pools))
-
-
-def pinned_to(demand: Demand, home: str) -> Demand:
-    """The demand with units that may not leave a pool, or the held nodes of this name."""
-    choices = tuple(
-        replace(choice, shape=choice.shape._replace(stays=home)) for choice in demand.choices
-    )
-    return replace(demand, choices=choices)

@@ -67,13 +67,13 @@ class Stacked:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def need(self, asked: Floats, since: int = 0) -> Floats:
-        """What nodes have to be worth for these counts, by row from the first or a later one on."""
-        need, parts = self.asked[since:] @ asked + self.least[since:], self.parts[since:]
+    def need(self, asked: Floats) -> Floats:
+        """What nodes have to be worth for these counts, by row."""
+        need, parts = self.asked @ asked + self.least, self.parts
         whole = np.ceil(need * parts - _ROUNDING) / np.maximum(parts, 1.0)
         need = np.where(parts > 0, whole, need)
         sums, many = self.sums.shape
-        if sums and not since:
+        if sums:
             need[many : many + sums] = self.sums @ need[:many]
         return need
 

@@ -64,7 +64,7 @@ def highs_lp(
 
 
 def has_optimum(model: highspy.Highs) -> bool:
-    """Whether a linear program was solved; False if it is infeasible."""
+    """Whether a linear program was solved; False if infeasible, LimitError if HiGHS failed."""
     if is_infeasible(model):
         return False
     statuses = highspy.HighsModelStatus

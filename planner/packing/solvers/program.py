@@ -1,4 +1,4 @@
-"""A linear or integer program as plain numbers, so that only `solver` knows a solver's API."""
+"""A linear or integer program as plain numbers, so that few modules know a solver's API."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ _TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-
 
 
 class Outcome(StrEnum):
-    """What HiGHS proved."""
+    """What a solver proved."""
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"

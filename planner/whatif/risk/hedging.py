@@ -86,6 +86,8 @@ class Hedging:
 
     def _take_in(self, new: Sequence[int]) -> None:
         """Take these futures in, but for those that no purchases hold beside the others."""
+        if not new:
+            return
         before = dict(self._futures)
         try:
             self._futures |= {place: self._future(place) for place in new}
