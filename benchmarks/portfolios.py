@@ -168,8 +168,9 @@ def unique(jobs: int, seed: int) -> Problem:
     return _one_quarter(units)
 
 
-def quarterly(jobs: int, seed: int, quarters: int = 4) -> Problem:
-    """Growing demand over quarters, nodes owned, bought and rented."""
+def quarterly(jobs: int, seed: int) -> Problem:
+    """Growing demand over four quarters, nodes owned, bought and rented."""
+    quarters = 4
     rng = random.Random(f"quarterly-{jobs}-{seed}")
     units = []
     for position, job in enumerate(_draw(round(jobs * 1.18 ** (quarters - 1)), rng)):
@@ -179,16 +180,7 @@ def quarterly(jobs: int, seed: int, quarters: int = 4) -> Problem:
         supply for number, kind in enumerate(_KINDS) for supply in _offers(kind, number, quarters)
     ]
     pools = tuple(
-        Pool(
-            pool.node_type,
-            pool.site,
-            pool.gpu_type,
-            pool.node,
-            max(0, jobs // 60 - number),
-            0,
-            True,
-        )
-        for number, pool in enumerate(_pools())
+        replace(pool, owned=max(0, jobs // 60 - number)) for number, pool in enumerate(_pools())
     )
     return Problem(quarters, pools, tuple(supplies), _merged(units), 0)
 

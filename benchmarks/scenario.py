@@ -30,9 +30,9 @@ _OFFERS = (
 _SITES = ("east", "west")
 
 
-def write_scenario(path: Path, jobs: int, seed: int = 0, quarters: int = 1) -> None:
+def write_scenario(path: Path, jobs: int, quarters: int = 1) -> None:
     """Write a scenario file; offers are unlimited and priced by the shipped book."""
-    rng = random.Random(f"scenario-{jobs}-{seed}")
+    rng = random.Random(f"scenario-{jobs}-0")
     specifications = _specifications(rng)
     weights = [1 / (rank + 1) for rank in range(len(specifications))]
     drawn = rng.choices(specifications, weights, k=jobs)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from typing import TYPE_CHECKING
 
 from benchmarks.accuracy.origins import HERE
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
-from planner.inputs.reading.diagnostics import validate_values
+from planner.inputs.reading.reader import read_text
+from planner.inputs.reading.table import table_rows
 from planner.inputs.scenario.job import Job, Serve
 from planner.inputs.scenario.spelling import Bits
-from planner.inputs.text.scalars import plain_value
 
 if TYPE_CHECKING:
     from benchmarks.accuracy.world import World
@@ -27,7 +26,6 @@ _CONCURRENCY = 16
 class Startup(Frozen):
     """What a serving engine said of its memory when it started, GiB per GPU."""
 
-    line: PositiveCount
     origin: Name
     framework: Name
     model: str
@@ -66,24 +64,17 @@ class StartupScore(Frozen):
 
 def read_startups() -> tuple[Startup, ...]:
     """Read the table that ships; raises InputError for a row that is wrong."""
-    found = []
-    with (HERE / "startups.csv").open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        for row in reader:
-            values = {
-                name: cell if name in _TEXT else plain_value(cell)
-                for name, cell in row.items()
-                if cell
-            }
-            place = f"startups.csv:{reader.line_num}: "
-            found.append(
-                validate_values(
-                    {**values, "line": reader.line_num},
-                    Startup,
-                    lambda path, place=place: place + path,  # type: ignore[misc]
-                )
-            )
-    return tuple(found)
+    file, columns = "startups.csv", tuple(Startup.model_fields)
+    return tuple(
+        row.build(
+            Startup,
+            {
+                name: cell.text if name in _TEXT else row.value(name)
+                for name, cell in row.cells.items()
+            },
+        )
+        for row in table_rows(read_text(HERE / file, file), file, columns)
+    )
 
 
 def startup_scores(world: World) -> tuple[StartupScore, ...]:

@@ -32,7 +32,7 @@ def checked_plan(  # noqa: PLR0913 - a solution and the effort that it took
     crosscheck: bool = False,
     shortage: Shortage | None = None,
     progress: Callable[[str], None] = lambda _: None,
-    sizers: Sizers | None = None,
+    sizers: Sizers | None,
 ) -> Plan:
     """Place the units on nodes and check all of it; raises CheckError.
 

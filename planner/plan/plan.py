@@ -6,6 +6,7 @@ Money is integer cents; quarters are labels such as `2027Q1`; per-quarter tuples
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from planner.inputs.base import Frozen
@@ -298,6 +299,10 @@ class Provenance(Frozen):
     """Seconds after which the search was to end."""
     crosscheck: bool = False
     """Whether other solvers were asked for the bound."""
+
+    def path_of(self, role: str) -> Path | None:
+        """The file of a role, such as `scenario`, as it was named; None where there is none."""
+        return next((Path(path) for of, path, _ in self.files if of == role), None)
 
 
 class Plan(Frozen):

@@ -69,10 +69,8 @@ class Build:
     def buy(self, *cents: int | None, pool: int = 0, maximum: int | None = None) -> Supply:
         return Supply(f"buy-{pool}", "buy", pool, maximum, cents)
 
-    def reserve(
-        self, *cents: int | None, term: int, pool: int = 0, maximum: int | None = None
-    ) -> Supply:
-        return Supply(f"reserve-{pool}", "reserve", pool, maximum, cents, term)
+    def reserve(self, *cents: int | None, term: int, maximum: int | None = None) -> Supply:
+        return Supply("reserve-0", "reserve", 0, maximum, cents, term)
 
     def rent(self, *cents: int | None, pool: int = 0, maximum: int | None = None) -> Supply:
         return Supply(f"rent-{pool}", "rent", pool, maximum, cents)

@@ -30,7 +30,7 @@ class Pricing:
         node: Shape,
         shapes: Sequence[Shape],
         active: Sequence[int],
-        most: Sequence[int] | None = None,
+        most: Sequence[int] | None,
         pool: Pool | None = None,
     ) -> None:
         """`active` are the shapes that may be used, `most` says how often each may be at most.

@@ -129,15 +129,6 @@ def _listed_price(side: Side, path: Path) -> Decimal | None:
     return listed.usd if listed else None
 
 
-def _input(cause: str, path: str, old: object, new: object) -> InputChange:
-    return InputChange(
-        cause=cause,
-        path=path,
-        before=None if old is None else flow(old),
-        after=None if new is None else flow(new),
-    )
-
-
 def _facts(
     cause: str, name: str, before: BaseModel, after: BaseModel, *, skip: tuple[str, ...] = ()
 ) -> Iterator[InputChange]:
@@ -145,7 +136,12 @@ def _facts(
         return
     for path, old, new in _differences((), before.model_dump(), after.model_dump()):
         shown = path[len(skip) :] if path[: len(skip)] == skip else path
-        yield _input(cause, f"{name} {dotted(shown)}", _plain(old), _plain(new))
+        yield InputChange(
+            cause=cause,
+            path=f"{name} {dotted(shown)}",
+            before=None if old is None else flow(_plain(old)),
+            after=None if new is None else flow(_plain(new)),
+        )
 
 
 def _plain(value: object) -> object:

@@ -94,16 +94,12 @@ def replay(
     )
 
 
-def _paths(names: tuple[str, ...]) -> tuple[Path, ...]:
-    return tuple(map(Path, names))
-
-
 def _inputs(made_by: Provenance, label: str, read: Callable[[Path], str]) -> Inputs:
     options = made_by.options
-    scenario, earlier = _of_role(made_by, "scenario"), _of_role(made_by, "placement")
+    scenario, earlier = made_by.path_of("scenario"), made_by.path_of("placement")
     if scenario is None:
         raise InputError(Finding("records no scenario file to plan again", file=label))
-    catalog, rules = _paths(options.catalog), _paths(options.rules)
+    catalog, rules = tuple(map(Path, options.catalog)), tuple(map(Path, options.rules))
     missing = [
         Finding(
             f"{str(path)!r}, from which it was made, is not here",
@@ -118,10 +114,6 @@ def _inputs(made_by: Provenance, label: str, read: Callable[[Path], str]) -> Inp
     question = Question(scenario, catalog=catalog, rules=rules)
     inputs = question.inputs(options.variations, options.settings)
     return carried_over(inputs, read(earlier), earlier) if earlier else inputs
-
-
-def _of_role(made_by: Provenance, role: str) -> Path | None:
-    return next((Path(path) for of, path, _ in made_by.files if of == role), None)
 
 
 def _origins(recorded: Provenance, present: Provenance) -> Iterator[Origin]:

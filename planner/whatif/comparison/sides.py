@@ -90,7 +90,7 @@ def saved_side(
 
 def scenario_of(made_from: Provenance) -> Path:
     """The file that a plan was made from, as it was named."""
-    return Path(next((path for role, path, _ in made_from.files if role == "scenario"), ""))
+    return made_from.path_of("scenario") or Path()
 
 
 def inputs_behind(label: str, made_from: Provenance, read: Callable[[], Inputs]) -> Inputs:

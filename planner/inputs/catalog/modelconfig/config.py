@@ -44,16 +44,16 @@ _INSTEAD = "give `parameters_b`, or a fixed job with the memory that was measure
 _NESTED = ("text_config", "llm_config", "language_config")
 
 
-def read_model_config(path: Path, *, shown_as: str | None = None) -> tuple[str, Model]:
+def read_model_config(path: Path) -> tuple[str, Model]:
     """Read a model's configuration, or the one in a folder, as an id and a model.
 
     The id is the folder's name. Raises InputError with all mistakes of the file at once.
     """
-    name = str(path) if shown_as is None else shown_as
     if path.is_dir():
-        path, name = path / "config.json", f"{name}/config.json"
+        path = path / "config.json"
     named = path.resolve().parent.name if path.name == "config.json" else path.stem
-    return parse_model_config(read_bytes(path, name).replace(b"\r\n", b"\n"), named, name)
+    content = read_bytes(path, str(path)).replace(b"\r\n", b"\n")
+    return parse_model_config(content, named, str(path))
 
 
 def parse_model_config(content: bytes, named: str, shown_as: str) -> tuple[str, Model]:
