@@ -103,6 +103,12 @@ def test_counts_stay_whole_and_values_that_move_together_do(read):
         assert abs(12 * factor - second) <= Fraction(501, 1000)
 
 
+def test_whatever_must_be_whole_stays_whole(read):
+    futures, desk = read(FUTURES + "  size: {times: [0.6, 1, 1.9], of: [jobs.talk.fixed.gpus]}\n")
+    sizes = {values(one)["jobs.talk.fixed.gpus"] for one in futures.drawn(desk, 20)}
+    assert sizes == {"1", "2", "3"}
+
+
 def held(desk, *settings):
     plan = desk.plan(desk.inputs(Variant()))
     inputs = desk.inputs(Variant((), settings))
@@ -234,7 +240,7 @@ def test_confidence_narrows_with_more_futures():
         ("[0.8, 1, 1.5]", "[1, 1]", "5:", ""),
         ("times: [0.8, 1, 1.5]", "plus: [1, 2, 3], times: [1, 2, 3]", "5:", "either"),
         ("offers.h100.price_usd]", "offers.h10.price_usd]", "5:38", "states no number"),
-        ("offers.h100.price_usd]", "jobs.talk.fixed]", "", ""),
+        ("offers.h100.price_usd]", "jobs.talk]", "5:38", "states no number"),
         ("offers.h100.price_usd]", "offers.h100.node_type]", "5:38", "states no number"),
         ("[0.8, 1, 1.5]", "[-1, 1, 1.5]", "5:37", ""),
         ("jobs.search.count, ", "offers.h100.price_usd, ", "6:37", "by 'price' already"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -100,6 +101,11 @@ class Shape:
         """Whether nothing but text may stand at a path, whatever it looks like."""
         kinds = set(_alternatives(self._annotation(path))) - {type(None)}
         return kinds == {str}
+
+    def is_whole(self, path: Path) -> bool:
+        """Whether a number at a path must be a whole one."""
+        kinds = _alternatives(self._annotation(path))
+        return int in kinds and Decimal not in kinds
 
     def choices(self, path: Path) -> list[str]:
         """Give the words of which one must stand at a path; none if any may."""

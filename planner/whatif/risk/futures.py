@@ -21,6 +21,8 @@ from planner.inputs.layers.composed import base_path
 from planner.inputs.reading.diagnostics import validate
 from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import read_document
+from planner.inputs.reading.shape import Shape
+from planner.inputs.scenario.scenario import Scenario
 from planner.inputs.scenario.spelling import Format
 from planner.inputs.scenario.variations import VariationName
 from planner.whatif.desk.desk import Variant
@@ -28,7 +30,7 @@ from planner.whatif.grid import placed, unknown_names
 from planner.whatif.levers import price_of, setting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path as FilePath
 
     from planner.inputs.reading.document import Document, Path
@@ -38,8 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Futures", "read_futures"]
 
 _DIGITS = Decimal("0.000001")
-_WHOLE = ("count", "lead_time_weeks", "maximum", "replicas")
-"""Keys whose values are whole numbers."""
+_SHAPE = Shape(Scenario)
 _FINE = 2**53
 
 Points = Annotated[tuple[Number, ...], Field(min_length=3, max_length=3)]
@@ -96,8 +97,17 @@ class _Value:
 
     path: tuple[str, ...]
     stated: Decimal
+    whole: bool
+    """Whether it must be a whole number."""
     place: Path
     """Where the file of the futures names it."""
+
+    def written(self, value: Fraction) -> Decimal | int:
+        """What is stated in its place."""
+        if self.whole:
+            return round(value)
+        exact = Decimal(value.numerator) / Decimal(value.denominator)
+        return exact.quantize(_DIGITS).normalize()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +152,9 @@ class Futures:
                 message = f"the scenario states no number at {text}"
                 hint = "state the value there, so that it can be moved"
                 raise InputError(self.document.finding(place, message, hint))
-            found += (_Value(inner, value, place) for inner, value in stated)
+            found += (
+                _Value(inner, value, _SHAPE.is_whole(inner), place) for inner, value in stated
+            )
         return found
 
     def _require_apart(self, values: dict[str, list[_Value]]) -> None:
@@ -176,7 +188,7 @@ class Futures:
         for name, moving in values.items():
             for one in moving:
                 moved = self.file.uncertain[name].moved(one.stated, points[name])
-                yield setting(*one.path, value=_written(one.path, moved)), one.place
+                yield setting(*one.path, value=one.written(moved)), one.place
 
     def _draws(self, number: int) -> dict[str, Fraction]:
         """What each uncertainty comes out as in a future."""
@@ -197,13 +209,6 @@ def _quantile(uniform: Fraction, low: Fraction, likely: Fraction, high: Fraction
 
 def _root(square: Fraction) -> Fraction:
     return Fraction(isqrt(int(square * _FINE * _FINE)), _FINE)
-
-
-def _written(path: Sequence[str], value: Fraction) -> Decimal | int:
-    if path[-1] in _WHOLE or (len(path) > 1 and path[-2] in _WHOLE):
-        return round(value)
-    exact = Decimal(value.numerator) / Decimal(value.denominator)
-    return exact.quantize(_DIGITS).normalize()
 
 
 def _numbers(
