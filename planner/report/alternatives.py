@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
-from planner.report.format import count_of, dollars, listed, money, percent, signed_percent
+from planner.report.format import code, count_of, dollars, listed, money, percent, signed_percent
 from planner.report.variants import acquired_short
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _is_cheaper(one: Figures | None, plan: Figures) -> bool:
 
 def settings_text(one: Alternative) -> str:
     """The settings with which `planner plan` makes it."""
-    return listed([f"`{setting}`" for setting in one.settings])
+    return listed([code(setting) for setting in one.settings])
 
 
 def near_ones(found: Alternatives) -> list[tuple[str, Figures]]:

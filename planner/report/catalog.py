@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.inputs.base import Figure, Frozen
 from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
-from planner.report.format import figure
+from planner.report.format import code, figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ def catalog_document(catalog: Catalog, kinds: tuple[str, ...]) -> Document:
     return (
         *(block for kind in kinds for block in draw[kind](catalog)),
         Paragraph(
-            "`planner catalog show ID` gives each figure with its source. "
+            f"{code('planner catalog show ID')} gives each figure with its source. "
             "* is an estimate or an assumption.",
             tone="faint",
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Heading, Paragraph, Table
-from planner.report.format import count_of
+from planner.report.format import code, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ def doctor_document(examined: Sequence[Examined]) -> Document:
         Paragraph(verdict, tone="warning" if lies else "strong"),
         Heading("The solver that plans rest on"),
         _table(deciding),
-        Heading("Asked for a second opinion alone (`planner plan --crosscheck`)"),
+        Heading(f"Asked for a second opinion alone ({code('planner plan --crosscheck')})"),
         _table(second),
         Paragraph(
             "What it says against a proof is believed only where its own solution keeps every row "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
 from planner.report.format import (
+    code,
     copies_of,
     count_of,
     gigabytes,
@@ -37,12 +38,13 @@ _READING_AID = (
     "The price tag is what the job adds to the proved bound of the cost; Extra is what one unit "
     "forced onto that GPU type would add, over the horizon. Both are prices at the margin of the "
     "whole portfolio, not invoices. GPU types that are neither owned nor offered were not "
-    "considered: `planner size` compares all."
+    f"considered: {code('planner size')} compares all."
 )
 
 _LEADS = (
-    "A figure from the catalog leads on with `planner catalog show ID`, a rule with `planner rules "
-    "show ID`; what the job or the scenario states stands in the scenario file."
+    f"A figure from the catalog leads on with {code('planner catalog show ID')}, a rule "
+    f"with {code('planner rules show ID')}; what the job or the scenario states stands in the "
+    "scenario file."
 )
 
 _DECIDED_BY = {

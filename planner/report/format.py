@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -18,6 +19,8 @@ __all__ = [
     "Style",
     "ascii_only",
     "cells_of",
+    "code",
+    "code_and_words",
     "copies_of",
     "count_of",
     "dollars",
@@ -42,6 +45,9 @@ __all__ = [
     "visible",
     "with_unit",
 ]
+
+_CODE_BEGINS, _CODE_ENDS = "\x0e", "\x0f"
+_CODE = re.compile(f"{_CODE_BEGINS}(.*?){_CODE_ENDS}")
 
 _ONE_OF = {
     "GPUs": "GPU",
@@ -278,13 +284,27 @@ def quarter_runs(all_quarters: Sequence[str], chosen: Iterable[str]) -> str:
     return ", ".join(quarter_span(first, last) for first, last in runs)
 
 
+def code(text: str) -> str:
+    """What is typed as it stands, or looked up: `planner size`, a key.
+
+    Between backticks, and in a type of its own where the page has one. A backtick in any other
+    words, a name say, is no more than that.
+    """
+    return f"{_CODE_BEGINS}{text}{_CODE_ENDS}"
+
+
+def code_and_words(text: str) -> list[str]:
+    """The text in parts: words and code in turn, words first."""
+    return _CODE.split(text)
+
+
 def visible(text: str) -> str:
     """The text with control characters written out, so that no name steers a terminal."""
     if text.isprintable():
         return text
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in text
+        for char in _CODE.sub(r"`\1`", text)
     )
 
 

@@ -16,13 +16,14 @@ from planner.report.document import (
     cell_text,
     in_words,
 )
-from planner.report.format import visible
+from planner.report.format import code_and_words, visible
 
 __all__ = ["draw"]
 
 _MARKED = re.compile(r"[\\`*\[\]|~_@&<>]")
 _SPECIAL = re.compile(r"([\\`*\[\]|~])")
-_EDGE_UNDERSCORE = re.compile(r"(?<!\w)_|_(?!\w)")
+_NO_CODE = re.compile(r"[\\`|]|^\s|\s$")
+_EDGE_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _MENTION = re.compile(r"(?<![\w.])@(?=\w)")
 _BLOCK_START = re.compile(r"^(\s*)([#>+=-]|\d+[.)])(?=\s|$|[#=-])")
 
@@ -71,8 +72,16 @@ def _fenced(lines: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=10_000)
 def _text(raw: str) -> str:
+    """Words as they are, and code as such where no name in it stands against that."""
+    return "".join(
+        f"`{part}`" if place % 2 and not _NO_CODE.search(part) else _words(part, place % 2 * "`")
+        for place, part in enumerate(code_and_words(raw))
+    )
+
+
+def _words(raw: str, around: str) -> str:
     """Show the text as it is: no name can open markup, HTML, a table cell or a mention."""
-    text = visible(raw)
+    text = visible(f"{around}{raw}{around}")
     if not _MARKED.search(text):
         return text
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

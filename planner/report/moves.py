@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.plan.placing.typechanges import type_changes
 from planner.report.document import Block, Column, Paragraph, Table
-from planner.report.format import count_of, dollars, money
+from planner.report.format import code, count_of, dollars, money
 from planner.report.nodenames import range_of_ids
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ def _from_today(plan: Plan, most: int) -> tuple[Block, ...]:
     )
     left = len(rows) - most
     rest = count_of(left, "more move") if left > 0 else ""
-    tail = (Paragraph(f"… {rest}, each in `current` of plan.json", tone="faint"),) if rest else ()
+    told = f"… {rest}, each in {code('current')} of plan.json"
+    tail = (Paragraph(told, tone="faint"),) if rest else ()
     return (opening, table, *tail)
 
 

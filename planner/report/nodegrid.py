@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Paragraph, Verbatim
-from planner.report.format import cells_of, count_of, filled, quarter_span
+from planner.report.format import cells_of, code, count_of, filled, quarter_span
 from planner.report.nodecells import FREE, cell, holders_by_gpu, sharing_aid
 from planner.report.nodenames import range_of_ids
 
@@ -37,11 +37,13 @@ def node_grid(
     lines = _chunks(plan, shown, _columns(plan, [row for row, _ in rows]), page)
     hidden = sum(len(ids) for _, ids in rows[most_lines:])
     if hidden:
-        lines.append(f"… {count_of(hidden, 'more node')}, all of them in `placements` of plan.json")
+        more = count_of(hidden, "more node")
+        lines.append(f"… {more}, all of them in {code('placements')} of plan.json")
     return (
         Paragraph(
             f"One cell per GPU, a letter for each job, {FREE} is a free GPU; blank: the node is "
-            "not in service. `planner explain` tells which unit sits where." + sharing_aid(plan),
+            f"not in service. {code('planner explain')} tells which unit sits where."
+            + sharing_aid(plan),
             tone="faint",
         ),
         Verbatim(tuple(lines)),

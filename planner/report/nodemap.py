@@ -9,7 +9,7 @@ from string import ascii_letters
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Heading, Paragraph, Verbatim
-from planner.report.format import cells_of, count_of, filled, quarter_span
+from planner.report.format import cells_of, code, count_of, filled, quarter_span
 from planner.report.nodecells import FREE, OTHER, cell, holders_by_gpu, sharing_aid
 from planner.report.nodegrid import node_grid
 from planner.report.nodenames import range_of_ids
@@ -116,7 +116,8 @@ def _lines(
     ]
     hidden = sum(len(ids) for _, ids in pictures[most_lines:])
     if hidden:
-        lines.append(f"… {count_of(hidden, 'more node')}, all of them in `placements` of plan.json")
+        more = count_of(hidden, "more node")
+        lines.append(f"… {more}, all of them in {code('placements')} of plan.json")
     return tuple(line.rstrip() for line in lines)
 
 

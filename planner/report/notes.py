@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Paragraph, Tone
-from planner.report.format import count_of, listed
+from planner.report.format import code, count_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +47,7 @@ def _merged(notes: Iterable[Note]) -> Iterator[str]:
         elif kind == _CATALOG:
             yield (
                 f"catalog figures that nobody published: {'; '.join(map(_figure, group))} "
-                "(`planner catalog show ID` says why)"
+                f"({code('planner catalog show ID')} says why)"
             )
         elif len(group) > 1:
             others = listed([note.origin for note in group[1:]])

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Paragraph, Table
-from planner.report.format import count_of, gap_percent, listed, money
+from planner.report.format import code, count_of, gap_percent, listed, money
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,8 +124,8 @@ def rules_section(plan: Plan, most: int) -> tuple[Block, ...]:
     ordered = sorted(plan.rules, key=lambda rule: (not rule.errata, -rule.used, rule.id))
     blocks: list[Block] = [
         Paragraph(
-            f"{count_of(len(ordered), 'rule')} spoke. `planner rules show ID` tells each with "
-            "formula, sources and examples; plan.json and plan.md list them."
+            f"{count_of(len(ordered), 'rule')} spoke. {code('planner rules show ID')} tells each "
+            "with formula, sources and examples; plan.json and plan.md list them."
         )
     ]
     if most:

@@ -18,7 +18,7 @@ from planner.report.document import (
     Paragraph,
     Table,
 )
-from planner.report.format import count_of, listed, quarter_span
+from planner.report.format import code, count_of, listed, quarter_span
 from planner.report.justification.ask import capacity_chart, hours_held, use_picture
 from planner.report.justification.beside import Beside
 from planner.report.justification.bill import bill_section
@@ -141,15 +141,18 @@ def _calls(desk: Desk) -> tuple[Block, ...]:
 def _changes(since: Comparison | None) -> tuple[Block, ...]:
     if since is None:
         rows = (
-            ("What changed, and why", Blank("`--since LAST.json`")),
-            ("Delivered against planned", Blank("`--actuals FILE` with `--since`")),
+            ("What changed, and why", Blank(code("--since LAST.json"))),
+            (
+                "Delivered against planned",
+                Blank(f"{code('--actuals FILE')} with {code('--since')}"),
+            ),
             ("Forecast error", Blank("likewise")),
         )
         return (Fields(rows),)
     told = since_blocks(since)
     if since.demand or since.deliveries:
         return told
-    return (*told, Fields((("Delivered against planned", Blank("`--actuals FILE`")),)))
+    return (*told, Fields((("Delivered against planned", Blank(code("--actuals FILE"))),)))
 
 
 def _scope(desk: Desk) -> tuple[Block, ...]:

@@ -14,7 +14,7 @@ from planner.report.document import (
     Table,
     Verbatim,
 )
-from planner.report.format import count_of, figure
+from planner.report.format import code, count_of, figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +33,9 @@ def rules_document(rules: Iterable[Rule]) -> Document:
             (Column("Rule"), Column("Kind"), Column("Title", wraps=True)),
             rows,
         ),
-        Paragraph("`planner rules show ID` prints one whole, with its sources.", tone="faint"),
+        Paragraph(
+            f"{code('planner rules show ID')} prints one whole, with its sources.", tone="faint"
+        ),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import WEEKS
 from planner.report.document import Bar, Block, Gantt, Heading, Paragraph, Verbatim
-from planner.report.format import count_of, numbers, quarter_span
+from planner.report.format import code, count_of, numbers, quarter_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -93,7 +93,7 @@ def _lines(uses: Sequence[NodeUse], units: dict[str, int], most: int) -> Iterato
             yield f"  {numbers(one.gpus):<{width}}  [{_bar(one)}]  {_name(one, units)}"
     if len(runs) > most:
         more = count_of(len(runs) - most, "more run")
-        yield f"… {more}, all of them in `placements` of plan.json"
+        yield f"… {more}, all of them in {code('placements')} of plan.json"
 
 
 def _ruler() -> str:

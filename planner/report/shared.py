@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Column, Heading, Paragraph, Table
-from planner.report.format import count_of, memory, money, numbers, quarter_span
+from planner.report.format import code, count_of, memory, money, numbers, quarter_span
 from planner.report.nodenames import range_of_ids
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def shared_section(plan: Plan, most_lines: int) -> tuple[Block, ...]:
             blocks.append(_table(rows[:most_lines]))
         if len(rows) > most_lines:
             more = count_of(len(rows) - most_lines, "more row")
-            blocks.append(Paragraph(f"… {more}, all in `placements` of plan.json", tone="faint"))
+            blocks.append(
+                Paragraph(f"… {more}, all in {code('placements')} of plan.json", tone="faint")
+            )
     if not blocks:
         return ()
     how = (

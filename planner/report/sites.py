@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Column, Paragraph, Table
-from planner.report.format import count_of, figure, listed, money, quarter_runs, quarter_span
+from planner.report.format import code, count_of, figure, listed, money, quarter_runs, quarter_span
 from planner.report.nodenames import range_of_ids
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _racks(plan: Plan, most: int) -> Iterator[Block]:
         yield Table((Column("Rack"), Column("Holds", wraps=True)), rows[:most])
     if len(rows) > most:
         more = count_of(len(rows) - most, "more rack")
-        yield Paragraph(f"… {more}, each in `nodes` of plan.json", tone="faint")
+        yield Paragraph(f"… {more}, each in {code('nodes')} of plan.json", tone="faint")
 
 
 def _content(plan: Plan, nodes: dict[tuple[str, ...], list[Node]]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
-from planner.report.format import copies_of, gigabytes, hours, percent
+from planner.report.format import code, copies_of, gigabytes, hours, percent
 from planner.report.peak import calibration_blocks, need_and_offer, peak_blocks
 from planner.report.sums import Sums
 
@@ -130,7 +130,9 @@ def _one_sum(sizing: Sizing) -> tuple[Block, ...]:
     return (
         Heading(f"The sums on {shown.way}, the best filled"),
         Sums().brief(shown.trace),
-        Paragraph("`--sums` writes them out for each GPU type, with their sources.", tone="faint"),
+        Paragraph(
+            f"{code('--sums')} writes them out for each GPU type, with their sources.", tone="faint"
+        ),
     )
 
 

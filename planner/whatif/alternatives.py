@@ -285,7 +285,7 @@ class _Near:
         return Alternative(name=name, objective=objective, figures=figures_of(near.plan), best=best)
 
 
-_NOTHING_RUNS = "the scenario does not say what runs where today (`running`)"
+_NOTHING_RUNS = "the scenario does not say what runs where today (key running)"
 _OPEN = "within the time, it was not proved which plans the tolerance leaves"
 
 

@@ -174,7 +174,7 @@ def test_results_that_are_not_of_this_plan_are_told_and_left_out(run, scenario, 
         assert told in done.stderr
     drawn = (report / "justification.md").read_text(encoding="utf-8")
     again = f"planner alternatives {scenario.name} --set finance.pue=1.9 --out DIR"
-    assert f"| Do nothing | \\[fill in: \\`{again}" in drawn
+    assert f"| Do nothing | \\[fill in: `{again}" in drawn
     again = f"`planner sensitivity {scenario} --set finance.pue=1.9 --out {kept.parent}`"
     assert f"{again} finds out" in done.stderr
     assert not (report / "alternatives.json").exists()

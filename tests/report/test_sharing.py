@@ -11,6 +11,7 @@ from planner.plan.plan import GpuPart, NodeUse, Occupant, PartitionSaving
 from planner.report import markdown
 from planner.report.document import Heading, Paragraph, Table, Verbatim
 from planner.report.explain import explanation_document
+from planner.report.format import visible
 from planner.report.parts import parts_held, weeks_held
 from planner.report.plan import FULL, SCREEN, plan_document
 from planner.report.schedule import schedule_section
@@ -77,7 +78,7 @@ def test_each_run_has_its_weeks_under_its_node(sharing):
 
 def test_a_long_schedule_says_how_much_is_left_out(sharing):
     lines = only(Verbatim, schedule_section(sharing, 2)).lines
-    assert lines[-1] == "… 1 more run, all of them in `placements` of plan.json"
+    assert visible(lines[-1]) == "… 1 more run, all of them in `placements` of plan.json"
 
 
 def test_partitions_and_shares_are_told_by_node_and_gpu(sharing):

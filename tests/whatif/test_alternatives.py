@@ -122,7 +122,7 @@ def test_no_plan_is_near_the_cheapest_because_it_drops_jobs(found, found_with):
 
 
 def test_what_cannot_be_said_is_left_out_with_the_reason(found, found_with):
-    assert "`running`" in str(other(found, "no moves").left_out)
+    assert "key running" in str(other(found, "no moves").left_out)
     settled = found_with(asked=Variant(("settled",)))
     assert "of its own" in str(other(settled, "most headroom").left_out)
 

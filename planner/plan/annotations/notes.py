@@ -215,7 +215,7 @@ def _idle_though_owned(
             yield Note(
                 text=f"nothing runs on {count_of(count, 'owned node')} of {node_type} @ {site}, "
                 f"while others are acquired: {_names(shut_out)} could, but not in every quarter, "
-                "and each unit keeps its GPU type; `may_change_gpu_type` lets it change",
+                "and each unit keeps its GPU type; may_change_gpu_type lets it change",
                 origin="policies.may_change_gpu_type",
             )
 

@@ -23,7 +23,7 @@ from planner.report.document import (
     Table,
     Verbatim,
 )
-from planner.report.format import visible
+from planner.report.format import code_and_words, visible
 from planner.report.html.pictures import drawn
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-_CODE = re.compile(r"`([^`]+)`")
 _MARKED = re.compile(r"""[&<>"']""")
 _LOOKS = {
     ("left", False): "",
@@ -93,8 +92,9 @@ def _escaped(text: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def _prose(text: str) -> Markup:
-    """Words, what stands between backticks as code."""
-    return Markup(_CODE.sub(r"<code>\1</code>", _escaped(visible(text))))
+    """Words, and code as such."""
+    parts = enumerate(map(_shown, code_and_words(text)))
+    return Markup("".join(f"<code>{part}</code>" if place % 2 else part for place, part in parts))
 
 
 def _contents(sections: list[Heading]) -> Markup:

@@ -16,7 +16,7 @@ from planner.report.document import (
     Series,
     Table,
 )
-from planner.report.format import listed
+from planner.report.format import code, listed
 from planner.report.justification.desk import Desk, figure
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def facility_section(desk: Desk) -> tuple[Block, ...]:
     rows = tuple(row for site in desk.facility.sites for row in _site_rows(desk, site))
     limits = {use.site for use in desk.plan.sites}
     open_fields = [
-        (f"Power and rack units that {site} allows", Blank("`sites:` of the scenario"))
+        (f"Power and rack units that {site} allows", Blank(f"{code('sites:')} of the scenario"))
         for site in desk.facility.sites
         if site not in limits
     ]
@@ -116,7 +116,7 @@ def _unstated(desk: Desk) -> tuple[Block, ...]:
         return ()
     text = (
         f"? where the catalog gives no nameplate power: {listed(lacking)}. A catalog file of your "
-        "own can state `max_power_kw`."
+        f"own can state {code('max_power_kw')}."
     )
     return (Paragraph(text, tone="warning"),)
 

@@ -14,7 +14,7 @@ from planner.report.document import (
     Table,
     beneath,
 )
-from planner.report.format import count_of
+from planner.report.format import code, count_of
 from planner.report.moves import moves_section
 from planner.report.nodenames import range_of_ids
 from planner.report.schedule import schedule_pictures
@@ -62,7 +62,7 @@ def _map(desk: Desk) -> Iterator[Block]:
         says="A row is a node, or several that look alike; a square is a GPU, a band the GPUs of "
         "one job side by side, + a GPU that several share in time or in parts, an empty square is "
         "free. The numbers are those of the jobs below; "
-        "which unit sits where is in `placements` of plan.json.",
+        f"which unit sits where is in {code('placements')} of plan.json.",
         columns=tuple(plan.quarters[place] for place in desk.columns),
         rows=tuple((range_of_ids(ids), row) for (_, _, row), ids in shown),
         numbers=numbers,

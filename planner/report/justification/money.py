@@ -17,7 +17,7 @@ from planner.report.document import (
     Series,
     Table,
 )
-from planner.report.format import listed
+from planner.report.format import code, listed
 from planner.report.jobs import rejections_section
 from planner.report.justification.desk import Desk, figure
 from planner.report.teams import quota_blocks
@@ -276,7 +276,9 @@ def affordability_section(desk: Desk) -> tuple[Block, ...]:
         caption="Money paid by calendar year: purchases are capital, all else is running cost",
     )
     unlimited: tuple[tuple[str, Cell], ...] = (
-        () if desk.plan.budgets else (("Budget against which this is held", Blank("`budget:`")),)
+        ()
+        if desk.plan.budgets
+        else (("Budget against which this is held", Blank(code("budget:"))),)
     )
     return (
         table,

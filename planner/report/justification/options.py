@@ -21,6 +21,7 @@ from planner.report.document import (
     Table,
 )
 from planner.report.elsewhere import Elsewhere
+from planner.report.format import code
 from planner.report.justification.desk import Desk, figure
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
         told += [
             Paragraph(
                 "Figures of these plans stand in alternatives.json, with the settings, where there "
-                "are any, that `planner plan` makes them with again.",
+                f"are any, that {code('planner plan')} makes them with again.",
                 "faint",
                 _TRACE,
             )
@@ -185,7 +186,7 @@ def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
     missing = [name for name in _EXPECTED if name not in {one.name for one in options}]
     if missing:
         command = command_for("alternatives", desk.plan)
-        ask = Blank(f"`{command}`, where plan.json is, and report again")
+        ask = Blank(f"{code(command)}, where plan.json is, and report again")
         told += [Fields(tuple((name.capitalize(), ask) for name in missing))]
     return (*told, idle_table(desk))
 

@@ -19,7 +19,7 @@ from planner.report.document import (
     Table,
 )
 from planner.report.elsewhere import Elsewhere
-from planner.report.format import count_of, percent
+from planner.report.format import code, count_of, percent
 from planner.report.justification.desk import Desk, figure
 from planner.report.sensitivity import other_jobs_short, then_acquired, tornado
 
@@ -62,7 +62,7 @@ def sensitivity_section(desk: Desk, found: Sensitivity | None) -> tuple[Block, .
 
 
 _JOINT = (
-    ("Two or three changes at once", Blank("`planner risk`, or named scenarios")),
+    ("Two or three changes at once", Blank(f"{code('planner risk')}, or named scenarios")),
     ("Contingency, or uplift for optimism, with its reference class", Blank()),
 )
 
@@ -71,7 +71,7 @@ def _open(plan: Plan) -> tuple[str, Cell]:
     command = command_for("sensitivity", plan)
     return (
         "At which price, growth or delay the recommendation turns",
-        Blank(f"`{command}`, where plan.json is, and report again"),
+        Blank(f"{code(command)}, where plan.json is, and report again"),
     )
 
 
@@ -179,7 +179,7 @@ def _anew(found: Sensitivity) -> Iterator[Block]:
         yield Paragraph("Nowhere within these ranges: the same nodes are acquired at all ends.")
     yield Paragraph(
         "Figures of these plans stand in sensitivity.json, each with the settings that "
-        "`planner plan` makes it with again.",
+        f"{code('planner plan')} makes it with again.",
         "faint",
         _TRACE,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from planner.report.changes import changes_section
@@ -17,7 +18,7 @@ from planner.report.document import (
     Paragraph,
     Table,
 )
-from planner.report.format import count_of, money
+from planner.report.format import code, count_of, money
 from planner.report.parts import taken
 from planner.report.sums import Sums
 
@@ -150,7 +151,8 @@ def _sums(one: Candidate, job: PlannedJob, sums: Sums, told: dict[tuple[str, str
     if key in told:
         return Paragraph(f"The sums on {taken(one)} are those of {told[key]} above.")
     if len(told) >= _SIZINGS_TOLD:
-        return Paragraph(f"`planner explain PLAN.json {job.name}` writes the sums out.")
+        command = f"planner explain PLAN.json {quote(job.name)}"
+        return Paragraph(f"{code(command)} writes the sums out.")
     told[key] = job.name
     return sums.numbered(one.trace, f"The sums on {taken(one)}")
 
@@ -187,10 +189,10 @@ def how_section(desk: Desk) -> tuple[Block, ...]:
     return (
         Paragraph(
             "Every figure of this document stands in plan.json, or is a sum over it. The place or "
-            "the sum shows when the figure is pointed at; `costs[0].cents[2]` is the third quarter "
-            "of the first kind of cost, `nodes[origin=owned]` are the nodes that were owned, "
-            "`sum()` adds and `count()` counts what stands there. Cents, W and MB there are USD, "
-            "kW and GB here. What a formula rests on follows.",
+            f"the sum shows when the figure is pointed at; {code('costs[0].cents[2]')} is the "
+            f"third quarter of the first kind of cost, {code('nodes[origin=owned]')} are the nodes "
+            f"that were owned, {code('sum()')} adds and {code('count()')} counts what stands there. "
+            "Cents, W and MB there are USD, kW and GB here. What a formula rests on follows.",
         ),
         *_how(desk),
     )
