@@ -191,7 +191,7 @@ def how_section(desk: Desk) -> tuple[Block, ...]:
             "Every figure of this document stands in plan.json, or is a sum over it. The place or "
             f"the sum shows when the figure is pointed at; {code('costs[0].cents[2]')} is the "
             f"third quarter of the first kind of cost, {code('nodes[origin=owned]')} are the nodes "
-            f"that were owned, {code('sum()')} adds and {code('count()')} counts what stands there. "
+            f"that were owned, {code('sum()')} adds, {code('count()')} counts what stands there. "
             "Cents, W and MB there are USD, kW and GB here. What a formula rests on follows.",
         ),
         *_how(desk),
