@@ -15,7 +15,7 @@ from planner.exchange.names import (
     cluster_names,
     renamed,
 )
-from planner.exchange.needs import pods_of
+from planner.exchange.needs import pods_of, refuse_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,20 +25,32 @@ if TYPE_CHECKING:
 
 __all__ = ["documents", "kubernetes_files"]
 
+_SHARES = {"nvidia.com/gpu": "nvidia.com/gpumem"}
+"""By resource, how HAMi calls MiB of the memory of one.
+
+Source: Project-HAMi/HAMi at commit f4099f50, README, Device Resources Isolation.
+"""
+_HAMI = (
+    "# nvidia.com/gpumem, MiB of a GPU, needs HAMi on the nodes: it holds each pod to its share.\n"
+)
+
 
 def kubernetes_files(plan: Plan, quarter: str) -> dict[str, str]:
     """A PodTemplate (v1) for each job, several where its pods differ.
 
-    A name that no cluster takes is written otherwise, which the first lines tell. Raises what
-    `pods_of` raises.
+    A name that no cluster takes is written otherwise, which the first lines tell. A share of a GPU
+    is asked for in the words of HAMi. Raises what `pods_of` raises, and InputError for shares that
+    HAMi has no words for.
     """
     pods = pods_of(plan, quarter)
+    refuse_shares(pods, "HAMi shares GPUs of NVIDIA alone in this way", _SHARES)
     jobs = cluster_names(dict.fromkeys(one.job for one in pods))
     types, sites = (cluster_names(sorted({one.pool[part] for one in pods})) for part in (0, 1))
     other = [*renamed("job", jobs), *renamed("node type", types), *renamed("site", sites)]
     said = (
         f"# {' '.join(plan.scenario.split())}, {quarter}: what the pods of each job ask for.\n"
         f"# Label the nodes with {NODE_TYPE_LABEL} and {SITE_LABEL}; the images are yours.\n"
+        + (_HAMI if any(one.need.share_mib for one in pods) else "")
         + "".join(f"# {line}\n" for line in other)
     )
     templates = _templates(pods, quarter, jobs, types, sites)
@@ -78,6 +90,8 @@ def _template(
     need = pods.need
     host = {"cpu": str(need.cpus), "memory": f"{need.memory_mb}M"}
     gpus = {need.resource: str(need.amount)}
+    if need.share_mib:
+        gpus[_SHARES[need.resource]] = str(need.share_mib)
     asked = {key: amount for key, amount in host.items() if amount.rstrip("M") != "0"} | gpus
     return {
         "apiVersion": "v1",

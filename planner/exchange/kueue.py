@@ -19,7 +19,7 @@ from planner.exchange.names import (
     cluster_names,
     renamed,
 )
-from planner.exchange.needs import held_at_once, pods_of
+from planner.exchange.needs import held_at_once, pods_of, refuse_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,10 +45,11 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
 
     Each queue names every flavor with every resource, 0 where the plan gives the team none: only
     what is named can be borrowed. A name that no cluster takes is written otherwise, and the first
-    lines tell which. Raises what `pods_of` raises, and InputError for more pools than a queue may
-    name.
+    lines tell which. Raises what `pods_of` raises, and InputError for jobs that share a GPU by its
+    memory and for more pools than a queue may name.
     """
     pods = pods_of(plan, quarter)
+    refuse_shares(pods, "no node tells Kueue how much memory its GPUs have left")
     nodes: defaultdict[Pool, int] = defaultdict(int)
     for node in plan.nodes:
         nodes[node.node_type, node.site] += quarter in node.in_service

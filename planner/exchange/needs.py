@@ -10,12 +10,14 @@ from planner.errors import Finding, InputError
 from planner.inputs.text.words import one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from planner.plan.parts.servers import Occupant
     from planner.plan.plan import Node, Plan
 
-__all__ = ["Need", "Pods", "Pool", "held_at_once", "pods_of", "quarter_of"]
+__all__ = ["Need", "Pods", "Pool", "held_at_once", "pods_of", "quarter_of", "refuse_shares"]
+
+_MIB, _MB = 2**20, 10**6
 
 Pool = tuple[str, str]
 """Node type and site."""
@@ -35,6 +37,8 @@ class Need:
     """Host memory, MB of 10^6 bytes."""
     partition: str = ""
     """MIG profile; empty for whole GPUs."""
+    share_mib: int = 0
+    """Of the memory of one GPU, MiB of 2^20 bytes; 0 for whole GPUs and partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,7 @@ def quarter_of(plan: Plan, asked: str | None) -> str:
 def pods_of(plan: Plan, quarter: str) -> tuple[Pods, ...]:
     """All pods of one quarter, by job.
 
-    Raises InputError for jobs that share a GPU by its memory, which no cluster can be asked for,
-    and for a plan of an earlier version that does not name its resources.
+    Raises InputError for a plan of an earlier version that does not name its resources.
     """
     facts = {one.node_type: one for one in plan.node_types}
     nodes = {node.id: node for node in plan.nodes}
@@ -78,15 +81,9 @@ def pods_of(plan: Plan, quarter: str) -> tuple[Pods, ...]:
         )
     jobs = {job.name: job for job in plan.jobs}
     found: Counter[tuple[str, Pool, Need, range]] = Counter()
-    sharing: set[str] = set()
     for node, item in _occupants(plan, quarter, nodes):
-        if item.part is not None and item.part.profile is None:
-            sharing.add(item.job)
-            continue
         need = _need(node, item, facts[node.node_type].kubernetes_resource)
         found[item.job, (node.node_type, node.site), need, item.held_weeks] += 1
-    if sharing:
-        raise InputError(*map(_sharing, sorted(sharing)))
     return tuple(
         Pods(job, jobs[job].kind, jobs[job].team, pool, need, weeks, count)
         for (job, pool, need, weeks), count in sorted(
@@ -102,11 +99,14 @@ def _occupants(plan: Plan, quarter: str, nodes: dict[str, Node]) -> Iterator[tup
 
 
 def _need(node: Node, item: Occupant, resource: str) -> Need:
-    profile = item.part.profile if item.part else None
-    if profile is not None:
+    profile, share_mib = "", 0
+    if item.part is not None and item.part.profile is not None:
+        profile = item.part.profile
         resource = _of_partition(resource, profile)
+    elif item.part is not None:
+        share_mib = -(-item.part.taken * _MB // _MIB)
     amount = 1 if profile else len(item.gpus)
-    return Need(node.gpu_type, resource, amount, item.cpus, item.memory_mb, profile or "")
+    return Need(node.gpu_type, resource, amount, item.cpus, item.memory_mb, profile, share_mib)
 
 
 def _of_partition(resource: str, profile: str) -> str:
@@ -118,12 +118,17 @@ def _of_partition(resource: str, profile: str) -> str:
     return f"{domain}/mig-{profile.replace('+', '.')}"
 
 
-def _sharing(job: str) -> Finding:
-    return Finding(
-        "shares a GPU by its memory, and no cluster can be asked for MB of a GPU",
-        path=f"jobs.{job}",
-        hint="plan with `policies.shared_gpus: false`; with `policies.mig`, GPUs are still shared",
-    )
+def refuse_shares(pods: Iterable[Pods], why: str, resources: Collection[str] = ()) -> None:
+    """Raise InputError for jobs that share a GPU by its memory, but for those of `resources`."""
+    sharing = {one.job for one in pods if one.need.share_mib and one.need.resource not in resources}
+    hint = "plan with `policies.shared_gpus: false`; with `policies.mig`, GPUs are still shared"
+    if sharing:
+        raise InputError(
+            *(
+                Finding(f"shares a GPU by its memory, and {why}", path=f"jobs.{job}", hint=hint)
+                for job in sorted(sharing)
+            )
+        )
 
 
 def held_at_once(held: Iterable[tuple[range, int]]) -> int:

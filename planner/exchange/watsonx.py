@@ -10,7 +10,7 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from planner.exchange.needs import pods_of
+from planner.exchange.needs import pods_of, refuse_shares
 from planner.inputs.text.cells import csv_text
 from planner.inputs.text.words import count_of
 
@@ -33,10 +33,12 @@ _Size = tuple[int, int, int, str]
 def watsonx_files(plan: Plan, quarter: str) -> dict[str, str]:
     """One body for each distinct need of tuning and serving jobs, and a table of who uses which.
 
-    Raises what `pods_of` raises.
+    Raises what `pods_of` raises, and InputError for jobs that share a GPU by its memory.
     """
     users: defaultdict[_Size, list[Pods]] = defaultdict(list)
-    for pods in pods_of(plan, quarter):
+    all_pods = pods_of(plan, quarter)
+    refuse_shares(all_pods, "a hardware specification asks for whole GPUs")
+    for pods in all_pods:
         if pods.kind != "fixed":
             users[_size(pods.need)].append(pods)
     rows: list[Sequence[object]] = [_HEADS]

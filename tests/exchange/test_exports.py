@@ -292,14 +292,44 @@ def test_two_pools_of_one_name_are_no_flavors(plan):
         kueue_files(plan.model_copy(update=changed), Q1)
 
 
-def test_a_share_of_the_memory_of_a_gpu_has_no_name_in_a_cluster(planned):
-    text = ALIKE.replace("jobs:", "policies: {shared_gpus: true}\njobs:").replace(
-        "10}}", "1}, count: 12}"
-    )
-    shared = planned(text)
-    for exporter in (kubernetes_files, kueue_files, watsonx_files):
-        with pytest.raises(InputError, match=r"jobs\.two: shares a GPU by its memory"):
+@pytest.fixture(scope="module")
+def shared(planned):
+    text = ALIKE.replace("jobs:", "policies: {shared_gpus: true}\njobs:")
+    return planned(text.replace("10}}", "1}, count: 12}"))
+
+
+def test_a_share_of_the_memory_of_a_gpu_is_asked_for_in_the_words_of_hami(shared):
+    files = kubernetes_files(shared, Q1)
+    assert "needs HAMi on the nodes" in files["pods.yaml"].partition("---")[0]
+    shares = [
+        (item.part.taken, item.part.of)
+        for use in shared.placements[0]
+        for item in use.occupants
+        if item.part
+    ]
+    assert len(shares) == 24, "each replica has a share, or this test says nothing"
+    asked: Counter[int] = Counter()
+    for one in objects(files):
+        limits = one["template"]["spec"]["containers"][0]["resources"]["limits"]
+        assert limits["nvidia.com/gpu"] == "1"
+        pods = int(one["metadata"]["annotations"]["gpu-fit-planner/pods"])
+        asked[int(limits["nvidia.com/gpumem"])] += pods
+    assert asked == Counter(-(-taken * 10**6 // 2**20) for taken, _ in shares)
+    assert all(mib * 2**20 < of * 10**6 for mib in asked for _, of in shares)
+
+
+def test_kueue_and_watsonx_have_no_words_for_a_share_of_a_gpu(shared):
+    for exporter, why in ((kueue_files, "no node tells Kueue"), (watsonx_files, "whole GPUs")):
+        with pytest.raises(InputError, match=rf"jobs\.two: shares a GPU by .*, and .*{why}"):
             exporter(shared, Q1)
+
+
+def test_hami_shares_gpus_of_nvidia_alone(shared):
+    facts = [
+        one.model_copy(update={"kubernetes_resource": "amd.com/gpu"}) for one in shared.node_types
+    ]
+    with pytest.raises(InputError, match=r"HAMi shares GPUs of NVIDIA alone"):
+        kubernetes_files(shared.model_copy(update={"node_types": tuple(facts)}), Q1)
 
 
 def test_a_quarter_that_is_not_planned_is_answered_with_those_that_are(plan):
