@@ -20,7 +20,6 @@ from planner.packing.answer import answer
 from planner.packing.search import search
 from planner.packing.statement.translate import translate
 from planner.plan.make import make_plan
-from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
@@ -141,8 +140,7 @@ def _scenario_in_weeks(jobs: int, seed: int) -> Problem:
         path = Path(folder) / "weeks.yaml"
         write_weeks(path, jobs, seed)
         inputs = load_inputs(path)
-    sized = size_portfolio(Sizers().sizer(inputs, inputs.gpu_types_in_play), inputs.scenario)
-    return translate(inputs, sized).problem
+    return translate(inputs, Sizers().portfolio(inputs)).problem
 
 
 def no_two_alike(sizes: tuple[int, ...]) -> Iterator[Row]:

@@ -58,7 +58,7 @@ def make_plan(
     say("sizing jobs")
     known = None if shared is None else shared.sizers
     shared = shared or Shared()
-    jobs = _sized(inputs, inputs.gpu_types_in_play, shared.sizers)
+    jobs = shared.sizers.portfolio(inputs)
     asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
     deadline = time.monotonic() + time_limit_s
     packed = _packed(inputs, jobs, asked, shared, crosscheck=crosscheck, explain=price_choices)
@@ -103,7 +103,7 @@ def family_of_variants(inputs: Inputs, shared: Shared, time_limit_s: float) -> F
         return None
     from planner.packing.families.family import family_of  # noqa: PLC0415 - few plans have one
 
-    jobs = _sized(inputs, inputs.gpu_types_in_play, shared.sizers)
+    jobs = shared.sizers.portfolio(inputs)
     return family_of(translate(inputs, jobs).problem, time_limit_s)
 
 
@@ -168,16 +168,10 @@ def _unfit(
     stuck = {job.name for job in stuck_jobs(jobs, translation)}
     if not stuck:
         return None
-    found = tuple(job for job in _sized(inputs, None, sizers) if job.name in stuck)
-    scenario = inputs.scenario
+    scenario, every_type = inputs.scenario, sizers.sizer(inputs, None)
+    found = tuple(job for job in size_portfolio(every_type, scenario) if job.name in stuck)
     names = roots(found)
     if scenario.policies.shortage == "refuse" or any(scenario.jobs[n].required for n in names):
         require_eligible(found, translation)
     mine = {name: [job for job in found if name in (job.name, job.derived_from)] for name in names}
     return Unfit({name: remedies(every, translation) for name, every in mine.items()})
-
-
-def _sized(
-    inputs: Inputs, gpu_types: tuple[str, ...] | None, sizers: Sizers
-) -> tuple[SizedJob, ...]:
-    return size_portfolio(sizers.sizer(inputs, gpu_types), inputs.scenario)

@@ -31,6 +31,15 @@ jobs:
     tune: {model: llama-3.1-70b, method: lora, sequence: 1024, batch: 32}
 """
 
+VARIED = """
+overrides:
+  two: {fleet.east.count: 2}
+  dear: {offers.h200.price_usd: 400000}
+  nothing: {delete: [fleet.east, offers.h200]}
+scenarios:
+  stress: [two, dear]
+"""
+
 
 @pytest.fixture
 def scenario(tmp_path, monkeypatch) -> Path:
@@ -39,6 +48,13 @@ def scenario(tmp_path, monkeypatch) -> Path:
     path = Path("scenario.yaml")
     path.write_text(SCENARIO, encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def varied(scenario: Path) -> Path:
+    """The same file with overrides and a scenario."""
+    scenario.write_text(SCENARIO + VARIED, encoding="utf-8")
+    return scenario
 
 
 @pytest.fixture(scope="session")

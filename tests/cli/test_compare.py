@@ -5,21 +5,6 @@ from pathlib import Path
 
 import pytest
 
-VARIED = """
-overrides:
-  two: {fleet.east.count: 2}
-  dear: {offers.h200.price_usd: 400000}
-  nothing: {delete: [fleet.east, offers.h200]}
-scenarios:
-  stress: [two, dear]
-"""
-
-
-@pytest.fixture
-def varied(scenario):
-    scenario.write_text(scenario.read_text(encoding="utf-8") + VARIED, encoding="utf-8")
-    return scenario
-
 
 def test_a_scenario_beside_its_own_variation(varied, run):
     one = run("compare", varied, "stress")

@@ -26,6 +26,20 @@ def started(ways, nodes, kinds=None):
     return levelling
 
 
+def in_fours(seed, memory_mb):
+    """Units for twelve nodes: four fill the GPUs of each and take so much memory."""
+    rng = random.Random(seed)
+    ways = []
+    for _ in range(12):
+        marks = sorted(rng.randrange(1, memory_mb) for _ in range(3))
+        ways += [
+            {0: Shape(2, 19, high - low)}
+            for low, high in zip([0, *marks], [*marks, memory_mb], strict=True)
+        ]
+    rng.shuffle(ways)
+    return ways
+
+
 def loads(levelling, ways):
     """What each node holds, added up from scratch."""
     held = [[0, 0, 0] for _ in levelling.pools]
@@ -95,15 +109,7 @@ def test_a_pool_with_room_takes_the_large_unit_and_gives_a_small_one():
 @pytest.mark.parametrize("seed", range(5))
 def test_units_that_fit_in_some_order_are_levelled_from_another(seed):
     """Nodes of four units, filled to 97 %; each unit may only stay in its pool."""
-    rng = random.Random(seed)
-    ways = []
-    for _ in range(12):
-        marks = sorted(rng.randrange(1, 776) for _ in range(3))
-        ways += [
-            {0: Shape(2, 19, high - low)}
-            for low, high in zip([0, *marks], [*marks, 776], strict=True)
-        ]
-    rng.shuffle(ways)
+    ways = in_fours(seed, 776)
     levelling = started(ways, {0: 12})
     assert levelling.over > 0
     assert levelling.settle(2000, always)
@@ -113,15 +119,7 @@ def test_units_that_fit_in_some_order_are_levelled_from_another(seed):
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_a_node_that_no_exchange_helps_finds_a_way_out(seed):
     """Nodes filled to 99.8 %: exchanges that only ever take something off end too soon."""
-    rng = random.Random(seed)
-    ways = []
-    for _ in range(12):
-        marks = sorted(rng.randrange(1, 798) for _ in range(3))
-        ways += [
-            {0: Shape(2, 19, high - low)}
-            for low, high in zip([0, *marks], [*marks, 798], strict=True)
-        ]
-    rng.shuffle(ways)
+    ways = in_fours(seed, 798)
     levelling = started(ways, {0: 12})
     assert levelling.settle(3000, always)
     assert fits(levelling, ways)

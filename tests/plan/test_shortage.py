@@ -21,8 +21,7 @@ from planner.report.ask import ask_sentence
 from planner.report.explain import explanation_document
 from planner.report.markdown import draw
 from planner.report.plan import FULL, plan_document
-from planner.sizing import Sizer
-from planner.sizing.portfolio import size_portfolio
+from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -324,14 +323,7 @@ def judge(tmp_path_factory) -> tuple[Plan, Callable[[Plan], tuple[str, ...]]]:
     }
     path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
     inputs = load_inputs(path)
-    sizer = Sizer(
-        inputs.catalog,
-        inputs.rules,
-        inputs.settings,
-        inputs.scenario.policies,
-        inputs.gpu_types_in_play,
-    )
-    jobs = size_portfolio(sizer, inputs.scenario)
+    jobs = Sizers().portfolio(inputs)
     return make_plan(inputs), lambda plan: check(inputs, jobs, plan)
 
 

@@ -11,12 +11,10 @@ from planner.errors import CheckError, InfeasibleError
 from planner.plan.checks.suite import check
 from planner.plan.make import make_plan
 from planner.report.money import orders_for_several_sites
-from planner.sizing import Sizer
-from planner.sizing.portfolio import size_portfolio
+from planner.sizing.sizers import Sizers
 from tests.scenarios.test_procurement import BUY, RENT, reader, with_item
 
 if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
 
 BOTH = ["madrid", "berlin"]
@@ -96,15 +94,9 @@ def test_the_order_of_the_sites_changes_nothing_and_one_in_a_list_is_that_one(pl
     assert (listed.acquisitions, listed.nodes) == (named.acquisitions, named.nodes)
 
 
-def sized(inputs: Inputs) -> Any:
-    policies, in_play = inputs.scenario.policies, inputs.gpu_types_in_play
-    sizer = Sizer(inputs.catalog, inputs.rules, inputs.settings, policies, in_play)
-    return size_portfolio(sizer, inputs.scenario)
-
-
 def test_the_independent_check_watches_sites_and_the_price_of_the_whole_order(read):
     inputs = read({"buy": {**BUY, "site": BOTH, "price_breaks": BREAKS}})
-    jobs, plan = sized(inputs), make_plan(inputs)
+    jobs, plan = Sizers().portfolio(inputs), make_plan(inputs)
     check(inputs, jobs, plan)
     at_berlin = next(n for n, node in enumerate(plan.nodes) if node.site == "berlin")
     broken = {

@@ -16,8 +16,7 @@ from planner.plan.store import dumps, loads
 from planner.report.ask import ask_sentence
 from planner.report.markdown import draw
 from planner.report.plan import FULL, plan_document
-from planner.sizing import Sizer
-from planner.sizing.portfolio import size_portfolio
+from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -394,9 +393,7 @@ CASES = (
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Inputs, tuple[SizedJob, ...], Plan]:
     """Inputs, sized jobs and plan of the scenario that has everything."""
     inputs = everything(reader(tmp_path_factory.mktemp("whole")))
-    policies, in_play = inputs.scenario.policies, inputs.gpu_types_in_play
-    sizer = Sizer(inputs.catalog, inputs.rules, inputs.settings, policies, in_play)
-    return inputs, size_portfolio(sizer, inputs.scenario), make_plan(inputs)
+    return inputs, Sizers().portfolio(inputs), make_plan(inputs)
 
 
 @pytest.mark.parametrize("case", CASES)

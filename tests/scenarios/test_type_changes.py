@@ -16,8 +16,7 @@ from planner.plan.placing.typechanges import type_changes
 from planner.plan.store import dumps, loads
 from planner.report.markdown import draw
 from planner.report.moves import moves_section
-from planner.sizing import Sizer
-from planner.sizing.portfolio import size_portfolio
+from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -186,14 +185,7 @@ def test_the_report_says_who_changes_and_at_what_price(planned):
 
 def test_the_independent_check_counts_the_changes_anew(read):
     inputs = read(", gpu_type_change_cost_usd: 1000", ", team: shop")
-    sizer = Sizer(
-        inputs.catalog,
-        inputs.rules,
-        inputs.settings,
-        inputs.scenario.policies,
-        inputs.gpu_types_in_play,
-    )
-    jobs, plan = size_portfolio(sizer, inputs.scenario), make_plan(inputs)
+    jobs, plan = Sizers().portfolio(inputs), make_plan(inputs)
     check(inputs, jobs, plan)
     told = [
         one.model_copy(update={"present_cents": 0}) if one.name == "type changes" else one

@@ -200,8 +200,7 @@ def test_where_gpus_are_divided_otherwise_serving_jobs_alone_are_sized_anew():
     whole, divided = question.inputs(), question.inputs((), ("policies.mig=same-node",))
 
     def sized(inputs, sizers):
-        sizer = sizers.sizer(inputs, inputs.gpu_types_in_play)
-        return {job.name: job for job in size_portfolio(sizer, inputs.scenario)}
+        return {job.name: job for job in sizers.portfolio(inputs)}
 
     before, after = sized(whole, sizers), sized(divided, sizers)
     assert after == sized(divided, Sizers())
