@@ -14,6 +14,7 @@ from planner.cli.screen import print_as
 from planner.cli.staff import staff_options
 
 if TYPE_CHECKING:
+    from decimal import Decimal
     from pathlib import Path
 
     from planner.cli.options import Asked
@@ -42,7 +43,7 @@ _FILES = (ALTERNATIVES, "alternatives.md", "alternatives.html", *_PICTURES)
 def alternatives(
     ctx: click.Context,
     scenario: Path,
-    within: float,
+    within: Decimal,
     out: Path | None,
     asked: Asked,
     staff: Staff,
@@ -65,7 +66,7 @@ def alternatives(
     if out is not None:
         require_none_overwritten(out, _FILES, (scenario,))
     with staff.made(scenario, asked) as made:
-        found = found_by(made, within=Fraction(str(within)))
+        found = found_by(made, within=Fraction(within))
     document = alternatives_document(found)
     json = dumps(found)
     if out is not None:

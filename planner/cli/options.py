@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import wraps
 from math import isfinite
 from pathlib import Path
@@ -70,12 +71,20 @@ FOLDER = _Named("folder", files=False)
 """To write files into."""
 
 
-def share(text: str) -> float:
-    """A share as `0.0001` or `0.01%`, from 0 to below 1; fails in the user's words."""
+def share(text: str) -> Decimal:
+    """A share as a scenario has it, `0.0001` or `0.01%`, from 0 to below 1.
+
+    Fails in the user's words.
+    """
+    from planner.inputs.base import share as shared  # noqa: PLC0415 - slow to load
+    from planner.inputs.text.scalars import plain_value  # noqa: PLC0415 - likewise
+
     try:
-        found = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+        found = shared(plain_value(text.strip()))
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not a share, write 0.0001 or 0.01%") from None
+        found = None
+    if not isinstance(found, Decimal):
+        raise click.BadParameter(f"{text!r} is not a share, write 0.0001 or 0.01%")
     if not 0 <= found < 1:
         raise click.BadParameter(f"{text} is not between 0 and 1")
     return found
@@ -219,8 +228,8 @@ def effort_options(command: Callable[..., None]) -> Callable[..., None]:
     """`--gap` and `--time-limit`, handed over together as `effort`."""
 
     @wraps(command)
-    def with_effort(*, gap: float, time_limit: float, **given: Any) -> None:  # noqa: ANN401
-        command(effort=Effort(gap, time_limit), **given)
+    def with_effort(*, gap: Decimal, time_limit: float, **given: Any) -> None:  # noqa: ANN401
+        command(effort=Effort(float(gap), time_limit), **given)
 
     return _gap_option(_time_limit_option(with_effort))
 

@@ -14,6 +14,7 @@ from planner.cli.screen import print_as
 from planner.cli.staff import staff_options
 
 if TYPE_CHECKING:
+    from decimal import Decimal
     from pathlib import Path
 
     from planner.cli.options import Asked
@@ -66,9 +67,9 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     ctx: click.Context,
     scenario: Path,
     *,
-    swing: float,
+    swing: Decimal,
     weeks: int,
-    precision: float,
+    precision: Decimal,
     pairs: int,
     out: Path | None,
     asked: Asked,
@@ -94,9 +95,9 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     with staff.made(scenario, asked) as made:
         found = found_by(
             made,
-            swing=Fraction(str(swing)),
+            swing=Fraction(swing),
             weeks=weeks,
-            precision=Fraction(str(precision)),
+            precision=Fraction(precision),
             pairs=pairs,
         )
     document = sensitivity_document(found)

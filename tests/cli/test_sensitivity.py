@@ -36,6 +36,8 @@ def test_table_picture_and_data_say_the_same(scenario, run):
     [
         (("--swing", "0"), "--swing and --precision are more than 0"),
         (("--swing", "120%"), "120% is not between 0 and 1"),
+        (("--swing", "1_0%"), "'1_0%' is not a share, write 0.0001 or 0.01%"),
+        (("--swing", "ten"), "'ten' is not a share"),
         (("--weeks", "0"), "'--weeks'"),
         (("--scenario", "no"), "has no scenario or override 'no'"),
         (("--out", "scenario.yaml"), "is a file, a folder is needed"),
