@@ -1,7 +1,9 @@
-"""Nodes that hold partitioned GPUs only, where they may not stand beside others.
+"""What is stated apart: nodes for partitioned GPUs alone, and runs whose weeks a quota counts.
 
-Such a pool is stated as two: one for whole and shared GPUs, with all offers and owned nodes, and
-one for partitioned GPUs, to which the first lends nodes, quarter by quarter.
+A pool whose nodes do not mix is stated as two: one for whole and shared GPUs, with all offers and
+owned nodes, and one for partitioned GPUs, to which the first lends nodes, quarter by quarter. And
+of runs that are alike, those whose owner has a quota are shapes of their own: when one of them runs
+is the owner's concern, too.
 """
 
 from __future__ import annotations
@@ -9,14 +11,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from planner.packing.problem import ALWAYS
+
 if TYPE_CHECKING:
-    from planner.packing.problem import Problem
+    from planner.packing.problem import Choice, Demand, Pool, Problem
 
 __all__ = ["kept_apart"]
 
 
 def kept_apart(problem: Problem) -> Problem:
-    """The problem with a pool more for each whose nodes do not mix; those come last."""
+    """The problem with a pool more for each whose nodes do not mix; those come last.
+
+    Runs of owners with quotas have shapes that name the owner.
+    """
     pools, apart = list(problem.pools), []
     for number, pool in enumerate(problem.pools):
         if not pool.mixes and any(
@@ -28,4 +35,26 @@ def kept_apart(problem: Problem) -> Problem:
             apart.append(
                 replace(pool, owned=0, retired=(), spare=0, shared_mb=0, mixes=True, lender=number)
             )
-    return replace(problem, pools=(*pools, *apart)) if apart else problem
+    stated = replace(problem, pools=(*pools, *apart)) if apart else problem
+    if not problem.quotas:
+        return stated
+    return replace(stated, demands=tuple(_named(problem, demand) for demand in problem.demands))
+
+
+def _named(problem: Problem, demand: Demand) -> Demand:
+    """The same, with the owner's name on each run that some quota of the owner counts by weeks."""
+    mine = [quota for quota in problem.quotas if demand.owner and quota.owner == demand.owner]
+    choices = (
+        replace(choice, shape=choice.shape._replace(owner=demand.owner))
+        if any(quota.taken(choice) for quota in mine)
+        and any(_may_run(pool, choice) for pool in problem.pools)
+        else choice
+        for choice in demand.choices
+    )
+    return replace(demand, choices=tuple(choices)) if mine else demand
+
+
+def _may_run(pool: Pool, choice: Choice) -> bool:
+    """Whether a piece holds its GPUs for some weeks here; whole nodes are held all quarter."""
+    shape = choice.shape
+    return shape.run != ALWAYS and pool.gpu_type == choice.gpu_type and pool.nodes_taken(shape) == 0

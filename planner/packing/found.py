@@ -9,7 +9,7 @@ from planner.packing.counting.changes import with_changes
 from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.counting.limits import within_limits, within_reserves
 from planner.packing.counting.procure import acquirable
-from planner.packing.counting.quotas import within_quotas
+from planner.packing.counting.quotas import starts_of, with_starts, within_quotas
 from planner.packing.counting.stays import move_costs, with_stays
 
 if TYPE_CHECKING:
@@ -77,8 +77,12 @@ class Found:
         counts = self.counts
         opened = {key: packed.opened() for key, packed in packings.items()}
         values = with_changes(counts, with_stays(counts, counts.with_opened(solved, opened)))
-        tests = (acquirable, within_limits, within_quotas, within_reserves)
+        started = starts_of(counts, self.stocks, packings)
+        values = with_starts(counts, values, started)
+        tests = (acquirable, within_limits, within_reserves)
         if not all(keeps(counts, values) for keeps in tests):
+            return False
+        if not within_quotas(counts, values, started):
             return False
         problem = counts.problem
         cost = problem.fixed_cost_cents + sum(

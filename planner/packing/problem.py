@@ -98,6 +98,8 @@ class Shape(NamedTuple):
     part: Part = WHOLE
     stays: str = ""
     """The pool or the held nodes that a unit may not leave; empty: it may run anywhere."""
+    owner: str = ""
+    """Whose quota counts the weeks of its run, where one does; stated by the search."""
 
     @property
     def whole_gpus(self) -> int:
@@ -305,7 +307,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """At most so many GPUs, in each quarter, that the units of one owner hold together."""
+    """At most so many GPUs, in each week, that the units of one owner hold together."""
 
     name: str
     """In the user's words: `quota of customer-care`."""
@@ -316,7 +318,7 @@ class Quota:
     """By quarter; None: no quota."""
 
     def taken(self, choice: Choice) -> int:
-        """GPUs that one unit with this choice counts against it."""
+        """GPUs that one unit with this choice counts against it in each week in which it runs."""
         of_all = self.gpu_type is None and not choice.gpu_type.startswith(NOWHERE)
         counts = of_all or self.gpu_type == choice.gpu_type
         return choice.shape.gpus * choice.copies if counts else 0

@@ -65,6 +65,8 @@ _SLOW = 0.1
 """Of the time left: a linear program that takes more is not solved again for more cuts."""
 _LAST_CHANCE_S = 1.0
 """Time beyond the limit while there is no plan at all."""
+_STEPS_IN_WEEKS = 1000
+"""Units seated at the cost of others without an advance, where quotas count weeks."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
 _TOLERANCE = 1e-6
@@ -311,7 +313,7 @@ class Search:
             answer = solve_integer(
                 program, time_limit_s=max(self._left_s(), 1.0), relative_gap=self._asked_gap
             )
-            if not answer.values or self._lay_out(answer.values):
+            if not answer.values or self._lay_out(answer.values) or not self._stuck:
                 return
 
     def cut_root(self, enough: float = float("inf")) -> Found:
@@ -381,4 +383,15 @@ class Search:
         self._add(cuts)
         if self._stuck:
             self._cut_shared(values)
-        return not self._stuck and self._found.keep(values, packings)
+            return False
+        return self._found.keep(values, packings) or self._seat_in_weeks(values)
+
+    def _seat_in_weeks(self, values: tuple[float, ...]) -> bool:
+        """Seat units that fit their nodes in weeks in which a quota is used up in others."""
+        if not self._counts.starts:
+            return False
+        from planner.packing.weeks.seating import seat_in_weeks  # noqa: PLC0415 - seldom needed
+
+        steps = _STEPS_IN_WEEKS
+        seated = seat_in_weeks(self._counts, self._stocks, values, self._in_time, steps=steps)
+        return seated is not None and self._found.keep(*seated.plan())

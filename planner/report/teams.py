@@ -87,7 +87,8 @@ def _how(plan: Plan, charged: Chargeback) -> str:
     if some_share(plan):
         sentences.append(
             "A run is charged for its weeks, a part of a GPU for its share of the memory; under "
-            "GPUs each unit counts all that it is on, as for quotas."
+            "GPUs stands what is held in the week in which most are, each part as a GPU, as for "
+            "quotas."
         )
     if _some_open(charged):
         sentences.append(f"Where the time of some run is not known, none are given ({_NONE}).")

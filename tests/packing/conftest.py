@@ -6,7 +6,7 @@ Neither the solver nor the checker uses anything of `planner.packing` but the wo
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations_with_replacement, product
@@ -34,7 +34,7 @@ from planner.packing.solution import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from planner.packing.problem import Lot, Part
+    from planner.packing.problem import Lot, Part, Quota
     from planner.packing.solution import Layout, Member, Solution
 
 Gpus = tuple[tuple["Part", ...], ...]
@@ -45,6 +45,8 @@ Weeks = tuple["Shape", ...]
 """What is free of a node, week by week."""
 Node = tuple[Weeks, Gpus]
 """That, and the opened GPUs of a node."""
+Left = tuple[tuple[int, ...] | None, ...]
+"""By quota: the GPUs that it leaves, week by week; None: any number."""
 Reached = tuple[Nodes, tuple[int, ...]]
 """Nodes in service, and what is spent of each budget."""
 Order = tuple[tuple[int, int], ...]
@@ -220,22 +222,9 @@ def _racks_hold(waiting: tuple[tuple[int, int], ...], racks: tuple[tuple[int, in
     return False
 
 
-def within_quotas(problem: Problem, way: Sequence[Sequence[Choice]]) -> bool:
-    """Whether units that take these choices, by demand, hold no more GPUs than quotas allow."""
-    return all(
-        most is None
-        or most
-        >= sum(
-            choice.copies * choice.shape.gpus
-            for demand, choices in zip(problem.demands, way, strict=True)
-            for choice in choices
-            if demand.owner == quota.owner
-            and quarter in demand.quarters
-            and choice.gpu_type in {quota.gpu_type or choice.gpu_type}
-        )
-        for quota in problem.quotas
-        for quarter, most in enumerate(quota.at_most)
-    )
+def counts(quota: Quota, owner: str, gpu_type: str) -> bool:
+    """Whether a quota counts the GPUs of this type that a unit of an owner holds."""
+    return quota.owner == owner and quota.gpu_type in (None, gpu_type)
 
 
 def changes(problem: Problem, way: Sequence[Sequence[Choice]]) -> list[int]:
@@ -283,7 +272,7 @@ class _Exhaustive:
         """Where everything runs all quarter, one week tells all of it."""
 
     def least_cost(self) -> int | None:
-        ways = [way for way in self._ways() if within_quotas(self._problem, way)]
+        ways = [way for way in self._ways() if self._within_quotas(way)]
         best: int | None = None
         for cost, nodes in sorted(self._fleets()):
             if best is not None and cost >= best:
@@ -295,6 +284,39 @@ class _Exhaustive:
                     if not moves:
                         break
         return None if best is None else best + self._problem.fixed_cost_cents
+
+    def _within_quotas(self, way: Sequence[Sequence[Choice]]) -> bool:
+        """Whether units that take these choices could keep to the quotas, in the mean of weeks."""
+        return all(
+            most is None
+            or most * WEEKS
+            >= sum(
+                choice.copies * choice.shape.gpus * choice.shape.run.weeks
+                for demand, choices in zip(self._problem.demands, way, strict=True)
+                for choice in choices
+                if quarter in demand.quarters and counts(quota, demand.owner, choice.gpu_type)
+            )
+            for quota in self._problem.quotas
+            for quarter, most in enumerate(quota.at_most)
+        )
+
+    def _allowed(self, quarter: int) -> Left:
+        """What quotas leave where nobody holds anything."""
+        most = (quota.at_most[quarter] for quota in self._problem.quotas)
+        return tuple(None if one is None else (one,) * self._weeks for one in most)
+
+    def _taken(self, left: Left, unit: Choice, held: Collection[int]) -> Left | None:
+        """What quotas leave when a piece holds its GPUs in these weeks too; None: not so many."""
+        found: list[tuple[int, ...] | None] = []
+        for weeks, quota in zip(left, self._problem.quotas, strict=True):
+            now = weeks
+            if weeks is not None and counts(quota, unit.shape.owner, unit.gpu_type):
+                taken = (unit.shape.gpus * (week in held) for week in range(len(weeks)))
+                now = tuple(have - gone for have, gone in zip(weeks, taken, strict=True))
+                if min(now) < 0:
+                    return None
+            found.append(now)
+        return tuple(found)
 
     def _changes(self, way: tuple[tuple[Choice, ...], ...]) -> int:
         return sum(
@@ -309,7 +331,7 @@ class _Exhaustive:
         if not any(demand.move_cents for demand in self._problem.demands if demand.origin):
             return 0
         units = [
-            (choice, demand.origin, demand.move_cents)
+            (_owned(choice, demand), demand.origin, demand.move_cents)
             for demand, choices in zip(self._problem.demands, way, strict=True)
             if 0 in demand.quarters
             for choice in choices
@@ -318,12 +340,16 @@ class _Exhaustive:
         least = self._least_moves(
             tuple(sorted(units, key=lambda unit: (unit[0].shape, unit), reverse=True)),
             self._empty(nodes, 0),
+            self._allowed(0),
         )
         assert least is not None
         return least
 
     def _least_moves(
-        self, waiting: tuple[tuple[Choice, str, int], ...], free: tuple[tuple[Node, ...], ...]
+        self,
+        waiting: tuple[tuple[Choice, str, int], ...],
+        free: tuple[tuple[Node, ...], ...],
+        left: Left,
     ) -> int | None:
         if not waiting:
             return 0
@@ -331,8 +357,8 @@ class _Exhaustive:
         dues = [
             due + (cents if origin and origin != pool.home else 0)
             for number, pool in self._open_to(unit)
-            for after in self._after(number, pool, unit.shape, free)
-            if (due := self._dues(rest, after)) is not None
+            for after, later in self._after(number, pool, unit, free, left)
+            if (due := self._dues(rest, after, later)) is not None
         ]
         return min(dues, default=None)
 
@@ -501,7 +527,7 @@ class _Exhaustive:
         for quarter in range(self._problem.quarters):
             active = sorted(
                 (
-                    choice
+                    _owned(choice, demand)
                     for demand, choices in zip(self._problem.demands, way, strict=True)
                     if quarter in demand.quarters
                     for choice in choices
@@ -511,7 +537,8 @@ class _Exhaustive:
                 reverse=True,
             )
             empty = self._empty(nodes, quarter)
-            if not self._fits(tuple(active), empty, self._grown(active, nodes, quarter)):
+            grown, left = self._grown(active, nodes, quarter), self._allowed(quarter)
+            if not self._fits(tuple(active), empty, grown, left):
                 return False
         return True
 
@@ -547,28 +574,39 @@ class _Exhaustive:
         waiting: tuple[Choice, ...],
         free: tuple[tuple[Node, ...], ...],
         grown: tuple[int, ...],
+        left: Left,
     ) -> bool:
         """Whether the units fit into what is free of each node, the first unit first."""
         if not waiting:
             return self._grows(free, grown)
         unit, rest = waiting[0], waiting[1:]
         return any(
-            self._fits(rest, after, grown)
+            self._fits(rest, after, grown, later)
             for number, pool in self._open_to(unit)
-            for after in self._after(number, pool, unit.shape, free)
+            for after, later in self._after(number, pool, unit, free, left)
         )
 
     def _after(
-        self, number: int, pool: Pool, shape: Shape, free: tuple[tuple[Node, ...], ...]
-    ) -> Iterator[tuple[tuple[Node, ...], ...]]:
-        nodes = free[number]
-        for changed in self._seats(pool, shape, nodes):
-            yield (*free[:number], tuple(sorted(changed)), *free[number + 1 :])
+        self,
+        number: int,
+        pool: Pool,
+        unit: Choice,
+        free: tuple[tuple[Node, ...], ...],
+        left: Left,
+    ) -> Iterator[tuple[tuple[tuple[Node, ...], ...], Left]]:
+        for changed, held in self._seats(pool, unit.shape, free[number]):
+            later = self._taken(left, unit, held)
+            if later is not None:
+                yield (*free[:number], tuple(sorted(changed)), *free[number + 1 :]), later
 
-    def _seats(self, pool: Pool, shape: Shape, nodes: tuple[Node, ...]) -> Iterator[list[Node]]:
+    def _seats(
+        self, pool: Pool, shape: Shape, nodes: tuple[Node, ...]
+    ) -> Iterator[tuple[list[Node], range]]:
+        """The nodes with a piece more on them, and the weeks in which it holds its GPUs."""
         span = shape.whole_gpus / pool.node.gpus
         if span > 1 or (span == 1 and shape.run == ALWAYS):
-            yield from self._whole(pool, shape, list(nodes))
+            for changed in self._whole(pool, shape, list(nodes)):
+                yield changed, range(self._weeks)
             return
         run = shape.run
         for node, first in product(set(nodes), range(run.earliest, run.until - run.weeks + 1)):
@@ -582,7 +620,7 @@ class _Exhaustive:
                 if fits and mixes(pool, min(week.gpus for week in left), opened):
                     others = list(nodes)
                     others.remove(node)
-                    yield [*others, (left, opened)]
+                    yield [*others, (left, opened)], held
 
     def _gpus(self, pool: Pool, shape: Shape, opened: Gpus) -> Iterator[tuple[int, Gpus]]:
         """GPUs that one more piece takes of a node, and those that are opened then."""
@@ -607,6 +645,11 @@ class _Exhaustive:
         for _ in range(span):
             nodes.remove(empty)
         yield [*nodes, *[full] * span]
+
+
+def _owned(choice: Choice, demand: Demand) -> Choice:
+    """The choice with the owner of its unit."""
+    return replace(choice, shape=choice.shape._replace(owner=demand.owner))
 
 
 def _less(free: Shape, gpus: int, shape: Shape) -> Shape:
@@ -692,8 +735,30 @@ class _Checker:
         ):
             if sum(taken) != demand.count or min(taken) < 0:
                 yield f"demand {number}: {taken} assigned of {demand.count}"
-        if not within_quotas(self.problem, self._way()):
-            yield f"a quota is exceeded: {self.solution.assigned}"
+        for quota in self.problem.quotas:
+            for quarter, most in enumerate(quota.at_most):
+                weeks = self._held(quota, quarter)
+                if most is not None and max(weeks) > most:
+                    yield f"{quota.name}: {weeks} by week in {quarter}, {most} allowed"
+
+    def _held(self, quota: Quota, quarter: int) -> list[int]:
+        """GPUs by week that units hold of a quota."""
+        weeks = [0] * WEEKS
+        for pool, layouts in zip(self.problem.pools, self.solution.layouts[quarter], strict=True):
+            for layout in layouts:
+                pieces = [(number, choice, 0, WEEKS, n) for number, choice, n in layout.parts]
+                for bundle in layout.bundles:
+                    for one in bundle.members:
+                        run = self.problem.demands[one.demand].choices[one.choice].shape.run
+                        ends = one.week + run.weeks
+                        pieces.append((one.demand, one.choice, one.week, ends, 1))
+                for number, choice, first, ends, units in pieces:
+                    demand = self.problem.demands[number]
+                    if counts(quota, demand.owner, pool.gpu_type):
+                        gpus = demand.choices[choice].shape.gpus * units * layout.count
+                        for week in range(first, ends):
+                            weeks[week] += gpus
+        return weeks
 
     def _way(self) -> list[list[Choice]]:
         """Which choice each unit takes."""

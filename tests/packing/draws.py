@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.packing import test_brute_force, test_parts
+from tests.packing import test_brute_force, test_parts, test_quotas
 from tests.packing.test_weeks import in_weeks
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Problem
 
-__all__ = ["SHARING"]
+__all__ = ["SHARING", "teams"]
 
 
 def runs(rng: random.Random) -> Problem:
@@ -30,4 +31,19 @@ def parts_and_runs(rng: random.Random) -> Problem:
     return test_parts.draw(rng, features | {"weeks"})
 
 
-SHARING = [runs, parts, parts_and_runs]
+def teams(rng: random.Random) -> Problem:
+    """Few units, nearly all of one owner, with quotas that bind where they run for some weeks."""
+    problem = test_quotas.draw(rng)
+    owners = ("red", "red", "red", "")
+    demands = tuple(replace(one, owner=rng.choice(owners)) for one in problem.demands[:3])
+    quotas = tuple(
+        test_quotas.quota(
+            *(rng.choice((None, 5, 6, 8, 12)) for _ in range(problem.quarters)),
+            gpu_type=rng.choice((None, None, "a")),
+        )
+        for _ in range(rng.randrange(1, 3))
+    )
+    return in_weeks(replace(problem, demands=demands, quotas=quotas), rng)
+
+
+SHARING = [runs, parts, parts_and_runs, teams]

@@ -160,6 +160,7 @@ FEATURES = [
     {"shared", "sites"},
     {"mig", "quotas"},
     {"shared", "quotas"},
+    {"mig", "weeks", "quotas"},
     {"mig", "budget"},
     {"shared", "budget"},
     {"mig", "racks"},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -173,16 +174,72 @@ def test_a_quota_by_quarter_holds_until_the_next(inputs):
     assert caught.value.remedies == ("raise the quota of blue by 1 GPU, to 6 GPUs",)
 
 
-def test_a_quota_that_stands_in_the_way_of_runs_says_how_it_counts_them(inputs):
-    """Three runs of a GPU take turns on it, and count three against the quota all the same."""
-    job = "  sweep: {fixed: {gpus: 1}, count: 3, run: {weeks: 4}, team: green}\n"
-    teams = "teams: {green: {quota_gpus: 2}, red: {}, blue: {}}\npolicies: {time: weeks}\n"
+RUNS = "  sweep: {fixed: {gpus: 2}, count: 3, run: {weeks: 4}, team: green, quarters: 2027Q1}\n"
+GREEN = "teams: {green: {quota_gpus: 2}, red: {}, blue: {}}\npolicies: {time: weeks}\n"
+
+
+@pytest.fixture(scope="module")
+def in_turn(inputs):
+    given = inputs(RUNS + GREEN)
+    return given, make_plan(given)
+
+
+def test_runs_of_a_team_take_turns_within_the_quota_of_one(inputs, in_turn):
+    """Three runs of four weeks are twelve of thirteen; by quarters, they hold six GPUs at once."""
+    _, plan = in_turn
+    weeks = sorted(one.weeks for use in plan.placements[0] for one in use.occupants if one.weeks)
+    assert all(before[1] < after[0] for before, after in pairwise(weeks))
+    green = used(plan, "green")
+    assert (green.gpus, green.quotas[0].gpus) == ((2, 0), (2, 0))
+    told = "no team holds more GPUs than its quota in any week (1 team with one)"
+    assert told in plan.proof.checks
+    with pytest.raises(InfeasibleError, match="the quota of green is 2 GPUs, at least 6 GPUs"):
+        make_plan(inputs(RUNS + GREEN.replace("weeks", "quarters")))
+
+
+@pytest.mark.parametrize("run", ["{weeks: 5}", "{weeks: 3, release_week: 2, deadline_week: 9}"])
+def test_runs_that_must_overlap_name_the_quota_and_the_least_raise(inputs, run):
+    """Fifteen weeks of thirteen; nine weeks of eight."""
     with pytest.raises(InfeasibleError) as caught:
-        make_plan(inputs(job + teams))
-    assert "the quota of green counts a run in its whole quarter" in caught.value.reasons
+        make_plan(inputs(RUNS.replace("{weeks: 4}", run) + GREEN))
+    assert caught.value.headline == (
+        "no plan exists: the quota of green is 2 GPUs, at least 4 GPUs are needed"
+    )
+    assert caught.value.remedies == ("raise the quota of green by 2 GPUs, to 4 GPUs",)
+
+
+def test_the_check_notices_runs_that_overlap_beyond_the_quota(in_turn):
+    """The last run goes to free GPUs of its node, into the weeks of the one before it."""
+    given, plan = in_turn
+    uses = plan.placements[0]
+    runs = sorted(one.weeks for use in uses for one in use.occupants if one.weeks)
+    taken = {gpu for use in uses for one in use.occupants if one.weeks for gpu in one.gpus}
+    at = next(use for use in uses if any(one.weeks == runs[2] for one in use.occupants))
+    held = {gpu for one in at.occupants for gpu in one.gpus}
+    free = sorted(set(range(8)) - held)[:2]
+    assert len(free) == len(taken) == 2
+    early = tuple(
+        changed(one, weeks=(runs[1][0] + 1, runs[1][1] + 1), gpus=tuple(free))
+        if one.weeks == runs[2]
+        else one
+        for one in at.occupants
+    )
+    others = tuple(changed(at, occupants=early) if use is at else use for use in uses)
+    doctored = changed(plan, placements=(others, *plan.placements[1:]))
+    with pytest.raises(CheckError) as caught:
+        verify(given, doctored)
+    told = f"2027Q1: green holds 4 GPUs in week {runs[1][0] + 1}, its quota is 2"
+    assert told in caught.value.violations
+
+
+def test_a_run_that_takes_several_nodes_counts_all_quarter_and_says_so(inputs):
+    run = RUNS.replace("gpus: 2", "gpus: 16").replace("count: 3", "count: 2")
     with pytest.raises(InfeasibleError) as caught:
-        make_plan(inputs(job + teams.replace("weeks", "quarters")))
-    assert not [told for told in caught.value.reasons if "counts" in told]
+        make_plan(
+            inputs(run + GREEN.replace("2", "16", 1), first="  first: {node_type: eight, count: 6}")
+        )
+    counted = "the quota of green counts a run that takes several nodes in its whole quarter"
+    assert counted in caught.value.reasons
 
 
 def test_a_gpu_type_of_which_no_unit_fits_the_quota_says_so(inputs):

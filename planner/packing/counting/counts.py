@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.packing.layouts.parts import OPENED
 from planner.packing.problem import WHOLE
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from planner.packing.layouts.cutting import Cut
-    from planner.packing.problem import Pool, Problem, Shape
+    from planner.packing.problem import Pool, Problem, Run, Shape
 
-__all__ = ["CENTS_PER_UNIT", "Counts", "PoolInQuarter", "Terms", "Usage"]
+__all__ = ["CENTS_PER_UNIT", "Counts", "PoolInQuarter", "Starts", "Terms", "Usage"]
 
 CENTS_PER_UNIT = 100_000
 """The objective is stated in thousands of dollars, so that its coefficients stay near 1."""
@@ -50,6 +50,17 @@ class Usage:
         """Add its pieces, each with a weight, to the terms of a row."""
         for index, factor in self.terms:
             load[index] += factor * weight
+
+
+class Starts(NamedTuple):
+    """Runs of an owner that are alike, in one quarter."""
+
+    owner: str
+    quarter: int
+    gpu_type: str
+    gpus: int
+    """Of one piece."""
+    run: Run
 
 
 @dataclass
@@ -91,7 +102,10 @@ class Counts:
     quota_rows: dict[int, dict[int, int]] = field(default_factory=dict)
     """By number of a quota: its rows, and the GPUs that each allows as stated."""
     quota_terms: dict[int, tuple[tuple[tuple[int, int], ...], ...]] = field(default_factory=dict)
-    """By number of a quota and quarter: what one unit of a variable holds of it, in GPUs."""
+    """By number of a quota and quarter: what one unit of a variable holds of it, in GPUs; without
+    runs."""
+    starts: dict[Starts, dict[int, int]] = field(default_factory=dict)
+    """Runs of an owner with a quota -> week -> variable: pieces that start in it."""
     capacity_rows: dict[PoolInQuarter, dict[str, int]] = field(default_factory=dict)
     """(pool, quarter) -> its rows by name, `dual` and `cutting` too; those alike share a name."""
     split_rows: dict[int, dict[PoolInQuarter, int]] = field(default_factory=dict)
@@ -110,7 +124,8 @@ class Counts:
     def unit_variables(self) -> frozenset[int]:
         """Variables that count units; relaxing them leaves the node counts integer."""
         opened = (index for usage in self.opened.values() for index, _ in usage.terms)
-        return frozenset(self.choice.values()) | self.splits | frozenset(opened)
+        starts = (index for begun in self.starts.values() for index in begun.values())
+        return frozenset(self.choice.values()) | self.splits | frozenset((*opened, *starts))
 
     @cached_property
     def shared_unit_variables(self) -> frozenset[int]:

@@ -63,7 +63,8 @@ class Arrangement:
         return Packed(
             tuple((_indexed(pattern, self.whole), n) for pattern, n in packed.patterns),
             self.held,
-            tuple(self.stock.timetable(pattern) for pattern, _ in packed.patterns),
+            packed.timetables
+            or tuple(self.stock.timetable(pattern) for pattern, _ in packed.patterns),
         )
 
 

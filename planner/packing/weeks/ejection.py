@@ -16,6 +16,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from planner.packing.weeks.ledger import Ledger
+from planner.packing.weeks.shares import Shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from planner.packing.problem import Shape
     from planner.packing.weeks.ledger import Entry
 
-__all__ = ["Asked", "Ejection", "Placed", "Way", "by_node"]
+__all__ = ["Asked", "Ejection", "Placed", "Way"]
 
 _FRUGAL, _STUBBORN = 2.0, 8
 """A unit takes no way that costs more than its cheapest by this factor, until it was trouble so
@@ -51,6 +52,8 @@ class Way:
     shape: Shape
     pools: tuple[tuple[int, int], ...]
     """(pool, whole nodes that a piece takes there; 0: it shares one)."""
+    quotas: tuple[int, ...] = ()
+    """Those that count what it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +101,11 @@ class Ejection:
         kinds: Mapping[int, Shape],
         asked: Sequence[Asked],
         seed: int = 0,
+        shares: Shares | None = None,
     ) -> None:
         """`nodes` are there by pool and quarter, all empty; `kinds` say what a node has, by pool.
 
-        Nobody has a seat at first, and nobody waits for one: see `seat`.
+        Nobody has a seat at first, nor any share of a quota, and nobody waits for one: see `seat`.
         """
         self._asked = [
             Asked(tuple(sorted(unit.ways, key=lambda way: (way.cost, way.name))), unit.quarters)
@@ -120,6 +124,7 @@ class Ejection:
         """By unit: its way, and where each of its pieces is."""
         self.waiting: list[int] = []
         self._barred: dict[tuple[int, Key], set[int]] = defaultdict(set)
+        self._shares = shares or Shares()
 
     def copy(self) -> Ejection:
         """The same seats, without regard to what was trouble so far."""
@@ -129,6 +134,7 @@ class Ejection:
         other._cells = {key: cell.copy() for key, cell in self._cells.items()}
         other.seated = {unit: (way, list(places)) for unit, (way, places) in self.seated.items()}
         other.waiting = list(self.waiting)
+        other._shares = self._shares.copy()
         other._barred.update((key, set(numbers)) for key, numbers in self._barred.items())
         return other
 
@@ -218,10 +224,12 @@ class Ejection:
                 continue
             if span:
                 empty = [number for number, held in enumerate(cell.held) if not held][:span]
-                if len(empty) == span:
+                if len(empty) == span and self._allowed(way, quarter, cell.ledger.whole.held):
                     return Placed((pool, quarter), tuple(empty), 0)
                 continue
             entries, guards = cell.ledger.entries(way.shape), cell.ledger.guards
+            if way.quotas:
+                entries = tuple(one for one in entries if self._allowed(way, quarter, one.held))
             barred = self._barred.get((unit, (pool, quarter)), ())
             for number, free in enumerate(cell.free):
                 if number in barred:
@@ -233,6 +241,10 @@ class Ejection:
                         if best is None or idle < best[0]:
                             best = idle, Placed((pool, quarter), (number,), entry.week)
         return best[1] if best else None
+
+    def _allowed(self, way: Way, quarter: int, weeks: range) -> bool:
+        """Whether quotas leave what one more piece takes in its weeks."""
+        return self._shares.allow(way.quotas, quarter, way.shape.gpus, weeks)
 
     def _forced(self, unit: int) -> list[int] | None:
         """Give the unit a seat and return those who lost theirs; None where there is no node."""
@@ -278,14 +290,14 @@ class Ejection:
                 continue
             key = pool, quarter
             if span:
-                option = self._whole_nodes(unit, key, span)
+                option = self._whole_nodes(unit, way, key, span)
             else:
-                option = self._in_the_way(unit, way.shape, key, most)
+                option = self._in_the_way(unit, way, key, most)
             if option and option[0] < most:
                 best, most = option, option[0]
         return best
 
-    def _whole_nodes(self, unit: int, key: Key, span: int) -> _Option | None:
+    def _whole_nodes(self, unit: int, way: Way, key: Key, span: int) -> _Option | None:
         cell = self._cells[key]
         by_trouble = sorted(
             (self._sum(held), number) for number, held in enumerate(cell.held) if unit not in held
@@ -293,14 +305,23 @@ class Ejection:
         if len(by_trouble) < span:
             return None
         numbers = tuple(sorted(number for _, number in by_trouble))
-        out = sorted({other for number in numbers for other in cell.held[number]})
-        return self._sum(out), Placed(key, numbers, 0), out
+        there = sorted({other for number in numbers for other in cell.held[number]})
+        out = self._of_quotas(unit, way, key[1], cell.ledger.whole.held, there)
+        return None if out is None else (self._sum(out), Placed(key, numbers, 0), out)
 
-    def _in_the_way(self, unit: int, shape: Shape, key: Key, most: float) -> _Option | None:
+    def _of_quotas(
+        self, unit: int, way: Way, quarter: int, weeks: range, out: list[int]
+    ) -> list[int] | None:
+        """Who has to leave, and those whose GPUs the quotas of a piece lack then in its weeks."""
+        asked = way.quotas, quarter, way.shape.gpus, weeks
+        more = self._shares.leavers(unit, *asked, out, self._trouble)
+        return None if more is None else out + more
+
+    def _in_the_way(self, unit: int, way: Way, key: Key, most: float) -> _Option | None:
         """Of the nodes and weeks with most GPUs free: the seat that is the least trouble."""
         cell, pick = self._cells[key], self._random.random
         ledger = cell.ledger
-        entries, idle = ledger.entries(shape), ledger.idle
+        entries, idle = ledger.entries(way.shape), ledger.idle
         barred = self._barred.get((unit, key), ())
         rough = [
             (pick() - idle(free, entry), number, at)
@@ -309,9 +330,15 @@ class Ejection:
             for at, entry in enumerate(entries)
         ]
         rough.sort()
+        tried = rough[:_TRIED]
+        if way.quotas:
+            held = [self._allowed(way, key[1], entry.held) for entry in entries]
+            tried += [one for one in rough[_TRIED:] if held[one[2]]][:_TRIED]
         best: _Option | None = None
-        for _, number, at in rough[:_TRIED]:
+        for _, number, at in tried:
             out = self._leavers(unit, cell, number, entries[at], most)
+            if out is not None and way.quotas:
+                out = self._of_quotas(unit, way, key[1], entries[at].held, out)
             if out is not None and (trouble := self._sum(out)) < most:
                 most = trouble
                 best = trouble, Placed(key, (number,), entries[at].week), out
@@ -350,32 +377,23 @@ class Ejection:
 
     def _put(self, unit: int, way: Way, place: Placed) -> None:
         cell = self._cells[place.key]
-        taken = cell.ledger.whole.taken
+        entry = cell.ledger.whole
         if not dict(way.pools)[place.key[0]]:
             entries = cell.ledger.entries(way.shape)
-            taken = entries[place.week - entries[0].week].taken
+            entry = entries[place.week - entries[0].week]
         for number in place.nodes:
-            cell.free[number] -= taken
-            cell.held[number][unit] = cell.held[number].get(unit, 0) + taken
+            cell.free[number] -= entry.taken
+            cell.held[number][unit] = cell.held[number].get(unit, 0) + entry.taken
         self.seated[unit][1].append(place)
+        self._shares.take(unit, way.quotas, place.key[1], way.shape.gpus, entry.held)
 
     def _leave(self, unit: int) -> None:
         """Take all pieces of a unit off their nodes."""
         if unit not in self.seated:
             return
-        for place in self.seated.pop(unit)[1]:
+        way, places = self.seated.pop(unit)
+        self._shares.leave(unit, way.quotas, [place.key[1] for place in places])
+        for place in places:
             cell = self._cells[place.key]
             for number in place.nodes:
                 cell.free[number] += cell.held[number].pop(unit, 0)
-
-
-def by_node(
-    seated: Mapping[int, tuple[Way, list[Placed]]],
-) -> dict[Key, dict[int, list[tuple[int, Way, int]]]]:
-    """By pool and quarter, and by node: (unit, way, first week) of each piece that shares it."""
-    found: dict[Key, dict[int, list[tuple[int, Way, int]]]] = defaultdict(lambda: defaultdict(list))
-    for unit, (way, places) in sorted(seated.items()):
-        for place in places:
-            if not dict(way.pools)[place.key[0]]:
-                found[place.key][place.nodes[0]].append((unit, way, place.week))
-    return found

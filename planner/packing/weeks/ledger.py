@@ -34,6 +34,11 @@ class Entry:
     weeks: int
     """How many."""
 
+    @property
+    def held(self) -> range:
+        """Its weeks."""
+        return range(self.week, self.week + self.weeks)
+
 
 class Ledger:
     """Numbers for the nodes of one kind."""

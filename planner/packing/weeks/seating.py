@@ -6,8 +6,8 @@ shares are put together first, and each is then a piece of its pool and quarter 
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from planner.packing.counting.layout import load_of
@@ -18,18 +18,20 @@ from planner.packing.layouts.bundles import Arrangement, arranged
 from planner.packing.layouts.cutting import Packed
 from planner.packing.layouts.fitting import rectangle
 from planner.packing.layouts.parts import OPENED
-from planner.packing.layouts.timetable import pattern_of
-from planner.packing.problem import WHOLE
-from planner.packing.weeks.ejection import Asked, Ejection, Way, by_node
+from planner.packing.layouts.timetable import numbered, pattern_of
+from planner.packing.problem import WEEKS, WHOLE
+from planner.packing.weeks.ejection import Asked, Ejection, Way
 from planner.packing.weeks.fleet import Fleet
+from planner.packing.weeks.shares import Shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from planner.packing.counting.counts import Counts
     from planner.packing.layouts.cutting import CuttingStock
-    from planner.packing.layouts.timetable import Started
-    from planner.packing.problem import Choice, Shape
+    from planner.packing.layouts.timetable import Started, Timetable
+    from planner.packing.problem import Choice, Demand, Shape
+    from planner.packing.weeks.ejection import Placed
 
 __all__ = ["SeatedInWeeks", "seat_in_weeks"]
 
@@ -66,12 +68,12 @@ def seat_in_weeks(
     if shared is None:
         return None
     demands = counts.problem.demands
-    units = [
-        (number, position)
-        for number, position in whole_units(counts, values)
-        if demands[number].choices[position].shape.part == WHOLE
-    ]
-    seating = _Seating(counts, stocks, values, shared, units)
+    units: list[tuple[int, int]] = []
+    parts: list[tuple[int, int]] = []
+    for number, position in whole_units(counts, values):
+        whole = demands[number].choices[position].shape.part == WHOLE
+        (units if whole else parts).append((number, position))
+    seating = _Seating(counts, stocks, values, shared, units, parts)
     ejection = seating.begun(attempt)
     if seating.settled(ejection, steps, go_on):
         return SeatedInWeeks(seating, Fleet(counts, values, ejection))
@@ -122,6 +124,10 @@ class _Seating:
     shared: Mapping[Key, Arrangement]
     units: list[tuple[int, int]]
     """(demand, choice) of each that takes whole GPUs, as counted; the largest fractions go up."""
+    parts: list[tuple[int, int]]
+    """Of each that takes parts of them."""
+    numbered: dict[tuple[Key, tuple[Started, ...]], Timetable | None] = field(default_factory=dict)
+    """By pool and quarter, and what a node holds: its timetable, where a quota counts weeks."""
 
     def begun(self, attempt: int) -> Ejection:
         """Every unit in its counted choice, or waiting where there is no room."""
@@ -133,7 +139,7 @@ class _Seating:
         ]
         nodes = {key: round(self.counts.nodes(*key, self.values)) for key in self.counts.usages}
         kinds = {number: pool.node for number, pool in enumerate(self.counts.problem.pools)}
-        ejection = Ejection(nodes, kinds, asked, seed=attempt)
+        ejection = Ejection(nodes, kinds, asked, seed=attempt, shares=self._shares())
         counted = [at for _, at in [*units, *opened]]
         for unit in sorted(range(len(asked)), key=lambda unit: _first(asked[unit], unit)):
             ejection.seat(unit, (counted[unit],))
@@ -153,22 +159,40 @@ class _Seating:
 
     def _misfits(self, ejection: Ejection) -> Iterator[tuple[int, Key, int]]:
         """Of each node whose runs find no neighbouring GPUs: the unit that is the least loss."""
-        for key, nodes in by_node(ejection.seated).items():
+        for key, nodes in _by_node(ejection.seated).items():
             for number, pieces in nodes.items():
-                if not self._stock(key).keeps(self._started(key, pieces)):
+                if self._timetable(key, self._started(key, pieces)) is None:
                     unit, _, _ = min(pieces, key=lambda piece: (piece[1].cost, piece[0]))
                     yield unit, key, number
 
     def plan(self, fleet: Fleet) -> tuple[tuple[float, ...], dict[Key, Packed]]:
         """The values and layouts of a settled fleet."""
-        nodes = by_node(fleet.ejection.seated)
+        nodes = _by_node(fleet.ejection.seated)
         packings = {}
         for key in self.counts.usages:
-            held = Counter(pattern_of(self._started(key, pieces)) for pieces in nodes[key].values())
-            packed = Packed(tuple(sorted(held.items())))
+            started = (self._started(key, pieces) for pieces in nodes[key].values())
+            held = Counter((pattern_of(at), self._timetable(key, at) or ()) for at in started)
+            known = sorted(held.items())
+            patterns = tuple((pattern, times) for (pattern, _), times in known)
+            packed = Packed(patterns, timetables=tuple(timetable for (_, timetable), _ in known))
             shared = self.shared.get(key)
             packings[key] = shared.with_bundles(packed) if shared else packed
         return self._changed(fleet), packings
+
+    def _timetable(self, key: Key, started: Sequence[Started]) -> Timetable | None:
+        """When the pieces of a node start, and on which GPUs; None where these are no neighbours.
+
+        Pieces that are alike on another node may start at other weeks there only where no quota
+        counts them.
+        """
+        stock = self._stock(key)
+        if any(stock.shapes[index].owner for index, _ in started):
+            at = tuple(sorted(started))
+            if (key, at) not in self.numbered:
+                node = self.counts.problem.pools[key[0]].node
+                self.numbered[key, at] = numbered(node, stock.shapes, at)
+            return self.numbered[key, at]
+        return stock.timetable(pattern_of(started)) if stock.keeps(started) else None
 
     def _stock(self, key: Key) -> CuttingStock:
         return self.shared[key].stock if key in self.shared else self.stocks[key[0]]
@@ -199,15 +223,12 @@ class _Seating:
         return self.counts.problem.demands[number].quarters * copies
 
     def _ways(self, number: int, position: int, prices: Mapping[str, float]) -> tuple[Way, ...]:
-        """Choices of as many pieces that take no more of a quota than the one counted."""
+        """Choices of as many pieces as the one counted."""
         problem = self.counts.problem
         demand, now = problem.demands[number], self._choice(number, position)
-        quotas = [quota for quota in problem.quotas if quota.owner == demand.owner]
         ways = []
         for at, choice in enumerate(demand.choices):
             if choice.shape.part != WHOLE or choice.copies != now.copies:
-                continue
-            if any(quota.taken(choice) > quota.taken(now) for quota in quotas):
                 continue
             pools = tuple(
                 (pool, span)
@@ -219,9 +240,28 @@ class _Seating:
                 node = problem.pools[pools[0][0]].node
                 price = (prices[choice.gpu_type] + _LEAST_PRICE) * node.gpus
                 cost = price * rectangle(choice.shape, node)
-                ways.append(Way(at, cost, choice.shape, pools))
+                quotas = tuple(self._quotas(demand, choice))
+                ways.append(Way(at, cost, choice.shape, pools, quotas))
         least = min((way.cost for way in ways), default=0.0) * _COUNTED
         return tuple(replace(way, cost=least) if way.name == position else way for way in ways)
+
+    def _quotas(self, demand: Demand, choice: Choice) -> Iterator[int]:
+        """Those that count a choice in some quarter."""
+        for number, quota in enumerate(self.counts.problem.quotas):
+            stated = any(quota.at_most[quarter] is not None for quarter in demand.quarters)
+            if stated and quota.owner == demand.owner and quota.taken(choice):
+                yield number
+
+    def _shares(self) -> Shares:
+        """What quotas leave beside pieces that take parts of GPUs."""
+        problem = self.counts.problem
+        shares = Shares(problem.quotas)
+        for number, position in self.parts:
+            demand, choice = problem.demands[number], self._choice(number, position)
+            quotas = tuple(self._quotas(demand, choice))
+            for quarter in demand.quarters:
+                shares.take(-1, quotas, quarter, choice.copies, range(WEEKS))
+        return shares
 
     def _gpu(self, key: Key, number: int) -> Asked:
         """A GPU that pieces share: it may be on any node of its pool, in its quarter."""
@@ -252,3 +292,15 @@ class _Seating:
 def _first(asked: Asked, unit: int) -> tuple[float, int]:
     """The dearest come first."""
     return -max((way.cost for way in asked.ways), default=0.0) * len(asked.quarters), unit
+
+
+def _by_node(
+    seated: Mapping[int, tuple[Way, list[Placed]]],
+) -> dict[Key, dict[int, list[tuple[int, Way, int]]]]:
+    """By pool and quarter, and by node: (unit, way, first week) of each piece that shares it."""
+    found: dict[Key, dict[int, list[tuple[int, Way, int]]]] = defaultdict(lambda: defaultdict(list))
+    for unit, (way, places) in sorted(seated.items()):
+        for place in places:
+            if not dict(way.pools)[place.key[0]]:
+                found[place.key][place.nodes[0]].append((unit, way, place.week))
+    return found

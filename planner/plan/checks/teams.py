@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.quarter import WEEKS
 from planner.inputs.text.words import count_of
 from planner.plan.checks.current import moves_cents
 from planner.plan.checks.money import costs_of_changes, costs_of_one
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
+Held = tuple[str, int, int]
+"""GPU type, quarter and week."""
 Slot = tuple[str, str, int]
 """Node type, site and quarter."""
 _WHOLE = 1
@@ -32,16 +35,19 @@ def _team_of(view: View, job: str) -> str | None:
     return stated.team if stated else None
 
 
-def _held(view: View) -> dict[str | None, Counter[tuple[str, int]]]:
-    """GPUs by team, then by GPU type and quarter, from the placements.
+def _held(view: View) -> dict[str | None, Counter[Held]]:
+    """GPUs by team, then by GPU type, quarter and week, from the placements.
 
-    All on which its units are, in whatever weeks and parts: so do quotas count them.
+    All on which its units are, in whatever parts: so do quotas count them.
     """
-    found: dict[str | None, Counter[tuple[str, int]]] = defaultdict(Counter)
+    found: dict[str | None, Counter[Held]] = defaultdict(Counter)
     for quarter, seats in enumerate(view.seats):
         for (job, _, _), places in seats.items():
             for node, occupant in places:
-                found[_team_of(view, job)][node.gpu_type, quarter] += len(occupant.gpus)
+                first, last = occupant.weeks or (1, WEEKS)
+                for week in range(first, last + 1):
+                    held = (node.gpu_type, quarter, week)
+                    found[_team_of(view, job)][held] += len(occupant.gpus)
     return found
 
 
@@ -76,19 +82,22 @@ def _quotas(view: View) -> Iterator[str]:
     for team in sorted(view.inputs.scenario.teams):
         for gpu_type, limits in _limits(view, team).items():
             for quarter, (label, most) in enumerate(zip(view.labels, limits, strict=True)):
-                gpus = _sum_of(held[team], gpu_type, quarter)
+                weeks = _weeks_of(held[team], gpu_type, quarter)
+                gpus = max(weeks)
                 if most is not None and gpus > most:
                     on = f" on {gpu_type}" if gpu_type else ""
+                    when = f" in week {weeks.index(gpus) + 1}" if min(weeks) < gpus else ""
                     taken = count_of(gpus, "GPU")
-                    yield f"{label}: {team} holds {taken}{on}, its quota is {most:,}"
+                    yield f"{label}: {team} holds {taken}{on}{when}, its quota is {most:,}"
 
 
-def _sum_of(held: Mapping[tuple[str, int], int], gpu_type: str | None, quarter: int) -> int:
-    return sum(
-        gpus
-        for (kind, at), gpus in held.items()
-        if at == quarter and (gpu_type is None or kind == gpu_type)
-    )
+def _weeks_of(held: Mapping[Held, int], gpu_type: str | None, quarter: int) -> list[int]:
+    """GPUs held in each week of a quarter, of a type or of all."""
+    weeks = [0] * WEEKS
+    for (kind, at, week), gpus in held.items():
+        if at == quarter and (gpu_type is None or kind == gpu_type):
+            weeks[week - 1] += gpus
+    return weeks
 
 
 def _listed(view: View) -> Iterator[str]:
@@ -112,7 +121,7 @@ def _hours(view: View) -> Iterator[str]:
     average = _held_by_pool(view)
     quarter_hours = Fraction(view.inputs.settings.hours_per_quarter.value)
     for use in charged.teams:
-        gpus = tuple(_sum_of(held[use.team], None, q) for q in range(len(view.labels)))
+        gpus = tuple(max(_weeks_of(held[use.team], None, q)) for q in range(len(view.labels)))
         yield from differences(f"{_told(use)}: GPUs by quarter", use.gpus, gpus)
         hours = sum(average[use.team].values(), Fraction(0)) * quarter_hours
         yield from _figures(use, hours, delivered[use.team], unknown[use.team])
@@ -120,7 +129,7 @@ def _hours(view: View) -> Iterator[str]:
         expected = {
             key: (
                 tuple(limit),
-                tuple(_sum_of(held[use.team], key, q) for q in range(len(view.labels))),
+                tuple(max(_weeks_of(held[use.team], key, q)) for q in range(len(view.labels))),
             )
             for key, limit in limits.items()
         }
@@ -272,7 +281,9 @@ def _confirm_quotas(view: View) -> str:
     stated = [name for name in view.inputs.scenario.teams if _limits(view, name)]
     if not stated:
         return "no team has a quota"
-    return f"no team holds more GPUs than its quota ({count_of(len(stated), 'team')} with one)"
+    when = " in any week" if any(one.weeks for _, _, uses in view.uses() for one in uses) else ""
+    told = count_of(len(stated), "team")
+    return f"no team holds more GPUs than its quota{when} ({told} with one)"
 
 
 def _confirm_charges(view: View) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from planner.packing.statement.economics import node_costs, owned_costs
 from planner.plan.figures.rounding import largest_remainder
+from planner.plan.figures.use import at_peak
 from planner.plan.parts.teams import Chargeback, QuotaUse, TeamUse
 
 if TYPE_CHECKING:
@@ -46,8 +47,10 @@ class _Use:
 
     gpus: dict[Slot, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
     """Held on the average of the quarter."""
-    by_type: Counter[tuple[str, int]] = field(default_factory=Counter)
-    """By GPU type and quarter: all on which its units are, for quotas."""
+    occupants: dict[tuple[str, int], list[Occupant]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """By GPU type and quarter: its units, each with all GPUs on which it is, for quotas."""
     delivered: Fraction = Fraction(0)
     """GPU-hours; likewise `open`."""
     open: Fraction = Fraction(0)
@@ -56,8 +59,15 @@ class _Use:
     def total(self) -> Fraction:
         return sum(self.gpus.values(), Fraction(0))
 
-    def in_quarter(self, quarter: int) -> int:
-        return sum(gpus for (_, at), gpus in self.by_type.items() if at == quarter)
+    def in_quarter(self, quarter: int, gpu_type: str | None = None) -> int:
+        """In the week in which most are held."""
+        held = [
+            occupant
+            for (kind, at), occupants in self.occupants.items()
+            if at == quarter and gpu_type in (None, kind)
+            for occupant in occupants
+        ]
+        return int(at_peak(held, lambda occupant: len(occupant.gpus)))
 
 
 def chargeback(
@@ -126,10 +136,7 @@ def _quota_uses(inputs: Inputs, team: Line, use: _Use) -> Iterator[QuotaUse]:
     if team is None or team not in inputs.scenario.teams:
         return
     for gpu_type, limits in inputs.scenario.teams[team].quotas(inputs.scenario.horizon):
-        held = tuple(
-            use.in_quarter(quarter) if gpu_type is None else use.by_type[gpu_type, quarter]
-            for quarter in range(len(limits))
-        )
+        held = tuple(use.in_quarter(quarter, gpu_type) for quarter in range(len(limits)))
         yield QuotaUse(gpu_type=gpu_type, limit_gpus=limits, gpus=held)
 
 
@@ -153,7 +160,7 @@ def _uses(
                 job = of_job[occupant.job]
                 team = found[job.team]
                 team.gpus[pool_of[use.node], quarter] += occupant.gpu_quarters
-                team.by_type[gpu_type, quarter] += len(occupant.gpus)
+                team.occupants[gpu_type, quarter].append(occupant)
                 _count_hours(team, job, occupant, run_hours[job.name, occupant.way], quarter_hours)
     return found
 

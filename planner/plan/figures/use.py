@@ -81,8 +81,8 @@ def _figures(
     gpus_used = cpus_used = memory_used_mb = stranded = 0
     for use in uses:
         gpus = len({gpu for occupant in use.occupants for gpu in occupant.gpus})
-        cpus = int(_at_peak(use.occupants, lambda occupant: occupant.cpus))
-        memory_mb = int(_at_peak(use.occupants, lambda occupant: occupant.memory_mb))
+        cpus = int(at_peak(use.occupants, lambda occupant: occupant.cpus))
+        memory_mb = int(at_peak(use.occupants, lambda occupant: occupant.memory_mb))
         gpus_used += gpus
         cpus_used += cpus
         memory_used_mb += memory_mb
@@ -96,7 +96,7 @@ def _figures(
         nodes_spare=pool.spare if uses else 0,
         gpus=nodes * pool.node.gpus,
         gpus_used=gpus_used,
-        gpus_peak=float(_at_peak(everybody, lambda occupant: occupant.gpus_at_once)),
+        gpus_peak=float(at_peak(everybody, lambda occupant: occupant.gpus_at_once)),
         gpu_hours=float(nodes * pool.node.gpus * hours),
         gpu_hours_used=float(held * hours),
         gpus_stranded=stranded,
@@ -107,7 +107,7 @@ def _figures(
     )
 
 
-def _at_peak(
+def at_peak(
     occupants: Sequence[Occupant], amount: Callable[[Occupant], int | Fraction]
 ) -> int | Fraction:
     """The sum of what is held in the week in which it is largest."""
