@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
@@ -12,7 +13,14 @@ if TYPE_CHECKING:
     from planner.whatif.desk.figures import Figures
     from planner.whatif.found import Alternative, Alternatives, Best
 
-__all__ = ["aim_text", "alternatives_document", "cheaper_ones", "near_ones", "settings_text"]
+__all__ = [
+    "aim_text",
+    "alternatives_document",
+    "cheaper_ones",
+    "near_ones",
+    "settings_text",
+    "weighed_text",
+]
 
 _CHEAPEST = "cheapest"
 _COLUMNS = (
@@ -70,7 +78,39 @@ def cheaper_ones(found: Alternatives, plan: Figures) -> list[Alternative]:
 def _is_cheaper(one: Figures | None, plan: Figures) -> bool:
     if one is None or one.cost_cents is None or plan.cost_cents is None:
         return False
-    return one.cost_cents < plan.cost_cents and len(one.short) <= len(plan.short)
+    keeps = len(one.short) <= len(plan.short) and _what_comes_first(one, plan)[0] <= 0
+    return keeps and one.cost_cents < plan.cost_cents
+
+
+def _what_comes_first(one: Figures, other: Figures) -> tuple[int, str]:
+    """How many more of the jobs that come first give way in `one`, and which those are.
+
+    Dropped ones come before delayed ones, then higher priorities before lower ones.
+    """
+    more: Counter[tuple[int, int]] = Counter()
+    for sign, figures in ((1, one), (-1, other)):
+        for priority, dropped, delayed in figures.short_by_priority:
+            more[0, -priority] += sign * dropped
+            more[1, -priority] += sign * delayed
+    first = min((step for step, count in more.items() if count), default=(0, 0))
+    return more[first], f"of priority {-first[1]} {'delayed' if first[0] else 'dropped'}"
+
+
+def weighed_text(one: Figures, other: Figures, named: str) -> str:
+    """What the number of jobs that give way does not say beside another's; empty where it does."""
+    first, which = _what_comes_first(one, other)
+    more = len(one.short) - len(other.short)
+    if first * more > 0 or not first:
+        return ""
+    in_all = f"{abs(more)} {_compared(more)}" if more else "as many"
+    return (
+        f"{abs(first)} {_compared(first)} {which} than in {named}, which comes first, and {in_all} "
+        "dropped or delayed in all"
+    )
+
+
+def _compared(more: int) -> str:
+    return "more" if more > 0 else "fewer"
 
 
 def settings_text(one: Alternative) -> str:
@@ -140,11 +180,16 @@ def _more(cost: int, cheapest: int) -> str:
 
 def _short(found: Alternatives) -> tuple[Block, ...]:
     lines = tuple(
-        f"{one.name}: {', '.join(one.figures.short)}"
+        f"{one.name}: {', '.join(one.figures.short)}{_weighed(one.figures, found.cheapest)}"
         for one in found.others
         if one.figures and one.figures.short
     )
     return (Heading("Jobs dropped or delayed"), Bullets(lines, "warning")) if lines else ()
+
+
+def _weighed(one: Figures, cheapest: Figures) -> str:
+    told = weighed_text(one, cheapest, "the cheapest plan")
+    return told and f"; {told}"
 
 
 def _left_out(found: Alternatives) -> tuple[Block, ...]:

@@ -92,8 +92,8 @@ def _named(machines: Sequence[str]) -> str:
 
 
 def _by_machine(lines: Sequence[Acquisition]) -> list[list[Acquisition]]:
-    def machine(line: Acquisition) -> tuple[str, str, int]:
-        return (line.product, line.gpu_type, line.gpus_per_node)
+    def machine(line: Acquisition) -> tuple[str, str, int, int]:
+        return (line.product, line.gpu_type, line.gpus_per_node, line.term_quarters or 0)
 
     ordered = sorted(lines, key=lambda line: (machine(line), line.quarter, line.offer))
     return [list(group) for _, group in groupby(ordered, key=machine)]
@@ -121,10 +121,10 @@ def _if_first(lines: Sequence[Acquisition], first_order: str) -> str:
 
 
 def _reserve(lines: Sequence[Acquisition], first_order: str) -> str:
-    what = _machine(f"{sum(line.count for line in lines):,}", lines[0])
-    years = sorted({(line.term_quarters or 0) // 4 for line in lines})
-    term = listed([str(year) for year in years])
-    held = f"for {term} {'year' if years == [1] else 'years'} each"
+    count = sum(line.count for line in lines)
+    what = _machine(f"{count:,}", lines[0])
+    years = count_of((lines[0].term_quarters or 0) // 4, "year")
+    held = f"for {years}{' each' if count > 1 else ''}"
     begin = sorted({line.quarter for line in lines})
     since = f"from {listed(begin)}{' on' if len(begin) > 1 else ''}"
     return f"{what} {held} {since}{_if_first(lines, first_order)}"

@@ -52,7 +52,7 @@ def _saving(saving: PartitionSaving | None) -> Iterator[Paragraph]:
     if saving is None:
         return
     if saving.outcome == "no other plan":
-        yield Paragraph("On whole GPUs alone there is no plan at all.")
+        yield Paragraph("On whole GPUs alone no plan keeps all of these jobs.")
     elif saving.cents is None:
         yield Paragraph(
             "What parts of GPUs save is open: the plan or the one on whole GPUs was not proved."

@@ -21,6 +21,7 @@ from planner.plan.plan import BudgetUse, SparePrice
 from planner.plan.store import dumps, loads
 from planner.report import markdown
 from planner.report.again import command_for
+from planner.report.alternatives import cheaper_ones, weighed_text
 from planner.report.ask import ask_sentence
 from planner.report.document import Blank, Fields, Figure, Fold, Heading, Table, cell_text
 from planner.report.html.draw import draw
@@ -299,6 +300,61 @@ def test_an_option_that_keeps_as_many_jobs_for_less_asks_why_it_is_not_the_plan(
     assert drawn.count("Why not ") == 1
     assert "| Why not share, which keeps as many jobs at a lower cost | [fill in: " in drawn
     assert "the scenario does not allow `policies.mig=same-node`: allow it and plan again" in drawn
+
+
+def test_what_an_option_pays_after_the_horizon_stands_beside_the_others(plan, make, beside):
+    found = beside.alternatives
+    assert "After the horizon" not in markdown.draw(make(plan, beside)).partition("## 5")[0]
+    first, *others = found.others
+    reserved = first.figures.model_copy(update={"committed_cents": 1_234_00})
+    late = (first.model_copy(update={"figures": reserved}), *others)
+    changed = replace(beside, alternatives=found.model_copy(update={"others": late}))
+    (table,) = (
+        block
+        for block in make(plan, changed)
+        if isinstance(block, Table) and block.caption.startswith("Options, ")
+    )
+    place = [column.title for column in table.columns].index("After the horizon, USD")
+    assert [cell_text(row[place]) for row in table.rows] == ["none", "1,234", "–", "none"]
+    assert "still to be paid for reservations" in table.caption
+
+
+def gives_way(*by_priority):
+    """Figures of a plan with jobs that are dropped or delayed: priority, dropped, delayed."""
+    short = tuple(
+        f"job {priority}.{place}"
+        for priority, dropped, delayed in by_priority
+        for place in range(dropped + delayed)
+    )
+    return Figures(result="proved", cost_cents=1, short=short, short_by_priority=tuple(by_priority))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        (((80, 1, 0), (20, 4, 0)), ((80, 2, 0), (20, 1, 0)), "1 fewer of priority 80 dropped than "
+         "in P, which comes first, and 2 more dropped or delayed in all"),
+        (((80, 2, 0),), ((80, 1, 0), (20, 3, 0)), "1 more of priority 80 dropped than in P, which "
+         "comes first, and 2 fewer dropped or delayed in all"),
+        (((20, 2, 0),), ((80, 0, 1), (20, 1, 0)), "1 more of priority 20 dropped than in P, which "
+         "comes first, and as many dropped or delayed in all"),
+        (((80, 1, 0),), ((80, 2, 0),), ""),
+        (((80, 1, 0),), ((80, 1, 0),), ""),
+    ],
+)  # fmt: skip
+def test_what_comes_first_is_weighed_against_how_many_give_way(one, other, told):
+    assert weighed_text(gives_way(*one), gives_way(*other), "P") == told
+
+
+def test_an_option_that_drops_more_important_jobs_is_no_cheaper_way_to_keep_as_many(beside):
+    dear = gives_way((20, 3, 0)).model_copy(update={"cost_cents": 2})
+    one = beside.alternatives.others[0].model_copy(
+        update={"settings": ("a=1",), "figures": gives_way((80, 1, 0))}
+    )
+    found = beside.alternatives.model_copy(update={"others": (one,)})
+    assert cheaper_ones(found, dear) == []
+    fewer = one.model_copy(update={"figures": gives_way((20, 2, 0))})
+    assert cheaper_ones(found.model_copy(update={"others": (fewer,)}), dear) == [fewer]
 
 
 def test_a_field_left_open_names_the_command_with_all_that_the_plan_was_asked(plan):

@@ -4,6 +4,7 @@ import pytest
 
 from planner.plan.plan import Note
 from planner.report import markdown
+from planner.report.ask import ask_sentence
 from planner.report.document import Verbatim
 from planner.report.nodemap import node_map
 from planner.report.plan import FULL, SCREEN, Detail, plan_document
@@ -78,6 +79,20 @@ def test_a_plan_that_only_rents_asks_for_no_purchase(plan):
     rents = tuple(line for line in plan.acquisitions if line.kind == "rent")
     text = markdown.draw(plan_document(plan.model_copy(update={"acquisitions": rents}), FULL))
     assert "**Rent 1 × PowerEdge R760xa (4× l40s-48gb) in 2027Q1–Q3 (first order by" in text
+
+
+def test_the_ask_tells_reservations_apart_by_their_terms(plan):
+    line = plan.acquisitions[0].model_copy(update={"kind": "reserve", "order_by": "2026-12-01"})
+    terms = (("2027Q1", 12, 1), ("2027Q1", 4, 1), ("2027Q2", 4, 2))
+    reserved = tuple(
+        line.model_copy(update={"quarter": quarter, "term_quarters": term, "count": count})
+        for quarter, term, count in terms
+    )
+    node = "PowerEdge XE9680 (8× h200-141gb-sxm)"
+    assert ask_sentence(plan.model_copy(update={"acquisitions": reserved})).startswith(
+        f"Reserve 3 × {node} for 1 year each from 2027Q1 and 2027Q2 on (order by 2026-12-01) and "
+        f"1 × {node} for 3 years from 2027Q1 (order by 2026-12-01) for "
+    )
 
 
 def test_the_reserve_for_growth_says_how_it_counts_runs(plan):

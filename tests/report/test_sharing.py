@@ -127,7 +127,7 @@ def test_an_explanation_says_in_which_weeks_and_how_many_places_it_leaves_out(sh
         ("proved", 325_000_00, "Parts of GPUs save $325,000.00 net present cost"),
         ("proved", 0, "save nothing: a plan on whole GPUs costs no more"),
         ("not proved", None, "What parts of GPUs save is open"),
-        ("no other plan", None, "On whole GPUs alone there is no plan at all"),
+        ("no other plan", None, "On whole GPUs alone no plan keeps all of these jobs"),
     ],
 )
 def test_what_parts_save_is_told_with_how_well_it_is_proved(sharing, outcome, cents, told):

@@ -126,7 +126,7 @@ def test_a_reservation_is_paid_over_its_term_and_what_comes_after_is_told(planne
     assert plan.nodes[0].id == "xe9680-h100/main/v01"
     assert "commit to $70,080.00 after the horizon" in told(plan)
     assert ask_sentence(plan).startswith(
-        "Reserve 1 × PowerEdge XE9680 (8× h100-80gb-sxm) for 1 year each from 2027Q3 "
+        "Reserve 1 × PowerEdge XE9680 (8× h100-80gb-sxm) for 1 year from 2027Q3 "
         "(order by 2027-07-01) for "
     )
 

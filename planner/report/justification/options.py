@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planner.plan.ledger.reader import where
 from planner.plan.ledger.traced import total
 from planner.report.again import command_for
-from planner.report.alternatives import aim_text, cheaper_ones, settings_text
+from planner.report.alternatives import aim_text, cheaper_ones, settings_text, weighed_text
 from planner.report.document import (
     Blank,
     Block,
@@ -25,7 +25,7 @@ from planner.report.format import code
 from planner.report.justification.desk import Desk, figure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from planner.report.justification.beside import Beside
     from planner.whatif.desk.figures import Figures
@@ -37,12 +37,15 @@ _FILE, _TRACE = "alternatives.json", "how-options"
 _EXPECTED = ("do nothing", "reclaim first", "rent only")
 _POWER = Column("Power, kW", "right")
 """Left out where the catalog lacks those of some node in every option."""
+_AFTER = Column("After the horizon, USD", "right")
+"""Left out where no option commits to anything after the horizon."""
 _COLUMNS = (
     Column("Option", wraps=True),
     Column("Status"),
     Column("Net present cost, USD", "right"),
     Column("Bought, USD", "right"),
     Column("Rented, USD", "right"),
+    _AFTER,
     Column("GPUs", "right"),
     Column("Held", "right"),
     _POWER,
@@ -82,11 +85,13 @@ class _Planned(_Option):
         desk = self._desk
         last = len(desk.plan.quarters) - 1
         rented = desk.accounts.acquired("rent") + desk.accounts.acquired("reserve")
+        after = desk.read.sum("acquisitions[*].committed_cents")
         cells = (
             desk.plan.proof.status,
             desk.at("proof.cost_cents", "usd", "how-proof"),
             figure(desk.accounts.acquired("buy"), "usd", "how-bill"),
             figure(rented, "usd", "how-bill"),
+            figure(after, "usd", "how-bill") if after.value else "none",
             figure(desk.capacity.in_service(last), "count", "how-use"),
             figure(desk.capacity.needed(last), "count", "how-use"),
             _power(desk),
@@ -130,6 +135,7 @@ class _Found(_Option):
             at(f"{stem}.cost_cents", "usd"),
             at(f"{stem}.capex_cents", "usd"),
             at(f"{stem}.rent_cents", "usd"),
+            at(f"{stem}.committed_cents", "usd") if figures.committed_cents else "none",
             at(f"{stem}.gpus", "count"),
             at(f"{stem}.gpus_held", "count"),
             "?" if figures.power_w is None else at(f"{stem}.power_w", "kw"),
@@ -146,11 +152,13 @@ class _Found(_Option):
         return {one.offer for one in self._one.figures.acquired} if self._one.figures else set()
 
 
-def _caption(*, with_power: bool) -> str:
-    power = "Power: nameplates, in the quarter with the most. " if with_power else ""
+def _caption(columns: Collection[Column]) -> str:
+    after = "After the horizon: still to be paid for reservations, in no cost here. "
+    power = "Power: nameplates, in the quarter with the most. "
     return (
-        "Options, each planned and proved by itself. Rented: with what is reserved. GPUs: in "
-        f"service at the end. Held: of these, by jobs. {power}Short: dropped or delayed"
+        "Options, each planned and proved by itself. Rented: with what is reserved. "
+        f"{after * (_AFTER in columns)}GPUs: in service at the end. Held: of these, by jobs. "
+        f"{power * (_POWER in columns)}Short: dropped or delayed"
     )
 
 
@@ -161,12 +169,13 @@ def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
     shown = [
         place
         for place, column in enumerate(_COLUMNS)
-        if column is not _POWER or any(isinstance(row[place], Figure) for row in rows)
+        if column not in (_AFTER, _POWER) or any(isinstance(row[place], Figure) for row in rows)
     ]
+    columns = tuple(_COLUMNS[place] for place in shown)
     table = Table(
-        tuple(_COLUMNS[place] for place in shown),
+        columns,
         tuple(tuple(row[place] for place in shown) for row in rows),
-        caption=_caption(with_power=len(shown) == len(_COLUMNS)),
+        caption=_caption(columns),
     )
     told: list[Block] = [table, *_taken(options)]
     found = beside.alternatives
@@ -234,7 +243,8 @@ def _said(one: Alternative, cheapest: Figures) -> str:
             f"{one.name}: {one.objective}. {one.figures.result.capitalize()}: {one.figures.reason}."
         )
     short = f". Dropped or delayed: {', '.join(one.figures.short)}" if one.figures.short else ""
-    return f"{one.name}: {aim_text(one)}{short}."
+    weighed = weighed_text(one.figures, cheapest, "the recommended plan")
+    return f"{one.name}: {aim_text(one)}{short}{weighed and f'; {weighed}'}."
 
 
 def _why_not(one: Alternative) -> tuple[str, Cell]:

@@ -11,6 +11,7 @@ from planner.inputs.base import Frozen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from planner.plan.parts.shortage import Shortage
     from planner.plan.plan import Plan
 
 __all__ = ["Acquired", "Figures", "figures_of", "require_plan", "tried"]
@@ -53,6 +54,8 @@ class Figures(Frozen):
     """Purchases within the horizon, not discounted."""
     rent_cents: int | None = None
     """Rents and reservations within the horizon, not discounted."""
+    committed_cents: int | None = None
+    """What reservations cost after the horizon; in no other figure."""
     order_by: str | None = None
     """ISO date of the first order; None also where nothing is acquired."""
     acquired: tuple[Acquired, ...] = ()
@@ -75,6 +78,8 @@ class Figures(Frozen):
     """Units that change node when a quarter begins."""
     short: tuple[str, ...] = ()
     """Jobs that are dropped or delayed."""
+    short_by_priority: tuple[tuple[int, int, int], ...] = ()
+    """Priority, jobs dropped and jobs delayed, the highest first; those of which some are."""
     short_quarters: tuple[str, ...] | None = None
     """Quarters in which nodes that were committed before do not hold all jobs; None where nobody
     asked, or the time ended before it was known."""
@@ -126,6 +131,7 @@ def figures_of(plan: Plan) -> Figures:
         bound_cents=plan.proof.bound_cents,
         capex_cents=sum(line.total_cents for line in plan.acquisitions if line.kind == "buy"),
         rent_cents=sum(line.total_cents for line in plan.acquisitions if line.kind != "buy"),
+        committed_cents=sum(line.committed_cents for line in plan.acquisitions),
         order_by=min((line.order_by for line in plan.acquisitions), default=None),
         acquired=tuple(
             Acquired(
@@ -148,6 +154,15 @@ def figures_of(plan: Plan) -> Figures:
         drawn_w=_mean_drawn(plan),
         moves=sum(plan.moves),
         short=tuple(job.name for job in plan.shortage.jobs) if plan.shortage else (),
+        short_by_priority=_by_priority(plan.shortage) if plan.shortage else (),
+    )
+
+
+def _by_priority(shortage: Shortage) -> tuple[tuple[int, int, int], ...]:
+    return tuple(
+        (one.priority, one.dropped, one.delayed)
+        for one in shortage.priorities
+        if one.dropped or one.delayed
     )
 
 
