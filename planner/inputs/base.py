@@ -11,6 +11,7 @@ from unicodedata import is_normalized
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 __all__ = [
+    "LARGEST_COUNT",
     "Basis",
     "Count",
     "Day",

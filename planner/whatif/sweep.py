@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Hire = Callable[[Desk], AbstractContextManager[Crew]]
 
-__all__ = ["Row", "Shard", "all_figures", "results_name", "sweep"]
+__all__ = ["RESULTS", "Row", "Shard", "all_figures", "results_name", "sweep"]
 
 RESULTS = "results.jsonl"
 

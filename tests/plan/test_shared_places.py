@@ -21,7 +21,7 @@ from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.statement.translate import Translation
 from planner.plan.placing.fleet import Fleet
 from planner.plan.placing.place import place
-from planner.plan.plan import Node
+from tests.plan.test_place import node
 
 H100 = "h100-80gb-sxm"
 SLICES = Part("1g.10gb", 0)
@@ -78,21 +78,7 @@ def placed(catalog, choices, active, layouts, nodes=2, reserves=(), *, mixes=Tru
         "",
     )
     fleet = Fleet(
-        tuple(
-            Node(
-                id=str(number),
-                node_type="eight",
-                gpu_type=H100,
-                gpus=8,
-                cpus=64,
-                memory_mb=1000,
-                site="main",
-                origin="owned",
-                entry="x",
-                in_service=(),
-            )
-            for number in range(nodes)
-        ),
+        tuple(map(node, range(nodes))),
         (0,) * nodes,
         ((tuple(range(nodes)),),) * len(layouts),
     )

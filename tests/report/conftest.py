@@ -204,10 +204,7 @@ OWNED = tuple(
     for n in (1, 2, 3)
 )
 BOUGHT = (node("xe9680-h200/dc-east/01", "xe9680-h200", H200, 8, "buy", "h200-buy", QUARTERS[1:]),)
-RENTED = tuple(
-    node("r760xa-l40s/cloud/r1", "r760xa-l40s", L40S, 4, "rent", "l40s-rent", QUARTERS)
-    for _ in (1,)
-)
+RENTED = (node("r760xa-l40s/cloud/r1", "r760xa-l40s", L40S, 4, "rent", "l40s-rent", QUARTERS),)
 
 
 def held(job_name, unit, *gpus, memory_gb=31, way=None):
