@@ -176,11 +176,11 @@ def test_workers_are_replaced_after_their_share_of_rows(desk, monkeypatch):
 def test_for_more_rows_there_are_more_workers_and_for_fewer_the_same(desk):
     every = [Variant(names) for names in ((), ("dear",), ("frugal",))]
     workers = []
-    with Processes(desk, 3) as crew:
+    with Processes(desk, 4) as crew:
         for number in (2, 3, 2):
             variants = {desk.key(one): one for one in every[:number]}
             crew.plan(variants, lambda *_: workers.append(len(active_children())))
-    assert workers == [2, 2, 3, 3, 3, 3, 3]
+    assert workers == [2, 2, 4, 4, 4, 4, 4]
 
 
 def test_what_is_sized_alike_is_sized_once(path):

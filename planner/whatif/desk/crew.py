@@ -107,15 +107,18 @@ class Processes:
             self._dismiss()
 
     def _hired(self, rows: int) -> ProcessPoolExecutor:
-        """As many workers as there are jobs for, or more from before."""
-        wanted = min(self._jobs, rows)
+        """As many workers as there are rows for, or more from before; once those are too few, all.
+
+        Another beginning costs as much as a plan or two, so there is one at most.
+        """
+        few, wanted = self._pool is not None, min(self._jobs, rows)
         if self._workers < wanted:
             self._dismiss()
         if self._pool is None:
-            self._workers = wanted
+            self._workers = self._jobs if few else wanted
             copied = may_copy()  # to load all that a copy knows takes as long as several plans
             self._pool = ProcessPoolExecutor(
-                wanted,
+                self._workers,
                 get_context("fork" if copied else "spawn"),
                 initializer=_start,
                 initargs=(self._desk if copied else self._desk.station,),
