@@ -127,21 +127,23 @@ def _refuse_constant(text: str) -> float:
 
 
 def _require_format(document: object, shown_as: str) -> None:
-    found = document.get("format") if isinstance(document, dict) else None
-    if not isinstance(found, str):
-        raise InputError(
-            Finding(
-                "is not a plan: it states no `format`",
-                shown_as,
-                hint="`planner plan SCENARIO --out DIR` writes plan.json",
-            )
-        )
-    if found.partition(".")[0] != FORMAT.partition(".")[0]:
+    parts = document if isinstance(document, dict) else {}
+    found = parts.get("format")
+    if isinstance(found, str) and found.partition(".")[0] != FORMAT.partition(".")[0]:
         raise InputError(
             Finding(
                 f"is a plan of format {found}, this planner reads {FORMAT}",
                 shown_as,
                 hint="make the plan again with this version of the planner",
+            )
+        )
+    lacks = "proof" if isinstance(found, str) else "format"
+    if lacks == "format" or lacks not in parts:
+        raise InputError(
+            Finding(
+                f"is not a plan: it states no `{lacks}`",
+                shown_as,
+                hint="`planner plan SCENARIO --out DIR` writes plan.json",
             )
         )
 

@@ -148,6 +148,29 @@ def test_check_praises_with_counts(scenario, run):
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("plan", "plan.json"), "holds a saved plan"),
+        (("check", "sweep.yaml"), "holds a sweep"),
+        (("sweep", "scenario.yaml", "--out", "out"), "holds a scenario"),
+        (("risk", "sweep.yaml", "--out", "out"), "holds a sweep"),
+        (("plan", "scenario.yaml", "--catalog", "rules.yaml"), "holds rules"),
+        (("plan", "scenario.yaml", "--rules", "scenario.yaml"), "holds a scenario"),
+    ],
+)
+def test_a_file_of_another_kind_is_told_what_it_is_and_nothing_else(scenario, run, words, what):
+    assert scenario.name == "scenario.yaml"
+    Path("plan.json").write_text('{"format": "1.0", "proof": {}, "nodes": []}', encoding="utf-8")
+    sweep = "format: 1\nscenario: scenario.yaml\ngrid: {set: {finance.pue: [1.2, 1.5]}}\n"
+    Path("sweep.yaml").write_text(sweep, encoding="utf-8")
+    Path("rules.yaml").write_text("rules: {a/b: {title: x}}\n", encoding="utf-8")
+    result = run(*words)
+    assert result.exit_code == 2
+    assert f": {what}\nhint: " in result.stderr
+    assert result.stderr.endswith("\n1 mistake\n")
+
+
 def test_check_shows_all_mistakes_of_all_files_with_places_and_hints(scenario, run):
     text = scenario.read_text(encoding="utf-8")
     wrong = text.replace("method: lora", "method: qlorra").replace("xe9680-h200", "xe9680-h20")

@@ -74,7 +74,7 @@ def test_no_file_that_was_read_is_overwritten(grid, run):
         (("grid.yaml",), "Missing option '--out'"),
         (("grid.yaml", "--out", "scenario.yaml"), "is a file, a folder is needed"),
         (("gird.yaml", "--out", "out"), "gird.yaml: no such file"),
-        (("scenario.yaml", "--out", "out"), "scenario.yaml:2:1: name: unknown key"),
+        (("scenario.yaml", "--out", "out"), "scenario.yaml: holds a scenario"),
         (("grid.yaml", "--out", "out", "--shard", "3/2"), "'3/2' is not a part"),
         (("grid.yaml", "--out", "out", "--shard", "0/2"), "'0/2' is not a part"),
         (("grid.yaml", "--out", "out", "--jobs", "0"), "'--jobs'"),

@@ -204,6 +204,7 @@ def test_a_portfolio_of_which_nothing_is_left_and_nothing_can_be_had_is_planned(
     plan = make_plan(read({"huge": job(13)}, fleet={"own": {**SERVER, "retires": "2027Q2"}}))
     assert (plan.proof.status, plan.proof.cost_cents) == ("proved", 0)
     assert [one.name for one in shortage_of(plan).jobs] == ["huge"]
+    assert ask_sentence(plan).startswith("Buy and rent nothing, as no job is kept, for $0 net ")
 
 
 def test_the_report_and_the_ask_name_who_gives_way(read):

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import Finding, InputError
 from planner.inputs.layers.changes import Change, changed, changes_of, grafted
 from planner.inputs.layers.setting import setting_change
-from planner.inputs.reading.diagnostics import Attempts, validate
+from planner.inputs.reading.diagnostics import Attempts, require_kind, validate
 from planner.inputs.reading.document import Document, dotted
 from planner.inputs.reading.locate import fault_of_path
 from planner.inputs.reading.reader import parse_document, read_document
+from planner.inputs.scenario.scenario import ScenarioFile
 from planner.inputs.scenario.variations import Variations
 from planner.inputs.text.words import did_you_mean
 
@@ -193,6 +194,7 @@ def read_layers(path: FilePath, text: str | None = None) -> Layers:
 
 
 def _layer(document: Document) -> _Layer:
+    require_kind(document, ScenarioFile)
     data = {k: v for k, v in document.data.items() if k in Variations.model_fields}
     return _Layer(document, validate(replace(document, data=data), Variations))
 

@@ -14,10 +14,20 @@ if TYPE_CHECKING:
 
     from planner.inputs.reading.document import Path
 
-__all__ = ["Attempts", "validate", "validate_values"]
+__all__ = ["Attempts", "require_kind", "validate", "validate_values"]
 
 M = TypeVar("M", bound=BaseModel)
 R = TypeVar("R")
+
+_KINDS = (
+    (("proof",), "a saved plan", "`planner report`, `explain`, `compare` and `replay` read it"),
+    (("grid", "rows"), "a sweep", "`planner sweep` reads it"),
+    (("uncertain",), "futures", "`planner risk` reads them"),
+    (("jobs", "horizon"), "a scenario", "`planner plan` reads it, a sweep and futures name it"),
+    (("gpus", "nodes", "models", "purchase"), "a catalog", "a scenario names it under `use:`"),
+    (("rules",), "rules", "a scenario names them under `use:`"),
+)
+"""What only one kind of file states at its top, and what reads that."""
 
 
 class Attempts:
@@ -41,6 +51,7 @@ def validate(document: Document, model: type[M], *, known_as: type[BaseModel] | 
     Numbers where text belongs become text in the document: `2027` and `12e4` as they are written.
     Hints for unknown keys go by `known_as`, where the file may hold more than the model.
     """
+    require_kind(document, known_as or model)
     built, error = _attempted(document, model)
     if error is not None and _kept_as_written(document, error):
         built, error = _attempted(document, model)
@@ -49,6 +60,16 @@ def validate(document: Document, model: type[M], *, known_as: type[BaseModel] | 
     if built is None or empty:
         raise InputError(*_with_empty(document, model, findings, empty))
     return built
+
+
+def require_kind(document: Document, model: type[BaseModel]) -> None:
+    """Raise InputError where most keys are not those of the model, but of another kind of file."""
+    known, stated = model.model_fields.keys(), document.data.keys() - {"format"}
+    if 2 * len(known & stated) > len(stated):
+        return
+    for marks, what, reads in _KINDS:
+        if any(mark in document.data and mark not in known for mark in marks):
+            raise InputError(Finding(f"holds {what}", file=document.shown_as, hint=reads))
 
 
 def _attempted(document: Document, model: type[M]) -> tuple[M | None, ValidationError | None]:
