@@ -17,12 +17,12 @@ from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.counting.counts import Counts
+    from planner.packing.counting.counts import Counts, Usage
     from planner.packing.found import Found
     from planner.packing.layouts.bundles import Held
-    from planner.packing.layouts.cutting import Packed
+    from planner.packing.layouts.packed import Packed
     from planner.packing.problem import Pool, Problem, Shape
     from planner.packing.solvers.linear import Duals
     from planner.packing.solvers.program import Variable
@@ -96,46 +96,82 @@ def _layouts(found: Found, pool: int, quarter: int) -> tuple[Layout, ...]:
     if (pool, quarter) not in found.counts.usages:
         return ()
     waiting = _waiting(found, pool, quarter)
-    kind = found.counts.problem.pools[pool]
+    usages = found.counts.usages[pool, quarter]
     layouts = [
-        Layout(((*part, 1),), units, span)
-        for shape, queue in waiting.items()
-        if (span := kind.nodes_taken(shape))
-        for part, units in queue.items()
+        Layout(((*part, 1),), units, usage.span)
+        for usage in usages
+        if usage.span
+        for part, units in waiting[usage.asked].items()
     ]
     packed = found.packings[pool, quarter]
+    gangs = _gangs(found, pool, packed, [usage for usage in usages if usage.shape.gang], waiting)
     nodes: Counter[tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]] = Counter()
     for number, (_, times) in enumerate(packed.patterns):
         for _ in range(times):
-            nodes[_node(found, pool, packed, number, waiting)] += 1
+            nodes[_node(found, pool, packed, number, waiting, gangs)] += 1
     shared = [
         Layout(parts, count, bundles=bundles) for (parts, bundles), count in sorted(nodes.items())
     ]
     return (*layouts, *shared)
 
 
+def _gangs(
+    found: Found,
+    pool: int,
+    packed: Packed,
+    usages: Sequence[Usage],
+    waiting: Mapping[Shape, Counter[Part]],
+) -> dict[tuple[Shape, int], Iterator[Part]]:
+    """Who is on several nodes at once, by what it holds of each and first week: once for each."""
+    if not usages:
+        return {}
+    queues: dict[Shape, list[Part]] = defaultdict(list)
+    for usage in usages:
+        for part, units in waiting[usage.asked].items():
+            queues[usage.shape] += [part] * units * usage.times
+    begun: Counter[tuple[int, int]] = Counter()
+    for number, (_, times) in enumerate(packed.patterns):
+        for index, week, _ in found.stocks[pool].timetable_in(packed, number):
+            begun[week, index] += times
+    shapes, found_by_week = found.shapes[pool], {}
+    for (week, index), nodes in sorted(begun.items()):
+        if index < len(shapes) and shapes[index] in queues:
+            queue = queues[shapes[index]]
+            found_by_week[shapes[index], week] = iter(queue[:nodes])
+            del queue[:nodes]
+    return found_by_week
+
+
 def _node(
-    found: Found, pool: int, packed: Packed, number: int, waiting: dict[Shape, Counter[Part]]
+    found: Found,
+    pool: int,
+    packed: Packed,
+    number: int,
+    waiting: dict[Shape, Counter[Part]],
+    gangs: Mapping[tuple[Shape, int], Iterator[Part]],
 ) -> tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]:
     """What one node holds: always-on pieces that are waiting, and bundles of those that are not."""
     held: Counter[Part] = Counter()
     members: list[tuple[Member, int]] = []
     opened: list[Bundle] = []
     kind, (pattern, _) = found.counts.problem.pools[pool], packed.patterns[number]
-    known = packed.timetables
-    timetable = known[number] if known else found.stocks[pool].timetable(pattern)
+    timetable = found.stocks[pool].timetable_in(packed, number)
     for index, units in pattern:
         if index < 0:
             gpu = packed.bundles[-1 - index]
             opened += [_opened(kind, gpu, waiting) for _ in range(units)]
             continue
         shape = found.shapes[pool][index]
-        taken = _take(waiting[shape], units)
-        if not shape.bundles:
-            held.update(taken)
-            continue
-        runs = (run for run in timetable if run[0] == index)
-        for part, (_, week, first) in zip(taken.elements(), runs, strict=True):
+        runs = [(week, first) for piece, week, first in timetable if piece == index]
+        if shape.gang:
+            here = [next(gangs[shape, week]) for week, _ in runs]
+        else:
+            taken = _take(waiting[shape], units)
+            if not shape.bundles:
+                held.update(taken)
+                continue
+            here = list(taken.elements())
+        for part, (week, first) in zip(here, runs, strict=True):
             members.append((Member(*part, week, first, 0), shape.gpus))
     parts = tuple((*part, units) for part, units in sorted(held.items()))
     return parts, tuple(sorted([*bundled(members), *opened]))
@@ -191,11 +227,11 @@ def _waiting(found: Found, pool: int, quarter: int) -> dict[Shape, Counter[Part]
     for other in alike[: alike.index(pool) + 1]:
         taken = {}
         for usage in counts.usages[other, quarter]:
-            mine = _of_shape(counts, kept[other], usage.shape)
-            queue = +queues[usage.shape]
-            more = _take(queue, round(usage.units(found.values)) - mine.total())
-            queues[usage.shape] = queue
-            taken[usage.shape] = Counter(dict(sorted((mine + more).items())))
+            mine = _of_shape(counts, kept[other], usage.asked)
+            queue = +queues[usage.asked]
+            more = _take(queue, round(usage.pieces(found.values)) - mine.total())
+            queues[usage.asked] = queue
+            taken[usage.asked] = Counter(dict(sorted((mine + more).items())))
     return taken
 
 

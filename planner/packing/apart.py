@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from planner.packing.problem import ALWAYS
 
 if TYPE_CHECKING:
-    from planner.packing.problem import Choice, Demand, Pool, Problem
+    from planner.packing.problem import Demand, Problem
 
 __all__ = ["kept_apart"]
 
@@ -46,15 +46,8 @@ def _named(problem: Problem, demand: Demand) -> Demand:
     mine = [quota for quota in problem.quotas if demand.owner and quota.owner == demand.owner]
     choices = (
         replace(choice, shape=choice.shape._replace(owner=demand.owner))
-        if any(quota.taken(choice) for quota in mine)
-        and any(_may_run(pool, choice) for pool in problem.pools)
+        if choice.shape.run != ALWAYS and any(quota.taken(choice) for quota in mine)
         else choice
         for choice in demand.choices
     )
     return replace(demand, choices=tuple(choices)) if mine else demand
-
-
-def _may_run(pool: Pool, choice: Choice) -> bool:
-    """Whether a piece holds its GPUs for some weeks here; whole nodes are held all quarter."""
-    shape = choice.shape
-    return shape.run != ALWAYS and pool.gpu_type == choice.gpu_type and pool.nodes_taken(shape) == 0

@@ -11,10 +11,12 @@ from planner.packing.counting.limits import within_limits, within_reserves
 from planner.packing.counting.procure import acquirable
 from planner.packing.counting.quotas import starts_of, with_starts, within_quotas
 from planner.packing.counting.stays import move_costs, with_stays
+from planner.packing.layouts.timetable import in_step
 
 if TYPE_CHECKING:
     from planner.packing.counting.counts import Counts, PoolInQuarter
-    from planner.packing.layouts.cutting import CuttingStock, Packed
+    from planner.packing.layouts.cutting import CuttingStock
+    from planner.packing.layouts.packed import Packed
     from planner.packing.problem import Shape
 
 __all__ = ["Found", "Infeasible"]
@@ -80,7 +82,7 @@ class Found:
         started = starts_of(counts, self.stocks, packings)
         values = with_starts(counts, values, started)
         tests = (acquirable, within_limits, within_reserves)
-        if not all(keeps(counts, values) for keeps in tests):
+        if not (all(keeps(counts, values) for keeps in tests) and self._in_step(packings)):
             return False
         if not within_quotas(counts, values, started):
             return False
@@ -94,3 +96,17 @@ class Found:
             self.values, self.cost_cents, self.packings = values, cost, packings
         self.bound_cents = min(self.bound_cents, self.cost_cents)
         return True
+
+    def _in_step(self, packings: dict[PoolInQuarter, Packed]) -> bool:
+        """Whether what runs on several nodes starts on all of them in the same week."""
+        return all(
+            in_step(
+                self.shapes[pool],
+                (
+                    (self.stocks[pool].timetable_in(packed, number), times)
+                    for number, (_, times) in enumerate(packed.patterns)
+                ),
+            )
+            for (pool, _), packed in packings.items()
+            if any(shape.gang for shape in self.shapes[pool])
+        )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from planner.packing.counting.limits import free_to_hold
 from planner.packing.layouts.bundles import on_fewest_gpus
-from planner.packing.layouts.cutting import Cut, Packed
+from planner.packing.layouts.packed import Packed
 from planner.packing.layouts.parts import OPENED
 from planner.packing.layouts.pricing import Pricing
 from planner.packing.layouts.stocks import most_pieces
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from planner.packing.counting.counts import Counts, PoolInQuarter
     from planner.packing.layouts.bundles import Held
-    from planner.packing.layouts.cutting import CuttingStock
+    from planner.packing.layouts.cutting import Cut, CuttingStock
     from planner.packing.layouts.greedy import Pattern
-    from planner.packing.layouts.timetable import Started
+    from planner.packing.layouts.timetable import Started, Timetable
     from planner.packing.problem import Pool, Shape
 
 __all__ = ["JointStock", "joint_stocks"]
@@ -75,8 +75,8 @@ class JointStock(WeeklyStock):
         """A packing on at most `nodes`, a cut that the counts violate, or None for neither."""
         return self._from_prices(counts, nodes) or self._by_program(counts, nodes)
 
-    def keeps(self, pieces: Sequence[Started]) -> bool:
-        """Remember the pattern of these pieces; False where they find no GPUs."""
+    def timed(self, pieces: Sequence[Started]) -> Timetable | None:
+        """A timetable of pieces with the pattern of these, which is remembered."""
         pattern = pattern_of(pieces)
         if pattern not in self._timetables:
             gpus = self._shared(pattern)
@@ -84,11 +84,11 @@ class JointStock(WeeklyStock):
             opened = [(self.shapes.index(OPENED), 0)] * len(gpus)
             timetable = numbered(self._node, self.shapes, [*whole, *opened])
             if timetable is None:
-                return False
+                return None
             self._gpus[pattern] = gpus
             self._timetables[pattern] = timetable
             self._remember([(pattern, 1)])
-        return True
+        return self._timetables[pattern]
 
     def _pricing(self, active: Sequence[int], most: Sequence[int] | None) -> Pricing:
         return Pricing(self._node, self.shapes, active, most, self._pool)

@@ -100,6 +100,8 @@ class Shape(NamedTuple):
     """The pool or the held nodes that a unit may not leave; empty: it may run anywhere."""
     owner: str = ""
     """Whose quota counts the weeks of its run, where one does; stated by the search."""
+    gang: int = 0
+    """Of what one node of several holds, whole and for some weeks: how many nodes do so at once."""
 
     @property
     def whole_gpus(self) -> int:
@@ -189,6 +191,17 @@ class Pool:
         if rest or (nodes > 1 and not (self.fabric and shape.spans)):
             return None
         return nodes if self._hosts(shape, nodes) else None
+
+    def on_node(self, shape: Shape) -> Shape:
+        """What a piece that can run here takes of each of its nodes, where others may follow it.
+
+        Of several nodes it takes everything for its weeks, so that only its owner, where a quota
+        counts these, makes a difference.
+        """
+        nodes = self.nodes_taken(shape) if shape.run != ALWAYS else 0
+        if not nodes:
+            return shape
+        return self.node._replace(run=shape.run, gang=nodes, owner=shape.owner)
 
     def _hosts(self, shape: Shape, nodes: int) -> bool:
         """Whether so many nodes have the cores and the memory that a piece takes."""

@@ -30,7 +30,7 @@ from planner.packing.heuristics.spread import spread
 from planner.packing.heuristics.start import begin
 from planner.packing.heuristics.whole import around_whole, in_whole_units
 from planner.packing.joint import joint_stocks
-from planner.packing.layouts.cutting import Cut, Packed
+from planner.packing.layouts.packed import Packed
 from planner.packing.problem import ALWAYS
 from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.solver import Answer, Outcome, solve_integer
@@ -38,6 +38,7 @@ from planner.packing.solvers.solver import Answer, Outcome, solve_integer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from planner.packing.layouts.cutting import Cut
     from planner.packing.problem import Problem
 
 __all__ = ["Search", "rooted", "search"]

@@ -37,7 +37,7 @@ class Racked:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Member:
-    """One piece in a bundle."""
+    """One piece in a bundle; of a run that is on several nodes, what it holds of this one."""
 
     demand: int
     choice: int

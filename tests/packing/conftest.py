@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
-from itertools import combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, product
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
@@ -603,12 +603,10 @@ class _Exhaustive:
         self, pool: Pool, shape: Shape, nodes: tuple[Node, ...]
     ) -> Iterator[tuple[list[Node], range]]:
         """The nodes with a piece more on them, and the weeks in which it holds its GPUs."""
-        span = shape.whole_gpus / pool.node.gpus
-        if span > 1 or (span == 1 and shape.run == ALWAYS):
-            for changed in self._whole(pool, shape, list(nodes)):
-                yield changed, range(self._weeks)
+        span, run = shape.whole_gpus / pool.node.gpus, shape.run
+        if span > 1 or (span == 1 and run == ALWAYS):
+            yield from self._whole(pool, shape, list(nodes))
             return
-        run = shape.run
         for node, first in product(set(nodes), range(run.earliest, run.until - run.weeks + 1)):
             held = range(self._weeks) if run == ALWAYS else range(first, first + run.weeks)
             for gpus, opened in self._gpus(pool, shape, node[1]):
@@ -635,16 +633,28 @@ class _Exhaustive:
                     others.remove(gpu)
                 yield int(not gpu), tuple(sorted((*others, held)))
 
-    def _whole(self, pool: Pool, shape: Shape, nodes: list[Node]) -> Iterator[list[Node]]:
-        empty, full = (((one,) * self._weeks, ()) for one in (pool.node, Shape(0, 0, 0)))
+    def _whole(
+        self, pool: Pool, shape: Shape, nodes: list[Node]
+    ) -> Iterator[tuple[list[Node], range]]:
+        """All of several nodes, for the same weeks of each."""
         span, over = divmod(shape.gpus, pool.node.gpus)
         fits = shape.cpus <= span * pool.node.cpus and shape.memory_mb <= span * pool.node.memory_mb
         joined = span == 1 or (pool.fabric and shape.spans)
-        if over or not joined or not fits or nodes.count(empty) < span:
+        if over or not joined or not fits:
             return
-        for _ in range(span):
-            nodes.remove(empty)
-        yield [*nodes, *[full] * span]
+        for first in shape.run.starts:
+            held = range(first, first + shape.run.weeks) if self._weeks > 1 else range(1)
+            free = [node for node in nodes if all(node[0][week] == pool.node for week in held)]
+            for taken in set(combinations(sorted(free), span)):
+                left = list(nodes)
+                for weeks, opened in taken:
+                    left.remove((weeks, opened))
+                    after = tuple(
+                        Shape(0, 0, 0) if week in held else there
+                        for week, there in enumerate(weeks)
+                    )
+                    left.append((after, opened))
+                yield left, held
 
 
 def _owned(choice: Choice, demand: Demand) -> Choice:
@@ -746,18 +756,19 @@ class _Checker:
         weeks = [0] * WEEKS
         for pool, layouts in zip(self.problem.pools, self.solution.layouts[quarter], strict=True):
             for layout in layouts:
-                pieces = [(number, choice, 0, WEEKS, n) for number, choice, n in layout.parts]
+                pieces = [
+                    (number, range(WEEKS), units * self._shape(number, choice).gpus)
+                    for number, choice, units in layout.parts
+                ]
                 for bundle in layout.bundles:
                     for one in bundle.members:
-                        run = self.problem.demands[one.demand].choices[one.choice].shape.run
-                        ends = one.week + run.weeks
-                        pieces.append((one.demand, one.choice, one.week, ends, 1))
-                for number, choice, first, ends, units in pieces:
-                    demand = self.problem.demands[number]
-                    if counts(quota, demand.owner, pool.gpu_type):
-                        gpus = demand.choices[choice].shape.gpus * units * layout.count
-                        for week in range(first, ends):
-                            weeks[week] += gpus
+                        shape = self._shape(one.demand, one.choice)
+                        held = range(one.week, one.week + shape.run.weeks)
+                        pieces.append((one.demand, held, min(shape.gpus, pool.node.gpus)))
+                for number, held, gpus in pieces:
+                    if counts(quota, self.problem.demands[number].owner, pool.gpu_type):
+                        for week in held:
+                            weeks[week] += gpus * layout.count
         return weeks
 
     def _way(self) -> list[list[Choice]]:
@@ -774,12 +785,8 @@ class _Checker:
     def _stays(self) -> Iterator[str]:
         home: Counter[tuple[int, str]] = Counter()
         for pool, layouts in zip(self.problem.pools, self.solution.layouts[0], strict=True):
-            for layout in layouts:
-                for owner, _, units in layout.parts:
-                    home[owner, pool.home] += units * layout.count
-                for bundle in layout.bundles:
-                    for member in bundle.members:
-                        home[member.demand, pool.home] += layout.count
+            for (owner, _), units in self._pieces(pool, layouts).items():
+                home[owner, pool.home] += units
         changed = changes(self.problem, self._way())
         for number, demand in enumerate(self.problem.demands):
             moved = changed[number]
@@ -791,13 +798,11 @@ class _Checker:
 
     def _placed(self, quarter: int) -> Iterator[str]:
         placed: Counter[tuple[int, int]] = Counter()
-        for layouts in self.solution.layouts[quarter]:
-            for layout in layouts:
-                for owner, choice, units in layout.parts:
-                    placed[owner, choice] += units * layout.count
-                for bundle in layout.bundles:
-                    for member in bundle.members:
-                        placed[member.demand, member.choice] += layout.count
+        for pool, layouts in zip(self.problem.pools, self.solution.layouts[quarter], strict=True):
+            placed += self._pieces(pool, layouts)
+            for (owner, choice, week), nodes in self._begun(layouts).items():
+                if nodes % self._times(pool, owner, choice):
+                    yield f"demand {owner}.{choice}: starts on {nodes} nodes in week {week}"
         for number, (demand, taken) in enumerate(
             zip(self.problem.demands, self.solution.assigned, strict=True)
         ):
@@ -806,6 +811,33 @@ class _Checker:
                 due = units * copies if quarter in demand.quarters else 0
                 if placed[number, position] != due:
                     yield f"demand {number}.{position}: {placed[number, position]} placed of {due}"
+
+    def _pieces(self, pool: Pool, layouts: Iterable[Layout]) -> Counter[tuple[int, int]]:
+        """Pieces by demand and choice; one that is on several nodes is one."""
+        found: Counter[tuple[int, int]] = Counter()
+        for layout in layouts:
+            for owner, choice, units in layout.parts:
+                found[owner, choice] += units * layout.count
+        for (owner, choice, _), nodes in self._begun(layouts).items():
+            found[owner, choice] += nodes // self._times(pool, owner, choice)
+        return found
+
+    def _begun(self, layouts: Iterable[Layout]) -> Counter[tuple[int, int, int]]:
+        """By demand, choice and week: on how many nodes one starts that shares its GPUs."""
+        return Counter(
+            (member.demand, member.choice, member.week)
+            for layout in layouts
+            for bundle in layout.bundles
+            for member in bundle.members
+            for _ in range(layout.count)
+        )
+
+    def _times(self, pool: Pool, demand: int, choice: int) -> int:
+        """On how many nodes a piece is."""
+        return max(1, self._shape(demand, choice).gpus // pool.node.gpus)
+
+    def _shape(self, demand: int, choice: int) -> Shape:
+        return self.problem.demands[demand].choices[choice].shape
 
     def _opened(self, pool: Pool, layout: Layout, free: int) -> Iterator[str]:
         """What is wrong with the GPUs of a node that pieces take parts of."""
@@ -825,7 +857,7 @@ class _Checker:
             yield f"{pool.name}: partitioned GPUs beside others"
 
     def _part(self, member: Member) -> Part:
-        return self.problem.demands[member.demand].choices[member.choice].shape.part
+        return self._shape(member.demand, member.choice).part
 
     def _service(self, quarter: int, number: int) -> int:
         """Nodes of a pool in service."""
@@ -878,10 +910,8 @@ class _Checker:
                 load["gpus"] += units * taken.shape.gpus
                 load["cpus"] += units * taken.shape.cpus
                 load["memory_mb"] += units * taken.shape.memory_mb
-                if taken.shape.bundles and layout.span == 1:
+                if taken.shape.bundles:
                     yield f"{pool.name}: a piece of a bundle has GPUs to itself"
-                if layout.span > 1 and not taken.shape.spans:
-                    yield f"{pool.name}: a unit spans that may not"
                 yield from self._belongs(pool, taken)
             yield from self._weekly(pool, layout, load)
             yield from self._opened(pool, layout, pool.node.gpus - load["gpus"])
@@ -899,6 +929,8 @@ class _Checker:
             yield f"{pool.name} holds a unit for {choice.gpu_type}"
         if choice.shape.sites and pool.site not in choice.shape.sites:
             yield f"{pool.name} holds a unit for {choice.shape.sites}"
+        if choice.shape.gpus > pool.node.gpus and not (pool.fabric and choice.shape.spans):
+            yield f"{pool.name}: a unit spans that may not"
         if choice.shape.stays not in ("", pool.home, pool.held):
             yield f"{pool.name} holds a unit that must stay on {choice.shape.stays}"
 
@@ -915,6 +947,8 @@ class _Checker:
             for member in bundle.members:
                 choice = self.problem.demands[member.demand].choices[member.choice]
                 shape, run = choice.shape, choice.shape.run
+                if shape.gpus > pool.node.gpus:
+                    shape = pool.node._replace(run=run)
                 ends = member.week + run.weeks
                 yield from self._belongs(pool, choice)
                 if not shape.bundles:

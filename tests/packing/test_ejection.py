@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 
 from planner.packing.problem import ALWAYS, WEEKS, Run, Shape
-from planner.packing.weeks.ejection import Asked, Ejection, Way
+from planner.packing.weeks.asked import Asked, Way
+from planner.packing.weeks.ejection import Ejection
 
 NODE = Shape(8, 80, 800)
 HERE = ((0, 0),)
@@ -40,7 +41,7 @@ def overfull(ejection, nodes):
     for way, places in ejection.seated.values():
         for place in places:
             span = dict(way.pools)[place.key[0]]
-            weeks = range(WEEKS) if span else range(place.week, place.week + way.shape.run.weeks)
+            weeks = range(place.week, place.week + way.shape.run.weeks)
             gpus = NODE.gpus if span else way.shape.gpus
             for number in place.nodes:
                 assert number < nodes[place.key]
@@ -79,6 +80,15 @@ def test_what_spans_nodes_has_them_to_itself():
     assert not overfull(ejection, {(0, 0): 3})
 
 
+def test_a_run_that_spans_nodes_is_on_all_of_them_in_its_weeks():
+    wide = one(Shape(16, 0, 0, run=Run(4, 0, WEEKS)), pools=((0, 2),))
+    early, late = one(run(8, 4, until=4)), one(run(8, 1, earliest=12))
+    ejection = seated({(0, 0): 2}, wide, wide, early, early, late, late)
+    assert sorted(ejection.seated[unit][1][0].nodes for unit in (0, 1)) == [(0, 1), (0, 1)]
+    assert sorted(ejection.seated[unit][1][0].week for unit in (0, 1)) == [4, 8]
+    assert not overfull(ejection, {(0, 0): 2})
+
+
 def test_a_unit_has_a_seat_in_each_of_its_quarters_or_in_none():
     nodes = {(0, 0): 1, (0, 1): 0}
     ejection = Ejection(nodes, {0: NODE}, [one(run(1, 1), quarters=(0, 1))])
@@ -114,7 +124,7 @@ def test_whatever_is_seated_fits_in_every_week(seed):
             for _ in range(2)
         ]
         if rng.random() < 0.1:
-            shapes = [Shape(16, 0, 0, run=ALWAYS)]
+            shapes = [Shape(16, 0, 0, run=rng.choice((ALWAYS, Run(3, 0, 9), Run(5, 4, WEEKS))))]
         pools = ((0, 2), (1, 2)) if shapes[0].gpus == 16 else ((0, 0), (1, 0))
         asked.append(one(*shapes, quarters=rng.choice([(0,), (1,), (0, 1)]), pools=pools))
     ejection = Ejection(nodes, {0: NODE, 1: NODE}, asked)

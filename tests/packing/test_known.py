@@ -6,7 +6,8 @@ import random
 from collections import Counter
 
 from planner.packing.families.known import KnownPatterns
-from planner.packing.layouts.cutting import CuttingStock, Packed
+from planner.packing.layouts.cutting import CuttingStock
+from planner.packing.layouts.packed import Packed
 from planner.packing.problem import Shape
 
 NODE = Shape(8, 64, 1_000_000)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.packing.counting.build import build_counts
-from planner.packing.layouts.cutting import Cut, CuttingStock, Packed
+from planner.packing.layouts.cutting import Cut, CuttingStock
 from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
 from planner.packing.layouts.knapsack import Knapsack
+from planner.packing.layouts.packed import Packed
 from planner.packing.layouts.tight import least_slack
 from planner.packing.problem import Shape
 

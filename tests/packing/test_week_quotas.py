@@ -11,7 +11,7 @@ import pytest
 
 from planner.packing.apart import kept_apart
 from planner.packing.counting.build import build_counts
-from planner.packing.layouts.cutting import Packed
+from planner.packing.layouts.packed import Packed
 from planner.packing.problem import ALWAYS, Choice, Demand, Run, Shape
 from planner.packing.reasons.conflict import conflict_of
 from planner.packing.search import Search
@@ -121,10 +121,13 @@ def test_a_quota_of_a_gpu_type_counts_the_weeks_there(build, plan):
     assert plan(replace(problem, quotas=(quota(8, gpu_type="a"),))).assigned == ((2, 1),)
 
 
-def test_a_run_that_spans_nodes_holds_its_quota_all_quarter(asked, plan):
+def test_runs_that_span_nodes_take_turns_under_a_quota(asked, plan):
     two = runs(2, 16, Run(6, 0, 13))
-    assert plan(asked([two], quota(16))) is None
-    assert plan(asked([two], quota(32))) is not None
+    assert plan(asked([two], quota(15))) is None
+    assert plan(asked([two], quota(16))).cost_cents == 2 * BUY
+    assert plan(asked([two, runs(1, 1, Run(2, 0, 13))], quota(16))) is None
+    assert plan(asked([runs(2, 16, Run(7, 0, 13))], quota(16))) is None
+    assert plan(asked([runs(2, 16, Run(7, 0, 13))], quota(32))) is not None
 
 
 def test_the_bound_is_what_the_terms_say_where_weeks_of_a_quota_cost_money(build, solve):

@@ -123,8 +123,23 @@ def test_a_run_comes_again_in_every_quarter_of_its_unit(nodes_of):
     assert nodes_of(every, more, quarters=2) == 2
 
 
-def test_a_run_that_spans_nodes_holds_them_all_quarter(nodes_of):
-    assert nodes_of(units(1, (16, 0, Run(2, 0, 13))), units(1, (8, 0, Run(2, 5, 13)))) == 3
+def test_a_run_that_spans_nodes_leaves_them_to_others_in_other_weeks(nodes_of):
+    wide, narrow = units(1, (16, 0, Run(2, 0, 13))), units(1, (8, 0, Run(2, 5, 13)))
+    assert nodes_of(wide, narrow) == 2
+    assert nodes_of(units(2, (16, 0, Run(6, 0, 13)))) == 2
+    assert nodes_of(units(2, (16, 0, Run(7, 0, 13)))) == 4
+    assert nodes_of(wide, units(1, (1, 0, ALWAYS))) == 3
+
+
+def test_a_run_that_spans_nodes_is_on_all_of_them_in_the_same_weeks(nodes_of):
+    early, late = units(1, (8, 0, Run(5, 0, 5))), units(1, (8, 0, Run(5, 8, 13)))
+    assert nodes_of(early, late, units(1, (16, 0, Run(3, 0, 13)))) == 2
+
+
+def test_it_takes_its_nodes_whole(nodes_of):
+    half = units(1, (4, 0, Run(13, 0, 13)))
+    assert nodes_of(units(1, (16, 0, Run(2, 0, 13))), half) == 3
+    assert nodes_of(units(1, (16, 0, Run(2, 0, 2))), units(4, (4, 0, Run(11, 2, 13)))) == 2
 
 
 def test_runs_get_neighbouring_gpus_that_they_keep():
@@ -186,6 +201,25 @@ def test_the_search_agrees_with_trying_everything(batch, plans):
     assert plans(in_weeks(draw(rng), rng) for rng in seeds) >= SIZE // 3
 
 
+def on_several_nodes(rng: random.Random) -> Problem:
+    """Some choices take two nodes."""
+    problem = draw(rng)
+
+    def wide(choice: Choice) -> Choice:
+        node = problem.pools[0].node
+        shape = choice.shape._replace(gpus=2 * node.gpus, spans=True)
+        return replace(choice, shape=shape) if rng.random() < 0.35 else choice
+
+    return replace(
+        problem,
+        pools=tuple(replace(pool, fabric=True) for pool in problem.pools),
+        demands=tuple(
+            replace(demand, choices=tuple(sorted({wide(one) for one in demand.choices})))
+            for demand in problem.demands
+        ),
+    )
+
+
 def limited(which: str) -> Callable[[random.Random], Problem]:
     """Problems at two sites with limits of some kind."""
     return lambda rng: test_sites.with_limits(test_sites.draw(rng), rng, which={which})
@@ -196,6 +230,7 @@ def procured(feature: str) -> Callable[[random.Random], Problem]:
 
 
 OTHERS = {
+    "several nodes": on_several_nodes,
     "sites": limited("none"),
     "power": limited("power"),
     "rack units": limited("units"),

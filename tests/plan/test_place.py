@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from planner.packing.problem import Choice, Demand, Pool, Problem, Shape
-from planner.packing.solution import Layout, Solution, Status
+from planner.packing.problem import Choice, Demand, Pool, Problem, Run, Shape
+from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.statement.translate import Translation
 from planner.plan.placing.fleet import Fleet
 from planner.plan.placing.keep import choices_kept
@@ -242,6 +242,40 @@ def test_a_spanning_unit_moves_when_one_of_its_nodes_leaves():
     placement = stage.place()
     assert placement.moves == (0, 1)
     assert set(seats(placement, 1)["big", 1]) == {"0", "2"}
+
+
+def wide_runs(weeks, holders):
+    """Bundles of a node on which runs on several nodes begin in these weeks."""
+    runs = zip(weeks, holders, strict=True)
+    return (Bundle(8, tuple(sorted(Member(demand, 0, week, 0, 0) for week, demand in runs))),)
+
+
+def test_runs_on_two_nodes_take_turns_and_each_is_on_both_in_the_same_weeks():
+    """Three nodes: two units of `wide` one after the other, `wider` on all three at last."""
+    wide = Choice(H100, SPANNING.shape._replace(run=Run(4, 0, 13)))
+    wider = Choice(H100, SPANNING.shape._replace(gpus=24, run=Run(5, 0, 13)))
+    quarter = [
+        Layout((), 2, 1, wide_runs((0, 4, 8), (0, 0, 1))),
+        Layout((), 1, 1, wide_runs((8,), (1,))),
+    ]
+    stage = Stage(
+        [Demand((wide,), (0, 1), 2), Demand((wider,), (0,), 1)],
+        [units("wide", 2), units("wider", 1)],
+        [quarter, [Layout((), 2, 1, wide_runs((4, 9), (0, 0)))]],
+        nodes=3,
+    )
+    placement = stage.place()
+    every = tuple(range(8))
+    both = {"0": every, "1": every}
+    assert seats(placement, 0) == {
+        ("wide", 1): both,
+        ("wide", 2): both,
+        ("wider", 1): {**both, "2": every},
+    }
+    weeks = {(one.job, one.unit): one.weeks for use in placement.uses[0] for one in use.occupants}
+    assert weeks == {("wide", 1): (1, 4), ("wide", 2): (5, 8), ("wider", 1): (9, 13)}
+    assert placement.moves == (0, 0)
+    assert seats(placement, 1) == {("wide", 1): both, ("wide", 2): both}
 
 
 def test_a_unit_that_pauses_does_not_count_as_moved():

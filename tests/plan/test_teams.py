@@ -232,14 +232,20 @@ def test_the_check_notices_runs_that_overlap_beyond_the_quota(in_turn):
     assert told in caught.value.violations
 
 
-def test_a_run_that_takes_several_nodes_counts_all_quarter_and_says_so(inputs):
+def test_runs_on_several_nodes_take_turns_under_a_quota(inputs):
     run = RUNS.replace("gpus: 2", "gpus: 16").replace("count: 3", "count: 2")
-    with pytest.raises(InfeasibleError) as caught:
-        make_plan(
-            inputs(run + GREEN.replace("2", "16", 1), first="  first: {node_type: eight, count: 6}")
-        )
-    counted = "the quota of green counts a run that takes several nodes in its whole quarter"
-    assert counted in caught.value.reasons
+    plan = make_plan(
+        inputs(run + GREEN.replace("2", "16", 1), first="  first: {node_type: eight, count: 6}")
+    )
+    held = [
+        (one.unit, one.held_weeks)
+        for use in plan.placements[0]
+        for one in use.occupants
+        if one.job == "sweep"
+    ]
+    by_unit = dict(held)
+    assert len(held) == 2 * len(by_unit) == 4, "each on two nodes"
+    assert set(by_unit[1]).isdisjoint(by_unit[2])
 
 
 def test_a_gpu_type_of_which_no_unit_fits_the_quota_says_so(inputs):

@@ -84,6 +84,28 @@ def test_a_deadline_makes_a_run_take_more_gpus_than_it_needs(planned):
     assert nodes(plan) == 2
 
 
+def test_runs_on_two_nodes_take_turns_with_others(planned):
+    """A 70 B model tuned in full takes two nodes: two such runs, and others after them."""
+    full = {"model": "llama-3.1-70b", "method": "full", "sequence": 4096, "batch": 16}
+    jobs = {
+        "first": {"tune": full, "run": {"weeks": 5}},
+        "then": {"tune": dict(full), "run": {"weeks": 4}},
+        "last": {"fixed": {"gpus": 8}, "run": {"weeks": 4, "release_week": 10}, "count": 2},
+    }
+    plan = planned(jobs, time="weeks")
+    assert nodes(plan) == 2
+    assert nodes(planned(jobs)) == 6
+    held = {
+        (one.job, one.unit, use.node): one.weeks
+        for use in plan.placements[0]
+        for one in use.occupants
+    }
+    by_job = {job: {weeks for (one, _, _), weeks in held.items() if one == job} for job in jobs}
+    assert all(len(weeks) == 1 for weeks in by_job.values()), "the same weeks on both nodes"
+    assert by_job["last"] == {(10, 13)}
+    assert len(held) == 6
+
+
 def test_seven_small_models_stand_on_one_gpu_in_partitions(planned):
     jobs = {"small": {"serve": {"parameters_b": 3}, "count": 56}}
     assert nodes(planned(jobs, mig="same-node")) == 1

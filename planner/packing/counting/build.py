@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.packing.counting.counts import PoolInQuarter, Terms
-    from planner.packing.problem import Problem, Shape
+    from planner.packing.problem import Pool, Problem, Shape
 
 __all__ = ["build_counts"]
 
@@ -117,9 +117,16 @@ def _usages(counts: Counts) -> None:
     for (gpu_type, quarter, shape), terms in sorted(shaped.items(), key=lambda item: item[0]):
         running = _running(counts.problem, pools[gpu_type], shape)
         for pool, share in _split(counts, running, quarter, terms):
-            span = counts.problem.pools[pool].nodes_taken(shape) or 0
-            usage = Usage(pool, quarter, shape, tuple(sorted(share.items())), span)
+            usage = _usage(counts.problem.pools[pool], (pool, quarter), shape, share)
             counts.usages.setdefault((pool, quarter), []).append(usage)
+
+
+def _usage(pool: Pool, key: PoolInQuarter, shape: Shape, pieces: Terms) -> Usage:
+    on_node = pool.on_node(shape)
+    times = max(1, on_node.gang)
+    span = 0 if on_node.gang else pool.nodes_taken(shape) or 0
+    terms = tuple(sorted((index, factor * times) for index, factor in pieces.items()))
+    return Usage(*key, on_node, terms, span, shape)
 
 
 def _split(

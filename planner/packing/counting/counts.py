@@ -33,18 +33,33 @@ Terms = dict[int, float]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Where pieces of one shape on one pool are counted in one quarter: a sum of variables."""
+    """Where pieces of one shape on one pool are counted in one quarter: a sum of variables.
+
+    What takes several nodes for some weeks is counted on each of them.
+    """
 
     pool: int
     quarter: int
     shape: Shape
+    """What a piece takes, or what it takes of each of its nodes."""
     terms: tuple[tuple[int, float], ...]
     span: int
-    """Whole nodes that a piece takes; 0: it shares one."""
+    """Whole nodes that a piece takes all quarter; 0: it shares one."""
+    asked: Shape
+    """As the choices have it."""
 
     def units(self, values: Mapping[int, float] | tuple[float, ...]) -> float:
-        """Pieces in a solution."""
+        """Pieces in a solution, those on several nodes once for each."""
         return sum(values[index] * factor for index, factor in self.terms)
+
+    def pieces(self, values: Mapping[int, float] | tuple[float, ...]) -> float:
+        """Pieces in a solution, as they are asked for."""
+        return self.units(values) / self.times
+
+    @property
+    def times(self) -> int:
+        """On how many nodes a piece is counted."""
+        return max(1, self.shape.gang)
 
     def weigh(self, load: Terms, weight: float) -> None:
         """Add its pieces, each with a weight, to the terms of a row."""
@@ -147,7 +162,7 @@ class Counts:
             for usages in self.usages.values()
             for usage in usages
             for index, _ in usage.terms
-            if usage.span >= nodes
+            if max(usage.span, usage.shape.gang) >= nodes
         )
 
     def copied(self, problem: Problem) -> Counts:
@@ -172,7 +187,7 @@ class Counts:
     def open_gpus(self, key: PoolInQuarter, variables: Iterable[int]) -> None:
         """Say which variables count the GPUs of a pool and quarter that parts are taken of."""
         terms = tuple((index, 1.0) for index in variables)
-        self.opened[key] = Usage(*key, OPENED, terms, 0)
+        self.opened[key] = Usage(*key, OPENED, terms, 0, OPENED)
 
     @staticmethod
     def cost(cents: int) -> float:

@@ -2,7 +2,8 @@
 
 By its GPU-weeks, a run of eight GPUs for a week is a tenth of a node; and yet it needs one on which
 nothing stays all quarter. Beside seven GPUs that are taken all quarter, no run of two finds room. A
-node of which some GPUs stay taken has as many lanes of a width as fit the rest: whole ones.
+node of which some GPUs stay taken has as many lanes of a width as fit the rest: whole ones. A lane
+of a run on several nodes is as many nodes, on which nothing stays.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.packing.counting.counts import Counts, PoolInQuarter, Terms, Usage
+    from planner.packing.problem import Shape
 
 __all__ = ["add_lanes", "with_lanes"]
 
@@ -30,9 +32,9 @@ def add_lanes(counts: Counts, key: PoolInQuarter) -> None:
 
     The rows of capacity have been stated.
     """
-    usages = counts.on_nodes(*key)
+    usages, offered = counts.on_nodes(*key), counts.problem.pools[key[0]].node.gpus
     for gpus in _widths(usages):
-        if _filled(counts, key, gpus) <= _FEW:
+        if gpus > offered or _filled(counts, key, gpus) <= _FEW:
             counts.capacity_rows[key].update(_state(counts, key, usages, gpus))
 
 
@@ -48,18 +50,19 @@ def with_lanes(counts: Counts, program: Program) -> Program:
 
 
 def _widths(usages: Sequence[Usage]) -> list[int]:
-    """GPUs of the runs that need several, where something stays beside them.
+    """GPUs of the runs that need several, where something stays beside them or they need nodes.
 
     Where nothing does, and for runs of one GPU, GPU-weeks say as much.
     """
     runs = [usage for usage in usages if not _stays(usage)]
-    widths = {usage.shape.gpus for usage in runs} - {1}
-    return sorted(widths) if len(runs) < len(usages) else []
+    alone = len(runs) == len(usages)
+    widths = {usage.shape.gpus * usage.times for usage in runs if usage.shape.gang or not alone}
+    return sorted(widths - {1})
 
 
 def _stays(usage: Usage) -> bool:
     """Whether pieces hold what they take all quarter."""
-    return bool(usage.span) or usage.shape.run == ALWAYS
+    return usage.shape.run == ALWAYS
 
 
 def _state(
@@ -74,12 +77,19 @@ def _state(
         if _stays(usage):
             usage.weigh(beside, usage.span or usage.shape.whole_gpus / offered)
         else:
-            usage.weigh(turns, usage.shape.gpus // gpus * usage.shape.run.weeks / WEEKS)
+            lanes_taken = _lanes_taken(usage.shape, gpus, offered) / usage.times
+            usage.weigh(turns, lanes_taken * usage.shape.run.weeks / WEEKS)
     place = f"[{key[0]},{key[1]}]"
     return {
         f"wide-{gpus}": counts.program.row(f"wide-{gpus}{place}", turns, "<=", 0.0),
         f"beside-wide-{gpus}": counts.capacity_row(f"beside-wide-{gpus}", *key, beside),
     }
+
+
+def _lanes_taken(shape: Shape, gpus: int, offered: int) -> int:
+    """Lanes of a width that a run takes while it runs, on all of its nodes."""
+    nodes = max(1, shape.gang)
+    return nodes * (shape.gpus // gpus) if gpus <= offered else nodes // (gpus // offered)
 
 
 def _filled(counts: Counts, key: PoolInQuarter, gpus: int) -> float:
@@ -89,11 +99,11 @@ def _filled(counts: Counts, key: PoolInQuarter, gpus: int) -> float:
     for demand in counts.problem.demands:
         if key[1] in demand.quarters:
             weeks = [
-                choice.copies * choice.shape.run.weeks
+                choice.copies * shape.run.weeks * max(1, shape.gang)
                 for choice in demand.choices
                 if choice.gpu_type == pool.gpu_type
-                and choice.shape.run != ALWAYS
-                and gpus <= choice.shape.gpus <= pool.node.gpus
+                for shape in (pool.on_node(choice.shape),)
+                if shape.run != ALWAYS and gpus <= shape.gpus <= pool.node.gpus
             ]
             filled += demand.count * min(weeks, default=0) / WEEKS
     return filled / (pool.node.gpus // gpus)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planner.packing.counting.counts import Counts, PoolInQuarter
-    from planner.packing.layouts.cutting import CuttingStock, Packed
+    from planner.packing.layouts.cutting import CuttingStock
+    from planner.packing.layouts.packed import Packed
     from planner.packing.problem import Shape
 
 __all__ = ["cutting_stocks", "lay_out", "load_of"]

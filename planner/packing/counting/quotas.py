@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from planner.packing.counting.counts import Counts, PoolInQuarter, Terms
-    from planner.packing.layouts.cutting import CuttingStock, Packed
-    from planner.packing.problem import Choice, Demand, Problem, Quota
+    from planner.packing.layouts.cutting import CuttingStock
+    from planner.packing.layouts.packed import Packed
+    from planner.packing.problem import Choice, Demand, Problem, Quota, Shape
 
 __all__ = [
     "Allowance",
@@ -158,53 +159,37 @@ def starts_of(
     for key, packed in packings.items() if counts.starts else ():
         gpu_type, stock = counts.problem.pools[key[0]].gpu_type, stocks[key[0]]
         runs = {index: shape for index, shape in enumerate(stock.shapes) if shape.owner}
+        nodes: Counter[tuple[Shape, int]] = Counter()
         for number, (pattern, times) in enumerate(packed.patterns):
             if runs.keys().isdisjoint(index for index, _ in pattern):
                 continue
-            known = packed.timetables
-            for index, week, _ in known[number] if known else stock.timetable(pattern):
+            for index, week, _ in stock.timetable_in(packed, number):
                 if index in runs:
-                    shape = runs[index]
-                    kind = Starts(shape.owner, key[1], gpu_type, shape.gpus, shape.run)
-                    found[kind, week] += times
+                    nodes[runs[index], week] += times
+        for (shape, week), begun in nodes.items():
+            several = max(1, shape.gang)
+            kind = Starts(shape.owner, key[1], gpu_type, shape.gpus * several, shape.run)
+            found[kind, week] += begun // several
     return found
 
 
 def with_starts(counts: Counts, values: tuple[float, ...], started: Started) -> tuple[float, ...]:
     """A plan with the starts that it has; where several quarters share them, those of one."""
-    changed, spanning = list(values), _spanning(counts, values)
+    changed = list(values)
     for kind, begun in counts.starts.items():
-        for number, (week, index) in enumerate(begun.items()):
-            more = 0 if number else spanning[kind]
-            changed[index] = float(started[kind, week] + more)
+        for week, index in begun.items():
+            changed[index] = float(started[kind, week])
     return tuple(changed)
-
-
-def _spanning(counts: Counts, values: tuple[float, ...]) -> Counter[Starts]:
-    """Pieces that could be runs elsewhere, and take whole nodes where they are."""
-    found: Counter[Starts] = Counter()
-    for (pool, quarter), usages in counts.usages.items() if counts.starts else ():
-        for usage in usages:
-            shape = usage.shape
-            if shape.owner and usage.span:
-                gpu_type = counts.problem.pools[pool].gpu_type
-                kind = Starts(shape.owner, quarter, gpu_type, shape.gpus, shape.run)
-                found[kind] += round(usage.units(values))
-    return found
 
 
 def within_quotas(counts: Counts, values: tuple[float, ...], started: Started) -> bool:
     """Whether the units keep to every quota in every week, in whole numbers."""
-    spanning = _spanning(counts, values)
     for number, quota in enumerate(counts.problem.quotas):
         for quarter, most in enumerate(quota.at_most):
             if most is None:
                 continue
             terms = counts.quota_terms[number][quarter]
             weeks = [sum(gpus * round(values[index]) for index, gpus in terms)] * WEEKS
-            for kind, pieces in spanning.items():
-                if _counted(quota, quarter, kind):
-                    weeks = [held + kind.gpus * pieces for held in weeks]
             for (kind, first), pieces in started.items():
                 if _counted(quota, quarter, kind):
                     for week in range(first, first + kind.run.weeks):

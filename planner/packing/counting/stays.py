@@ -102,11 +102,11 @@ def _positions_at_home(counts: Counts, number: int) -> list[int]:
 def _units_at_home(counts: Counts, home: str, shape: Shape) -> list[tuple[int, float]]:
     """The sum of variables that counts the units of a shape on a pool in the first quarter."""
     return [
-        term
+        (index, factor / usage.times)
         for pool in homes(counts.problem).get(home, ())
         for usage in counts.usages.get((pool, 0), ())
-        if usage.shape == shape
-        for term in usage.terms
+        if usage.asked == shape
+        for index, factor in usage.terms
     ]
 
 
@@ -184,7 +184,7 @@ def kept_by_pool(
     }
     for pool in pools:
         kept[pool] = Counter()
-        room = {usage.shape: round(usage.units(values)) for usage in counts.usages[pool, quarter]}
+        room = {usage.asked: round(usage.pieces(values)) for usage in counts.usages[pool, quarter]}
         for (number, position), units in left.items():
             demand = demands[number]
             shape = demand.choices[position].shape

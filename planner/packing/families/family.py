@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from planner.packing.counting.counts import Counts, PoolInQuarter
-    from planner.packing.layouts.cutting import Packed
+    from planner.packing.layouts.packed import Packed
 
 __all__ = ["Family", "family_of"]
 

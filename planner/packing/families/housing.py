@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.packing.families.known import KnownPatterns
-from planner.packing.layouts.cutting import Cut, Packed
+from planner.packing.layouts.cutting import Cut
+from planner.packing.layouts.packed import Packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,8 @@ from planner.packing.solvers.warm import WarmLinear
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.packing.layouts.cutting import Cut, CuttingStock, Packed
+    from planner.packing.layouts.cutting import Cut, CuttingStock
+    from planner.packing.layouts.packed import Packed
     from planner.packing.problem import Shape
 
 __all__ = ["KnownPatterns"]

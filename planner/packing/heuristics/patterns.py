@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from planner.packing.counting.counts import PoolInQuarter
     from planner.packing.found import Found
-    from planner.packing.layouts.cutting import Packed
+    from planner.packing.layouts.packed import Packed
 
 __all__ = ["from_patterns"]
 

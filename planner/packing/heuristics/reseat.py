@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from planner.packing.counting.counts import Counts, PoolInQuarter
-    from planner.packing.layouts.cutting import CuttingStock, Packed
+    from planner.packing.layouts.cutting import CuttingStock
+    from planner.packing.layouts.packed import Packed
     from planner.packing.problem import Shape
 
 __all__ = ["Seated", "Units", "reseatable", "seat_by_counts", "seat_the_rest"]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from planner.packing.counting.quotas import whole_units
 from planner.packing.counting.variants import with_at_least
 from planner.packing.layouts.bundles import arranged
-from planner.packing.layouts.cutting import Packed
 from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
+from planner.packing.layouts.packed import Packed
 from planner.packing.problem import WHOLE
 from planner.packing.solvers.solver import solve_integer
 
@@ -38,11 +38,11 @@ def begin(found: Found, values: Sequence[float], time_limit_s: float) -> bool:
     packings: dict[PoolInQuarter, Packed] = {}
     nodes: dict[PoolInQuarter, int] = {}
     for key, usages in counts.usages.items():
-        pieces = {usage.shape: 0 for usage in usages}
+        pieces: Counter[Shape] = Counter()
         spanning = 0
         for usage in usages:
             number = round(sum(held[index] * factor for index, factor in usage.terms))
-            pieces[usage.shape] = number if not usage.span else 0
+            pieces[usage.shape] += number if not usage.span else 0
             spanning += number * usage.span
         packed = _packed(counts, found.stocks[key[0]], key, pieces)
         if packed is None:
@@ -76,7 +76,7 @@ def _whole(counts: Counts, values: Sequence[float]) -> dict[int, float]:
         for usage in usages:
             index = usage.terms[0][0]
             if index in counts.splits:
-                splits[gpu_type, quarter, usage.shape].append(index)
+                splits[gpu_type, quarter, usage.asked].append(index)
     for kind, indices in splits.items():
         held |= _shared_out(pieces[kind], {index: values[index] for index in indices})
     return held

@@ -12,8 +12,9 @@ from functools import lru_cache
 from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
-from planner.packing.layouts.cutting import CuttingStock, Packed
+from planner.packing.layouts.cutting import CuttingStock
 from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
+from planner.packing.layouts.packed import Packed
 from planner.packing.layouts.parts import Sharing, fewest, fillings
 from planner.packing.layouts.repair import Bench, Seat
 from planner.packing.layouts.stocks import stock_of
@@ -63,8 +64,9 @@ class Arrangement:
         return Packed(
             tuple((_indexed(pattern, self.whole), n) for pattern, n in packed.patterns),
             self.held,
-            packed.timetables
-            or tuple(self.stock.timetable(pattern) for pattern, _ in packed.patterns),
+            tuple(
+                self.stock.timetable_in(packed, number) for number in range(len(packed.patterns))
+            ),
         )
 
 

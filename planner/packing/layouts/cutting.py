@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 from planner.packing.layouts.classes import classified
 from planner.packing.layouts.greedy import Pattern, fill, fullest_first_fit, nodes_in
 from planner.packing.layouts.knapsack import EXACT_SHAPES, GridPattern, Knapsack
+from planner.packing.layouts.packed import Packed
 from planner.packing.layouts.tight import least_slack
+from planner.packing.layouts.timetable import pattern_of
 from planner.packing.problem import Shape
 from planner.packing.solvers.warm import LinearMaster
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from planner.packing.layouts.timetable import Started, Timetable
 
-__all__ = ["Cut", "CuttingStock", "Packed"]
+__all__ = ["Cut", "CuttingStock"]
 
 _TOLERANCE = 1e-6
 _COLUMN_ROUNDS = 150
@@ -33,26 +35,6 @@ _CLASSES = 30
 proportion for the small ones, which a grid rounds down to very little."""
 _SAFETY = 1 - 1e-7
 """Taken off every cut's weights against rounding in the linear programs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """Node patterns with their multiplicity; together they hold exactly the units asked for."""
-
-    patterns: tuple[tuple[Pattern, int], ...]
-    bundles: tuple[tuple[Shape, ...], ...] = ()
-    """GPUs with the pieces that take parts of them; patterns index them as -1, -2 and so on."""
-    timetables: tuple[Timetable, ...] = ()
-    """By pattern; empty where the stock knows them."""
-
-    def opened(self) -> int:
-        """GPUs that pieces take parts of."""
-        return sum(
-            units * times
-            for pattern, times in self.patterns
-            for index, units in pattern
-            if index < 0
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +160,27 @@ class CuttingStock:
         stock._patterns.update(dict.fromkeys(patterns))
         return stock
 
+    def timed(self, pieces: Sequence[Started]) -> Timetable | None:
+        """When pieces that fit a node in every week start, and on which GPUs; None: on none.
+
+        What is on several nodes, or counts against a quota, starts as it does here; others may
+        start in another week.
+        """
+        return self.timetable(pattern_of(pieces))
+
     def keeps(self, pieces: Sequence[Started]) -> bool:
         """Whether pieces that fit a node in every week find GPUs there; they do if always on."""
-        return bool(pieces)
+        return self.timed(pieces) is not None
 
     def timetable(self, pattern: Pattern) -> Timetable:
         """When each piece of a pattern starts: all of them run all quarter."""
         return tuple((index, 0, 0) for index, units in pattern for _ in range(units))
+
+    def timetable_in(self, packed: Packed, number: int) -> Timetable:
+        """When each piece starts of one of the patterns of a packing."""
+        if packed.timetables:
+            return packed.timetables[number]
+        return self.timetable(packed.patterns[number][0])
 
     def pack(self, counts: Sequence[int], nodes: int) -> Packed | Cut | None:
         """A packing on at most `nodes`, a cut that the counts violate, or None for neither."""

@@ -74,8 +74,12 @@ class _Fitting:
             np.array([shape.gpus, shape.cpus, shape.memory_mb], dtype=np.int64) for shape in shapes
         ]
         self._areas = [rectangle(shape, node) for shape in shapes]
-        self.pieces = [index for index, units in enumerate(counts) for _ in range(units)]
-        """The shape of each piece."""
+        self._times = [max(1, shape.gang) for shape in shapes]
+        """On how many nodes a piece is at once."""
+        self.pieces = [
+            index for index, units in enumerate(counts) for _ in range(units // self._times[index])
+        ]
+        """The shape of each piece; one that is on several nodes stands once."""
         self.unplaced: list[int] = []
         """Pieces without room after the last filling."""
 
@@ -90,18 +94,23 @@ class _Fitting:
             index = self.pieces[piece]
             place = self._best(free, index)
             if place is None:
-                left[index] += 1
+                left[index] += self._times[index]
                 self.unplaced.append(piece)
                 continue
-            number, week = place
-            free[number, week : week + self._shapes[index].run.weeks] -= self._sizes[index]
-            held[number].append((index, week))
-        area = sum(self._areas[self.pieces[piece]] for piece in self.unplaced)
+            numbers, week = place
+            for number in numbers:
+                free[number, week : week + self._shapes[index].run.weeks] -= self._sizes[index]
+                held[number].append((index, week))
+        area = sum(
+            self._times[index] * self._areas[index]
+            for index in (self.pieces[piece] for piece in self.unplaced)
+        )
         return area, held, left
 
-    def _best(self, free: NDArray[np.int64], index: int) -> tuple[int, int] | None:
-        """Node and week where the piece leaves the fewest GPUs idle beside it."""
-        if not len(free):
+    def _best(self, free: NDArray[np.int64], index: int) -> tuple[list[int], int] | None:
+        """Nodes and week where the piece leaves the fewest GPUs idle beside it."""
+        times = self._times[index]
+        if len(free) < times:
             return None
         run = self._shapes[index].run
         spans = np.lib.stride_tricks.sliding_window_view(free, run.weeks, axis=1)
@@ -110,8 +119,15 @@ class _Fitting:
         if not fits.any():
             return None
         idle = spans[:, :, 0].mean(axis=2) + _EDGE * _beside(free, run.weeks, run.starts)
-        number, start = divmod(int(np.where(fits, idle, np.inf).argmin()), len(run.starts))
-        return number, run.starts[start]
+        idle = np.where(fits, idle, np.inf)
+        if times == 1:
+            number, start = divmod(int(idle.argmin()), len(run.starts))
+            return [number], run.starts[start]
+        order = idle.argsort(axis=0, kind="stable")[:times]
+        together = np.take_along_axis(idle, order, axis=0).sum(axis=0)
+        start = int(together.argmin())
+        found = sorted(order[:, start].tolist())
+        return (found, run.starts[start]) if np.isfinite(together[start]) else None
 
 
 def _beside(free: NDArray[np.int64], weeks: int, open_to: range) -> NDArray[np.float64]:

@@ -18,13 +18,15 @@ __all__ = ["most_pieces", "stock_of"]
 
 
 def most_pieces(problem: Problem) -> dict[tuple[str, Shape], int]:
-    """By GPU type and shape: pieces that there can be in any one quarter."""
+    """By GPU type and shape on a node: pieces that there can be in any one quarter."""
     pieces: Counter[tuple[str, Shape, int]] = Counter()
     for demand in problem.demands:
         copies: dict[tuple[str, Shape], int] = {}
         for choice in demand.choices:
-            kind = (choice.gpu_type, choice.shape)
-            copies[kind] = max(choice.copies, copies.get(kind, 0))
+            pools = (pool for pool in problem.pools if pool.gpu_type == choice.gpu_type)
+            for shape in {pool.on_node(choice.shape) for pool in pools}:
+                kind, times = (choice.gpu_type, shape), choice.copies * max(1, shape.gang)
+                copies[kind] = max(times, copies.get(kind, 0))
         for kind, times in copies.items():
             pieces.update({(*kind, quarter): times * demand.count for quarter in demand.quarters})
     most: dict[tuple[str, Shape], int] = defaultdict(int)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from planner.packing.problem import Shape
     from planner.packing.solution import Member
 
-__all__ = ["Started", "Timetable", "bundled", "numbered", "pattern_of", "without"]
+__all__ = ["Started", "Timetable", "bundled", "in_step", "numbered", "pattern_of", "without"]
 
 _STEPS = 4_000
 
@@ -40,6 +40,20 @@ def without(timetable: Timetable, pattern: Pattern) -> Timetable:
             left[piece[0]] -= 1
             kept.append(piece)
     return tuple(kept)
+
+
+def in_step(shapes: Sequence[Shape], timetables: Iterable[tuple[Timetable, int]]) -> bool:
+    """Whether, of pieces that are on several nodes each, whole ones start in every week.
+
+    `timetables` are those of all nodes of a pool in a quarter, with how many nodes have each; what
+    comes after the shapes are GPUs that parts are taken of.
+    """
+    begun: Counter[Started] = Counter()
+    for timetable, nodes in timetables:
+        for index, week, _ in timetable:
+            if index < len(shapes) and shapes[index].gang:
+                begun[index, week] += nodes
+    return all(nodes % shapes[index].gang == 0 for (index, _), nodes in begun.items())
 
 
 def numbered(node: Shape, shapes: Sequence[Shape], pieces: Sequence[Started]) -> Timetable | None:

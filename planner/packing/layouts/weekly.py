@@ -6,15 +6,15 @@ by shape, like any pattern; the stock keeps for each one timetable that shows th
 
 from __future__ import annotations
 
-from collections import Counter
 from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.packing.layouts.cutting import Cut, CuttingStock, Packed
+from planner.packing.layouts.cutting import Cut, CuttingStock
 from planner.packing.layouts.fitting import fitted
 from planner.packing.layouts.moments import Moments
+from planner.packing.layouts.packed import Packed
 from planner.packing.layouts.pricing import Pricing
-from planner.packing.layouts.timetable import numbered, pattern_of, without
+from planner.packing.layouts.timetable import in_step, numbered, pattern_of, without
 from planner.packing.problem import WHOLE
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer
@@ -58,6 +58,8 @@ class WeeklyStock(CuttingStock):
         self._most_pieces = most
         self._moments = Moments(node, shapes)
         self._timetables: dict[Pattern, Timetable] = {}
+        self._exact: dict[tuple[Started, ...], Timetable | None] = {}
+        """Of pieces whose weeks matter beyond their node."""
 
     def timetable(self, pattern: Pattern) -> Timetable:
         """When each piece of a pattern that was met starts, and on which GPUs."""
@@ -101,26 +103,31 @@ class WeeklyStock(CuttingStock):
 
     def _packed(self, nodes: Iterable[Sequence[Started]]) -> tuple[Packed, list[int]]:
         """Nodes whose pieces find GPUs, and the pieces by shape of those where some do not."""
-        patterns: Counter[Pattern] = Counter()
+        laid: list[tuple[Pattern, Timetable]] = []
         left = [0] * len(self.shapes)
         for pieces in nodes:
             kept = list(pieces)
-            while not self.keeps(kept):
+            while (timetable := self.timed(kept)) is None:
                 left[kept.pop()[0]] += 1
             if kept:
-                patterns[pattern_of(kept)] += 1
-        return Packed(tuple(patterns.items())), left
+                laid.append((pattern_of(kept), timetable))
+        return Packed.of(laid), left
 
-    def keeps(self, pieces: Sequence[Started]) -> bool:
-        """Remember the pattern of these pieces; False where they find no GPUs."""
+    def timed(self, pieces: Sequence[Started]) -> Timetable | None:
+        """A timetable of these pieces, and their pattern is remembered."""
         pattern = pattern_of(pieces)
-        if pattern not in self._timetables:
-            timetable = numbered(self._node, self.shapes, pieces)
-            if timetable is None:
-                return False
+        known = self._timetables.get(pattern)
+        loose = not any(self.shapes[index].gang or self.shapes[index].owner for index, _ in pieces)
+        if known is not None and loose:
+            return known
+        at = tuple(sorted(pieces))
+        if loose or at not in self._exact:
+            self._exact[at] = numbered(self._node, self.shapes, at)
+        timetable = self._exact[at]
+        if timetable is not None and known is None:
             self._timetables[pattern] = timetable
             self._remember([(pattern, 1)])
-        return True
+        return timetable
 
     def _from_prices(self, usage: Sequence[float], nodes: float) -> Cut | None:
         """A cut from the prices of a fractional packing.
@@ -226,9 +233,11 @@ class WeeklyStock(CuttingStock):
         )
         if not answer.values:
             return None
-        return self.exactly(
+        packed = self.exactly(
             [(pattern, round(answer.values[index])) for pattern, index in used.items()], counts
         )
+        timetables = ((self.timetable(pattern), times) for pattern, times in packed.patterns)
+        return packed if in_step(self.shapes, timetables) else None
 
 
 def holds(larger: Pattern, pattern: Pattern) -> bool:

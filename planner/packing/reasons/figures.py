@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.packing.problem import ALWAYS, WHOLE
+from planner.packing.problem import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from fractions import Fraction
 
-    from planner.packing.problem import Choice, Demand, Limit, Problem, Quota, Shape
+    from planner.packing.problem import Demand, Limit, Problem, Quota, Shape
     from planner.packing.statement.translate import Translation
 
 __all__ = [
@@ -96,27 +96,13 @@ def units_named(translation: Translation, number: int) -> str:
 
 def counted(problem: Problem, quota: Quota) -> str:
     """What of its owner a quota counts for more than is held; empty: nothing."""
-    taken = [
-        choice
+    parts = any(
+        choice.shape.part != WHOLE and quota.taken(choice)
         for demand in problem.demands
         if demand.owner == quota.owner
         for choice in demand.choices
-        if quota.taken(choice)
-    ]
-    runs = any(one.shape.run != ALWAYS and _spans(problem, one) for one in taken)
-    parts = any(one.shape.part != WHOLE for one in taken)
-    return " and ".join(
-        (
-            *(("a run that takes several nodes in its whole quarter",) if runs else ()),
-            *(("a part of a GPU as a whole one",) if parts else ()),
-        )
     )
-
-
-def _spans(problem: Problem, choice: Choice) -> bool:
-    """Whether a piece takes several nodes wherever it can run."""
-    pools = (pool for pool in problem.pools if pool.gpu_type == choice.gpu_type)
-    return not any(pool.nodes_taken(choice.shape) == 0 for pool in pools)
+    return "a part of a GPU as a whole one" if parts else ""
 
 
 def pinned_needs(problem: Problem, demand: Demand, home: str) -> str:

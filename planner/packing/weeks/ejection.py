@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
+from planner.packing.weeks.asked import Asked, Placed
 from planner.packing.weeks.ledger import Ledger
 from planner.packing.weeks.shares import Shares
 
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from planner.packing.problem import Shape
+    from planner.packing.weeks.asked import Key, Way
     from planner.packing.weeks.ledger import Entry
 
-__all__ = ["Asked", "Ejection", "Placed", "Way"]
+__all__ = ["Ejection"]
 
 _FRUGAL, _STUBBORN = 2.0, 8
 """A unit takes no way that costs more than its cheapest by this factor, until it was trouble so
@@ -36,43 +38,6 @@ _EDGE = 0.25
 """How much GPUs that are free just before and after a run count, against those during it."""
 _TRIED = 8
 """Weeks and nodes, those with most GPUs free, at which it is asked who is in the way."""
-
-Key = tuple[int, int]
-"""Pool and quarter."""
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One way to run a unit."""
-
-    name: int
-    """Whatever the caller knows it by."""
-    cost: float
-    """What its pieces take, in any unit of money."""
-    shape: Shape
-    pools: tuple[tuple[int, int], ...]
-    """(pool, whole nodes that a piece takes there; 0: it shares one)."""
-    quotas: tuple[int, ...] = ()
-    """Those that count what it takes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A unit: a piece for each entry of `quarters`, all in the same way."""
-
-    ways: tuple[Way, ...]
-    quarters: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """Where a piece is, for all weeks of its run."""
-
-    key: Key
-    nodes: tuple[int, ...]
-    """Numbers of the nodes of the pool in this quarter; several where it takes them whole."""
-    week: int
-
 
 _Option = tuple[float, Placed, list[int]]
 """Trouble that a seat is, where it is, and who has to leave it."""
@@ -222,15 +187,22 @@ class Ejection:
             cell = self._cells.get((pool, quarter))
             if cell is None or len(cell.held) < max(span, 1):
                 continue
-            if span:
-                empty = [number for number, held in enumerate(cell.held) if not held][:span]
-                if len(empty) == span and self._allowed(way, quarter, cell.ledger.whole.held):
-                    return Placed((pool, quarter), tuple(empty), 0)
-                continue
             entries, guards = cell.ledger.entries(way.shape), cell.ledger.guards
             if way.quotas:
                 entries = tuple(one for one in entries if self._allowed(way, quarter, one.held))
             barred = self._barred.get((unit, (pool, quarter)), ())
+            if span:
+                for entry in entries:
+                    open_to = sorted(
+                        (cell.ledger.around(free, entry), number)
+                        for number, free in enumerate(cell.free)
+                        if (free - entry.taken) & guards == guards and number not in barred
+                    )[:span]
+                    idle = _EDGE * sum(around for around, _ in open_to)
+                    if len(open_to) == span and (best is None or idle < best[0]):
+                        nodes = tuple(sorted(number for _, number in open_to))
+                        best = idle, Placed((pool, quarter), nodes, entry.week)
+                continue
             for number, free in enumerate(cell.free):
                 if number in barred:
                     continue
@@ -298,16 +270,28 @@ class Ejection:
         return best
 
     def _whole_nodes(self, unit: int, way: Way, key: Key, span: int) -> _Option | None:
-        cell = self._cells[key]
-        by_trouble = sorted(
-            (self._sum(held), number) for number, held in enumerate(cell.held) if unit not in held
-        )[:span]
-        if len(by_trouble) < span:
-            return None
-        numbers = tuple(sorted(number for _, number in by_trouble))
-        there = sorted({other for number in numbers for other in cell.held[number]})
-        out = self._of_quotas(unit, way, key[1], cell.ledger.whole.held, there)
-        return None if out is None else (self._sum(out), Placed(key, numbers, 0), out)
+        """The weeks and the nodes of which those are the least trouble who hold anything then."""
+        cell, best = self._cells[key], None
+        barred = self._barred.get((unit, key), ())
+        for entry in cell.ledger.entries(way.shape):
+            there = [
+                (number, [other for other, taken in held.items() if taken & entry.span])
+                for number, held in enumerate(cell.held)
+                if number not in barred
+            ]
+            by_trouble = sorted(
+                (self._sum(others), number, others)
+                for number, others in there
+                if unit not in others
+            )[:span]
+            on_them = sorted({other for _, _, others in by_trouble for other in others})
+            out = self._of_quotas(unit, way, key[1], entry.held, on_them)
+            if out is None or len(by_trouble) < span:
+                continue
+            if best is None or self._sum(out) < best[0]:
+                numbers = tuple(sorted(number for _, number, _ in by_trouble))
+                best = self._sum(out), Placed(key, numbers, entry.week), out
+        return best
 
     def _of_quotas(
         self, unit: int, way: Way, quarter: int, weeks: range, out: list[int]
@@ -377,10 +361,8 @@ class Ejection:
 
     def _put(self, unit: int, way: Way, place: Placed) -> None:
         cell = self._cells[place.key]
-        entry = cell.ledger.whole
-        if not dict(way.pools)[place.key[0]]:
-            entries = cell.ledger.entries(way.shape)
-            entry = entries[place.week - entries[0].week]
+        entries = cell.ledger.entries(way.shape)
+        entry = entries[place.week - entries[0].week]
         for number in place.nodes:
             cell.free[number] -= entry.taken
             cell.held[number][unit] = cell.held[number].get(unit, 0) + entry.taken

@@ -45,6 +45,7 @@ class Ledger:
 
     def __init__(self, node: Shape) -> None:
         """Fields of GPUs are wide enough for those of all weeks together."""
+        self._node = node
         most = (node.gpus * WEEKS, node.cpus, node.memory_mb)
         self._offsets = [0]
         for size in most:
@@ -61,7 +62,7 @@ class Ledger:
         self._entries: dict[Shape, tuple[Entry, ...]] = {}
 
     def entries(self, shape: Shape) -> tuple[Entry, ...]:
-        """A piece that a node can hold, at each week in which it may start."""
+        """What a piece takes of a node, at each week in which it may start."""
         known = self._entries.get(shape)
         if known is None:
             known = tuple(self._entry(shape, week) for week in shape.run.starts)
@@ -91,6 +92,8 @@ class Ledger:
         )
 
     def _size(self, shape: Shape) -> int:
+        """Of a piece that needs several nodes: all of each."""
+        shape = self._node if shape.gpus > self._node.gpus else shape
         sizes = (shape.gpus, shape.cpus, shape.memory_mb)
         return sum(size << offset for size, offset in zip(sizes, self._offsets, strict=False))
 

@@ -7,7 +7,7 @@ shares are put together first, and each is then a piece of its pool and quarter 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.packing.counting.layout import load_of
@@ -15,12 +15,13 @@ from planner.packing.counting.limits import free_to_hold
 from planner.packing.counting.quotas import whole_units
 from planner.packing.counting.variants import gpu_prices
 from planner.packing.layouts.bundles import Arrangement, arranged
-from planner.packing.layouts.cutting import Packed
 from planner.packing.layouts.fitting import rectangle
+from planner.packing.layouts.packed import Packed
 from planner.packing.layouts.parts import OPENED
-from planner.packing.layouts.timetable import numbered, pattern_of
-from planner.packing.problem import WEEKS, WHOLE
-from planner.packing.weeks.ejection import Asked, Ejection, Way
+from planner.packing.layouts.timetable import pattern_of
+from planner.packing.problem import ALWAYS, WEEKS, WHOLE
+from planner.packing.weeks.asked import Asked, Way
+from planner.packing.weeks.ejection import Ejection
 from planner.packing.weeks.fleet import Fleet
 from planner.packing.weeks.shares import Shares
 
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
 
     from planner.packing.counting.counts import Counts
     from planner.packing.layouts.cutting import CuttingStock
+    from planner.packing.layouts.greedy import Pattern
     from planner.packing.layouts.timetable import Started, Timetable
     from planner.packing.problem import Choice, Demand, Shape
-    from planner.packing.weeks.ejection import Placed
+    from planner.packing.weeks.asked import Key, Placed
 
 __all__ = ["SeatedInWeeks", "seat_in_weeks"]
 
@@ -44,9 +46,6 @@ _MISFITS = 20
 
 _LEAST_PRICE = 1e-3
 """Of a GPU, in the unit of the objective: less is better where all that can run a unit is owned."""
-
-Key = tuple[int, int]
-"""Pool and quarter."""
 
 
 def seat_in_weeks(
@@ -126,8 +125,6 @@ class _Seating:
     """(demand, choice) of each that takes whole GPUs, as counted; the largest fractions go up."""
     parts: list[tuple[int, int]]
     """Of each that takes parts of them."""
-    numbered: dict[tuple[Key, tuple[Started, ...]], Timetable | None] = field(default_factory=dict)
-    """By pool and quarter, and what a node holds: its timetable, where a quota counts weeks."""
 
     def begun(self, attempt: int) -> Ejection:
         """Every unit in its counted choice, or waiting where there is no room."""
@@ -161,7 +158,7 @@ class _Seating:
         """Of each node whose runs find no neighbouring GPUs: the unit that is the least loss."""
         for key, nodes in _by_node(ejection.seated).items():
             for number, pieces in nodes.items():
-                if self._timetable(key, self._started(key, pieces)) is None:
+                if self._stock(key).timed(self._started(key, pieces)) is None:
                     unit, _, _ = min(pieces, key=lambda piece: (piece[1].cost, piece[0]))
                     yield unit, key, number
 
@@ -170,38 +167,30 @@ class _Seating:
         nodes = _by_node(fleet.ejection.seated)
         packings = {}
         for key in self.counts.usages:
-            started = (self._started(key, pieces) for pieces in nodes[key].values())
-            held = Counter((pattern_of(at), self._timetable(key, at) or ()) for at in started)
-            known = sorted(held.items())
-            patterns = tuple((pattern, times) for (pattern, _), times in known)
-            packed = Packed(patterns, timetables=tuple(timetable for (_, timetable), _ in known))
+            packed = Packed.of(sorted(self._timed(key, pieces) for pieces in nodes[key].values()))
             shared = self.shared.get(key)
             packings[key] = shared.with_bundles(packed) if shared else packed
         return self._changed(fleet), packings
 
-    def _timetable(self, key: Key, started: Sequence[Started]) -> Timetable | None:
-        """When the pieces of a node start, and on which GPUs; None where these are no neighbours.
-
-        Pieces that are alike on another node may start at other weeks there only where no quota
-        counts them.
-        """
-        stock = self._stock(key)
-        if any(stock.shapes[index].owner for index, _ in started):
-            at = tuple(sorted(started))
-            if (key, at) not in self.numbered:
-                node = self.counts.problem.pools[key[0]].node
-                self.numbered[key, at] = numbered(node, stock.shapes, at)
-            return self.numbered[key, at]
-        return stock.timetable(pattern_of(started)) if stock.keeps(started) else None
+    def _timed(self, key: Key, pieces: Sequence[tuple[int, Way, int]]) -> tuple[Pattern, Timetable]:
+        started = self._started(key, pieces)
+        timetable = self._stock(key).timed(started)
+        assert timetable is not None
+        return pattern_of(started), timetable
 
     def _stock(self, key: Key) -> CuttingStock:
         return self.shared[key].stock if key in self.shared else self.stocks[key[0]]
 
     def _started(self, key: Key, pieces: Sequence[tuple[int, Way, int]]) -> list[Started]:
         """The pieces of a node by the shapes of its stock; those of shared GPUs come last."""
-        whole = self.stocks[key[0]].shapes
+        pool, whole = self.counts.problem.pools[key[0]], self.stocks[key[0]].shapes
         return [
-            (whole.index(way.shape) if unit < len(self.units) else len(whole) + way.name, week)
+            (
+                whole.index(pool.on_node(way.shape))
+                if unit < len(self.units)
+                else len(whole) + way.name,
+                week,
+            )
             for unit, way, week in pieces
         ]
 
@@ -285,7 +274,7 @@ class _Seating:
             for usage in usages:
                 split = usage.terms[0][0]
                 if usage.shape.part == WHOLE and split in counts.splits:
-                    changed[split] = float(shaped[key, usage.shape])
+                    changed[split] = float(shaped[key, usage.asked])
         return tuple(float(round(value)) for value in changed)
 
 
@@ -297,10 +286,14 @@ def _first(asked: Asked, unit: int) -> tuple[float, int]:
 def _by_node(
     seated: Mapping[int, tuple[Way, list[Placed]]],
 ) -> dict[Key, dict[int, list[tuple[int, Way, int]]]]:
-    """By pool and quarter, and by node: (unit, way, first week) of each piece that shares it."""
+    """By pool and quarter, and by node: (unit, way, first week) of each piece.
+
+    Nodes are left out of which a piece takes all, all quarter.
+    """
     found: dict[Key, dict[int, list[tuple[int, Way, int]]]] = defaultdict(lambda: defaultdict(list))
     for unit, (way, places) in sorted(seated.items()):
         for place in places:
-            if not dict(way.pools)[place.key[0]]:
-                found[place.key][place.nodes[0]].append((unit, way, place.week))
+            if way.shape.run != ALWAYS or not dict(way.pools)[place.key[0]]:
+                for number in place.nodes:
+                    found[place.key][number].append((unit, way, place.week))
     return found

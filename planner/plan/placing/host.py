@@ -66,10 +66,13 @@ class Host:
     def _in_turn(self, hosting: Hosting) -> bool:
         """Whether units have a node for weeks, so that they cannot be seated one by one."""
         return any(
-            self.problem.demands[member.demand].choices[member.choice].shape.run != ALWAYS
+            self._in_weeks((member.demand, member.choice))
             for bundle in hosting.bundles
             for member in bundle.members
         )
+
+    def _in_weeks(self, group: Group) -> bool:
+        return self.problem.demands[group[0]].choices[group[1]].shape.run != ALWAYS
 
     def _at_home(self, hostings: Sequence[Hosting]) -> Counter[int]:
         """In the first quarter, by demand: units in the pool in which they run before it.
@@ -97,11 +100,14 @@ class Host:
 
     def _matched(self, pools: Sequence[int], layouts: Sequence[Sequence[Layout]]) -> list[Hosting]:
         """The quarter's own layouts, each on the nodes where it keeps most units."""
-        residents = {nodes[0]: groups for nodes, groups in self.here.items() if len(nodes) == 1}
+        residents: dict[int, Counter[Group]] = defaultdict(Counter)
         spans: dict[Group, list[tuple[int, ...]]] = defaultdict(list)
         for nodes, groups in self.here.items():
-            if len(nodes) > 1:
-                for group in groups:
+            for group, units in groups.items():
+                if len(nodes) == 1 or self._in_weeks(group):
+                    for node in nodes:
+                        residents[node][group] += units
+                else:
                     spans[group].append(nodes)
         in_service, stay = self.fleet.in_service[self.quarter], self._stay()
         return [

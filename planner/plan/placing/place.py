@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from planner.packing.problem import ALWAYS, WHOLE
 from planner.plan.parts.servers import GpuPart, NodeUse, Occupant
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from planner.plan.placing.seats import Piece, Seats
 
 __all__ = ["Placement", "place"]
+
+_Open: TypeAlias = "tuple[tuple[int, ...], Group, Seat | None]"
+"""Nodes, who may sit there, and where on them; None: on any whole GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +131,46 @@ class _Seating:
     def seat_all(self, hostings: Sequence[Hosting], quarter: int) -> Seats:
         """Residents first, so that they keep node and GPU numbers; then everybody else in order."""
         open_places = [
-            (hosting, group, seat) for hosting in hostings for group, seat in self._keep(hosting)
+            (hosting.nodes, group, seat)
+            for hosting in hostings
+            for group, seat in self._keep(hosting)
         ]
+        open_places = self._joined(open_places)
         waiting = self._waiting(quarter)
-        for hosting, group, seat in open_places:
-            self._sit(next(waiting[group]), group, hosting.nodes, seat)
+        for nodes, group, seat in open_places:
+            self._sit(next(waiting[group]), group, nodes, seat)
         return self.seats
+
+    def _joined(self, places: Sequence[_Open]) -> list[_Open]:
+        """The places of runs on several nodes, each of them in one; who had just these stays."""
+        whole: list[_Open] = []
+        parts: dict[tuple[Group, int, int], dict[int, tuple[int, ...]]] = defaultdict(dict)
+        for nodes, group, seat in places:
+            if seat and len(nodes) == 1 and self._choice(group).shape.gpus > len(seat.gpus[0]):
+                parts[group, self.fleet.pool[nodes[0]], seat.week][nodes[0]] = seat.gpus[0]
+            else:
+                whole.append((nodes, group, seat))
+        for (group, _, week), gpus in sorted(parts.items()):
+            for nodes, piece in self._gangs(group, gpus):
+                seat = Seat(nodes, tuple(gpus[node] for node in nodes), week, shared=True)
+                if piece is None:
+                    whole.append((nodes, group, seat))
+                else:
+                    self._take(piece, seat)
+        return whole
+
+    def _gangs(
+        self, group: Group, gpus: Mapping[int, tuple[int, ...]]
+    ) -> Iterator[tuple[tuple[int, ...], Piece | None]]:
+        """Nodes that run one together, and who of the group had just these, if anybody did."""
+        left = sorted(gpus)
+        for nodes, groups in self.here.items():
+            if len(nodes) > 1 and groups.get(group) and set(nodes) <= set(left):
+                yield nodes, groups[group].pop(0)
+                left = [node for node in left if node not in nodes]
+        size = self._choice(group).shape.gpus // len(gpus[left[0]]) if left else 1
+        for first in range(0, len(left), size):
+            yield tuple(left[first : first + size]), None
 
     def _keep(self, hosting: Hosting) -> Iterator[tuple[Group, Seat | None]]:
         """Seat those who were here; yield what is left open, None for any whole GPUs."""
@@ -169,7 +206,7 @@ class _Seating:
         places = []
         for member in bundle.members:
             group = (member.demand, member.choice)
-            gpus = numbers[member.gpu : member.gpu + self._choice(group).shape.gpus]
+            gpus = numbers[member.gpu :][: self._choice(group).shape.gpus]
             seat = Seat(nodes, (gpus,), member.week, member.slot, shared=True)
             same = next((one for one in residents[group] if self.before[one] == seat), None)
             if same is None:

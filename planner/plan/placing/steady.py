@@ -8,7 +8,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from planner.packing.layouts.bundles import empty_seat
-from planner.packing.layouts.cutting import CuttingStock, Packed
+from planner.packing.layouts.cutting import CuttingStock
+from planner.packing.layouts.packed import Packed
 from planner.packing.layouts.parts import starts
 from planner.packing.layouts.repair import Bench
 from planner.packing.problem import Demand
