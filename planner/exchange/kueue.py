@@ -132,6 +132,17 @@ def _amount(resource: str, amount: int) -> str:
     return f"{amount}M" if resource == "memory" and amount else str(amount)
 
 
+def _unracked(plan: Plan, quarter: str) -> Iterator[str]:
+    """Sites without racks beside others with them: Kueue passes over a node that lacks a level."""
+    there = [node for node in plan.nodes if quarter in node.in_service]
+    without = sorted({node.site for node in there if not node.racks})
+    if without and any(node.racks for node in plan.nodes):
+        yield (
+            f"Label the nodes of {', '.join(without)} with a {RACK_LABEL}, too: the plan has none, "
+            "and Kueue places no pod on a node that lacks a label of the topology."
+        )
+
+
 def _topology(plan: Plan) -> dict[str, Any]:
     racks = any(node.racks for node in plan.nodes)
     labels = (SITE_LABEL, *([RACK_LABEL] if racks else []), "kubernetes.io/hostname")
@@ -187,6 +198,7 @@ def _sums(
     lines = [
         f"{plan.scenario}, {quarter}. Quotas are sums over all nodes of a flavor: what the team",
         "holds in the week in which it holds most. What no quota gives out stays free.",
+        *_unracked(plan, quarter),
         *renamed,
     ]
     given: defaultdict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)

@@ -96,8 +96,8 @@ def _price(inputs: Inputs, name: str) -> Lever:
             stated.append(setting("offers", name, "price_breaks", value=levels))
         return tuple(stated)
 
-    unit = "node" if offer.kind == "buy" else "GPU-hour"
-    return Lever(f"price of {name}", "share", f"${price:,} per {unit}", settings)
+    (stated,) = (one.price_text for one in inputs.offers if one.name == name)
+    return Lever(f"price of {name}", "share", stated, settings)
 
 
 def _growing(inputs: Inputs) -> dict[str, Decimal]:

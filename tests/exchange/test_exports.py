@@ -248,6 +248,15 @@ def test_the_levels_of_the_topology_end_with_the_host(plan):
     ]
 
 
+def test_nodes_without_racks_beside_others_with_them_are_told_to_be_labelled(plan):
+    (first, *others), text = plan.nodes, kueue_files(plan, Q1)["kueue.yaml"]
+    assert "with a gpu-fit-planner/rack, too" not in text
+    mixed = plan.model_copy(update={"nodes": (first.model_copy(update={"racks": (1,)}), *others)})
+    sites = ", ".join(sorted({node.site for node in others if Q1 in node.in_service}))
+    told = kueue_files(mixed, Q1)["kueue.yaml"]
+    assert f"# Label the nodes of {sites} with a gpu-fit-planner/rack, too:" in told
+
+
 # What cannot be exported
 
 
