@@ -45,6 +45,31 @@ class Pricing:
                 self._begun[index, week] = start
             if most is not None:
                 self._program.row("most", dict.fromkeys(mine, 1.0), "<=", most[index])
+        self._keep_to(node, shapes, self._opened(pool, shapes) if pool else [])
+
+    def _keep_to(self, node: Shape, shapes: Sequence[Shape], opened: Sequence[int]) -> None:
+        """What runs in a week fits the node; of weeks, those in which most may run say enough."""
+        offered = (node.gpus, node.cpus, node.memory_mb)
+        sizes = {
+            index: (shapes[index].whole_gpus, shapes[index].cpus, shapes[index].memory_mb)
+            for index, _ in self._begun
+        }
+        binding = _binding(offered, list(sizes.values()))
+        if opened and 0 not in binding:
+            binding.append(0)
+        for running in self._fullest_weeks(shapes):
+            for resource in binding:
+                load = {
+                    self._begun[start]: sizes[start[0]][resource] / offered[resource]
+                    for start in sorted(running)
+                    if sizes[start[0]][resource]
+                }
+                if resource == 0:
+                    load |= dict.fromkeys(opened, 1 / node.gpus)
+                self._program.row("fits", load, "<=", 1.0)
+
+    def _fullest_weeks(self, shapes: Sequence[Shape]) -> list[set[Started]]:
+        """Pieces that may run in a week, of weeks in which no other has them all."""
         running = [
             {
                 begun
@@ -53,29 +78,11 @@ class Pricing:
             }
             for week in range(WEEKS)
         ]
-        offered = (node.gpus, node.cpus, node.memory_mb)
-        sizes = {
-            index: (shapes[index].whole_gpus, shapes[index].cpus, shapes[index].memory_mb)
-            for index in active
-        }
-        opened = self._opened(pool, shapes) if pool else []
-        binding = _binding(offered, list(sizes.values()))
-        if opened and 0 not in binding:
-            binding.append(0)
-        stated: list[set[Started]] = []
+        fullest: list[set[Started]] = []
         for begun in sorted(running, key=len, reverse=True):
-            if any(begun <= other for other in stated):
-                continue
-            stated.append(begun)
-            for resource in binding:
-                load = {
-                    self._begun[start]: sizes[start[0]][resource] / offered[resource]
-                    for start in sorted(begun)
-                    if sizes[start[0]][resource]
-                }
-                if resource == 0:
-                    load |= dict.fromkeys(opened, 1 / node.gpus)
-                self._program.row("fits", load, "<=", 1.0)
+            if not any(begun <= other for other in fullest):
+                fullest.append(begun)
+        return fullest
 
     def _opened(self, pool: Pool, shapes: Sequence[Shape]) -> list[int]:
         """Variables that count the GPUs of a node that parts are taken of, as `opened` has them."""
