@@ -15,9 +15,10 @@ from planner.plan.words import amount
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from planner.inputs.scenario.offer import Offer
     from planner.inputs.settled import Inputs
 
-__all__ = ["Lever", "levers", "price_of", "setting"]
+__all__ = ["Lever", "levers", "price_of", "repriced", "setting"]
 
 _FINANCE = {
     "discount_rate_per_year": ("discount rate", "{percent} a year"),
@@ -82,19 +83,25 @@ def price_of(inputs: Inputs, name: str) -> tuple[str, Decimal]:
     return offer.price_key, price
 
 
+def repriced(
+    path: tuple[str, ...], offer: Offer, price: Decimal, moved: Callable[[Decimal], Decimal | int]
+) -> Iterator[str]:
+    """Settings of the price of an offer, moved, and of its price breaks with it."""
+    yield setting(*path, value=moved(price))
+    if offer.price_breaks:
+        levels = tuple(
+            {"from_nodes": one.from_nodes, "price_usd": moved(one.price_usd)}
+            for one in offer.price_breaks
+        )
+        yield setting(*path[:2], "price_breaks", value=levels)
+
+
 def _price(inputs: Inputs, name: str) -> Lever:
     offer = inputs.scenario.offers[name]
     key, price = price_of(inputs, name)
 
     def settings(by: Fraction) -> tuple[str, ...]:
-        stated = [setting("offers", name, key, value=_moved(price, by))]
-        if offer.price_breaks:
-            levels = tuple(
-                {"from_nodes": one.from_nodes, "price_usd": _moved(one.price_usd, by)}
-                for one in offer.price_breaks
-            )
-            stated.append(setting("offers", name, "price_breaks", value=levels))
-        return tuple(stated)
+        return tuple(repriced(("offers", name, key), offer, price, lambda one: _moved(one, by)))
 
     (stated,) = (one.price_text for one in inputs.offers if one.name == name)
     return Lever(f"price of {name}", "share", stated, settings)

@@ -109,6 +109,18 @@ def test_whatever_must_be_whole_stays_whole(read):
     assert sizes == {"1", "2", "3"}
 
 
+def test_price_breaks_move_with_the_price_that_they_take_off(read, tmp_path):
+    breaks = "price_usd: 300000, price_breaks: [{from_nodes: 2, price_usd: 240000}]"
+    futures, _ = read()
+    stated = SCENARIO.replace("maximum: 9", f"maximum: 9, {breaks}")
+    (tmp_path / "small.yaml").write_text(stated, encoding="utf-8")
+    desk = Desk(Station(futures.scenario))
+    for one in futures.drawn(desk, 5):
+        (offer,) = desk.inputs(one).offers
+        (level,) = offer.levels
+        assert level.unit_price_usd == pytest.approx(offer.unit_price_usd * Decimal("0.8"))
+
+
 def held(desk, *settings):
     plan = desk.plan(desk.inputs(Variant()))
     inputs = desk.inputs(Variant((), settings))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from math import isqrt
 from random import Random
 from typing import TYPE_CHECKING, Annotated
@@ -27,13 +28,14 @@ from planner.inputs.scenario.spelling import Format
 from planner.inputs.scenario.variations import VariationName
 from planner.whatif.desk.desk import Variant
 from planner.whatif.grid import placed, unknown_names
-from planner.whatif.levers import price_of, setting
+from planner.whatif.levers import price_of, repriced, setting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path as FilePath
 
     from planner.inputs.reading.document import Document, Path
+    from planner.inputs.scenario.offer import Offer
     from planner.inputs.settled import Inputs
     from planner.whatif.desk.desk import Desk
 
@@ -101,6 +103,17 @@ class _Value:
     """Whether it must be a whole number."""
     place: Path
     """Where the file of the futures names it."""
+    offer: Offer | None
+    """Whose price it is: its price breaks move with it."""
+
+    def settings(self, moved: Callable[[Decimal], Fraction]) -> Iterator[str]:
+        """`path=value` for what is stated in its place."""
+        if self.offer is None:
+            yield setting(*self.path, value=self.written(moved(self.stated)))
+        else:
+            yield from repriced(
+                self.path, self.offer, self.stated, lambda price: self.written(moved(price))
+            )
 
     def written(self, value: Fraction) -> Decimal | int:
         """What is stated in its place."""
@@ -153,7 +166,8 @@ class Futures:
                 hint = "state the value there, so that it can be moved"
                 raise InputError(self.document.finding(place, message, hint))
             found += (
-                _Value(inner, value, _SHAPE.is_whole(inner), place) for inner, value in stated
+                _Value(inner, value, _SHAPE.is_whole(inner), place, _priced(inputs, inner))
+                for inner, value in stated
             )
         return found
 
@@ -186,9 +200,10 @@ class Futures:
         self, values: dict[str, list[_Value]], points: dict[str, Fraction]
     ) -> Iterator[tuple[str, Path]]:
         for name, moving in values.items():
+            moved = partial(self.file.uncertain[name].moved, by=points[name])
             for one in moving:
-                moved = self.file.uncertain[name].moved(one.stated, points[name])
-                yield setting(*one.path, value=one.written(moved)), one.place
+                for text in one.settings(moved):
+                    yield text, one.place
 
     def _draws(self, number: int) -> dict[str, Fraction]:
         """What each uncertainty comes out as in a future."""
@@ -228,6 +243,12 @@ def _numbers(
         if not isinstance(number, Decimal):
             return
         yield (path if key is None else (*path, key)), number
+
+
+def _priced(inputs: Inputs, path: tuple[str, ...]) -> Offer | None:
+    """The offer whose price stands at a path."""
+    offer = inputs.scenario.offers.get(path[1]) if path[0] == "offers" else None
+    return offer if offer and path[2:] == (offer.price_key,) else None
 
 
 def _listed(inputs: Inputs, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Decimal]]:
