@@ -73,7 +73,15 @@ def _choices(found: Risk, choices: Choices) -> tuple[Block, ...]:
         f"cost of the worst {WORST_PER_CENT} % of futures. "
         f"{_bounded(found, choices)}"
     )
-    if best is first:
+    if len(choices.plans) == 1:
+        told = "No purchases were tried beside those of the scenario's own plan."
+        words = (
+            "What is bought and reserved is that of the scenario as it stands in every future; "
+            "what is rented and what runs where adapts to each, where above it was given too. It "
+            "falls short where it cannot hold all jobs, budgets included. "
+            f"{_bounded(found, choices)}"
+        )
+    elif best is first:
         told = "What the scenario's own plan buys is the best of these in the bad cases."
     else:
         told = f"Best of these in the bad cases: {acquired_text(best.purchased)}."

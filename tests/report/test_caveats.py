@@ -107,6 +107,9 @@ def test_of_purchase_plans_the_best_says_what_its_bad_cases_save(risk):
     own_best = markdown.draw(risk_document(held(risk, own, other, best=0)))
     assert "What the scenario's own plan buys is the best of these" in own_best
     assert "less, on average" not in own_best
+    alone = markdown.draw(risk_document(held(risk, own, best=0)))
+    assert "No purchases were tried beside those of the scenario's own plan." in alone
+    assert "held against each other" not in alone
 
 
 def test_a_purchase_plan_that_holds_no_future_has_no_cost_and_nothing_is_claimed_of_it(risk):

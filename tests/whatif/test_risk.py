@@ -232,6 +232,18 @@ def test_futures_that_no_purchases_hold_together_are_counted(tmp_path):
     assert (search.apart, second.futures, second.purchased) == (1, 3, first.purchased)
 
 
+def test_nothing_is_proposed_where_no_purchases_hold_any_future(tmp_path):
+    path = tmp_path / "apart.yaml"
+    path.write_text(APART, encoding="utf-8")
+    desk = Desk(Station(path))
+    drawn = [Variant((), ("policies.shortage=drop", "jobs.one.count=999"))]
+    known = [desk.figures(variant) for variant in drawn]
+    assert (known[0].result, known[0].short) == ("proved", ("one",))
+    search = Hedging(desk, drawn, known)
+    assert search.propose((0,)) is None
+    assert search.apart == 1
+
+
 def test_the_bad_cases_are_the_worst_twentieth():
     assert mean_of_worst([1]) == 1
     assert mean_of_worst(list(range(20))) == 19

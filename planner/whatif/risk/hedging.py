@@ -59,13 +59,16 @@ class Hedging:
         """Futures that no purchases hold beside all those that were taken in before."""
 
     def propose(self, worst: Sequence[int]) -> Proposal | None:
-        """The best purchases once these futures count as bad, too; None where time ends before.
+        """The best purchases once these futures count as bad, too.
 
-        `worst` are places of futures that have a plan, as many each time.
+        None where time ends before, or no purchases hold any of them. `worst` are places of futures
+        that have a plan, as many each time.
         """
         self._worst.append(worst)
         new = [place for place in worst if place not in self._futures]
         self._take_in(new[: _MOST - len(self._futures)])
+        if not self._futures:
+            return None
         found = self._solved(tuple(map(self._mean, self._worst)), _GAP)
         if found.orders is None:
             return None
