@@ -164,6 +164,22 @@ def test_owned_nodes_that_idle_since_jobs_keep_their_gpu_type_are_warned_of(
         assert "jobs endpoint, retune could" in text
 
 
+def test_a_job_that_may_not_run_where_owned_nodes_idle_is_not_said_to_wait_for_them(planned):
+    text = (
+        retiring("{may_change_gpu_type: none}", retune=", sites: [other]")
+        .replace("fleet:", "sites: {main: {}, other: {}}\nfleet:")
+        .replace("count: 1,", "count: 1, site: main,")
+        .replace("kind: buy,", "kind: buy, site: main,")
+        .replace("kind: rent,", "kind: rent, site: [main, other],")
+    )
+    (told,) = (
+        note.text
+        for note in planned(text).warnings
+        if note.origin == "policies.may_change_gpu_type"
+    )
+    assert "job endpoint could" in told
+
+
 def test_a_job_that_gives_way_does_so_in_all_of_its_quarters(planned):
     text = (
         retiring("{may_change_gpu_type: all, shortage: drop}")

@@ -191,7 +191,7 @@ def _idle_though_owned(
     """Owned nodes that run nothing beside acquired ones, since some job keeps its GPU type."""
     if not bought:
         return
-    keeps = {job.name for job in jobs if job.keeps_gpu_type}
+    keeps = {job.name: job.sites for job in jobs if job.keeps_gpu_type}
     busy = {use.node for uses in placements for use in uses}
     spare = _without_room(inputs, nodes)
     idle: dict[tuple[str, str, str], int] = Counter(
@@ -206,6 +206,7 @@ def _idle_though_owned(
             job.name
             for job in planned
             if job.name in keeps
+            and (not keeps[job.name] or site in keeps[job.name])
             and sum(map(bool, job.units)) > 1
             and any(
                 one.gpu_type == gpu_type and one.extra_cents is None for one in job.alternatives
