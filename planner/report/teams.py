@@ -102,7 +102,10 @@ def quota_blocks(plan: Plan, charged: Chargeback) -> tuple[Block, ...]:
     )
     if not lines:
         return ()
-    return (Paragraph("Quotas, as GPUs held of GPUs allowed:", tone="faint"), Bullets(lines))
+    runs = any(one.weeks for uses in plan.placements for use in uses for one in use.occupants)
+    when = ", in their fullest week," if runs else ""
+    told = f"Quotas, as GPUs held{when} of GPUs allowed:"
+    return (Paragraph(told, tone="faint"), Bullets(lines))
 
 
 def _quota_line(plan: Plan, quota: QuotaUse) -> str:
