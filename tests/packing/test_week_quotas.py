@@ -212,13 +212,12 @@ def test_jobs_give_way_where_the_weeks_of_a_quota_are_used_up(asked):
     assert all(level.proved for level in found.levels)
 
 
-@pytest.mark.parametrize("batch", range(2))
-def test_the_search_agrees_with_trying_everything_week_by_week(batch, agree, least_cost):
-    seeds = [random.Random(f"week quotas {batch} {number}") for number in range(20)]
+def test_the_search_agrees_with_trying_everything_week_by_week(agree, least_cost):
+    seeds = [random.Random(f"week quotas 1 {number}") for number in range(24)]
     problems = [teams(rng) for rng in seeds]
     seen = agree(problems, asked_gap=1e-6)
     assert seen[Status.PROVED] >= 3, "too few plans to mean anything"
     assert not seen[Status.NOT_PROVED]
     free = (replace(one, quotas=()) for one in problems)
     decided = sum(map(ne, map(least_cost, problems), map(least_cost, free)))
-    assert decided >= 2, "too few quotas bind to mean anything"
+    assert decided >= 4, "too few quotas bind to mean anything"
