@@ -58,9 +58,9 @@ def alternatives_document(found: Alternatives) -> Document:
             for one in cheaper_ones(found, cheapest)
         ),
         Paragraph(
-            "Cost is net present cost in USD. Acquired: nodes that enter service, over all "
-            "quarters. Idle: GPU-hours in service that no job holds. kW: drawn by the servers in "
-            "service, mean over the quarters. Short: jobs dropped or delayed.",
+            "Cost is net present cost in USD. Acquired: nodes that enter service, a rented one "
+            "anew in each quarter. Idle: GPU-hours in service that no job holds. kW: drawn by the "
+            "servers in service, mean over the quarters. Short: jobs dropped or delayed.",
             tone="faint",
         ),
         Table(_COLUMNS, tuple(rows)),

@@ -83,10 +83,10 @@ def sweep_document(title: str, rows: Sequence[Row]) -> Document:
         Heading(f"Sweep of {title}", 1),
         Paragraph(_summary(rows), tone="strong"),
         Paragraph(
-            "Cost is net present cost in USD. Acquired: nodes that enter service, over all "
-            "quarters. Nodes: in service where most are, owned ones included. Idle: GPU-hours in "
-            "service that no job holds. kW: drawn by the servers in service, mean over the "
-            "quarters.",
+            "Cost is net present cost in USD. Acquired: nodes that enter service, a rented one "
+            "anew in each quarter. Nodes: in service where most are, owned ones included. Idle: "
+            "GPU-hours in service that no job holds. kW: drawn by the servers in service, mean "
+            "over the quarters.",
             tone="faint",
         ),
         Table(_COLUMNS, tuple(_cells(row.label, row.figures) for row in rows)),

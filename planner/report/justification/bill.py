@@ -109,11 +109,7 @@ def bill_section(desk: Desk) -> tuple[Block, ...]:
     """Every line to buy, rent or reserve, with its price, its source and its dates."""
     if not desk.bill:
         return (Paragraph("Nothing to buy, to rent or to reserve."),)
-    sums = (
-        figure(desk.read.sum("acquisitions[*].count"), "count", "how-bill"),
-        "",
-        figure(desk.read.sum("acquisitions[*].total_cents"), "usd", "how-bill"),
-    )
+    total = figure(desk.read.sum("acquisitions[*].total_cents"), "usd", "how-bill")
     table = Table(
         (
             Column("Line"),
@@ -132,7 +128,7 @@ def bill_section(desk: Desk) -> tuple[Block, ...]:
             Column("U each", "right"),
         ),
         tuple(_bill_row(desk, number, *line) for number, line in enumerate(desk.bill, 1)),
-        ("Sum", "", "", "", "", *sums, "", "", "", "", "", ""),
+        ("Sum", "", "", "", "", "", "", total, "", "", "", "", "", ""),
         caption="Bill of materials",
     )
     together = orders_for_several_sites(line for _, line in desk.bill)

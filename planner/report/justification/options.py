@@ -220,7 +220,8 @@ def _taken(options: tuple[_Option, ...]) -> Iterator[Table]:
         yield Table(
             (Column("Offer", wraps=True), *(Column(one.name, "right") for one in planned)),
             tuple((offer, *(one.nodes(offer) for one in planned)) for offer in offers),
-            caption="Nodes that each option buys, rents or reserves, over all quarters",
+            caption="Nodes that each option buys, rents or reserves; a rented one counts anew in "
+            "each quarter",
         )
 
 
