@@ -255,3 +255,29 @@ def test_gpus_that_must_stay_free_are_not_opened_to_save_a_move(case):
             case.inputs.catalog, [choice(part=MEMORY)], [(2, 2)], layouts, reserves=reserves
         )
         assert found.moves == (0, moves)
+
+
+def test_who_shares_a_gpu_keeps_it_in_whatever_order_the_bundles_come(case):
+    three, four = (Bundle(1, (Member(0, 0, 0, 0, 0),) * count) for count in (3, 4))
+    found = placed(
+        case.inputs.catalog,
+        [choice(part=MEMORY)],
+        [(7, 7)],
+        [[Layout((), 1, 1, (four, three))], [Layout((), 1, 1, (three, four))]],
+    )
+    assert seats(found, 0) == seats(found, 1)
+    assert {gpus for _, gpus, _, _ in seats(found, 0).values()} == {(0,), (1,)}
+
+
+def test_a_lone_tenant_keeps_its_gpu_beside_others_that_sit_on_both(case):
+    """The bundle that holds it comes last, and the other would do as well on either GPU."""
+    alone = Member(1, 0, 0, 0, 4)
+    parts = tuple(Member(0, 0, 0, 0, slot) for slot in range(4))
+    with_it, without = Bundle(1, (*parts, alone)), Bundle(1, parts)
+    found = placed(
+        case.inputs.catalog,
+        [choice(part=SLICES), choice(part=HALF)],
+        [(8, 8), (1, 1)],
+        [[Layout((), 1, 1, (with_it, without))], [Layout((), 1, 1, (without, with_it))]],
+    )
+    assert seats(found, 0) == seats(found, 1)

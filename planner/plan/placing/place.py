@@ -189,8 +189,9 @@ class _Seating:
                 self._take(piece, self.before[piece])
                 residents[group].remove(piece)
             places += [(group, None)] * (whole - len(staying))
-        for bundle in hosting.bundles:
-            places += self._share(bundle, hosting.nodes, residents)
+        bundles = [(one, self._met(one, residents)) for one in hosting.bundles]
+        for bundle, met in sorted(bundles, key=lambda one: -max(one[1].values(), default=0)):
+            places += self._share(bundle, hosting.nodes, residents, met)
         for group, seat in places:
             if residents[group]:
                 self._sit(residents[group].pop(0), group, hosting.nodes, seat)
@@ -198,10 +199,18 @@ class _Seating:
                 yield group, seat
 
     def _share(
-        self, bundle: Bundle, nodes: tuple[int, ...], residents: Mapping[Group, list[Piece]]
+        self,
+        bundle: Bundle,
+        nodes: tuple[int, ...],
+        residents: Mapping[Group, list[Piece]],
+        met: Mapping[int, int],
     ) -> list[tuple[Group, Seat]]:
-        """Number the GPUs of a bundle and seat who had the same place in it; the other places."""
-        numbers = self._numbers(bundle, nodes[0], residents)
+        """Number the GPUs of a bundle and seat who had the same place in it; the other places.
+
+        Its GPUs are those free ones on which most of its members sat, the lowest ones.
+        """
+        ranked = sorted(self.free[nodes[0]], key=lambda gpu: (-met.get(gpu, 0), gpu))
+        numbers = tuple(sorted(ranked[: bundle.gpus]))
         self.free[nodes[0]] = [gpu for gpu in self.free[nodes[0]] if gpu not in numbers]
         places = []
         for member in bundle.members:
@@ -216,20 +225,19 @@ class _Seating:
                 self._take(same, seat)
         return places
 
-    def _numbers(
-        self, bundle: Bundle, node: int, residents: Mapping[Group, list[Piece]]
-    ) -> tuple[int, ...]:
-        """Free GPUs of a node on which most of those sat that the bundle holds, the lowest ones."""
-        groups = {(member.demand, member.choice) for member in bundle.members}
-        sat = Counter(
-            gpu
-            for group in groups
-            for piece in residents[group]
-            if self.before[piece].shared
-            for gpu in self.before[piece].gpus[0]
-        )
-        ranked = sorted(self.free[node], key=lambda gpu: (-sat[gpu], gpu))
-        return tuple(sorted(ranked[: bundle.gpus]))
+    def _met(self, bundle: Bundle, residents: Mapping[Group, list[Piece]]) -> Counter[int]:
+        """By GPU: members of a bundle that sat there with others."""
+        wanted = Counter((member.demand, member.choice) for member in bundle.members)
+        met: Counter[int] = Counter()
+        for group, count in wanted.items():
+            sat = Counter(
+                gpu
+                for piece in residents[group]
+                if self.before[piece].shared
+                for gpu in self.before[piece].gpus[0]
+            )
+            met.update({gpu: min(count, there) for gpu, there in sat.items()})
+        return met
 
     def _choice(self, group: Group) -> Choice:
         return self.demands[group[0]].choices[group[1]]
