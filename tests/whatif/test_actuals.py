@@ -42,6 +42,11 @@ def test_demand_that_is_not_told_is_said_to_be_so(planned, read):
     assert deliveries == ()
 
 
+def test_of_a_quarter_that_the_plan_does_not_have_nothing_was_planned(planned, read):
+    demand, _ = outcomes(planned("later").plan, read("2027Q2,search,,17\n"))
+    assert [(one.planned, one.actual) for one in demand] == [(None, 17)]
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

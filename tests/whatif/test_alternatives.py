@@ -121,6 +121,40 @@ def test_no_plan_is_near_the_cheapest_because_it_drops_jobs(found, found_with):
         assert other(lenient, name).figures == other(found, name).figures
 
 
+def test_what_was_not_proved_of_plans_that_would_be_better_is_left_open(desk):
+    class Doubtful(Made):
+        def all(self, wanted):
+            settings = [*wanted]
+            doubt = {"result": "not proved", "bound_cents": 0, "cost_cents": 10**12}
+            return [
+                figures.model_copy(update=doubt) if stated else figures
+                for stated, figures in zip(settings, super().all(settings), strict=True)
+            ]
+
+    with Processes(desk, 1) as crew:
+        found = alternatives(Doubtful(desk, crew, Variant(), lambda _: None))
+    for name in ("fewest node types", "most headroom"):
+        assert "it was not proved which plans" in str(other(found, name).left_out)
+
+
+def test_a_single_vendor_that_keeps_all_jobs_comes_before_a_cheaper_one_that_does_not(tmp_path):
+    (tmp_path / "vendors.yaml").write_text(
+        "format: 1\nname: Vendors\nhorizon: {first_quarter: 2027Q1, quarters: 1}\n"
+        "offers:\n"
+        "  dear: {node_type: dgx-h100, kind: buy, price_usd: 900000, quote: Q, maximum: 2}\n"
+        "  few: {node_type: xe9680-h100, kind: buy, price_usd: 300000, quote: Q, maximum: 1}\n"
+        "policies: {shortage: drop}\n"
+        "jobs: {one: {fixed: {gpus: 8}}, two: {fixed: {gpus: 8}}}\n",
+        encoding="utf-8",
+    )
+    desk = Desk(Station(tmp_path / "vendors.yaml"))
+    with Processes(desk, 1) as crew:
+        found = alternatives(Made(desk, crew, Variant(), lambda _: None))
+    vendor = other(found, "single vendor")
+    assert vendor.objective.endswith("NVIDIA")
+    assert vendor.figures.short == ()
+
+
 def test_what_cannot_be_said_is_left_out_with_the_reason(found, found_with):
     assert "key running" in str(other(found, "no moves").left_out)
     settled = found_with(asked=Variant(("settled",)))

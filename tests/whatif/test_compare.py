@@ -192,6 +192,22 @@ def test_what_a_price_changes_is_no_offer_and_what_is_no_price_is_one(path, plan
         assert whole.inputs().scenario == question.inputs((), [setting]).scenario
 
 
+def test_an_offer_that_one_side_lacks_keeps_its_price_where_offers_are_exchanged(path, planned):
+    more = "offers:\n  more: {node_type: xe9680-h100, kind: rent, price_usd_per_gpu_hour: 3}\n"
+    file = path.with_name("more.yaml")
+    file.write_text(path.read_text(encoding="utf-8").replace("offers:\n", more), encoding="utf-8")
+    inputs, base = load_inputs(file), planned()
+    side = planned_side("more", inputs, lambda _: base.plan)
+    assert side.source is not None
+    exchanged = mixed(base.source, side.source, {"offers"}).inputs()
+    assert exchanged.scenario.offers == inputs.scenario.offers
+
+
+def test_a_quarter_that_one_plan_lacks_moves_no_job(planned):
+    moves = compared(planned(), planned("later")).moves
+    assert {quarter for move in moves for quarter in move.quarters} <= {"2027Q1"}
+
+
 def test_rules_and_catalog_are_causes_of_their_own(planned):
     base = planned().source
     rule_id, rule = next(iter(base.rules.rules.items()))

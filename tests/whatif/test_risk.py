@@ -136,6 +136,12 @@ def test_what_is_bought_holds_just_what_it_was_bought_for(read):
     assert held(desk, "jobs.search.count.2027Q1=0", "jobs.search.count.2027Q2=1") == ()
 
 
+def test_owned_nodes_hold_jobs_until_they_retire_whatever_may_be_spent(read):
+    _, desk = read()
+    assert held(desk, "fleet.own.retires=2027Q2") == ("2027Q2",)
+    assert held(desk, "budget.total_usd=1") == ()
+
+
 def test_nodes_that_cannot_be_there_in_time_do_not_count(read):
     _, desk = read()
     assert held(desk, "offers.h100.lead_time_weeks=17") == ()  # ordered on the day of the plan

@@ -13,8 +13,12 @@ from planner.report.markdown import draw
 from planner.report.sensitivity import sensitivity_document, tornado
 from planner.whatif.desk.crew import Processes
 from planner.whatif.desk.desk import Desk, Station, Variant
+from planner.whatif.desk.figures import Figures
 from planner.whatif.desk.made import Made
-from planner.whatif.levers import levers
+from planner.whatif.found import Moved
+from planner.whatif.levers import Lever, levers
+from planner.whatif.sensitivity.moves import Moves
+from planner.whatif.sensitivity.pairs import pairs_of
 from planner.whatif.sensitivity.sensitivity import sensitivity
 
 SCENARIO = """\
@@ -118,6 +122,44 @@ def test_a_price_that_nobody_pays_moves_nothing_upwards(found):
     assert one.high.figures == found.base
     assert one.low.figures == found.base
     assert one.turns == ()
+
+
+def test_where_there_is_no_plan_any_more_the_recommendation_turns(tmp_path):
+    (tmp_path / "owned.yaml").write_text(
+        "format: 1\nname: Owned\nhorizon: {first_quarter: 2027Q1, quarters: 2}\n"
+        "fleet: {own: {node_type: xe9680-h100, count: 1}}\n"
+        "jobs: {search: {fixed: {gpus: 1}, count: 5, growth_per_quarter: 60%}}\n",
+        encoding="utf-8",
+    )
+    desk = Desk(Station(tmp_path / "owned.yaml"))
+    with Processes(desk, 1) as crew:
+        found = sensitivity(Made(desk, crew, Variant(), lambda _: None))
+    (turn,) = next(one for one in found.swings if one.name == "growth of demand").turns
+    assert (turn.before.figures.acquired, turn.after.figures.acquired) == ((), ())
+    assert turn.before.figures.cost_cents
+    assert turn.after.figures.cost_cents is None
+
+
+def test_pairs_are_those_of_the_figures_that_come_first_together():
+    class Still(Moves):
+        def __init__(self):
+            """Every plan costs the same."""
+
+        def base(self):
+            return Figures(result="proved", cost_cents=1)
+
+        def at(self, *_):
+            return Moved(by=0.0, settings=(), figures=self.base())
+
+        def together(self, *_):
+            return (), self.base()
+
+        def plan(self, asked):
+            assert len([*asked]) == 16, "four corners of each pair"
+
+    ranked = [Lever(name, "share", "", lambda _: ()) for name in "abcde"]
+    found = pairs_of(Still(), ranked, dict.fromkeys("abcde", Fraction(1)), 4)
+    assert [one.first + one.second for one in found] == ["ab", "ac", "ad", "bc"]
 
 
 def test_lead_times_turn_from_one_week_to_the_next(tmp_path):

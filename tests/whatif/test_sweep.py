@@ -142,6 +142,21 @@ def test_rows_of_other_inputs_are_planned_anew(desk, path):
     assert len({one.key(Variant()) for one in (desk, other, rougher)}) == 3
 
 
+def test_rows_of_another_version_are_planned_anew(desk, path, monkeypatch):
+    now = desk.key(Variant())
+    monkeypatch.setattr("planner.whatif.desk.desk.__version__", "0")
+    assert Desk(Station(path)).key(Variant()) != now
+
+
+def test_rows_that_nobody_asks_for_now_do_not_count_as_found(desk, read, tmp_path):
+    variants, told = read().variants(desk), []
+    with Processes(desk, 1) as crew:
+        for shard in (None, Shard(1, 2)):
+            sweep(crew, variants, tmp_path, shard=shard, progress=lambda *n: told.append(n))
+    rows = len(Shard(1, 2).part(variants))
+    assert told[-1] == (rows, rows, rows) != (len(variants),) * 3
+
+
 def test_the_plans_of_a_worker_that_is_killed_are_made_again(desk):
     variants = {desk.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
     found: dict[str, Figures] = {}
