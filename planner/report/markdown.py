@@ -25,7 +25,7 @@ _SPECIAL = re.compile(r"([\\`*\[\]|~])")
 _NO_CODE = re.compile(r"[\\`|]|^\s|\s$")
 _EDGE_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _MENTION = re.compile(r"(?<![\w.])@(?=\w)")
-_BLOCK_START = re.compile(r"^(\s*)([#>+=-]|\d+[.)])(?=\s|$|[#=-])")
+_BLOCK_START = re.compile(r"^(\s*\d*)([#>+=-]|(?<=\d)[.)])(?=\s|$|[#=-])")
 
 
 def draw(document: Document) -> str:
@@ -37,10 +37,10 @@ def _block(block: Block) -> str:
     if isinstance(block, Heading):
         return f"{'#' * block.level} {_text(block.text)}"
     if isinstance(block, Paragraph):
-        text = _BLOCK_START.sub(r"\1\\\2", _text(block.text))
+        text = _opening(block.text)
         return f"**{text}**" if block.tone == "strong" else text
     if isinstance(block, Bullets):
-        return "\n".join(f"- {_text(item)}" for item in block.items)
+        return "\n".join(f"- {_opening(item)}" for item in block.items)
     if isinstance(block, Table):
         return _table(block)
     return _fenced(block.lines) if isinstance(block, Verbatim) else ""
@@ -68,6 +68,11 @@ def _fenced(lines: tuple[str, ...]) -> str:
     longest = max((len(run) for run in re.findall(r"`+", body)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{body}\n{fence}"
+
+
+def _opening(raw: str) -> str:
+    """Text that begins a line: no name or sign can open a block of another kind."""
+    return _BLOCK_START.sub(r"\1\\\2", _text(raw))
 
 
 @lru_cache(maxsize=10_000)

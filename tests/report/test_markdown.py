@@ -33,6 +33,12 @@ def test_a_paragraph_cannot_start_a_block_of_another_kind(start):
     assert not draw((Paragraph(start),)).startswith(start)
 
 
+def test_an_item_that_begins_with_a_sign_is_no_list_of_its_own():
+    assert draw((Bullets(("- gone", "+ new", "1. one", "plain")),)) == (
+        "- \\- gone\n- \\+ new\n- 1\\. one\n- plain\n"
+    )
+
+
 def test_a_fence_is_longer_than_any_in_its_lines():
     text = draw((Verbatim(("a ```` b",)),))
     assert text == "`````text\na ```` b\n`````\n"
