@@ -134,6 +134,13 @@ def test_a_run_that_spans_nodes_leaves_them_to_others_in_other_weeks(nodes_of):
 def test_a_run_that_spans_nodes_is_on_all_of_them_in_the_same_weeks(nodes_of):
     early, late = units(1, (8, 0, Run(5, 0, 5))), units(1, (8, 0, Run(5, 8, 13)))
     assert nodes_of(early, late, units(1, (16, 0, Run(3, 0, 13)))) == 2
+    assert nodes_of(early, late, units(1, (16, 0, Run(4, 0, 13)))) == 3
+
+
+def test_runs_on_two_and_on_three_nodes_need_five_where_they_must_overlap(nodes_of):
+    pair, wider = units(1, (16, 0, Run(3, 1, 6))), units(1, (24, 0, Run(6, 0, 13)))
+    assert nodes_of(pair, wider, units(1, (24, 0, Run(3, 0, 13)))) == 3
+    assert nodes_of(pair, wider, units(1, (24, 0, Run(5, 3, 13)))) == 5
 
 
 def test_it_takes_its_nodes_whole(nodes_of):

@@ -17,9 +17,10 @@ from planner.packing.counting.lanes import add_lanes
 from planner.packing.counting.limits import add_limits, add_reserves
 from planner.packing.counting.opened import add_opened
 from planner.packing.counting.procure import state_procurement, state_spent_on_moves
-from planner.packing.counting.quotas import add_quotas, add_weeks
+from planner.packing.counting.quotas import add_quotas
 from planner.packing.counting.spares import add_spares
 from planner.packing.counting.stays import add_stays
+from planner.packing.counting.turns import add_turns
 from planner.packing.layouts.dual import weights_by_order
 from planner.packing.problem import ALWAYS, WEEKS
 
@@ -52,7 +53,7 @@ def build_counts(problem: Problem) -> Counts:
         on_nodes = [*usages, *([opened] if opened else [])]
         _capacity(counts, key, on_nodes)
         add_lanes(counts, key)
-    add_weeks(counts)
+    add_turns(counts)
     return counts
 
 

@@ -27,16 +27,12 @@ __all__ = [
     "Allowance",
     "Started",
     "add_quotas",
-    "add_weeks",
     "starts_of",
     "whole_units",
     "with_starts",
     "within_quotas",
 ]
 
-
-_FEW = 12
-"""Runs that quotas count, in all quarters."""
 
 Started = Counter[tuple[Starts, int]]
 """Pieces by the week in which they start."""
@@ -118,62 +114,6 @@ def _in_week(begun: Mapping[Starts, Mapping[int, int]], week: int) -> dict[int, 
         for start, index in variables.items()
         if start <= week < start + kind.run.weeks
     }
-
-
-def add_weeks(counts: Counts) -> None:
-    """Rows `weeks[type,q,h]`: runs that start when quotas let them, beside all that must run then.
-
-    They are stated for all pools of a GPU type together, where runs are few: among many, they move
-    the bound little and cost the solver much.
-    """
-    if _runs_at_most(counts.problem) > _FEW:
-        return
-    for gpu_type, quarter in sorted({(kind.gpu_type, kind.quarter) for kind in counts.starts}):
-        begun = {
-            kind: variables
-            for kind, variables in counts.starts.items()
-            if (kind.gpu_type, kind.quarter) == (gpu_type, quarter)
-        }
-        there, owned = _gpus_there(counts, gpu_type, quarter)
-        for week in range(WEEKS):
-            load: Terms = defaultdict(float, there)
-            for index, gpus in _in_week(begun, week).items():
-                load[index] += gpus
-            for (number, position), index in counts.choice.items():
-                demand = counts.problem.demands[number]
-                choice = demand.choices[position]
-                if choice.gpu_type == gpu_type and quarter in demand.quarters:
-                    shape = choice.shape
-                    if Starts(demand.owner, quarter, gpu_type, shape.gpus, shape.run) not in begun:
-                        must = shape.run.least_within(week, week + 1)
-                        load[index] += shape.whole_gpus * choice.copies * must
-            name = f"weeks[{gpu_type},{quarter},{week}]"
-            counts.program.row(name, load, "<=", owned, tightens=True)
-
-
-def _runs_at_most(problem: Problem) -> int:
-    """Units in all quarters that may be runs that quotas count."""
-    return sum(
-        demand.count * len(demand.quarters)
-        for demand in problem.demands
-        if any(choice.shape.owner for choice in demand.choices)
-    )
-
-
-def _gpus_there(counts: Counts, gpu_type: str, quarter: int) -> tuple[Terms, int]:
-    """GPUs that may run units, negative, and those that are opened for parts; and owned ones."""
-    load: Terms = defaultdict(float)
-    owned = 0
-    for number, pool in enumerate(counts.problem.pools):
-        if pool.gpu_type == gpu_type:
-            usable, constant = counts.usable_nodes(number, quarter)
-            owned += constant * pool.node.gpus
-            for index, factor in usable.items():
-                load[index] -= factor * pool.node.gpus
-            if (number, quarter) in counts.opened:
-                for index, factor in counts.opened[number, quarter].terms:
-                    load[index] += factor
-    return load, owned
 
 
 def _held_by_quarter(counts: Counts, quota: Quota) -> tuple[tuple[tuple[int, int], ...], ...]:
