@@ -8,6 +8,8 @@ from fractions import Fraction
 
 import pytest
 
+from planner.packing.counting.build import build_counts
+from planner.packing.counting.limits import within_limits
 from planner.packing.counting.racks import patterns, racked
 from planner.packing.problem import (
     Choice,
@@ -60,6 +62,24 @@ def test_racks_alone_decide_where_the_sum_of_their_heights_would_do(dear_or_chea
     solution = plan(dear_or_cheap(racks=(racks,)))
     assert solution.bought == ((2,), (2,))
     assert [rack.nodes for rack in solution.racks[0][0]] == [((0, 1), (1, 1))]
+
+
+def test_racks_bind_where_they_are_full_though_nodes_leave_later(build, plan):
+    space = RackSpace("main", 1, 42, None, ((0, 42, 0),))
+    units = build.units(2, ("h100", 8, 0, 0), quarters=(0,))
+    problem = build.problem([build.pool()], [build.rent(BUY, BUY)], [units], 2)
+    assert plan(replace(problem, racks=(space,))) is None
+
+
+def test_a_plan_of_more_nodes_than_there_is_power_for_is_not_kept(build):
+    units = build.units(1, ("h100", 8, 0, 0))
+    limit = Limit("power at main", ((0, 10),), (20,), "W")
+    problem = build.problem([build.pool()], [build.buy(BUY)], [units])
+    counts = build_counts(replace(problem, limits=(limit,)))
+    for nodes, within in ((2.0, True), (3.0, False)):
+        values = dict.fromkeys(range(len(counts.program.variables)), 0.0)
+        values[counts.acquire[0, 0]] = nodes
+        assert within_limits(counts, values) is within
 
 
 def test_the_power_of_a_rack_alone_decides(dear_or_cheap, plan):

@@ -82,6 +82,16 @@ def test_a_unit_that_rests_a_quarter_changes_from_where_it_was_last(build, plan)
     assert (solution.moved, solution.cost_cents) == ((0, 1), 2 * RENT + 900)
 
 
+def test_of_plans_that_cost_the_same_units_go_on_where_they_are(build, solve):
+    """In the first quarter others hold the type that costs less; that it is free later is no
+    reason to change."""
+    pools = [build.pool("a", owned=1), build.pool("b", owned=1)]
+    supplies = [build.buy(RENT, RENT), build.buy(2 * RENT, 2 * RENT, pool=1)]
+    unit = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0), quarters=(0, 1))
+    demands = [build.units(1, ("a", 8, 0, 0), quarters=(0,)), *stages(unit, 0, "")]
+    assert solve(build.problem(pools, supplies, demands, 2)).assigned[1:] == ((0, 1), (0, 1))
+
+
 def test_another_way_on_the_same_gpu_type_is_no_change(build, plan):
     """Two GPUs and few cores in the first quarter, where cores are short; then one and many."""
     small = build.units(1, ("a", 1, 8, 0), ("a", 2, 1, 0), quarters=(0, 1))
