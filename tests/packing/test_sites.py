@@ -77,7 +77,7 @@ def test_a_plan_of_more_nodes_than_there_is_power_for_is_not_kept(build):
     problem = build.problem([build.pool()], [build.buy(BUY)], [units])
     counts = build_counts(replace(problem, limits=(limit,)))
     for nodes, within in ((2.0, True), (3.0, False)):
-        values = dict.fromkeys(range(len(counts.program.variables)), 0.0)
+        values = [0.0] * len(counts.program.variables)
         values[counts.acquire[0, 0]] = nodes
         assert within_limits(counts, values) is within
 
