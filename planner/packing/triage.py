@@ -292,7 +292,10 @@ def _steps(classes: Sequence[Class]) -> Iterator[_Step]:
 
 
 def _open(classes: Sequence[Class], levels: Mapping[int, Level]) -> Iterator[int]:
-    """Supplies of classes some of whose like give way and some do not, by name of their jobs."""
+    """Supplies of classes some of whose like give way and some do not, by name of their jobs.
+
+    Where all that may start later do, it is open how much later.
+    """
     for delayed in (False, True):
         asked = Counter(dict.fromkeys(levels, 0))
         mine = [one for one in classes if (one.other_start if delayed else one.dropped is not None)]
@@ -300,11 +303,10 @@ def _open(classes: Sequence[Class], levels: Mapping[int, Level]) -> Iterator[int
             asked[one.priority] += len(one.names)
         for one in sorted(mine, key=lambda one: (-one.priority, one.names)):
             level = levels[one.priority]
-            if not 0 < (level.delayed if delayed else level.dropped) < asked[one.priority]:
-                continue
-            if delayed:
-                yield from one.other_start[:-1]
-            elif one.dropped is not None:
+            late, every = (level.delayed if delayed else level.dropped), asked[one.priority]
+            if delayed and late:
+                yield from one.other_start[late == every : -1]
+            elif one.dropped is not None and 0 < late < every:
                 yield one.dropped
 
 

@@ -133,7 +133,7 @@ def _explained(
 ) -> Iterator[ShortJob]:
     """Each job that gives way, beside all that is kept, the most important first."""
     stated = inputs.scenario.jobs
-    known: dict[object, tuple[str, tuple[str, ...]]] = {}
+    known: dict[object, tuple[str, str, tuple[str, ...]]] = {}
     names = [name for name, delay in delays.items() if delay != 0]
     for name in sorted(names, key=lambda name: (-stated[name].priority, name)):
         delay = delays[name]
@@ -141,11 +141,11 @@ def _explained(
         # Jobs that ask for the same lack the same, whatever they are called.
         alike = (delay, *((job.sizing.id, job.units, job.sites, job.team) for job in asked))
         if unfit and name in unfit.remedies:
-            known[alike] = "no GPU type in play can run it", unfit.remedies[name]
+            known[alike] = name, "no GPU type in play can run it", unfit.remedies[name]
         if alike not in known:
             left_s = min(_TIME_S, deadline - time.monotonic())
-            known[alike] = _lacking(inputs, _as_asked(jobs, kept, asked), left_s)
-        cause, remedies = known[alike]
+            known[alike] = name, *_lacking(inputs, _as_asked(jobs, kept, asked), left_s)
+        first, cause, remedies = known[alike]
         yield ShortJob(
             name=name,
             deployment=next((job.name for job in asked if job.derived_from), None),
@@ -154,8 +154,18 @@ def _explained(
             delay_quarters=delay or 0,
             asked=next((job.units for job in asked if job.name == name), ()),
             cause=cause,
-            remedies=remedies,
+            remedies=tuple(_own(remedies, first, name, delay)),
         )
+
+
+def _own(remedies: tuple[str, ...], first: str, name: str, delay: int | None) -> Iterator[str]:
+    """Remedies told of the first job that is alike, for another; to start later keeps no date."""
+    later = f"start {first} "
+    for one in remedies:
+        if not one.startswith(later):
+            yield one
+        elif delay is None:
+            yield f"start {name} {one.removeprefix(later)}"
 
 
 def _as_asked(jobs: Jobs, kept: Jobs, these: Jobs) -> Jobs:

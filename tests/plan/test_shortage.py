@@ -376,6 +376,37 @@ def test_the_check_notices_a_job_that_is_delayed_out_of_sight(read):
         verify(read(jobs("2027Q3")), plan)
 
 
+def test_that_a_job_starts_later_keeps_it_if_it_is_dropped_and_under_its_own_name(read):
+    jobs = {
+        "first": job(8, quarters="2027Q1", priority="high"),
+        "b": job(4, quarters="2027Q1"),
+        "c": job(4, quarters="2027Q1"),
+        "d": job(4, quarters="2027Q1", may_slip_quarters=1),
+    }
+    plan = make_plan(read(jobs))
+    for name in "bc":
+        assert f"start {name} 1 quarter later" in short(plan, name).remedies
+    told = short(plan, "d")
+    assert (told.outcome, told.delay_quarters) == ("delayed", 1)
+    assert not any(remedy.startswith("start ") for remedy in told.remedies)
+
+
+def test_a_job_that_must_wait_waits_no_longer_than_it_has_to(read):
+    """From the second quarter on there is room, and no start costs more than another."""
+    web = {"model": "llama-3.3-70b", "bits": 8, "context": 8192, "concurrency": 16}
+    jobs = {
+        "web": {
+            "serve": web,
+            "count": {"2027Q1": 3, "2027Q2": 5, "2027Q3": 6},
+            "priority": "high",
+        },
+        "late": job(4, quarters="2027Q1", may_slip_quarters=2),
+        "note": job(2, priority=45),
+    }
+    h200 = {**BUY, "node_type": "xe9680-h200", "lead_time_weeks": 12, "maximum": 1}
+    assert short(make_plan(read(jobs, offers={"buy": h200})), "late").delay_quarters == 1
+
+
 def test_the_check_notices_a_job_that_would_fit_free_gpus(read):
     """`b` is dropped from a plan that has room for it."""
     inputs = read({"a": job(4, priority=60), "b": job(4, priority=40)})
