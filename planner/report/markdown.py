@@ -18,7 +18,7 @@ from planner.report.document import (
 )
 from planner.report.format import code_and_words, visible
 
-__all__ = ["draw"]
+__all__ = ["draw", "picture"]
 
 _MARKED = re.compile(r"[\\`*\[\]|~_@&<>]")
 _SPECIAL = re.compile(r"([\\`*\[\]|~])")
@@ -31,6 +31,11 @@ _BLOCK_START = re.compile(r"^(\s*\d*)([#>+=-]|(?<=\d)[.)])(?=\s|$|[#=-])")
 def draw(document: Document) -> str:
     """The document as Markdown text that ends with a line feed."""
     return "\n\n".join(_block(block) for block in in_words(document)) + "\n"
+
+
+def picture(title: str, file: str) -> str:
+    """A picture in a file beside the document, with its title for who cannot see it."""
+    return f"![{_text(title)}]({file})"
 
 
 def _block(block: Block) -> str:

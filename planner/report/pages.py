@@ -26,7 +26,7 @@ def illustrated(
     The pictures, by their file names, stand below the opening of the document on the page, and at
     the end of the Markdown.
     """
-    shown = "".join(f"\n![{one.title}]({file})\n" for file, one in pictures.items())
+    shown = "".join(f"\n{markdown.picture(one.title, file)}\n" for file, one in pictures.items())
     first = next(
         (place for place, one in enumerate(document) if isinstance(one, Heading) and place),
         len(document),
