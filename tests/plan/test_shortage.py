@@ -376,6 +376,14 @@ def test_the_check_notices_a_job_that_is_delayed_out_of_sight(read):
         verify(read(jobs("2027Q3")), plan)
 
 
+def test_of_gpus_that_others_may_have_in_turn_it_is_not_said_how_many_are_missing(read):
+    """Both runs together are three weeks too long for one server."""
+    runs = {name: job(8, quarters="2027Q1", run={"weeks": 8}) for name in "ab"}
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(read(runs, policies={"time": "weeks"}))
+    assert caught.value.cause == "in 2027Q1 more GPUs are needed than can be in service"
+
+
 def test_that_a_job_starts_later_keeps_it_if_it_is_dropped_and_under_its_own_name(read):
     jobs = {
         "first": job(8, quarters="2027Q1", priority="high"),

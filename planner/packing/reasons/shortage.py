@@ -122,9 +122,18 @@ def _headline(translation: Translation, short: dict[int, float]) -> str:
     if not by_quarter:
         return "no plan exists: the units do not fit whole nodes within the offers"
     quarter, gpus = max(by_quarter.items(), key=lambda item: (item[1], -item[0]))
-    what = "1 GPU more is" if _count(gpus) == "1" else f"{_count(gpus)} GPUs more are"
+    what = f"at least {_count(gpus)} GPUs more are"
+    if _count(gpus) == "1":
+        what = "at least 1 GPU more is"
+    if any(_may_share(translation.problem.demands[number]) for number in short):
+        what = "more GPUs are"  # of which how many is open: others may have the same ones
     when = translation.quarters[quarter]
-    return f"no plan exists: in {when} at least {what} needed than can be in service"
+    return f"no plan exists: in {when} {what} needed than can be in service"
+
+
+def _may_share(demand: Demand) -> bool:
+    """Whether a unit may have its GPUs in turn with others, or a part of one."""
+    return any(choice.shape.bundles for choice in demand.choices)
 
 
 def _count(amount: float) -> str:
