@@ -83,7 +83,7 @@ def report(
     """
     if actuals is not None and since is None:
         raise InputError(Finding("`--actuals` stands beside the plan that `--since` names"))
-    asked = dict(map(_option, options))
+    asked = _asked(options)
     read = (plan_json, since, actuals, *asked.values())
     require_none_overwritten(out, _FILES, filter(None, read))
     print_page = _printer() if pdf else None
@@ -132,6 +132,18 @@ def _printed(files: dict[str, str | bytes], print_page: Callable[[str], bytes]) 
         for name, text in pages.items()
         if name.endswith(".html")
     }
+
+
+def _asked(options: tuple[str, ...]) -> dict[str, Path]:
+    """Other plans by name."""
+    asked: dict[str, Path] = {}
+    for name, path in map(_option, options):
+        if name in asked:
+            raise InputError(
+                Finding(f"`--option {name}=…` is there twice, with {asked[name]} first")
+            )
+        asked[name] = path
+    return asked
 
 
 def _option(text: str) -> tuple[str, Path]:

@@ -1,0 +1,327 @@
+"""Everything that is wrong with a solution, derived again from its layouts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planner.packing.problem import (
+    WEEKS,
+    WHOLE,
+    Choice,
+    Pool,
+    Problem,
+    Shape,
+)
+from tests.packing.meaning import changes, counts, holds, mixes, stands
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from planner.packing.problem import Lot, Part, Quota
+    from planner.packing.solution import Layout, Member, Solution
+
+
+@dataclass
+class Checker:
+    """Re-derives from a solution's layouts that it is feasible and costs what it says."""
+
+    problem: Problem
+    solution: Solution
+
+    def faults(self) -> Iterator[str]:
+        yield from self._bounds()
+        yield from self._assignment()
+        yield from self._sites()
+        yield from self._stays()
+        for quarter in range(self.problem.quarters):
+            yield from self._placed(quarter)
+            for number in range(len(self.problem.pools)):
+                yield from self._nodes(quarter, number)
+                yield from self._capacity(quarter, number)
+
+    def _bounds(self) -> Iterator[str]:
+        cost = self.problem.fixed_cost_cents
+        for number, supply in enumerate(self.problem.supplies):
+            ways = {
+                "buy": self.solution.bought[number],
+                "rent": self.solution.rented[number],
+                "reserve": self.solution.reserved[number],
+            }
+            own = ways.pop(supply.kind)
+            if any(map(any, ways.values())) or min(own) < 0:
+                yield f"{supply.name}: acquired in the wrong way"
+            for nodes, cents in zip(own, supply.unit_cost_cents, strict=True):
+                if nodes and cents is None:
+                    yield f"{supply.name}: in service when it cannot be"
+                cost += nodes * (cents or 0)
+        yield from self._maxima()
+        for limit in self.problem.budgets:
+            spent = sum(
+                self.solution.entering(number, quarter) * cents
+                for number, by_quarter in enumerate(limit.cents)
+                for quarter, cents in enumerate(by_quarter)
+            )
+            if spent > limit.at_most_cents:
+                yield f"{limit.name}: {spent} of {limit.at_most_cents}"
+        cost += sum(
+            moved * demand.move_cents
+            for moved, demand in zip(self.solution.moved, self.problem.demands, strict=False)
+        )
+        if cost != self.solution.cost_cents:
+            yield f"costs {cost}, says {self.solution.cost_cents}"
+        if self.solution.bound_cents > self.solution.cost_cents:
+            yield "bound above cost"
+
+    def _maxima(self) -> Iterator[str]:
+        held: defaultdict[object, Counter[int]] = defaultdict(Counter)
+        orders: defaultdict[tuple[object, int], Counter[Lot | None]] = defaultdict(Counter)
+        most = {}
+        for number, supply in enumerate(self.problem.supplies):
+            offer = number if supply.offer is None else ("offer", supply.offer)
+            most[offer] = supply.maximum
+            for entry in range(self.problem.quarters):
+                nodes = self.solution.entering(number, entry)
+                orders[offer, entry] += Counter({supply.lot: nodes})
+                for quarter in supply.served(entry):
+                    held[offer][quarter] += nodes
+        for offer, maximum in most.items():
+            if maximum is not None and max(held[offer].values(), default=0) > maximum:
+                yield f"{offer}: more than {maximum}"
+        for order in orders.values():
+            if len(order) > 1:
+                yield "an order at two prices"
+            for lot, nodes in order.items():
+                if lot and not lot.fewest <= nodes <= (lot.most or nodes):
+                    yield f"{nodes} nodes at the price of another number"
+
+    def _assignment(self) -> Iterator[str]:
+        for number, (demand, taken) in enumerate(
+            zip(self.problem.demands, self.solution.assigned, strict=True)
+        ):
+            if sum(taken) != demand.count or min(taken) < 0:
+                yield f"demand {number}: {taken} assigned of {demand.count}"
+        for quota in self.problem.quotas:
+            for quarter, most in enumerate(quota.at_most):
+                weeks = self._held(quota, quarter)
+                if most is not None and max(weeks) > most:
+                    yield f"{quota.name}: {weeks} by week in {quarter}, {most} allowed"
+
+    def _held(self, quota: Quota, quarter: int) -> list[int]:
+        """GPUs by week that units hold of a quota."""
+        weeks = [0] * WEEKS
+        for pool, layouts in zip(self.problem.pools, self.solution.layouts[quarter], strict=True):
+            for layout in layouts:
+                pieces = [
+                    (number, range(WEEKS), units * self._shape(number, choice).gpus)
+                    for number, choice, units in layout.parts
+                ]
+                for bundle in layout.bundles:
+                    for one in bundle.members:
+                        shape = self._shape(one.demand, one.choice)
+                        held = range(one.week, one.week + shape.run.weeks)
+                        pieces.append((one.demand, held, min(shape.gpus, pool.node.gpus)))
+                for number, held, gpus in pieces:
+                    if counts(quota, self.problem.demands[number].owner, pool.gpu_type):
+                        for week in held:
+                            weeks[week] += gpus * layout.count
+        return weeks
+
+    def _way(self) -> list[list[Choice]]:
+        """Which choice each unit takes."""
+        return [
+            [
+                choice
+                for choice, units in zip(demand.choices, taken, strict=False)
+                for _ in range(units)
+            ]
+            for demand, taken in zip(self.problem.demands, self.solution.assigned, strict=True)
+        ]
+
+    def _stays(self) -> Iterator[str]:
+        home: Counter[tuple[int, str]] = Counter()
+        for pool, layouts in zip(self.problem.pools, self.solution.layouts[0], strict=True):
+            for (owner, _), units in self._pieces(pool, layouts).items():
+                home[owner, pool.home] += units
+        changed = changes(self.problem, self._way())
+        for number, demand in enumerate(self.problem.demands):
+            moved = changed[number]
+            if demand.origin:
+                moved += demand.count - home[number, demand.origin]
+            said = self.solution.moved[number] if self.solution.moved else 0
+            if moved != said:
+                yield f"demand {number}: {moved} units move, says {said}"
+
+    def _placed(self, quarter: int) -> Iterator[str]:
+        placed: Counter[tuple[int, int]] = Counter()
+        for pool, layouts in zip(self.problem.pools, self.solution.layouts[quarter], strict=True):
+            placed += self._pieces(pool, layouts)
+            for (owner, choice, week), nodes in self._begun(layouts).items():
+                if nodes % self._times(pool, owner, choice):
+                    yield f"demand {owner}.{choice}: starts on {nodes} nodes in week {week}"
+        for number, (demand, taken) in enumerate(
+            zip(self.problem.demands, self.solution.assigned, strict=True)
+        ):
+            for position, units in enumerate(taken):
+                copies = demand.choices[position].copies if units else 0
+                due = units * copies if quarter in demand.quarters else 0
+                if placed[number, position] != due:
+                    yield f"demand {number}.{position}: {placed[number, position]} placed of {due}"
+
+    def _pieces(self, pool: Pool, layouts: Iterable[Layout]) -> Counter[tuple[int, int]]:
+        """Pieces by demand and choice; one that is on several nodes is one."""
+        found: Counter[tuple[int, int]] = Counter()
+        for layout in layouts:
+            for owner, choice, units in layout.parts:
+                found[owner, choice] += units * layout.count
+        for (owner, choice, _), nodes in self._begun(layouts).items():
+            found[owner, choice] += nodes // self._times(pool, owner, choice)
+        return found
+
+    def _begun(self, layouts: Iterable[Layout]) -> Counter[tuple[int, int, int]]:
+        """By demand, choice and week: on how many nodes one starts that shares its GPUs."""
+        return Counter(
+            (member.demand, member.choice, member.week)
+            for layout in layouts
+            for bundle in layout.bundles
+            for member in bundle.members
+            for _ in range(layout.count)
+        )
+
+    def _times(self, pool: Pool, demand: int, choice: int) -> int:
+        """On how many nodes a piece is."""
+        return max(1, self._shape(demand, choice).gpus // pool.node.gpus)
+
+    def _shape(self, demand: int, choice: int) -> Shape:
+        return self.problem.demands[demand].choices[choice].shape
+
+    def _opened(self, pool: Pool, layout: Layout, free: int) -> Iterator[str]:
+        """What is wrong with the GPUs of a node that pieces take parts of."""
+        opened = []
+        for bundle in layout.bundles:
+            parts = tuple(self._part(member) for member in bundle.members)
+            if set(parts) == {WHOLE}:
+                continue
+            opened.append(parts)
+            pairs = zip(parts, bundle.members, strict=True)
+            slots = Counter((part.profile, member.slot) for part, member in pairs if part.profile)
+            placed = any(slots <= Counter(division.slots) for division in pool.divisions)
+            if bundle.gpus != 1 or not holds(pool, parts) or (slots and not placed):
+                yield f"{pool.name}: no GPU can be divided into {parts} at {slots}"
+        runs = sum(bundle.gpus for bundle in layout.bundles) - len(opened)
+        if not mixes(pool, free - runs - len(opened), tuple(opened)):
+            yield f"{pool.name}: partitioned GPUs beside others"
+
+    def _part(self, member: Member) -> Part:
+        return self._shape(member.demand, member.choice).part
+
+    def _service(self, quarter: int, number: int) -> int:
+        """Nodes of a pool in service."""
+        return self.problem.pools[number].owned_in(quarter) + sum(
+            self.solution.entering(index, entry)
+            for index, supply in enumerate(self.problem.supplies)
+            if supply.pool == number
+            for entry in supply.entries(quarter)
+        )
+
+    def _sites(self) -> Iterator[str]:
+        quarters, pools = range(self.problem.quarters), range(len(self.problem.pools))
+        nodes = tuple(tuple(self._service(q, number) for q in quarters) for number in pools)
+        if not stands(self.problem, nodes):
+            yield f"nodes in service break a limit: {nodes}"
+        for quarter, spaces in enumerate(self.solution.racks):
+            for space, filled in zip(self.problem.racks, spaces, strict=True):
+                held: Counter[int] = Counter()
+                for rack in filled:
+                    sizes = {pool: (units, watts) for pool, units, watts in space.nodes}
+                    units = sum(sizes[pool][0] * count for pool, count in rack.nodes)
+                    watts = sum(sizes[pool][1] * count for pool, count in rack.nodes)
+                    if units > space.units or (space.power_w is not None and watts > space.power_w):
+                        yield f"a rack at {space.site} holds too much"
+                    held.update({pool: count * rack.count for pool, count in rack.nodes})
+                if sum(rack.count for rack in filled) > space.count:
+                    yield f"more racks than there are at {space.site}"
+                if any(held[pool] != nodes[pool][quarter] for pool, _, _ in space.nodes):
+                    yield f"racks at {space.site} hold other nodes than those in service"
+        if len(self.solution.racks) != (self.problem.quarters if self.problem.racks else 0):
+            yield "racks are not told in every quarter"
+
+    def _nodes(self, quarter: int, number: int) -> Iterator[str]:
+        pool = self.problem.pools[number]
+        service = self._service(quarter, number)
+        used = sum(layout.count * layout.span for layout in self.solution.layouts[quarter][number])
+        if used and used + pool.spare > service:
+            yield f"{pool.name}: {used} in use and {pool.spare} spare of {service} in {quarter}"
+        for index, main in enumerate(self.problem.pools):
+            whole = not main.held and main.home == pool.home
+            if used and whole and self._service(quarter, index) < main.spare:
+                yield f"{pool.name}: in use without the spare nodes of {main.name} in {quarter}"
+
+    def _capacity(self, quarter: int, number: int) -> Iterator[str]:
+        pool = self.problem.pools[number]
+        for layout in self.solution.layouts[quarter][number]:
+            load: defaultdict[str, int] = defaultdict(int)
+            for demand, choice, units in layout.parts:
+                taken = self.problem.demands[demand].choices[choice]
+                load["gpus"] += units * taken.shape.gpus
+                load["cpus"] += units * taken.shape.cpus
+                load["memory_mb"] += units * taken.shape.memory_mb
+                if taken.shape.bundles:
+                    yield f"{pool.name}: a piece of a bundle has GPUs to itself"
+                yield from self._belongs(pool, taken)
+            yield from self._weekly(pool, layout, load)
+            yield from self._opened(pool, layout, pool.node.gpus - load["gpus"])
+            for name, amount in load.items():
+                if amount > layout.span * getattr(pool.node, name):
+                    yield f"{pool.name}: {amount} {name} on {layout.span} nodes"
+            if layout.span > 1:
+                alone = sum(units for _, _, units in layout.parts) == 1
+                if not alone or not pool.fabric or load["gpus"] != layout.span * pool.node.gpus:
+                    yield f"{pool.name}: a span of {layout.span} nodes is not one unit's"
+
+    def _belongs(self, pool: Pool, choice: Choice) -> Iterator[str]:
+        """What is wrong with the pool that a piece is on."""
+        if choice.gpu_type != pool.gpu_type:
+            yield f"{pool.name} holds a unit for {choice.gpu_type}"
+        if choice.shape.sites and pool.site not in choice.shape.sites:
+            yield f"{pool.name} holds a unit for {choice.shape.sites}"
+        if choice.shape.gpus > pool.node.gpus and not (pool.fabric and choice.shape.spans):
+            yield f"{pool.name}: a unit spans that may not"
+        if choice.shape.stays not in ("", pool.home, pool.held):
+            yield f"{pool.name} holds a unit that must stay on {choice.shape.stays}"
+
+    def _weekly(self, pool: Pool, layout: Layout, always: dict[str, int]) -> Iterator[str]:
+        """What is wrong with pieces that share GPUs with others, week by week."""
+        if layout.bundles and layout.span > 1:
+            yield f"{pool.name}: GPUs are shared across nodes"
+        bundled = sum(bundle.gpus for bundle in layout.bundles)
+        if layout.bundles and always["gpus"] + bundled > pool.node.gpus:
+            yield f"{pool.name}: bundles and pieces with GPUs to themselves take too many"
+        busy: Counter[tuple[int, int, int]] = Counter()
+        weeks = [Counter(always) for _ in range(WEEKS)]
+        for number, bundle in enumerate(layout.bundles):
+            for member in bundle.members:
+                choice = self.problem.demands[member.demand].choices[member.choice]
+                shape, run = choice.shape, choice.shape.run
+                if shape.gpus > pool.node.gpus:
+                    shape = pool.node._replace(run=run)
+                ends = member.week + run.weeks
+                yield from self._belongs(pool, choice)
+                if not shape.bundles:
+                    yield f"{pool.name}: a bundle holds a piece that has GPUs to itself"
+                if not run.earliest <= member.week <= ends <= run.until:
+                    yield f"{pool.name}: {run} in week {member.week}"
+                if not 0 <= member.gpu <= bundle.gpus - shape.gpus:
+                    yield f"{pool.name}: {shape.gpus} GPUs from {member.gpu} of {bundle.gpus}"
+                for week in range(member.week, ends):
+                    for gpu in range(member.gpu, member.gpu + shape.whole_gpus):
+                        busy[number, gpu, week] += 1
+                    weeks[week].update({"cpus": shape.cpus, "memory_mb": shape.memory_mb})
+        if max(busy.values(), default=0) > 1:
+            yield f"{pool.name}: two pieces on one GPU in one week"
+        for week, load in enumerate(weeks):
+            if load["cpus"] > layout.span * pool.node.cpus:
+                yield f"{pool.name}: {load['cpus']} cores in week {week}"
+            if load["memory_mb"] > layout.span * pool.node.memory_mb:
+                yield f"{pool.name}: {load['memory_mb']} MB in week {week}"

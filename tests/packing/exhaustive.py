@@ -1,0 +1,446 @@
+"""The best plan of a small problem, by trying everything."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations, combinations_with_replacement, product
+from math import ceil, floor
+from typing import TYPE_CHECKING, TypeAlias
+
+from planner.packing.problem import (
+    ALWAYS,
+    WEEKS,
+    WHOLE,
+    Choice,
+    Demand,
+    Pool,
+    Problem,
+    Shape,
+)
+from tests.packing.meaning import changes, counts, holds, mixes, stands
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from tests.packing.meaning import Gpus, Nodes
+
+Weeks = tuple["Shape", ...]
+"""What is free of a node, week by week."""
+Node: TypeAlias = "tuple[Weeks, Gpus]"
+"""That, and the opened GPUs of a node."""
+Left = tuple[tuple[int, ...] | None, ...]
+"""By quota: the GPUs that it leaves, week by week; None: any number."""
+Reached: TypeAlias = "tuple[Nodes, tuple[int, ...]]"
+"""Nodes in service, and what is spent of each budget."""
+Order = tuple[tuple[int, int], ...]
+"""Supplies of one offer, and how many nodes each gives in a quarter."""
+
+
+class Exhaustive:
+    """Tries every number of nodes and every way to run and place the units."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._fits = lru_cache(maxsize=None)(self._place)
+        self._dues = lru_cache(maxsize=None)(self._least_moves)
+        choices = [choice for demand in problem.demands for choice in demand.choices]
+        always = all(choice.shape.run == ALWAYS for choice in choices)
+        self._weeks = 1 if always else WEEKS
+        """Where everything runs all quarter, one week tells all of it."""
+
+    def least_cost(self) -> int | None:
+        ways = [way for way in self._ways() if self._within_quotas(way)]
+        best: int | None = None
+        for cost, nodes in sorted(self._fleets()):
+            if best is not None and cost >= best:
+                break
+            for way in ways if stands(self._problem, nodes) else ():
+                if self._runs(way, nodes):
+                    moves = self._moves(way, nodes) + self._changes(way)
+                    best = cost + moves if best is None else min(best, cost + moves)
+                    if not moves:
+                        break
+        return None if best is None else best + self._problem.fixed_cost_cents
+
+    def _within_quotas(self, way: Sequence[Sequence[Choice]]) -> bool:
+        """Whether units that take these choices could keep to the quotas, in the mean of weeks."""
+        return all(
+            most is None
+            or most * WEEKS
+            >= sum(
+                choice.copies * choice.shape.gpus * choice.shape.run.weeks
+                for demand, choices in zip(self._problem.demands, way, strict=True)
+                for choice in choices
+                if quarter in demand.quarters and counts(quota, demand.owner, choice.gpu_type)
+            )
+            for quota in self._problem.quotas
+            for quarter, most in enumerate(quota.at_most)
+        )
+
+    def _allowed(self, quarter: int) -> Left:
+        """What quotas leave where nobody holds anything."""
+        most = (quota.at_most[quarter] for quota in self._problem.quotas)
+        return tuple(None if one is None else (one,) * self._weeks for one in most)
+
+    def _taken(self, left: Left, unit: Choice, held: Collection[int]) -> Left | None:
+        """What quotas leave when a piece holds its GPUs in these weeks too; None: not so many."""
+        found: list[tuple[int, ...] | None] = []
+        for weeks, quota in zip(left, self._problem.quotas, strict=True):
+            now = weeks
+            if weeks is not None and counts(quota, unit.shape.owner, unit.gpu_type):
+                taken = (unit.shape.gpus * (week in held) for week in range(len(weeks)))
+                now = tuple(have - gone for have, gone in zip(weeks, taken, strict=True))
+                if min(now) < 0:
+                    return None
+            found.append(now)
+        return tuple(found)
+
+    def _changes(self, way: tuple[tuple[Choice, ...], ...]) -> int:
+        return sum(
+            units * demand.move_cents
+            for units, demand in zip(
+                changes(self._problem, way), self._problem.demands, strict=True
+            )
+        )
+
+    def _moves(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> int:
+        """The least that moves cost if these units run on these nodes in the first quarter."""
+        if not any(demand.move_cents for demand in self._problem.demands if demand.origin):
+            return 0
+        units = [
+            (_owned(choice, demand), demand.origin, demand.move_cents)
+            for demand, choices in zip(self._problem.demands, way, strict=True)
+            if 0 in demand.quarters
+            for choice in choices
+            for _ in range(choice.copies)
+        ]
+        least = self._least_moves(
+            tuple(sorted(units, key=lambda unit: (unit[0].shape, unit), reverse=True)),
+            self._empty(nodes, 0),
+            self._allowed(0),
+        )
+        assert least is not None
+        return least
+
+    def _least_moves(
+        self,
+        waiting: tuple[tuple[Choice, str, int], ...],
+        free: tuple[tuple[Node, ...], ...],
+        left: Left,
+    ) -> int | None:
+        if not waiting:
+            return 0
+        (unit, origin, cents), rest = waiting[0], waiting[1:]
+        dues = [
+            due + (cents if origin and origin != pool.home else 0)
+            for number, pool in self._open_to(unit)
+            for after, later in self._after(number, pool, unit, free, left)
+            if (due := self._dues(rest, after, later)) is not None
+        ]
+        return min(dues, default=None)
+
+    def _open_to(self, unit: Choice) -> Iterator[tuple[int, Pool]]:
+        for number, pool in enumerate(self._problem.pools):
+            if (
+                pool.gpu_type == unit.gpu_type
+                and (not unit.shape.sites or pool.site in unit.shape.sites)
+                and unit.shape.stays in ("", pool.home, pool.held)
+            ):
+                yield number, pool
+
+    def _empty(self, nodes: Nodes, quarter: int) -> tuple[tuple[Node, ...], ...]:
+        """The nodes that may run units; where some are held, spare ones are among the others."""
+        pools = self._problem.pools
+        mains = {pool.home: (pool, here) for pool, here in zip(pools, nodes, strict=True)}
+        mains |= {
+            pool.home: (pool, here)
+            for pool, here in zip(pools, nodes, strict=True)
+            if not pool.held
+        }
+        usable = []
+        for pool, here in zip(pools, nodes, strict=True):
+            main, serving = mains[pool.home]
+            spared = not pool.held or serving[quarter] >= main.spare
+            usable.append(max(0, here[quarter] - pool.spare) if spared else 0)
+        return tuple(
+            (((pool.node,) * self._weeks, ()),) * count
+            for pool, count in zip(pools, usable, strict=True)
+        )
+
+    def _ways(self) -> Iterator[tuple[tuple[Choice, ...], ...]]:
+        """Which choice each unit takes; units that are alike are not told apart."""
+        yield from product(
+            *(
+                combinations_with_replacement(demand.choices, demand.count)
+                for demand in self._problem.demands
+            )
+        )
+
+    def _fleets(self) -> Iterator[tuple[int, Nodes]]:
+        """The cheapest way to each number of nodes by pool and quarter that could be of use."""
+        unspent = (0,) * len(self._problem.budgets)
+        reached: dict[Reached, int] = {((), unspent): 0}
+        for number, pool in enumerate(self._problem.pools):
+            retired = pool.retired or (0,) * self._problem.quarters
+            owned = tuple(pool.owned - gone for gone in retired)
+            here: dict[Reached, int] = {((owned,), unspent): 0}
+            for group in self._offers(number):
+                here = self._extended(here, group, (number,))
+            both: dict[Reached, int] = {}
+            for ((nodes, spent), cost), ((more, paid), cents) in product(
+                reached.items(), here.items()
+            ):
+                key = ((*nodes, *more), tuple(map(sum, zip(spent, paid, strict=True))))
+                both[key] = min(both.get(key, cost + cents), cost + cents)
+            reached = both
+        for group in self._offers(None):
+            reached = self._extended(reached, group, range(len(self._problem.pools)))
+        best: dict[Nodes, int] = {}
+        for (nodes, spent), cost in reached.items():
+            limits = zip(spent, self._problem.budgets, strict=True)
+            if all(cents <= limit.at_most_cents for cents, limit in limits):
+                best[nodes] = min(best.get(nodes, cost), cost)
+        yield from ((cost, nodes) for nodes, cost in best.items())
+
+    def _most(self, pools: Collection[int]) -> int:
+        """Nodes of these pools together that could be of use."""
+        nodes = [self._problem.pools[number].node for number in pools]
+        spare = sum(self._problem.pools[number].spare for number in pools)
+        needed = max(
+            sum(self._nodes(demand, node) for demand in self._problem.demands) for node in nodes
+        )
+        share = max((reserve.free for reserve in self._problem.reserves), default=Fraction(0))
+        return ceil((spare + needed) / (1 - share))
+
+    @staticmethod
+    def _nodes(demand: Demand, node: Shape) -> int:
+        """Nodes for all units, none of which shares one."""
+        each = (-(-choice.shape.gpus // node.gpus) * choice.copies for choice in demand.choices)
+        return demand.count * max(each, default=1)
+
+    def _offers(self, pool: int | None) -> list[list[int]]:
+        """Supplies by offer, of offers to this pool alone; None: of those to several."""
+        groups: dict[object, list[int]] = defaultdict(list)
+        for index, supply in enumerate(self._problem.supplies):
+            groups[index if supply.offer is None else ("offer", supply.offer)].append(index)
+        to = ({self._problem.supplies[index].pool for index in group} for group in groups.values())
+        return [
+            group
+            for group, pools in zip(groups.values(), to, strict=True)
+            if (len(pools) > 1 if pool is None else pools == {pool})
+        ]
+
+    def _extended(
+        self, reached: dict[Reached, int], group: list[int], pools: Sequence[int]
+    ) -> dict[Reached, int]:
+        """With all that may be ordered of an offer, but nodes that could be of no use."""
+        best: dict[Reached, int] = {}
+        lots = any(self._problem.supplies[index].lot for index in group)
+        most = [self._most([pool]) for pool in pools]
+        for orders in self._orders(group):
+            added, cents, paid = self._of_orders(orders)
+            more = [added[pool] for pool in pools]
+            for (before, spent), cost in reached.items():
+                served, late = [], 0
+                for have, new, useful in zip(before, more, most, strict=True):
+                    served.append(tuple(map(sum, zip(have, new, strict=True))))
+                    grown = [nodes for nodes, n in zip(served[-1], new, strict=True) if n]
+                    late = max(late, min(grown, default=0) - useful)
+                if lots or late <= 0:
+                    key = (tuple(served), tuple(map(sum, zip(spent, paid, strict=True))))
+                    best[key] = min(best.get(key, cost + cents), cost + cents)
+        return best
+
+    def _orders(self, group: list[int]) -> Iterator[tuple[Order, ...]]:
+        """By quarter, which supplies of an offer give how many nodes: all at one price."""
+        supplies, first = self._problem.supplies, self._problem.supplies[group[0]]
+        lots = sorted({supplies[index].lot for index in group}, key=str)
+        options: list[list[Order]] = []
+        for quarter in range(self._problem.quarters):
+            options.append([()])
+            for lot in lots:
+                alike = [
+                    index
+                    for index in group
+                    if supplies[index].lot == lot
+                    and supplies[index].unit_cost_cents[quarter] is not None
+                ]
+                fewest = lot.fewest if lot else 1
+                useful = self._most({supplies[index].pool for index in alike}) if alike else 0
+                caps = [max(useful, fewest), first.maximum, lot.most if lot else None]
+                cap = min(cap for cap in caps if cap is not None)
+                options[-1] += [
+                    tuple(zip(alike, nodes, strict=True))
+                    for nodes in product(range(cap + 1), repeat=len(alike))
+                    if fewest <= sum(nodes) <= cap
+                ]
+        for orders in product(*options):
+            held, _, _ = self._of_orders(orders)
+            if first.maximum is None or max(map(sum, zip(*held, strict=True))) <= first.maximum:
+                yield orders
+
+    def _of_orders(self, orders: tuple[Order, ...]) -> tuple[list[list[int]], int, tuple[int, ...]]:
+        """Nodes in service by pool and quarter, cost, and what is spent of each budget."""
+        quarters = self._problem.quarters
+        held, cost = [[0] * quarters for _ in self._problem.pools], 0
+        for entry, order in enumerate(orders):
+            for index, nodes in order:
+                supply = self._problem.supplies[index]
+                lasts = {"buy": quarters, "rent": 1, "reserve": supply.term or 0}[supply.kind]
+                for quarter in range(entry, min(entry + lasts, quarters)):
+                    held[supply.pool][quarter] += nodes
+                cost += nodes * (supply.unit_cost_cents[entry] or 0)
+        spent = tuple(
+            sum(
+                nodes * limit.cents[index][entry]
+                for entry, order in enumerate(orders)
+                for index, nodes in order
+            )
+            for limit in self._problem.budgets
+        )
+        return held, cost, spent
+
+    def _runs(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> bool:
+        for quarter in range(self._problem.quarters):
+            active = sorted(
+                (
+                    _owned(choice, demand)
+                    for demand, choices in zip(self._problem.demands, way, strict=True)
+                    if quarter in demand.quarters
+                    for choice in choices
+                    for _ in range(choice.copies)
+                ),
+                key=lambda choice: (choice.shape, choice.gpu_type),
+                reverse=True,
+            )
+            empty = self._empty(nodes, quarter)
+            grown, left = self._grown(active, nodes, quarter), self._allowed(quarter)
+            if not self._fits(tuple(active), empty, grown, left):
+                return False
+        return True
+
+    def _grown(self, active: Sequence[Choice], nodes: Nodes, quarter: int) -> tuple[int, ...]:
+        """GPUs that may be opened of each type with a reserve: the rest stays free for growth."""
+        return tuple(
+            floor((1 - reserve.free) * there)
+            - sum(one.shape.whole_gpus for one in active if one.gpu_type == reserve.gpu_type)
+            for reserve in self._problem.reserves
+            for there in [
+                sum(
+                    pool.node.gpus * here[quarter]
+                    for pool, here in zip(self._problem.pools, nodes, strict=True)
+                    if pool.gpu_type == reserve.gpu_type
+                )
+            ]
+        )
+
+    def _grows(self, free: tuple[tuple[Node, ...], ...], grown: tuple[int, ...]) -> bool:
+        return all(
+            most
+            >= sum(
+                len(opened)
+                for pool, here in zip(self._problem.pools, free, strict=True)
+                for _, opened in here
+                if pool.gpu_type == reserve.gpu_type
+            )
+            for reserve, most in zip(self._problem.reserves, grown, strict=True)
+        )
+
+    def _place(
+        self,
+        waiting: tuple[Choice, ...],
+        free: tuple[tuple[Node, ...], ...],
+        grown: tuple[int, ...],
+        left: Left,
+    ) -> bool:
+        """Whether the units fit into what is free of each node, the first unit first."""
+        if not waiting:
+            return self._grows(free, grown)
+        unit, rest = waiting[0], waiting[1:]
+        return any(
+            self._fits(rest, after, grown, later)
+            for number, pool in self._open_to(unit)
+            for after, later in self._after(number, pool, unit, free, left)
+        )
+
+    def _after(
+        self,
+        number: int,
+        pool: Pool,
+        unit: Choice,
+        free: tuple[tuple[Node, ...], ...],
+        left: Left,
+    ) -> Iterator[tuple[tuple[tuple[Node, ...], ...], Left]]:
+        for changed, held in self._seats(pool, unit.shape, free[number]):
+            later = self._taken(left, unit, held)
+            if later is not None:
+                yield (*free[:number], tuple(sorted(changed)), *free[number + 1 :]), later
+
+    def _seats(
+        self, pool: Pool, shape: Shape, nodes: tuple[Node, ...]
+    ) -> Iterator[tuple[list[Node], range]]:
+        """The nodes with a piece more on them, and the weeks in which it holds its GPUs."""
+        span, run = shape.whole_gpus / pool.node.gpus, shape.run
+        if span > 1 or (span == 1 and run == ALWAYS):
+            yield from self._whole(pool, shape, list(nodes))
+            return
+        for node, first in product(set(nodes), range(run.earliest, run.until - run.weeks + 1)):
+            held = range(self._weeks) if run == ALWAYS else range(first, first + run.weeks)
+            for gpus, opened in self._gpus(pool, shape, node[1]):
+                left = tuple(
+                    _less(week, gpus, shape) if number in held else week
+                    for number, week in enumerate(node[0])
+                )
+                fits = all(min(week.gpus, week.cpus, week.memory_mb) >= 0 for week in left)
+                if fits and mixes(pool, min(week.gpus for week in left), opened):
+                    others = list(nodes)
+                    others.remove(node)
+                    yield [*others, (left, opened)], held
+
+    def _gpus(self, pool: Pool, shape: Shape, opened: Gpus) -> Iterator[tuple[int, Gpus]]:
+        """GPUs that one more piece takes of a node, and those that are opened then."""
+        if shape.part == WHOLE:
+            yield shape.gpus, opened
+            return
+        for gpu in {*opened, ()}:
+            held = tuple(sorted((*gpu, shape.part)))
+            if holds(pool, held):
+                others = list(opened)
+                if gpu:
+                    others.remove(gpu)
+                yield int(not gpu), tuple(sorted((*others, held)))
+
+    def _whole(
+        self, pool: Pool, shape: Shape, nodes: list[Node]
+    ) -> Iterator[tuple[list[Node], range]]:
+        """All of several nodes, for the same weeks of each."""
+        span, over = divmod(shape.gpus, pool.node.gpus)
+        fits = shape.cpus <= span * pool.node.cpus and shape.memory_mb <= span * pool.node.memory_mb
+        joined = span == 1 or (pool.fabric and shape.spans)
+        if over or not joined or not fits:
+            return
+        for first in shape.run.starts:
+            held = range(first, first + shape.run.weeks) if self._weeks > 1 else range(1)
+            free = [node for node in nodes if all(node[0][week] == pool.node for week in held)]
+            for taken in set(combinations(sorted(free), span)):
+                left = list(nodes)
+                for weeks, opened in taken:
+                    left.remove((weeks, opened))
+                    after = tuple(
+                        Shape(0, 0, 0) if week in held else there
+                        for week, there in enumerate(weeks)
+                    )
+                    left.append((after, opened))
+                yield left, held
+
+
+def _owned(choice: Choice, demand: Demand) -> Choice:
+    """The choice with the owner of its unit."""
+    return replace(choice, shape=choice.shape._replace(owner=demand.owner))
+
+
+def _less(free: Shape, gpus: int, shape: Shape) -> Shape:
+    return Shape(free.gpus - gpus, free.cpus - shape.cpus, free.memory_mb - shape.memory_mb)

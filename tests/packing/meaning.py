@@ -1,0 +1,96 @@
+"""What limits, quotas, changes and parts mean, said once more for those who check the search."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.packing.problem import (
+        Choice,
+        Part,
+        Pool,
+        Problem,
+        Quota,
+    )
+
+Gpus = tuple[tuple["Part", ...], ...]
+"""Opened GPUs of a node: the parts taken of each, sorted."""
+Nodes = tuple[tuple[int, ...], ...]
+"""pool × quarter: nodes in service."""
+
+
+def stands(problem: Problem, nodes: Nodes) -> bool:
+    """Whether the nodes in service, by pool and quarter, keep to every limit of their sites."""
+    for quarter in range(problem.quarters):
+        for limit in problem.limits:
+            most = limit.at_most[quarter]
+            taken = sum(amount * nodes[pool][quarter] for pool, amount in limit.terms)
+            if most is not None and taken > most:
+                return False
+        for space in problem.racks:
+            waiting = [
+                (units, watts)
+                for pool, units, watts in space.nodes
+                for _ in range(nodes[pool][quarter])
+            ]
+            power_w = 0 if space.power_w is None else space.power_w
+            if not _racks_hold(tuple(waiting), ((space.units, power_w),) * space.count):
+                return False
+    return True
+
+
+@cache
+def _racks_hold(waiting: tuple[tuple[int, int], ...], racks: tuple[tuple[int, int], ...]) -> bool:
+    """Whether nodes, by rack units and W, fit what is free of the racks, the first one first."""
+    if not waiting:
+        return True
+    (units, watts), rest = waiting[0], waiting[1:]
+    for rack in set(racks):
+        left = (rack[0] - units, rack[1] - watts)
+        if min(left) >= 0:
+            others = list(racks)
+            others.remove(rack)
+            if _racks_hold(rest, tuple(sorted((*others, left)))):
+                return True
+    return False
+
+
+def counts(quota: Quota, owner: str, gpu_type: str) -> bool:
+    """Whether a quota counts the GPUs of this type that a unit of an owner holds."""
+    return quota.owner == owner and quota.gpu_type in (None, gpu_type)
+
+
+def changes(problem: Problem, way: Sequence[Sequence[Choice]]) -> list[int]:
+    """By demand: units that take another GPU type than in the stage before of their chain."""
+    found = [0] * len(problem.demands)
+    last: dict[object, Counter[str]] = {}
+    order = sorted(range(len(way)), key=lambda number: problem.demands[number].quarters)
+    for number in order:
+        demand = problem.demands[number]
+        chain = (demand.choices, demand.owner, demand.chain)
+        now = Counter(choice.gpu_type for choice in way[number])
+        if demand.chain:
+            found[number] = (now - last.get(chain, now)).total()
+            last[chain] = now
+    return found
+
+
+def holds(pool: Pool, parts: Sequence[Part]) -> bool:
+    """Whether one GPU of the pool can be divided so that it has these parts."""
+    profiles = Counter(part.profile for part in parts)
+    if not profiles[""]:
+        return any(
+            profiles <= Counter(profile for profile, _ in division.slots)
+            for division in pool.divisions
+        )
+    return len(profiles) == 1 and sum(part.memory_mb for part in parts) <= pool.shared_mb
+
+
+def mixes(pool: Pool, free: int, opened: Gpus) -> bool:
+    """Whether a node may hold these GPUs: where they do not mix, all are partitioned, or none."""
+    partitioned = sum(bool(gpu[0].profile) for gpu in opened)
+    return pool.mixes or partitioned in (0, pool.node.gpus - free)
