@@ -139,9 +139,7 @@ def _asked(options: tuple[str, ...]) -> dict[str, Path]:
     asked: dict[str, Path] = {}
     for name, path in map(_option, options):
         if name in asked:
-            raise InputError(
-                Finding(f"`--option {name}=…` is there twice, with {asked[name]} first")
-            )
+            raise InputError(Finding(f"`--option {name}=…` is there twice: {asked[name]}, {path}"))
         asked[name] = path
     return asked
 

@@ -76,7 +76,7 @@ def _summary(found: Sensitivity) -> str:
     if widest is None:
         return f"{plan}."
     spread = money_short(widest.spread_cents or 0)
-    return f"{plan}; {widest.name} moves it most, by {spread} from end to end."
+    return f"{plan}; it moves most with {widest.name}, by {spread} from end to end."
 
 
 def _cells(one: Swing, base: Figures) -> tuple[str, ...]:

@@ -138,7 +138,7 @@ def test_ends_without_proof_are_counted_and_ends_without_a_plan_move_nothing(bes
     assert "NOT proved within the limits: 1 plan of those shown." in text
     hopeless = changed(late, turns=())
     text = markdown.draw(sensitivity_document(changed(found, swings=(hopeless,))))
-    assert "moves it most" not in text
+    assert "moves most with" not in text
     assert "Nowhere within these ranges" in text
 
 

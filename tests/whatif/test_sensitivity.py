@@ -216,7 +216,7 @@ def test_the_picture_is_one_tree_with_its_words_and_no_name_opens_markup(picture
     assert "What moves the cost of Turns <&>" in names
     assert "price of h200.v2" in names
     (words,) = svg.iter("{http://www.w3.org/2000/svg}desc")
-    assert "moves it most" in str(words.text)
+    assert "moves most with" in str(words.text)
 
 
 def test_the_table_says_what_is_acquired_on_either_side(found, picture, golden):
