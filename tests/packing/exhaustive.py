@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -424,8 +424,11 @@ class Exhaustive:
             return
         for first in shape.run.starts:
             held = range(first, first + shape.run.weeks) if self._weeks > 1 else range(1)
-            free = [node for node in nodes if all(node[0][week] == pool.node for week in held)]
-            for taken in set(combinations(sorted(free), span)):
+            free = Counter(
+                node for node in nodes if all(node[0][week] == pool.node for week in held)
+            )
+            unlike = [node for node in sorted(free) for _ in range(min(free[node], span))]
+            for taken in set(combinations(unlike, span)):
                 left = list(nodes)
                 for weeks, opened in taken:
                     left.remove((weeks, opened))
