@@ -46,6 +46,7 @@ class Exhaustive:
         self._problem = problem
         self._fits = lru_cache(maxsize=None)(self._place)
         self._dues = lru_cache(maxsize=None)(self._least_moves)
+        self._there = lru_cache(maxsize=None)(self._empty)
         choices = [choice for demand in problem.demands for choice in demand.choices]
         always = all(choice.shape.run == ALWAYS for choice in choices)
         self._weeks = 1 if always else WEEKS
@@ -316,7 +317,7 @@ class Exhaustive:
                 key=lambda choice: (choice.shape, choice.gpu_type),
                 reverse=True,
             )
-            empty = self._empty(nodes, quarter)
+            empty = self._there(nodes, quarter)
             grown, left = self._grown(active, nodes, quarter), self._allowed(quarter)
             if not self._fits(tuple(active), empty, grown, left):
                 return False
@@ -441,7 +442,9 @@ class Exhaustive:
 
 
 def _owned(choice: Choice, demand: Demand) -> Choice:
-    """The choice with the owner of its unit."""
+    """The choice with the owner of its unit, where it has one."""
+    if not demand.owner:
+        return choice
     return replace(choice, shape=choice.shape._replace(owner=demand.owner))
 
 
