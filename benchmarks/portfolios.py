@@ -10,18 +10,8 @@ import random
 from dataclasses import dataclass, replace
 from math import ceil
 
-from planner.packing.problem import (
-    WEEKS,
-    Choice,
-    Demand,
-    Limit,
-    Pool,
-    Problem,
-    Run,
-    Shape,
-    SpendLimit,
-    Supply,
-)
+from planner.packing.limits import Limit, SpendLimit
+from planner.packing.problem import WEEKS, Choice, Demand, Pool, Problem, Run, Shape, Supply
 
 __all__ = ["catalogue", "quarterly", "unique", "weekly"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.answer import answer
-from planner.packing.problem import SpendLimit
+from planner.packing.limits import SpendLimit
 from planner.packing.search import search
 
 if TYPE_CHECKING:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from planner.inputs.scenario.quarter import WEEKS
+
+if TYPE_CHECKING:
+    from planner.packing.limits import Limit, RackSpace, Reserve, SpendLimit
 
 __all__ = [
     "ALWAYS",
@@ -21,17 +24,13 @@ __all__ = [
     "Choice",
     "Demand",
     "Division",
-    "Limit",
     "Lot",
     "Part",
     "Pool",
     "Problem",
     "Quota",
-    "RackSpace",
-    "Reserve",
     "Run",
     "Shape",
-    "SpendLimit",
     "Supply",
 ]
 
@@ -258,23 +257,6 @@ class Supply:
         return range(0 if lasts is None else max(0, quarter - lasts + 1), quarter + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class SpendLimit:
-    """At most so much money of some kind, of one quarter or of all, not discounted."""
-
-    name: str
-    """In the user's words: `capex of 2027Q2`."""
-    at_most_cents: int
-    """What decisions may spend: the running cost of owned nodes is taken off before."""
-    cents: tuple[tuple[int, ...], ...]
-    """supply × quarter of entry: what one node spends; negative, and so the most, where so much is
-    to be acquired at the least."""
-    fixed_cents: int = 0
-    """What was taken off."""
-    moves: tuple[int, ...] = ()
-    """By demand: what one unit spends that leaves its pool; empty: nothing."""
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class Choice:
     """One way to run a unit."""
@@ -335,43 +317,6 @@ class Quota:
         of_all = self.gpu_type is None and not choice.gpu_type.startswith(NOWHERE)
         counts = of_all or self.gpu_type == choice.gpu_type
         return choice.shape.gpus * choice.copies if counts else 0
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """At most so much, in each quarter, of what the nodes in service take together."""
-
-    name: str
-    """In the user's words: `power at frankfurt`."""
-    terms: tuple[tuple[int, int], ...]
-    """(pool, what one node of it takes), owned nodes included."""
-    at_most: tuple[int | None, ...]
-    """By quarter; None: no limit."""
-    unit: str
-    """Of the figures: `W`, `U`."""
-
-
-@dataclass(frozen=True, slots=True)
-class RackSpace:
-    """Racks, all alike, that hold the nodes in service of some pools; a node stands in one rack."""
-
-    site: str
-    count: int
-    units: int
-    """Height of one rack, rack units."""
-    power_w: int | None
-    """What one rack can feed; None: not limited."""
-    nodes: tuple[tuple[int, int, int], ...]
-    """(pool, rack units of one node, W of one node); W is 0 where power is not limited."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reserve:
-    """A share of the GPUs of a type in service, at all sites, that no unit holds in any quarter."""
-
-    gpu_type: str
-    free: Fraction
-    """At least 0, below 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from planner.errors import LimitError
 from planner.packing import crosscheck
 from planner.packing.counting.counts import CENTS_PER_UNIT
-from planner.packing.problem import SpendLimit
+from planner.packing.limits import SpendLimit
 from planner.packing.searches import Searches
 from planner.packing.statement.claims import at_most, with_classes
 

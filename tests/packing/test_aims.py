@@ -7,7 +7,7 @@ import pytest
 
 from planner.packing.aims import Aim, reach
 from planner.packing.found import Infeasible
-from planner.packing.problem import SpendLimit
+from planner.packing.limits import SpendLimit
 from planner.packing.solution import Status
 from tests.packing.test_brute_force import draw
 from tests.packing.test_stays import running

@@ -11,7 +11,7 @@ import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
-from planner.packing.problem import Limit, SpendLimit
+from planner.packing.limits import Limit, SpendLimit
 from planner.packing.reasons import conflict
 from planner.packing.reasons.conditions import conditions_of
 from planner.packing.reasons.conflict import conflict_of

@@ -18,7 +18,8 @@ from planner.packing.families.elastic import uncapped
 from planner.packing.families.family import Family, family_of
 from planner.packing.families.known import KnownPatterns
 from planner.packing.families.trial import Trial
-from planner.packing.problem import Limit, Quota, Reserve, SpendLimit
+from planner.packing.limits import Limit, Reserve, SpendLimit
+from planner.packing.problem import Quota
 
 GAP = 1e-3
 

@@ -8,7 +8,7 @@ import pytest
 
 from planner.packing.families.hedge import Mean, future_of, hedged
 from planner.packing.found import Infeasible
-from planner.packing.problem import SpendLimit
+from planner.packing.limits import SpendLimit
 from planner.packing.solvers.solver import Outcome
 from planner.packing.statement.hold import Order, holding
 from tests.packing.test_brute_force import draw

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+from planner.packing.limits import Limit, RackSpace, Reserve, SpendLimit
 from planner.packing.problem import (
     ALWAYS,
     WEEKS,
@@ -15,16 +16,12 @@ from planner.packing.problem import (
     Choice,
     Demand,
     Division,
-    Limit,
     Part,
     Pool,
     Problem,
     Quota,
-    RackSpace,
-    Reserve,
     Run,
     Shape,
-    SpendLimit,
     Supply,
 )
 from planner.packing.solution import Status

@@ -14,18 +14,8 @@ import pytest
 
 from planner.packing.counting.build import build_counts
 from planner.packing.counting.procure import acquirable
-from planner.packing.problem import (
-    Choice,
-    Demand,
-    Limit,
-    Lot,
-    Pool,
-    Problem,
-    Reserve,
-    Shape,
-    SpendLimit,
-    Supply,
-)
+from planner.packing.limits import Limit, Reserve, SpendLimit
+from planner.packing.problem import Choice, Demand, Lot, Pool, Problem, Shape, Supply
 from planner.packing.solution import Status
 
 FEATURES = ("window", "reserve", "retire", "lots", "budget", "sites")

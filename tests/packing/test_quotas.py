@@ -12,17 +12,8 @@ import pytest
 from planner.errors import InfeasibleError
 from planner.packing import Translation
 from planner.packing import solve as packed
-from planner.packing.problem import (
-    Choice,
-    Demand,
-    Limit,
-    Pool,
-    Problem,
-    Quota,
-    Shape,
-    SpendLimit,
-    Supply,
-)
+from planner.packing.limits import Limit, SpendLimit
+from planner.packing.problem import Choice, Demand, Pool, Problem, Quota, Shape, Supply
 from planner.packing.solution import Status
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from planner.packing.found import Infeasible
-from planner.packing.problem import Problem, SpendLimit
+from planner.packing.limits import SpendLimit
+from planner.packing.problem import Problem
 from planner.packing.search import search
 from planner.packing.searches import Searches
 from tests.packing.test_type_changes import stages

@@ -9,7 +9,8 @@ import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
-from planner.packing.problem import Quota, Run, SpendLimit
+from planner.packing.limits import SpendLimit
+from planner.packing.problem import Quota, Run
 from planner.packing.weeks.inweeks import plan_in_weeks
 from tests.packing.test_weeks import units
 

@@ -8,7 +8,8 @@ import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
-from planner.packing.problem import Limit, Problem, RackSpace
+from planner.packing.limits import Limit, RackSpace
+from planner.packing.problem import Problem
 from planner.packing.reasons.conflict import conflict_of
 
 BUY = 10_000_000

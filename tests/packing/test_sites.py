@@ -11,18 +11,8 @@ import pytest
 from planner.packing.counting.build import build_counts
 from planner.packing.counting.limits import within_limits
 from planner.packing.counting.racks import patterns, racked
-from planner.packing.problem import (
-    Choice,
-    Demand,
-    Limit,
-    Pool,
-    Problem,
-    RackSpace,
-    Reserve,
-    Shape,
-    SpendLimit,
-    Supply,
-)
+from planner.packing.limits import Limit, RackSpace, Reserve, SpendLimit
+from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Supply
 from planner.packing.solution import Status
 
 BUY = 10_000_000

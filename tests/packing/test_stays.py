@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.packing.problem import Limit, Problem, Quota, SpendLimit
+from planner.packing.limits import Limit, SpendLimit
+from planner.packing.problem import Problem, Quota
 from planner.packing.solution import Status
 from tests.packing.draws import SHARING
 from tests.packing.test_brute_force import draw

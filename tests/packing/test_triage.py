@@ -15,17 +15,8 @@ from planner.errors import DisagreementError, LimitError
 from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.crosscheck import second_opinions
 from planner.packing.found import Infeasible
-from planner.packing.problem import (
-    Choice,
-    Demand,
-    Limit,
-    Part,
-    Problem,
-    Quota,
-    Run,
-    Shape,
-    SpendLimit,
-)
+from planner.packing.limits import Limit, SpendLimit
+from planner.packing.problem import Choice, Demand, Part, Problem, Quota, Run, Shape
 from planner.packing.searches import Searches
 from planner.packing.solution import Opinion, Verdict
 from planner.packing.statement.claims import Claim

@@ -6,17 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from planner.inputs.catalog.catalog import MigProfile
-from planner.packing.problem import (
-    Choice,
-    Demand,
-    Division,
-    Part,
-    Pool,
-    Problem,
-    Reserve,
-    Run,
-    Shape,
-)
+from planner.packing.limits import Reserve
+from planner.packing.problem import Choice, Demand, Division, Part, Pool, Problem, Run, Shape
 from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.statement.translate import Translation
 from planner.plan.placing.fleet import Fleet

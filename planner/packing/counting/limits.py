@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from planner.packing.counting.counts import Counts, Terms
-    from planner.packing.problem import Limit, Pool, Problem, RackSpace, Reserve
+    from planner.packing.limits import Limit, RackSpace, Reserve
+    from planner.packing.problem import Pool, Problem
     from planner.packing.solution import Racked
 
 __all__ = [

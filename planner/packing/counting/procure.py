@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planner.packing.counting.counts import Counts
-    from planner.packing.problem import Lot, Problem, SpendLimit
+    from planner.packing.limits import SpendLimit
+    from planner.packing.problem import Lot, Problem
 
 __all__ = [
     "acquirable",

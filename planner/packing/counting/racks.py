@@ -16,7 +16,7 @@ from planner.packing.solvers.solver import solve_integer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from planner.packing.problem import RackSpace
+    from planner.packing.limits import RackSpace
 
 __all__ = ["Sizes", "fullest", "kinds", "patterns", "racked"]
 

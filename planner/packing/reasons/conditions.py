@@ -35,15 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planner.packing.counting.counts import Counts
-    from planner.packing.problem import (
-        Limit,
-        Problem,
-        Quota,
-        RackSpace,
-        Reserve,
-        SpendLimit,
-        Supply,
-    )
+    from planner.packing.limits import Limit, RackSpace, Reserve, SpendLimit
+    from planner.packing.problem import Problem, Quota, Supply
     from planner.packing.statement.translate import Translation
 
 __all__ = ["Condition", "Elastic", "conditions_of"]

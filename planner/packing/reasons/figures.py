@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from fractions import Fraction
 
-    from planner.packing.problem import Demand, Limit, Problem, Quota, Shape
+    from planner.packing.limits import Limit
+    from planner.packing.problem import Demand, Problem, Quota, Shape
     from planner.packing.statement.translate import Translation
 
 __all__ = [

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from planner.packing.problem import Limit, Problem, Quota, Supply
+    from planner.packing.limits import Limit
+    from planner.packing.problem import Problem, Quota, Supply
 
 __all__ = ["by_quarter_wider", "resupplied", "widened"]
 

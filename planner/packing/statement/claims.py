@@ -12,7 +12,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from planner.packing.problem import NOWHERE, Choice, Pool, Shape, SpendLimit, Supply
+from planner.packing.limits import SpendLimit
+from planner.packing.problem import NOWHERE, Choice, Pool, Shape, Supply
 from planner.packing.statement.translate import translate
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.packing.problem import Limit, RackSpace, Reserve
+from planner.packing.limits import Limit, RackSpace, Reserve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from planner.packing.problem import SpendLimit
+from planner.packing.limits import SpendLimit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

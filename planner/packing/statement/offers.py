@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from planner.packing.problem import Lot, SpendLimit, Supply
+from planner.packing.limits import SpendLimit
+from planner.packing.problem import Lot, Supply
 from planner.packing.statement.economics import CAPEX, NOT_PAID, node_costs, owned_costs
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from planner.packing.problem import RackSpace
+    from planner.packing.limits import RackSpace
     from planner.packing.solution import Racked, Solution
     from planner.packing.statement.translate import Translation
     from planner.plan.placing.fleet import Fleet

@@ -1,0 +1,65 @@
+"""What the nodes of a plan may take and spend together, in integers alone: W, rack units, cents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+__all__ = ["Limit", "RackSpace", "Reserve", "SpendLimit"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpendLimit:
+    """At most so much money of some kind, of one quarter or of all, not discounted."""
+
+    name: str
+    """In the user's words: `capex of 2027Q2`."""
+    at_most_cents: int
+    """What decisions may spend: the running cost of owned nodes is taken off before."""
+    cents: tuple[tuple[int, ...], ...]
+    """supply × quarter of entry: what one node spends; negative, and so the most, where so much is
+    to be acquired at the least."""
+    fixed_cents: int = 0
+    """What was taken off."""
+    moves: tuple[int, ...] = ()
+    """By demand: what one unit spends that leaves its pool; empty: nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most so much, in each quarter, of what the nodes in service take together."""
+
+    name: str
+    """In the user's words: `power at frankfurt`."""
+    terms: tuple[tuple[int, int], ...]
+    """(pool, what one node of it takes), owned nodes included."""
+    at_most: tuple[int | None, ...]
+    """By quarter; None: no limit."""
+    unit: str
+    """Of the figures: `W`, `U`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RackSpace:
+    """Racks, all alike, that hold the nodes in service of some pools; a node stands in one rack."""
+
+    site: str
+    count: int
+    units: int
+    """Height of one rack, rack units."""
+    power_w: int | None
+    """What one rack can feed; None: not limited."""
+    nodes: tuple[tuple[int, int, int], ...]
+    """(pool, rack units of one node, W of one node); W is 0 where power is not limited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """A share of the GPUs of a type in service, at all sites, that no unit holds in any quarter."""
+
+    gpu_type: str
+    free: Fraction
+    """At least 0, below 1."""
