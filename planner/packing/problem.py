@@ -103,6 +103,11 @@ class Shape(NamedTuple):
     """Of what one node of several holds, whole and for some weeks: how many nodes do so at once."""
 
     @property
+    def nodes_at_once(self) -> int:
+        """On how many nodes the piece is of which this is taken of one."""
+        return max(1, self.gang)
+
+    @property
     def whole_gpus(self) -> int:
         """GPUs that it leaves to nobody else."""
         return self.gpus if self.part == WHOLE else 0

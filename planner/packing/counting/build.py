@@ -125,7 +125,7 @@ def _usages(counts: Counts) -> None:
 
 def _usage(pool: Pool, key: PoolInQuarter, shape: Shape, pieces: Terms) -> Usage:
     on_node = pool.on_node(shape)
-    times = max(1, on_node.gang)
+    times = on_node.nodes_at_once
     span = 0 if on_node.gang else pool.nodes_taken(shape) or 0
     terms = tuple(sorted((index, factor * times) for index, factor in pieces.items()))
     return Usage(*key, on_node, terms, span, shape)

@@ -59,7 +59,7 @@ class Usage:
     @property
     def times(self) -> int:
         """On how many nodes a piece is counted."""
-        return max(1, self.shape.gang)
+        return self.shape.nodes_at_once
 
     def weigh(self, load: Terms, weight: float) -> None:
         """Add its pieces, each with a weight, to the terms of a row."""
@@ -76,6 +76,12 @@ class Starts(NamedTuple):
     gpus: int
     """Of one piece."""
     run: Run
+
+    @classmethod
+    def of(cls, shape: Shape, quarter: int, gpu_type: str) -> Starts:
+        """Those of a shape, as it is asked for or as it is on one of its nodes."""
+        gpus = shape.gpus * shape.nodes_at_once
+        return cls(shape.owner, quarter, gpu_type, gpus, shape.run)
 
 
 @dataclass

@@ -88,7 +88,7 @@ def _state(
 
 def _lanes_taken(shape: Shape, gpus: int, offered: int) -> int:
     """Lanes of a width that a run takes while it runs, on all of its nodes."""
-    nodes = max(1, shape.gang)
+    nodes = shape.nodes_at_once
     return nodes * (shape.gpus // gpus) if gpus <= offered else nodes // (gpus // offered)
 
 
@@ -99,7 +99,7 @@ def _filled(counts: Counts, key: PoolInQuarter, gpus: int) -> float:
     for demand in counts.problem.demands:
         if key[1] in demand.quarters:
             weeks = [
-                choice.copies * shape.run.weeks * max(1, shape.gang)
+                choice.copies * shape.run.weeks * shape.nodes_at_once
                 for choice in demand.choices
                 if choice.gpu_type == pool.gpu_type
                 for shape in (pool.on_node(choice.shape),)

@@ -13,6 +13,7 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from planner.packing.counting.counts import Starts
+from planner.packing.counting.turns import fullest
 from planner.packing.problem import WEEKS
 
 if TYPE_CHECKING:
@@ -84,10 +85,7 @@ def _rows(
     if runs:
         begun = {kind: _begun(counts, kind, pieces) for kind, pieces in runs.items()}
         weeks = [dict(held) | _in_week(begun, week) for week in range(WEEKS)]
-    for week, terms in enumerate(weeks):
-        others = (*weeks[:week], *weeks[week + 1 :])
-        if any(terms.items() < other.items() for other in others) or terms in weeks[:week]:
-            continue
+    for week, terms in fullest(weeks):
         divisor = gcd(*terms.values())
         load = {index: float(gpus) for index, gpus in terms.items()}
         name = f"quota[{quota.name},{week}]" if runs else f"quota[{quota.name}]"
@@ -134,8 +132,7 @@ def _runs(counts: Counts, quota: Quota, quarter: int) -> dict[Starts, Terms]:
     found: dict[Starts, Terms] = defaultdict(dict)
     for index, demand, choice in _taken(counts, quota):
         if choice.shape.owner and quarter in demand.quarters:
-            shape = choice.shape
-            kind = Starts(quota.owner, quarter, choice.gpu_type, shape.gpus, shape.run)
+            kind = Starts.of(choice.shape, quarter, choice.gpu_type)
             found[kind][index] = float(choice.copies)
     return dict(found)
 
@@ -167,9 +164,7 @@ def starts_of(
                 if index in runs:
                     nodes[runs[index], week] += times
         for (shape, week), begun in nodes.items():
-            several = max(1, shape.gang)
-            kind = Starts(shape.owner, key[1], gpu_type, shape.gpus * several, shape.run)
-            found[kind, week] += begun // several
+            found[Starts.of(shape, key[1], gpu_type), week] += begun // shape.nodes_at_once
     return found
 
 

@@ -9,15 +9,19 @@ variables say how many do so in which week, and each week has a row of its nodes
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from planner.packing.counting.counts import Starts
 from planner.packing.problem import ALWAYS, WEEKS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from planner.packing.counting.counts import Counts, PoolInQuarter, Terms, Usage
 
-__all__ = ["add_turns"]
+__all__ = ["add_turns", "fullest"]
+
+Held = TypeVar("Held", bound="Mapping[int, float]")
 
 _FEW = 300
 """Weeks in which runs may start, of all kinds, pools and quarters: where there are more, nodes are
@@ -38,14 +42,20 @@ def add_turns(counts: Counts) -> None:
         _add_weeks(counts, key, begun)
         gpu_type = counts.problem.pools[key[0]].gpu_type
         for usage, weeks in begun:
-            gpus = usage.shape.gpus * usage.times
-            kind = Starts(usage.shape.owner, key[1], gpu_type, gpus, usage.shape.run)
-            starting[kind].append(weeks)
+            starting[Starts.of(usage.shape, key[1], gpu_type)].append(weeks)
     for kind, pools in starting.items():
         for week, all_of_them in counts.starts.get(kind, {}).items():
             terms: Terms = {all_of_them: -1.0}
             terms |= dict.fromkeys((weeks[week] for weeks in pools), 1.0)
             counts.program.row(f"as-quotas-have-it[{kind.gpu_type},{kind.quarter}]", terms, "<=", 0)
+
+
+def fullest(weeks: Sequence[Held]) -> Iterator[tuple[int, Held]]:
+    """Weeks that hold something that no other holds, once: rows of the others would say less."""
+    for week, held in enumerate(weeks):
+        others = (*weeks[:week], *weeks[week + 1 :])
+        if held not in weeks[:week] and not any(held.items() < other.items() for other in others):
+            yield week, held
 
 
 def _runs(counts: Counts, key: PoolInQuarter) -> list[Usage]:
@@ -76,7 +86,5 @@ def _add_weeks(counts: Counts, key: PoolInQuarter, begun: list[tuple[Usage, _Beg
         for start, index in variables.items():
             for week in range(start, start + usage.shape.run.weeks):
                 weeks[week][index] = usage.shape.gpus / offered * usage.times
-    for week, held in enumerate(weeks):
-        others = (*weeks[:week], *weeks[week + 1 :])
-        if held not in weeks[:week] and not any(held.items() < other.items() for other in others):
-            counts.capacity_row(f"week-{week}", *key, held)
+    for week, held in fullest(weeks):
+        counts.capacity_row(f"week-{week}", *key, held)

@@ -74,7 +74,7 @@ class _Fitting:
             np.array([shape.gpus, shape.cpus, shape.memory_mb], dtype=np.int64) for shape in shapes
         ]
         self._areas = [rectangle(shape, node) for shape in shapes]
-        self._times = [max(1, shape.gang) for shape in shapes]
+        self._times = [shape.nodes_at_once for shape in shapes]
         """On how many nodes a piece is at once."""
         self.pieces = [
             index for index, units in enumerate(counts) for _ in range(units // self._times[index])

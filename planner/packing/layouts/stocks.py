@@ -25,7 +25,7 @@ def most_pieces(problem: Problem) -> dict[tuple[str, Shape], int]:
         for choice in demand.choices:
             pools = (pool for pool in problem.pools if pool.gpu_type == choice.gpu_type)
             for shape in {pool.on_node(choice.shape) for pool in pools}:
-                kind, times = (choice.gpu_type, shape), choice.copies * max(1, shape.gang)
+                kind, times = (choice.gpu_type, shape), choice.copies * shape.nodes_at_once
                 copies[kind] = max(times, copies.get(kind, 0))
         for kind, times in copies.items():
             pieces.update({(*kind, quarter): times * demand.count for quarter in demand.quarters})
