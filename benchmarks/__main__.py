@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.table import Row, table
@@ -43,10 +42,7 @@ def main() -> int:
             rows.append(row)
         missed += sum(row.verdict == "MISSED" for row in rows)
         tables.append(table(title, rows))
-    text = "\n".join(tables)
-    print(text)
-    if options.out:
-        options.out.write_text(text, encoding="utf-8")
+    print("\n".join(tables))
     return 1 if missed else 0
 
 
@@ -54,7 +50,6 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     parser.add_argument("--only", choices=PARTS, help="measure one part alone")
-    parser.add_argument("--out", type=Path, metavar="FILE.md", help="also write the tables here")
     return parser.parse_args()
 
 

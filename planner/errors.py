@@ -67,13 +67,15 @@ class PlannerError(Exception):
 
 
 class InputError(PlannerError):
-    """The inputs are refused; all mistakes of a phase at once."""
+    """The inputs are refused; all mistakes at once."""
 
     exit_code = ExitCode.INPUT
 
-    def __init__(self, *findings: Finding) -> None:
+    def __init__(self, *findings: Finding, known: object = None) -> None:
         super().__init__("\n".join(finding.headline() for finding in findings))
         self.findings = findings
+        self.known = known
+        """What was read all the same, for whoever looks for further mistakes; None: nothing."""
 
 
 class InfeasibleError(PlannerError):

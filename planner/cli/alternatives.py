@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.beside import ALTERNATIVES
-from planner.cli.files import require_none_overwritten, write_files
 from planner.cli.options import FILE, asking, format_option, out_option, share
 from planner.cli.screen import print_as
 from planner.cli.staff import staff_options
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from pathlib import Path
 
+    from planner.cli.files import Target
     from planner.cli.options import Asked
     from planner.cli.staff import Staff
 
@@ -44,7 +44,7 @@ def alternatives(
     ctx: click.Context,
     scenario: Path,
     within: Decimal,
-    out: Path | None,
+    out: Target | None,
     asked: Asked,
     staff: Staff,
     format_: str,
@@ -63,9 +63,9 @@ def alternatives(
     from planner.whatif.alternatives import alternatives as found_by  # noqa: PLC0415
     from planner.whatif.kept import dumps  # noqa: PLC0415
 
-    if out is not None:
-        require_none_overwritten(out, _FILES, (scenario,))
     with staff.made(scenario, asked) as made:
+        if out is not None:
+            out.require_free(_FILES, made.inputs.read_from)
         found = found_by(made, within=Fraction(within))
     document = alternatives_document(found)
     json = dumps(found)
@@ -73,6 +73,6 @@ def alternatives(
         title = f"Alternatives for {found.scenario}"
         pictures = frontiers(title, near_ones(found))
         pages = illustrated("alternatives", document, pictures, title)
-        write_files(out, {ALTERNATIVES: json, **pages})
+        out.write({ALTERNATIVES: json, **pages})
     print_as(format_, document, lambda: json, lambda: draw(document))
     ctx.exit(found.cheapest.exit_code)

@@ -17,6 +17,7 @@ from planner.whatif.desk.copies import Copy
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from planner.cli.files import Target
     from planner.cli.staff import Staff
     from planner.plan.plan import Plan, Provenance
     from planner.whatif.desk.figures import Figures
@@ -30,16 +31,23 @@ K = TypeVar("K", bound="Kept")
 
 ALTERNATIVES, SENSITIVITY = "alternatives.json", "sensitivity.json"
 WhatIf = Literal["none", "options", "all"]
+_MADE: dict[WhatIf, tuple[str, ...]] = {
+    "none": (),
+    "options": (ALTERNATIVES,),
+    "all": (ALTERNATIVES, SENSITIVITY),
+}
+"""What is planned where it is not there yet."""
 
 
 def options_ahead(
-    text: str, path: Path, folders: Iterable[Path], wanted: WhatIf, staff: Staff
+    text: str, path: Path, out: Target, wanted: WhatIf, staff: Staff
 ) -> Copy[Alternatives, Figures]:
     """Do nothing, reclaim first and rent only, beside the plan that a file holds.
 
-    Where nothing lies in the folders that may be them, a copy of this process begins at once, while
-    the plan is read here; it is to be told the plan's figures.
+    Where nothing lies beside the plan or the documents that may be them, a copy of this process
+    begins at once, while the plan is read here; it is to be told the plan's figures.
     """
+    folders = (path.parent, out.folder)
     needed = wanted == "options" and not any((one / ALTERNATIVES).is_file() for one in folders)
     task = partial(_options, text, str(path), staff)
     return Copy(task, apart=needed and staff.jobs > 1)
@@ -48,23 +56,32 @@ def options_ahead(
 def results_beside(
     plan: Plan,
     path: Path,
-    folders: Iterable[Path],
+    out: Target,
     wanted: WhatIf,
     staff: Staff,
     ahead: Copy[Alternatives, Figures],
+    *,
+    read: Iterable[Path],
 ) -> tuple[Alternatives | None, Sensitivity | None]:
-    """Alternatives and sensitivity of a plan: as they lie in one of the folders, or made now.
+    """Alternatives and sensitivity of a plan: as they lie beside it or its documents, or made now.
 
     What is made now is planned from the scenario that the plan records; `ahead` are its options.
+    Raises InputError where it would overwrite others in the folder of the documents, or what was
+    `read`.
     """
     from planner.whatif.desk.figures import figures_of  # noqa: PLC0415 - slow to load
     from planner.whatif.found import Alternatives, Sensitivity  # noqa: PLC0415 - likewise
+    from planner.whatif.kept import dumps  # noqa: PLC0415 - likewise
 
-    places = tuple(dict.fromkeys(folders))
+    places = tuple(dict.fromkeys((path.parent, out.folder)))
     options = _kept(Alternatives, plan, [folder / ALTERNATIVES for folder in places])
     swings = _kept(Sensitivity, plan, [folder / SENSITIVITY for folder in places])
     if wanted == "all" and options is not None and options.within is None:
         options = None
+    known = {ALTERNATIVES: dumps(options)} if options else {}
+    known |= {SENSITIVITY: dumps(swings)} if swings else {}
+    unmade = [name for name in _MADE[wanted] if name not in known]
+    out.require_free((*out.changed(known), *unmade), read)
     try:
         if wanted == "options" and options is None:
             ahead.tell(figures_of(plan))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from planner.cli.options import Asked
     from planner.errors import Finding
-    from planner.inputs.load import Question
     from planner.inputs.settled import Inputs
 
 __all__ = ["check", "schema"]
@@ -42,32 +42,27 @@ def check(
     """
     if resolved and len(scenarios) > 1:
         raise click.UsageError("--resolved prints one scenario at a time")
+    from planner.inputs.reading.diagnostics import Attempts  # noqa: PLC0415 - slow to load
+
     mistakes: list[Finding] = []
     for scenario in scenarios:
-        try:
-            question = asked.question(scenario)
-            inputs = question.inputs(asked.variations, asked.settings)
-        except InputError as error:
-            mistakes += error.findings
+        attempts = Attempts()
+        question = attempts.take(partial(asked.question, scenario))
+        if question is not None:
+            inputs = attempts.take(partial(question.inputs, asked.variations, asked.settings))
+            for case in question.layers.cases:
+                attempts.take(partial(question.inputs, (case,)))
+            attempts.findings = question.in_order(attempts.findings)
+        mistakes += attempts.findings
+        if attempts.findings or question is None or inputs is None:
             continue
-        found = [mistake for case in question.layers.cases for mistake in _tried(question, case)]
-        if found:
-            mistakes += found
-        elif resolved:
+        if resolved:
             composed = question.layers.composed(asked.variations, asked.settings)
             print_exact(written.resolved(composed))
         else:
             click.echo(_praise(str(scenario), inputs, question.layers.names))
     if mistakes:
         raise InputError(*dict.fromkeys(mistakes))
-
-
-def _tried(question: Question, case: str) -> tuple[Finding, ...]:
-    try:
-        question.inputs((case,))
-    except InputError as error:
-        return error.findings
-    return ()
 
 
 def _praise(name: str, inputs: Inputs, variations: tuple[str, ...]) -> str:

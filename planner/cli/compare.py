@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import plan_text, require_none_overwritten, write_files
+from planner.cli.files import plan_text
 from planner.cli.options import FILE, asking, effort_options, format_option, out_option
 from planner.cli.screen import print_as
 from planner.errors import ExitCode, Finding, InputError
@@ -17,6 +18,7 @@ from planner.inputs.text.words import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from planner.cli.files import Target
     from planner.cli.options import Asked, Effort
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
@@ -48,7 +50,7 @@ _ON_SCREEN, _IN_FULL = 40, 1000
 def compare(
     before: str,
     after: str,
-    out: Path | None,
+    out: Target | None,
     actuals: Path | None,
     exit_code: bool,
     effort: Effort,
@@ -70,14 +72,15 @@ def compare(
         sides = _Sides(asked, planner)
         asked_for = sides.named(before), sides.named(after, beside=before)
         if out is not None:
-            require_none_overwritten(out, _FILES, (path for path, _ in asked_for))
+            read = (one for named in asked_for for one in sides.read_from(*named))
+            out.require_free(_FILES, (*read, *filter(None, [actuals])))
         first, second = (
             sides.side(text, *named) for text, named in zip((before, after), asked_for, strict=True)
         )
         came = read_actuals(actuals, (first.plan, second.plan)) if actuals else ()
         compared = compared_with(first, second, planner, came)
     if out is not None:
-        write_files(out, {COMPARISON: comparison_json(compared), **_pages(compared)})
+        out.write({COMPARISON: comparison_json(compared), **_pages(compared)})
     print_as(
         format_,
         _document(compared, _ON_SCREEN),
@@ -122,6 +125,15 @@ class _Sides:
         self._asked = asked
         self._planner = planner
         self._question = cache(asked.question)
+        self._inputs = cache(self._read)
+
+    def _read(self, path: Path, variations: tuple[str, ...]) -> Inputs:
+        names = (*self._asked.variations, *variations)
+        return self._question(path).inputs(names, self._asked.settings)
+
+    def read_from(self, path: Path, variations: tuple[str, ...]) -> tuple[Path, ...]:
+        """The files that one side is read from; raises InputError."""
+        return (path,) if path.suffix == ".json" else self._inputs(path, variations).read_from
 
     def side(self, text: str, path: Path, variations: tuple[str, ...]) -> Side:
         """Read or plan one side that was named so."""
@@ -131,20 +143,18 @@ class _Sides:
             return saved_side(
                 text, plan_text(path), catalog=self._asked.catalog, rules=self._asked.rules
             )
-        names = (*self._asked.variations, *variations)
-        inputs = self._question(path).inputs(names, self._asked.settings)
-        return planned_side(text, inputs, self._planner)
+        return planned_side(text, self._inputs(path, variations), self._planner)
 
     def named(self, text: str, *, beside: str = "") -> tuple[Path, tuple[str, ...]]:
         """File and variations of a side; a name alone is a variation of the scenario `beside` it.
 
         Raises InputError for what is neither.
         """
-        file, colon, names = text.rpartition(":")
         if Path(text).exists():
             return Path(text), ()
-        if colon and Path(file).exists():
-            return Path(file), tuple(names.split(","))
+        for place in reversed([match.start() for match in re.finditer(":", text)]):
+            if Path(text[:place]).is_file():
+                return Path(text[:place]), tuple(text[place + 1 :].split(","))
         if not beside:
             return Path(text), ()
         other, _ = self.named(beside)

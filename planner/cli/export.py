@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import plan_text, require_none_overwritten, write_files
+from planner.cli.files import plan_text
 from planner.cli.options import FILE, asking, folder_option
 from planner.cli.typos import Group
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from planner.cli.files import Target
     from planner.cli.options import Asked
     from planner.plan.plan import Plan
 
@@ -41,16 +42,15 @@ _into_folder = folder_option("the files, made if needed")
 @click.argument("scenario", type=FILE)
 @_into_folder
 @asking
-def portfolio(scenario: Path, out: Path, asked: Asked) -> None:
+def portfolio(scenario: Path, out: Target, asked: Asked) -> None:
     """Write portfolio.csv: the jobs of a scenario, a row each, as `planner import` reads them."""
     from planner.exchange.portfolio import portfolio_csv  # noqa: PLC0415 - slow to load
     from planner.inputs.reading.reader import parse_document  # noqa: PLC0415 - likewise
 
     inputs = asked.inputs(scenario)
-    read = (file.location for file in inputs.files if file.location)
-    require_none_overwritten(out, (_PORTFOLIO,), read)
+    out.require_free((_PORTFOLIO,), inputs.read_from)
     jobs = parse_document(inputs.question, str(scenario)).data["jobs"]
-    write_files(out, {_PORTFOLIO: portfolio_csv(jobs)})
+    out.write({_PORTFOLIO: portfolio_csv(jobs)})
 
 
 def _from_plan(command: Callable[..., None]) -> Callable[..., None]:
@@ -66,7 +66,9 @@ def _from_plan(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _write(plan_json: Path, out: Path, quarter: str | None, exporter: Exporter) -> tuple[Plan, str]:
+def _write(
+    plan_json: Path, out: Target, quarter: str | None, exporter: Exporter
+) -> tuple[Plan, str]:
     """Write what a plan asks for in a quarter; both are returned."""
     from planner.exchange.needs import quarter_of  # noqa: PLC0415 - slow to load
     from planner.plan.store import loads  # noqa: PLC0415 - likewise
@@ -74,14 +76,14 @@ def _write(plan_json: Path, out: Path, quarter: str | None, exporter: Exporter) 
     plan = loads(plan_text(plan_json), str(plan_json))
     asked = quarter_of(plan, quarter)
     files = exporter(plan, asked)
-    require_none_overwritten(out, files, [plan_json])
-    write_files(out, files)
+    out.require_free(files, [plan_json])
+    out.write(files)
     return plan, asked
 
 
 @export.command(short_help="Custom hardware specifications, and who uses which.")
 @_from_plan
-def watsonx(plan_json: Path, out: Path, quarter: str | None) -> None:
+def watsonx(plan_json: Path, out: Target, quarter: str | None) -> None:
     """Write a custom hardware specification for each distinct need of tuning and serving jobs.
 
     Each file is the body of `POST /v2/hardware_specifications`; used-by.csv says who uses which.
@@ -97,7 +99,7 @@ def watsonx(plan_json: Path, out: Path, quarter: str | None) -> None:
 
 @export.command(short_help="Resource flavors, cluster queues and topology.")
 @_from_plan
-def kueue(plan_json: Path, out: Path, quarter: str | None) -> None:
+def kueue(plan_json: Path, out: Target, quarter: str | None) -> None:
     """Write kueue.yaml: a ResourceFlavor per node type and site, a ClusterQueue per team, Topology.
 
     Quotas are what the plan gives each team, summed over the nodes of a flavor.
@@ -109,7 +111,7 @@ def kueue(plan_json: Path, out: Path, quarter: str | None) -> None:
 
 @export.command(short_help="Pod templates with their resources.")
 @_from_plan
-def kubernetes(plan_json: Path, out: Path, quarter: str | None) -> None:
+def kubernetes(plan_json: Path, out: Target, quarter: str | None) -> None:
     """Write pods.yaml: what the pods of each job ask for, and on which nodes they are planned."""
     from planner.exchange.kubernetes import kubernetes_files  # noqa: PLC0415 - slow to load
 

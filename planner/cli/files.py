@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["make_folder", "plan_text", "require_none_overwritten", "write_files"]
+__all__ = ["Target", "plan_text"]
+
+_WRITABLE = 0o222
 
 
 def plan_text(path: Path) -> str:
@@ -29,34 +33,92 @@ def plan_text(path: Path) -> str:
         raise InputError(Finding(f"cannot be read: {error.strerror}", file=str(path))) from None
 
 
-def make_folder(out: Path) -> None:
-    """Make a folder where there is none; raises InputError."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A folder to write into, in which nothing is overwritten unless that is asked for."""
+
+    folder: Path
+    force: bool
+
+    def require_free(
+        self, names: Iterable[str], read: Iterable[Path] = (), *, kept: Iterable[str] = ()
+    ) -> None:
+        """Raise InputError where these files may not be written, before anything long begins.
+
+        Those that are `read` are never overwritten, others only where that is asked for; those
+        that are `kept` are carried on from.
+        """
+        inputs = set(map(os.path.realpath, read))
+        paths, carried = ([self.folder / name for name in some] for some in (names, kept))
+        findings = [_of_folder(self.folder)] if paths or carried else []
+        findings += (_of_file(path, inputs) for path in (*paths, *carried))
+        there = [str(path) for path in paths if os.path.lexists(path)]
+        if there and not self.force and not any(findings):
+            verb, them = ("are", "them") if len(there) > 1 else ("is", "it")
+            hint = f"name another `--out`, or overwrite {them} with `--force`"
+            findings.append(Finding(f"{listed(there)} {verb} there already", hint=hint))
+        if found := list(filter(None, findings)):
+            raise InputError(*found)
+
+    def changed(self, texts: Mapping[str, str | bytes]) -> list[str]:
+        """Names of those that no ordinary file holds as they are."""
+        return [name for name, text in texts.items() if not _holds(self.folder / name, text)]
+
+    def make(self) -> None:
+        """Make the folder where there is none; raises InputError."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            found = Finding(f"cannot be made: {error.strerror}", file=str(self.folder))
+            raise InputError(found) from None
+
+    def write(self, texts: Mapping[str, str | bytes]) -> None:
+        """Write files by name, the folder made if needed, and say so on standard error.
+
+        What has come there meanwhile is no more overwritten than what was there before; a file
+        that holds the same already stays. Raises InputError.
+        """
+        from planner.plan.store import write_atomically  # noqa: PLC0415 - only with files to write
+
+        changed = self.changed(texts)
+        self.require_free(changed)
+        self.make()
+        with interrupts_held():
+            for name in changed:
+                write_atomically(self.folder / name, texts[name])
+        click.echo(f"wrote {listed([str(self.folder / name) for name in texts])}", err=True)
+
+
+def _of_folder(folder: Path) -> Finding | None:
+    """Why no file can be written below a folder, which need not be there."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    cannot = f"cannot be {'written' if there == folder else 'made'}"
+    if not there.is_dir():
+        return Finding(f"{cannot}: {there} is a file, a folder is needed", file=str(folder))
+    if not os.access(there, os.W_OK | os.X_OK):
+        return Finding(f"{cannot}: Permission denied", file=str(folder))
+    return None
+
+
+def _of_file(path: Path, inputs: set[str]) -> Finding | None:
+    """Why a file may not be written, whatever is asked for."""
+    words = ""
+    if os.path.realpath(path) in inputs:
+        words = "is an input and would be overwritten"
+    elif path.is_symlink():
+        words = f"is a link to {path.readlink()}, and nothing is written through links"
+    elif path.is_dir():
+        words = "is a folder, and a file is to be written there"
+    elif path.exists() and not path.is_file():
+        words = "is no ordinary file"
+    elif path.exists() and not path.stat().st_mode & _WRITABLE:
+        words = "is write-protected"
+    return Finding(words, file=str(path), hint="name another `--out`") if words else None
+
+
+def _holds(path: Path, text: str | bytes) -> bool:
+    content = text.encode() if isinstance(text, str) else text
     try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(Finding(f"cannot be made: {error.strerror}", file=str(out))) from None
-
-
-def require_none_overwritten(out: Path, names: Iterable[str], read: Iterable[Path]) -> None:
-    """Raise InputError where a file to be written is one that was read."""
-    inputs = {path.resolve() for path in read}
-    for name in names:
-        if (out / name).resolve() in inputs:
-            raise InputError(
-                Finding(
-                    "is an input and would be overwritten",
-                    file=str(out / name),
-                    hint="choose another folder for `--out`",
-                )
-            )
-
-
-def write_files(out: Path, texts: Mapping[str, str | bytes]) -> None:
-    """Write files by name into a folder, which is made if needed, and say so on standard error."""
-    from planner.plan.store import write_atomically  # noqa: PLC0415 - only where files are asked for
-
-    make_folder(out)
-    with interrupts_held():
-        for name, text in texts.items():
-            write_atomically(out / name, text)
-    click.echo(f"wrote {listed([str(out / name) for name in texts])}", err=True)
+        return path.is_file() and path.read_bytes() == content
+    except OSError:
+        return False

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import require_none_overwritten, write_files
-from planner.cli.options import FILE, NEW_FILE
+from planner.cli.files import Target
+from planner.cli.options import FILE, NEW_FILE, force_option
 from planner.cli.screen import print_exact
 from planner.errors import Finding, InputError
 
@@ -31,6 +31,7 @@ _ZIPPED = b"PK\x03\x04"
     metavar="FILE",
     help="Where to write: a scenario part (.yaml) of jobs, a table (.csv) of actuals.",
 )
+@force_option
 @click.option(
     "--mapping",
     type=FILE,
@@ -42,7 +43,13 @@ _ZIPPED = b"PK\x03\x04"
 )
 @click.option("--template", is_flag=True, help="Print a CSV file with every column to fill in.")
 def import_(
-    file: Path | None, out: Path | None, mapping: Path | None, sheet: str | None, template: bool
+    file: Path | None,
+    out: Path | None,
+    *,
+    force: bool,
+    mapping: Path | None,
+    sheet: str | None,
+    template: bool,
 ) -> None:
     """Read jobs from a CSV file or an Excel workbook, or actuals from `sacct --parsable2`.
 
@@ -56,9 +63,10 @@ def import_(
         return
     if file is None or out is None:
         raise click.UsageError("name a file to read, and `--out FILE` to write; or `--template`")
-    require_none_overwritten(out.parent, [out.name], [path for path in (file, mapping) if path])
+    target = Target(out.parent, force)
+    target.require_free([out.name], filter(None, (file, mapping)))
     text = _text(file)
-    write_files(out.parent, {out.name: _imported(file, text, mapping, sheet)})
+    target.write({out.name: _imported(file, text, mapping, sheet)})
 
 
 def _text(file: Path) -> str | None:
@@ -77,7 +85,10 @@ def _imported(file: Path, text: str | None, mapping: Path | None, sheet: str | N
         raise InputError(Finding("is no workbook, so it has no sheets", path="--sheet"))
     if text is not None and is_sacct(text):
         names = read_names(mapping) if mapping else {}
-        return actuals_csv(usage_of(text, str(file), names))
+        usage = usage_of(text, str(file), names)
+        for note in usage.notes:
+            click.echo(f"{file}: {note}", err=True)
+        return actuals_csv(usage)
     return _jobs(_grid(file, text, sheet), file, mapping)
 
 
@@ -100,5 +111,7 @@ def _jobs(grid: Grid, file: Path, mapping: Path | None) -> str:
     )
 
     click.echo(f"{file}: {grid.said}", err=True)
+    for words in grid.hidden:
+        click.echo(f"warning: {file}: {words}", err=True)
     jobs = jobs_from(grid, read_columns(mapping) if mapping else Columns())
     return scenario_part(jobs, f"Jobs of {file.name}")

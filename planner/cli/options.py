@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from planner.cli.files import Target
 from planner.errors import Finding, InputError
 from planner.report.format import listed
 
@@ -32,6 +33,7 @@ __all__ = [
     "catalog_option",
     "effort_options",
     "folder_option",
+    "force_option",
     "format_option",
     "out_option",
     "require_known",
@@ -57,6 +59,8 @@ class _Named(click.Path):
         path = Path(value)
         if value == "":
             self.fail(f"it is empty, a {self._what} is needed", param, ctx)
+        if value == "-" and not (self.file_okay and self.dir_okay):
+            self.fail(f"- is no {self._what}, name one", param, ctx)
         if not self.file_okay and path.exists() and not path.is_dir():
             self.fail(f"{path} is a file, a {self._what} is needed", param, ctx)
         if not self.dir_okay and path.is_dir():
@@ -149,19 +153,35 @@ class Asked:
 
 def out_option(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """`--out DIR` of a command that prints its result, and writes these files where asked to."""
-    return click.option(
-        "--out",
-        type=FOLDER,
-        metavar="DIR",
-        help=f"Also write {listed(names)} into this folder.",
-    )
+    return _target_option(f"Also write {listed(names)} into this folder.", required=False)
 
 
 def folder_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """`--out DIR` of a command whose result are files."""
-    return click.option(
-        "--out", type=FOLDER, metavar="DIR", required=True, help=f"Folder for {what}."
-    )
+    return _target_option(f"Folder for {what}.", required=True)
+
+
+def _target_option(
+    says: str, *, required: bool
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """`--out` and `--force`, handed over together as `out`: a target, or None."""
+    option = click.option("--out", type=FOLDER, metavar="DIR", required=required, help=says)
+
+    def added(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def with_target(*, out: Path | None, force: bool, **given: Any) -> None:  # noqa: ANN401
+            if force and out is None:
+                raise click.UsageError("--force says that --out may overwrite files: give both")
+            command(out=None if out is None else Target(out, force), **given)
+
+        return option(force_option(with_target))
+
+    return added
+
+
+force_option = click.option(
+    "--force", is_flag=True, help="Overwrite files that are there already; without it, none is."
+)
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import plan_text, require_none_overwritten, write_files
+from planner.cli.files import Target, plan_text
 from planner.cli.options import FILE, asking, effort_options, format_option, out_option
 from planner.cli.screen import page_width, print_as, print_document
 from planner.errors import DisagreementError, ExitCode
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["explain", "plan"]
 
 _PLAN_JSON, _PLAN_MD = "plan.json", "plan.md"
+_DISAGREEMENT = ("disagreement.json", "disagreement.mps")
+"""What `--crosscheck` writes where another solver refutes the proof."""
 
 
 @click.command(short_help="Plan a scenario: what to buy, what runs where, the proof.")
@@ -44,7 +46,7 @@ _PLAN_JSON, _PLAN_MD = "plan.json", "plan.md"
 def plan(
     ctx: click.Context,
     scenario: Path,
-    out: Path | None,
+    out: Target | None,
     from_: Path | None,
     asked: Asked,
     effort: Effort,
@@ -65,17 +67,17 @@ def plan(
         from planner.plan.carry import carried_over  # noqa: PLC0415
 
         inputs = carried_over(inputs, plan_text(from_), from_)
-    if out is not None:
-        read = (file.location for file in inputs.files if file.location)
-        require_none_overwritten(out, (_PLAN_JSON, _PLAN_MD), read)
+    target = out or Target(Path(), force=False)
+    plans = (_PLAN_JSON, _PLAN_MD) if out else ()
+    target.require_free((*plans, *(_DISAGREEMENT if crosscheck else ())), inputs.read_from)
     try:
         with Progress() as progress:
             made = effort.plan(inputs, progress, crosscheck=crosscheck)
     except DisagreementError as error:
-        write_files(out or Path(), error.files)
+        target.write(error.files)
         raise
     if out is not None:
-        write_files(out, {_PLAN_JSON: dumps(made), _PLAN_MD: _markdown(made)})
+        out.write({_PLAN_JSON: dumps(made), _PLAN_MD: _markdown(made)})
     _print(made, format_)
     if made.proof.status != "proved":
         ctx.exit(ExitCode.LIMIT)

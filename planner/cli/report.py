@@ -10,7 +10,7 @@ import click
 
 from planner.cli.beside import ALTERNATIVES, SENSITIVITY, options_ahead, results_beside
 from planner.cli.compare import COMPARISON, comparison_json
-from planner.cli.files import plan_text, require_none_overwritten, write_files
+from planner.cli.files import plan_text
 from planner.cli.options import FILE, folder_option
 from planner.cli.staff import jobs_options
 from planner.errors import Finding, InputError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planner.cli.beside import WhatIf
+    from planner.cli.files import Target
     from planner.cli.options import Effort
     from planner.cli.staff import Staff
     from planner.plan.plan import Plan
@@ -26,14 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["report"]
 
-_KINDS = ("html", "xlsx", "md", "pdf")
-_FILES = (
-    *(f"{name}.{kind}" for name in ("justification", "quarterly") for kind in _KINDS),
-    ALTERNATIVES,
-    SENSITIVITY,
-    COMPARISON,
-)
-"""All that it may write."""
+_DOCUMENTS = ("justification", "quarterly")
+_KINDS = ("html", "xlsx", "md")
 
 
 @click.command(short_help="Write the justification and the quarterly plan of a saved plan.")
@@ -66,7 +61,7 @@ _FILES = (
 def report(
     plan_json: Path,
     *,
-    out: Path,
+    out: Target,
     options: tuple[str, ...],
     since: Path | None,
     actuals: Path | None,
@@ -84,17 +79,20 @@ def report(
     if actuals is not None and since is None:
         raise InputError(Finding("`--actuals` stands beside the plan that `--since` names"))
     asked = _asked(options)
-    read = (plan_json, since, actuals, *asked.values())
-    require_none_overwritten(out, _FILES, filter(None, read))
+    kinds = (*_KINDS, "pdf") if pdf else _KINDS
+    names = [f"{name}.{kind}" for name in _DOCUMENTS for kind in kinds]
+    names += [COMPARISON] if since else []
+    read = tuple(filter(None, (plan_json, since, actuals, *asked.values())))
+    out.require_free(names, read)
     print_page = _printer() if pdf else None
-    text, folders = plan_text(plan_json), (plan_json.parent, out)
-    with options_ahead(text, plan_json, folders, wanted, staff) as ahead:
+    text = plan_text(plan_json)
+    with options_ahead(text, plan_json, out, wanted, staff) as ahead:
         plan = _plan(plan_json, text)
         others = {name: _plan(path, plan_text(path)) for name, path in asked.items()}
         compared = _compared(plan_json, since, actuals, staff.effort) if since else None
         from planner.cli.documents import drawn  # noqa: PLC0415 - slow to load
 
-        found, moved = results_beside(plan, plan_json, folders, wanted, staff, ahead)
+        found, moved = results_beside(plan, plan_json, out, wanted, staff, ahead, read=read)
     from planner.report.again import command_for  # noqa: PLC0415 - slow to load
     from planner.report.justification.beside import Beside  # noqa: PLC0415 - likewise
     from planner.whatif.kept import dumps  # noqa: PLC0415 - likewise
@@ -109,7 +107,7 @@ def report(
         files[SENSITIVITY] = dumps(moved)
     if compared:
         files[COMPARISON] = comparison_json(compared)
-    write_files(out, files)
+    out.write(files)
     if moved is None:
         command = command_for("sensitivity", plan, str(plan_json.parent))
         click.echo(

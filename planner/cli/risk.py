@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import make_folder, require_none_overwritten, write_files
 from planner.cli.options import FILE, catalog_option, folder_option, rules_option
 from planner.cli.screen import print_document
 from planner.cli.staff import staff_options, time_left
@@ -15,6 +14,7 @@ from planner.errors import ExitCode
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from planner.cli.files import Target
     from planner.cli.staff import Staff
 
 __all__ = ["risk"]
@@ -52,7 +52,7 @@ def risk(
     futures: Path,
     samples: int,
     plans: int,
-    out: Path,
+    out: Target,
     catalog: tuple[Path, ...],
     rules: tuple[Path, ...],
     staff: Staff,
@@ -67,24 +67,30 @@ def risk(
     from planner.cli.progress import Progress  # noqa: PLC0415
     from planner.report.pages import illustrated  # noqa: PLC0415
     from planner.report.risk import cost_bands, risk_document  # noqa: PLC0415
+    from planner.whatif.risk.choices import PURCHASES  # noqa: PLC0415
     from planner.whatif.risk.futures import read_futures  # noqa: PLC0415
     from planner.whatif.risk.risk import risk as found_by  # noqa: PLC0415
+    from planner.whatif.sweep import RESULTS, require_rows  # noqa: PLC0415
 
     asked = read_futures(futures)
-    require_none_overwritten(out, _FILES, (futures, asked.scenario))
     desk = staff.desk(asked.scenario, catalog, rules)
     asked.drawn(desk, 0)
-    make_folder(out)
+    read = (futures, *desk.inputs(asked.base(desk)).read_from)
+    out.require_free(_FILES, read, kept=(RESULTS,))
+    for folder in (out.folder, *out.folder.glob(f"{PURCHASES}*")):
+        require_rows(folder, force=out.force)
+    out.make()
     with Progress() as progress:
         found = found_by(
-            *(desk, asked, samples, out),
+            *(desk, asked, samples, out.folder),
             plans=plans,
+            force=out.force,
             hire=staff.crew,
             progress=time_left(progress),
         )
     document = risk_document(found)
     pages = illustrated("risk", document, {_SVG: cost_bands(found)}, f"Risk of {found.scenario}")
-    write_files(out, {_JSON: found.model_dump_json(indent=1) + "\n", **pages})
+    out.write({_JSON: found.model_dump_json(indent=1) + "\n", **pages})
     print_document(document)
     if found.not_proved or found.base.result != "proved":
         ctx.exit(ExitCode.LIMIT)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.beside import SENSITIVITY
-from planner.cli.files import require_none_overwritten, write_files
 from planner.cli.options import FILE, asking, format_option, out_option, share
 from planner.cli.screen import print_as
 from planner.cli.staff import staff_options
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from pathlib import Path
 
+    from planner.cli.files import Target
     from planner.cli.options import Asked
     from planner.cli.staff import Staff
 
@@ -56,7 +56,7 @@ _FILES = (SENSITIVITY, "sensitivity.md", "sensitivity.html", _SVG)
     default=3,
     show_default=True,
     metavar="N",
-    help="Pairs of the figures that move the cost most, to move both together.",
+    help="Pairs of the figures that leave no plan or move the cost most, to move both together.",
 )
 @out_option(*_FILES)
 @asking
@@ -71,7 +71,7 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     weeks: int,
     precision: Decimal,
     pairs: int,
-    out: Path | None,
+    out: Target | None,
     asked: Asked,
     staff: Staff,
     format_: str,
@@ -80,7 +80,8 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
 
     Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
     a time. Where another purchase results, the value at which that happens is closed in on, between
-    two plans. The figures that move the cost most are moved two at a time as well.
+    two plans. No plan counts as the widest swing. The figures that come first are moved two at a
+    time as well.
     """
     from planner.report.markdown import draw  # noqa: PLC0415
     from planner.report.pages import illustrated  # noqa: PLC0415
@@ -90,9 +91,9 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
 
     if not (swing and precision):
         raise click.UsageError("--swing and --precision are more than 0")
-    if out is not None:
-        require_none_overwritten(out, _FILES, (scenario,))
     with staff.made(scenario, asked) as made:
+        if out is not None:
+            out.require_free(_FILES, made.inputs.read_from)
         found = found_by(
             made,
             swing=Fraction(swing),
@@ -107,6 +108,6 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
         pictures = {_SVG: picture} if picture else {}
         title = f"Sensitivity of {found.scenario}"
         pages = illustrated("sensitivity", document, pictures, title)
-        write_files(out, {SENSITIVITY: json, **pages})
+        out.write({SENSITIVITY: json, **pages})
     print_as(format_, document, lambda: json, lambda: draw(document))
     ctx.exit(found.base.exit_code)

@@ -12,7 +12,7 @@ from planner.cli.screen import print_document, print_exact
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from planner.inputs.catalog.catalog import Catalog, Model
     from planner.inputs.scenario.job import Job
@@ -49,25 +49,33 @@ def size(sums: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - cli
 
     For example: planner size --model llama-3.1-70b --method lora --sequence 4096 --batch 8
     """
-    model = _configured(given)
-    if model is not None:
-        given["model"] = model[0]
-    job, policies = described_job(given), _policies(given)
-    _require_effect(job, given)
-
     from planner.inputs.load import load_catalog, load_rules  # noqa: PLC0415
     from planner.inputs.measured import read_measurements  # noqa: PLC0415
+    from planner.inputs.reading.diagnostics import Attempts  # noqa: PLC0415
     from planner.inputs.settle import settled_settings  # noqa: PLC0415
     from planner.report.size import sizing_document  # noqa: PLC0415
     from planner.sizing import Sizer  # noqa: PLC0415
     from planner.sizing.calibrate import calibrate  # noqa: PLC0415
 
-    facts, _ = load_catalog(given["catalog"])
-    book, _ = load_rules(given["rules"])
+    attempts = Attempts()
+    model = attempts.take(lambda: _configured(given))
     if model is not None:
+        given["model"] = model[0]
+    # Without the configuration that was named it is not known what the options describe.
+    job = attempts.take(lambda: described_job(given)) if attempts.sound else None
+    policies = attempts.take(lambda: _policies(given))
+    known = attempts.take(lambda: load_catalog(given["catalog"]))
+    ruled = attempts.take(lambda: load_rules(given["rules"]))
+    facts = known and known[0]
+    if facts is not None and model is not None:
         facts = facts.model_copy(update={"models": {**facts.models, model[0]: model[1]}})
-    _require_known_names(job, facts)
-    _require_no_contradiction(job, facts)
+    if job is not None:
+        attempts.findings += _without_effect(job, given)
+    if job is not None and facts is not None:
+        attempts.findings += [*_unknown_names(job, facts), *_contradictions(job, facts)]
+    if attempts.findings or not (job and policies and facts and ruled):
+        raise InputError(*attempts.findings)
+    book = ruled[0]
     settings = settled_settings(book, policies)
     calibration = None
     if given["measured"] is not None:
@@ -103,48 +111,36 @@ def _policies(given: Mapping[str, Any]) -> Policies:
         stated["headroom"] = plain("headroom", headroom)
     if given["mig"]:
         stated["mig"] = "same-node"
-    if given["weeks"]:
-        stated["time"] = "weeks"
+    stated["time"] = "weeks" if given["weeks"] else "quarters"
     return validate_values(stated, Policies, lambda _: "--headroom")
 
 
-def _require_effect(job: Job, given: Mapping[str, Any]) -> None:
-    """Refuse options that change nothing for this kind of job."""
-    findings = [
-        Finding(f"goes with {other} only", path=flag(name))
-        for name, fits, other in (
-            ("mig", job.serve, "`--serve`"),
-            ("shared_gpus", job.serve, "`--serve`"),
-            ("weeks", job.tune, "`--method`"),
-        )
-        if given[name] and fits is None
-    ]
+def _without_effect(job: Job, given: Mapping[str, Any]) -> Iterator[Finding]:
+    """Options that change nothing for this kind of job."""
+    for name, fits, other in (
+        ("mig", job.serve, "`--serve`"),
+        ("shared_gpus", job.serve, "`--serve`"),
+        ("weeks", job.tune, "`--method`"),
+    ):
+        if given[name] and fits is None:
+            yield Finding(f"goes with {other} only", path=flag(name))
     if job.tune is not None and given["weeks"] and job.tune.dataset_tokens is None:
         hint = "give `--dataset-tokens`"
-        findings.append(Finding("needs the hours of a run", path="--weeks", hint=hint))
-    if findings:
-        raise InputError(*findings)
+        yield Finding("needs the hours of a run", path="--weeks", hint=hint)
 
 
-def _require_no_contradiction(job: Job, facts: Catalog) -> None:
-    """Refuse what contradicts itself or the model, as in a scenario."""
+def _contradictions(job: Job, facts: Catalog) -> Iterator[Finding]:
+    """What contradicts itself or the model, as in a scenario."""
     from planner.inputs.checks.jobs import contradictions  # noqa: PLC0415
     from planner.inputs.reading.document import dotted  # noqa: PLC0415
 
-    findings = [
-        Finding(
-            found.message,
-            path=option_of(dotted(found.path), serves=job.serve is not None),
-            hint=found.hint,
-        )
-        for found in contradictions(job, facts)
-    ]
-    if findings:
-        raise InputError(*findings)
+    for found in contradictions(job, facts):
+        option = option_of(dotted(found.path), serves=job.serve is not None)
+        yield Finding(found.message, path=option, hint=found.hint)
 
 
-def _require_known_names(job: Job, facts: Catalog) -> None:
-    """Refuse unknown names in the words in which a scenario is refused."""
+def _unknown_names(job: Job, facts: Catalog) -> Iterator[Finding]:
+    """Names that stand for nothing, in the words in which a scenario is refused."""
     from planner.inputs.checks.references import unknown_reference  # noqa: PLC0415
 
     asked = job.tune or job.serve
@@ -153,10 +149,7 @@ def _require_known_names(job: Job, facts: Catalog) -> None:
     if model:
         wanted.append(("model", "--model", model, facts.models))
     wanted += [("GPU type", "--gpu-type", name, facts.gpus) for name in job.gpu_types or ()]
-    findings = []
     for sort, option, name, known in wanted:
         if name not in known:
             message, hint = unknown_reference(sort, name, known, facts)
-            findings.append(Finding(message, path=option, hint=hint))
-    if findings:
-        raise InputError(*findings)
+            yield Finding(message, path=option, hint=hint)

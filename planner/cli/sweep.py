@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import make_folder, require_none_overwritten, write_files
 from planner.cli.options import FILE, catalog_option, folder_option, rules_option
 from planner.cli.screen import print_document
 from planner.cli.staff import staff_options, time_left
@@ -16,6 +15,7 @@ from planner.report.format import count_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from planner.cli.files import Target
     from planner.cli.staff import Staff
     from planner.whatif.sweep import Shard
 
@@ -51,7 +51,7 @@ def _shard(text: str) -> Shard:
 def sweep(
     ctx: click.Context,
     grid: Path,
-    out: Path,
+    out: Target,
     shard: Shard | None,
     catalog: tuple[Path, ...],
     rules: tuple[Path, ...],
@@ -67,29 +67,36 @@ def sweep(
     from planner.report.pages import illustrated  # noqa: PLC0415
     from planner.report.variants import frontiers, sweep_csv, sweep_document  # noqa: PLC0415
     from planner.whatif.grid import read_grid  # noqa: PLC0415
-    from planner.whatif.sweep import RESULTS, results_name  # noqa: PLC0415
+    from planner.whatif.sweep import RESULTS, require_rows, results_name  # noqa: PLC0415
     from planner.whatif.sweep import sweep as swept  # noqa: PLC0415
 
     asked = read_grid(grid)
-    require_none_overwritten(out, (*_FILES, results_name(shard)), (grid, asked.scenario))
     desk = staff.desk(asked.scenario, catalog, rules)
     variants = asked.variants(desk)
+    read = (grid, *desk.inputs(next(iter(variants.values()))).read_from)
+    out.require_free(() if shard else _FILES, read, kept=(results_name(shard),))
+    require_rows(out.folder, force=out.force)
     if alike := len(asked.rows) - len(variants):
         click.echo(f"left out {count_of(alike, 'row')} that others ask for already", err=True)
-    make_folder(out)
+    out.make()
     with Progress() as progress, staff.crew(desk) as crew:
-        rows = swept(crew, variants, out, shard=shard, progress=time_left(progress))
+        rows = swept(
+            *(crew, variants, out.folder),
+            shard=shard,
+            force=out.force,
+            progress=time_left(progress),
+        )
     if shard:
         done = count_of(len(rows), "row")
-        file = out / results_name(shard)
+        file = out.folder / results_name(shard)
         click.echo(f"wrote {done} of {len(variants):,} to {file}", err=True)
     else:
         title = desk.name
         document = sweep_document(title, rows)
         pictures = frontiers(title, [(row.label, row.figures) for row in rows])
         pages = illustrated("sweep", document, pictures, f"Sweep of {title}")
-        write_files(out, {_CSV: sweep_csv(rows), **pages})
-        click.echo(f"wrote {out / RESULTS}", err=True)
+        out.write({_CSV: sweep_csv(rows), **pages})
+        click.echo(f"wrote {out.folder / RESULTS}", err=True)
         print_document(document)
     codes = {row.figures.exit_code for row in rows}
     for code in (ExitCode.UNVERIFIED, ExitCode.LIMIT):

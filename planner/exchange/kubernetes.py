@@ -35,6 +35,11 @@ _HAMI = (
 )
 
 
+IMAGE = "registry.example.com/replace-me:latest"
+"""An API server takes no container without an image, and which it is no plan knows."""
+_IMAGE_NOTE = f"{IMAGE} is a placeholder: put the image of this job in its place"
+
+
 def kubernetes_files(plan: Plan, quarter: str) -> dict[str, str]:
     """A PodTemplate (v1) for each job, several where its pods differ.
 
@@ -49,7 +54,8 @@ def kubernetes_files(plan: Plan, quarter: str) -> dict[str, str]:
     other = [*renamed("job", jobs), *renamed("node type", types), *renamed("site", sites)]
     said = (
         f"# {' '.join(plan.scenario.split())}, {quarter}: what the pods of each job ask for.\n"
-        f"# Label the nodes with {NODE_TYPE_LABEL} and {SITE_LABEL}; the images are yours.\n"
+        f"# Label the nodes with {NODE_TYPE_LABEL} and {SITE_LABEL}.\n"
+        f"# {IMAGE} is a placeholder: put your images in its place.\n"
         + (_HAMI if any(one.need.share_mib for one in pods) else "")
         + "".join(f"# {line}\n" for line in other)
     )
@@ -104,12 +110,19 @@ def _template(
                 f"{LABELS}/quarter": quarter,
                 f"{LABELS}/pods": str(pods.count),
                 f"{LABELS}/weeks": f"{pods.weeks[0]}-{pods.weeks[-1]}",
+                f"{LABELS}/image": _IMAGE_NOTE,
             },
         },
         "template": {
             "spec": {
                 "nodeSelector": nodes,
-                "containers": [{"name": "main", "resources": {"requests": asked, "limits": gpus}}],
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": IMAGE,
+                        "resources": {"requests": asked, "limits": gpus},
+                    }
+                ],
             }
         },
     }

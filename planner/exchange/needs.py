@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,7 +64,7 @@ def quarter_of(plan: Plan, asked: str | None) -> str:
 
 
 def pods_of(plan: Plan, quarter: str) -> tuple[Pods, ...]:
-    """All pods of one quarter, by job.
+    """All pods of one quarter, by job; those of a unit on several nodes ask alike.
 
     Raises InputError for a plan of an earlier version that does not name its resources.
     """
@@ -81,8 +81,8 @@ def pods_of(plan: Plan, quarter: str) -> tuple[Pods, ...]:
         )
     jobs = {job.name: job for job in plan.jobs}
     found: Counter[tuple[str, Pool, Need, range]] = Counter()
-    for node, item in _occupants(plan, quarter, nodes):
-        need = _need(node, item, facts[node.node_type].kubernetes_resource)
+    for node, item, most in _occupants(plan, quarter, nodes):
+        need = _need(node, item, facts[node.node_type].kubernetes_resource, most)
         found[item.job, (node.node_type, node.site), need, item.held_weeks] += 1
     return tuple(
         Pods(job, jobs[job].kind, jobs[job].team, pool, need, weeks, count)
@@ -92,13 +92,33 @@ def pods_of(plan: Plan, quarter: str) -> tuple[Pods, ...]:
     )
 
 
-def _occupants(plan: Plan, quarter: str, nodes: dict[str, Node]) -> Iterator[tuple[Node, Occupant]]:
-    for use in plan.placements[plan.quarters.index(quarter)]:
+_Host = tuple[int, int]
+"""Cores, and MB of host memory."""
+
+
+def _occupants(
+    plan: Plan, quarter: str, nodes: dict[str, Node]
+) -> Iterator[tuple[Node, Occupant, _Host]]:
+    """Each with the most that any part of its unit takes of a host.
+
+    The plan divides what a unit takes over its nodes to the last core and MB: nine cores on one,
+    eight on the other. Pods of one kind ask alike, and each node has room for the largest.
+    """
+    uses = plan.placements[plan.quarters.index(quarter)]
+    most: defaultdict[tuple[object, ...], _Host] = defaultdict(lambda: (0, 0))
+    for item in (item for use in uses for item in use.occupants):
+        cpus, memory_mb = most[_unit(item)]
+        most[_unit(item)] = max(cpus, item.cpus), max(memory_mb, item.memory_mb)
+    for use in uses:
         for item in use.occupants:
-            yield nodes[use.node], item
+            yield nodes[use.node], item, most[_unit(item)]
 
 
-def _need(node: Node, item: Occupant, resource: str) -> Need:
+def _unit(item: Occupant) -> tuple[object, ...]:
+    return item.job, item.unit, item.replica, item.held_weeks, len(item.gpus)
+
+
+def _need(node: Node, item: Occupant, resource: str, most: _Host) -> Need:
     profile, share_mib = "", 0
     if item.part is not None and item.part.profile is not None:
         profile = item.part.profile
@@ -106,7 +126,7 @@ def _need(node: Node, item: Occupant, resource: str) -> Need:
     elif item.part is not None:
         share_mib = -(-item.part.taken * _MB // _MIB)
     amount = 1 if profile else len(item.gpus)
-    return Need(node.gpu_type, resource, amount, item.cpus, item.memory_mb, profile, share_mib)
+    return Need(node.gpu_type, resource, amount, *most, profile, share_mib)
 
 
 def _of_partition(resource: str, profile: str) -> str:

@@ -139,7 +139,9 @@ def jobs_from(grid: Grid, columns: Columns) -> Jobs:
         job = attempts.take(partial(_job, cells, name, columns))
         jobs[name.text] = job or {}
     if not attempts.findings and not jobs:
-        attempts.findings.append(grid.header[0].finding("there is no job below the header"))
+        hint = "a scenario without jobs needs no table, it says `jobs: {}`"
+        found = grid.header[0].finding("there is no job below the header", hint=hint)
+        attempts.findings.append(found)
     if attempts.findings:
         raise InputError(*attempts.findings)
     return jobs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -13,11 +13,10 @@ from pydantic import Field
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, Name
 from planner.inputs.reading.diagnostics import validate
-from planner.inputs.reading.document import shown_line
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.cells import csv_text
-from planner.inputs.text.words import count_of
+from planner.inputs.text.words import count_of, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,9 +25,37 @@ if TYPE_CHECKING:
 __all__ = ["Usage", "actuals_csv", "is_sacct", "read_names", "usage_of"]
 
 _COLUMNS = ("JobID", "JobName", "State", "Start", "ElapsedRaw", "AllocTRES")
+_FORMAT = "JobID,JobName,State,Start,End,ElapsedRaw,AllocTRES"
+"""All, and the End, against which the others are held where it is there."""
 _GPUS = re.compile(r"(?:^|,)gres/gpu=(\d+)")
 _TYPED_GPUS = re.compile(r"(?:^|,)gres/gpu:[^=,]+=(\d+)")
 _NO_TIME = ("", "unknown", "none", "n/a")
+_STATES = (
+    *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"),
+    *("PENDING", "PREEMPTED", "RUNNING", "SUSPENDED", "TIMEOUT", "COMPLETING", "CONFIGURING"),
+    *("EXPEDITING", "LAUNCH_FAILED", "POWER_UP_NODE", "RECONFIG_FAIL", "REQUEUED", "REQUEUE_FED"),
+    *("REQUEUE_HOLD", "RESIZING", "RESV_DEL_HOLD", "REVOKED", "SIGNALING", "SPECIAL_EXIT"),
+    *("STAGE_OUT", "STOPPED", "UPDATE_DB"),
+)
+"""Source: Slurm, "Job State Codes": states, then flags, of which one may stand in their place."""
+_CLOCKS = timedelta(hours=1)
+"""By so much, times of a cluster may be apart where its clocks are put back."""
+_PAUSES = timedelta(days=7)
+"""For so long at the most a job that still runs is taken to have been suspended."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One line: an allocation, or one attempt at it."""
+
+    line: int
+    job: str
+    name: str
+    state: str
+    begins: datetime | None
+    ends: datetime | None
+    seconds: int
+    gpus: int
 
 
 @dataclass(slots=True)
@@ -39,15 +66,30 @@ class Usage:
     """By quarter and name, the jobs that ran; a job that was requeued is one, and so is one of
     several components."""
     gpu_seconds: Counter[tuple[str, str]] = field(default_factory=Counter)
+    most_gpus: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Of one run."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Why, and how many jobs."""
     seconds_left_out: Counter[str] = field(default_factory=Counter)
     """Why, and GPU-seconds."""
+    days: set[date] = field(default_factory=set)
+    """On which a run that counts began or ended."""
 
-    def leave_out(self, why: str, gpus: int, seconds: str) -> None:
+    def leave_out(self, why: str, run: _Run) -> None:
         """Count a job that does not count, with what it held."""
         self.left_out[why] += 1
-        self.seconds_left_out[why] += gpus * int(seconds)
+        self.seconds_left_out[why] += run.gpus * run.seconds
+
+    @property
+    def notes(self) -> list[str]:
+        """What is left out and why, and from when to when the others ran."""
+        told = [
+            f"{count_of(count, 'job')} left out: {why}{_gpu_hours(self.seconds_left_out[why])}"
+            for why, count in sorted(self.left_out.items())
+        ]
+        if self.days:
+            told.append(f"runs from {min(self.days)} to {max(self.days)}")
+        return told
 
 
 def is_sacct(text: str) -> bool:
@@ -69,62 +111,151 @@ def usage_of(text: str, shown_as: str, names: Mapping[str, str]) -> Usage:
     """Count allocations and their GPU-hours; `names` are Slurm's job names and the scenario's.
 
     Steps are parts of their allocation, and typed GPUs parts of `gres/gpu`, so neither is counted
-    again. Without `names`, each is taken as it is. Raises InputError for missing columns and for
-    lines and cells that do not read.
+    again. Without `names`, each is taken as it is. Raises InputError for missing columns, for lines
+    and cells that do not read, and for what cannot have been, each with its line.
     """
     lines = text.split("\n")
     header = lines[0].split("|")
     missing = [name for name in _COLUMNS if name not in header]
     if missing:
         told = "the column" if len(missing) == 1 else "the columns"
-        hint = f"ask for all: `sacct --parsable2 --format {','.join(_COLUMNS)}`"
+        hint = f"ask for all: `sacct --parsable2 --format {_FORMAT}`"
         raise InputError(
             Finding(f"lacks {told} {', '.join(missing)}", file=shown_as, line=1, hint=hint)
         )
-    usage = Usage()
-    findings: list[Finding] = []
+    runs: list[_Run] = []
+    faults: list[tuple[int, str]] = []
     for number, line in enumerate(lines[1:], 2):
+        cells = line.split("|")
         if not line.strip():
             continue
-        cells = line.split("|")
-        try:
-            _require_cells(cells, header)
-            _count(usage, dict(zip(header, cells, strict=True)), names)
-        except (ValueError, OverflowError) as error:
-            findings.append(
-                Finding(str(error), file=shown_as, line=number, source_line=shown_line(line))
+        if len(cells) != len(header):
+            faults.append((number, _unequal(cells, header)))
+            continue
+        row = dict(zip(header, cells, strict=True))
+        if "." not in row["JobID"]:
+            run, found = _read(number, row)
+            runs += [run] if run else []
+            faults += ((number, fault) for fault in found)
+    faults += (*_later_than_now(runs), *_repeated(runs))
+    if faults:
+        raise InputError(
+            *(
+                Finding(fault, shown_as, line, source_line=lines[line - 1])
+                for line, fault in sorted(faults)
             )
-    if findings:
-        raise InputError(*findings)
-    return usage
-
-
-def _require_cells(cells: Sequence[str], header: Sequence[str]) -> None:
-    if len(cells) != len(header):
-        raise ValueError(
-            f"has {len(cells)} cells, the header has {len(header)}; a name with `|` in it cannot "
-            "be read"
         )
+    return _counted(runs, names)
 
 
-def _count(usage: Usage, row: Mapping[str, str], names: Mapping[str, str]) -> None:
-    job = row["JobID"]
-    if "." in job:
-        return
-    gpus, begins, seconds = _gpus(row["AllocTRES"]), _time(row["Start"]), row["ElapsedRaw"]
+def _unequal(cells: Sequence[str], header: Sequence[str]) -> str:
+    told = f"has {len(cells)} cells, the header has {len(header)}"
+    return f"{told}; a name with `|` in it cannot be read"
+
+
+def _read(line: int, row: Mapping[str, str]) -> tuple[_Run | None, list[str]]:
+    """A line as a run, and everything that is wrong with it."""
+    faults: list[str] = []
+    state = row["State"].partition(" ")[0]
+    if state not in _STATES:
+        near = did_you_mean(state, _STATES)
+        faults.append(f"State {row['State']!r} is none of Slurm's{f'; {near}' if near else ''}")
+    times: list[datetime | None] = []
+    for column in ("Start", "End"):
+        try:
+            times.append(_time(column, row.get(column, "")))
+        except ValueError as error:
+            faults.append(str(error))
+    seconds = row["ElapsedRaw"]
     if not seconds.isdecimal():
-        raise ValueError(f"ElapsedRaw {seconds!r} is not a number of seconds")
-    name = names.get(row["JobName"], "" if names else row["JobName"])
-    if begins is None or seconds == "0":
-        usage.leave_out("never started" if seconds == "0" else "have no start", gpus, seconds)
-    elif not gpus:
-        usage.leave_out("held no GPU", gpus, seconds)
-    elif not name:
-        usage.leave_out("are not in the mapping", gpus, seconds)
-    else:
-        for quarter, held in _by_quarter(begins, int(seconds)):
-            usage.runs[quarter, name].add(job.partition("+")[0])
-            usage.gpu_seconds[quarter, name] += held * gpus
+        faults.append(f"ElapsedRaw {seconds!r} is not a number of seconds")
+    if faults:
+        return None, faults
+    begins, ends = times
+    gpus = _gpus(row["AllocTRES"])
+    run = _Run(line, row["JobID"], row["JobName"], state, begins, ends, int(seconds), gpus)
+    faults = list(_impossible(run))
+    return (None if faults else run), faults
+
+
+def _impossible(run: _Run) -> Iterator[str]:
+    """What cannot have been. Of a job that was suspended, less has elapsed than Start to End."""
+    if run.begins is None:
+        return
+    try:
+        _quarter(run.begins + timedelta(seconds=run.seconds))
+        _quarter(run.begins)
+    except (OverflowError, ValueError):
+        told = f"Start {run.begins} and ElapsedRaw {run.seconds:,}"
+        yield f"{told} lie outside the years 2000 to 2100"
+        return
+    if run.ends is None:
+        return
+    between = run.ends - run.begins
+    if between < timedelta(0):
+        told = f"End {run.ends} is before Start {run.begins}"
+        yield f"{told}; if clocks were put back between them, ask with `TZ=UTC sacct`"
+    elif timedelta(seconds=run.seconds) > between + _CLOCKS:
+        yield f"ElapsedRaw {run.seconds:,} is more than the {_seconds(between)} from Start to End"
+    elif between and not run.seconds:
+        yield f"ElapsedRaw is 0, and Start to End are {_seconds(between)}"
+
+
+def _seconds(span: timedelta) -> str:
+    return count_of(int(span.total_seconds()), "second")
+
+
+def _later_than_now(runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
+    """Times after the table was written, as far as the jobs that still ran then tell when."""
+    running = [
+        (run.begins + timedelta(seconds=run.seconds), run.line)
+        for run in runs
+        if run.state == "RUNNING" and run.begins
+    ]
+    if not running:
+        return
+    now, line = max(running)
+    for run in runs:
+        for column, time in (("Start", run.begins), ("End", run.ends)):
+            if time and time > now + _PAUSES:
+                yield (
+                    run.line,
+                    f"{column} {time} is in the future: this was written about {now}, when the job "
+                    f"of line {line} still ran",
+                )
+                break
+
+
+def _repeated(runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
+    """Lines that stand there twice, as where two tables were joined: they would count twice."""
+    met: dict[tuple[str, datetime], int] = {}
+    for run in runs:
+        if run.begins:
+            first = met.setdefault((run.job, run.begins), run.line)
+            if first != run.line:
+                yield run.line, f"job {run.job} from {run.begins} stands in line {first} already"
+
+
+def _counted(runs: Iterable[_Run], names: Mapping[str, str]) -> Usage:
+    usage = Usage()
+    for run in runs:
+        name = names.get(run.name, "" if names else run.name)
+        if run.begins is None:
+            usage.leave_out("have no start" if run.seconds else "never started", run)
+        elif not run.seconds:
+            usage.leave_out("ended in the second in which they began", run)
+        elif not run.gpus:
+            usage.leave_out("held no GPU", run)
+        elif not name:
+            usage.leave_out("are not in the mapping", run)
+        else:
+            for quarter, held in _by_quarter(run.begins, run.seconds):
+                usage.runs[quarter, name].add(run.job.partition("+")[0])
+                usage.gpu_seconds[quarter, name] += held * run.gpus
+                usage.most_gpus[quarter, name] = max(usage.most_gpus[quarter, name], run.gpus)
+            ends = run.begins + timedelta(seconds=run.seconds)
+            usage.days |= {run.begins.date(), ends.date()}
+    return usage
 
 
 def _gpus(tres: str) -> int:
@@ -133,20 +264,24 @@ def _gpus(tres: str) -> int:
     return int(whole[1]) if whole else sum(map(int, _TYPED_GPUS.findall(tres)))
 
 
-def _time(text: str) -> datetime | None:
+def _time(column: str, text: str) -> datetime | None:
     if text.lower() in _NO_TIME:
         return None
     try:
         return datetime.fromisoformat(text).replace(tzinfo=None)
     except ValueError:
-        raise ValueError(f"Start {text!r} is not a time, as 2027-01-31T08:00:00") from None
+        raise ValueError(f"{column} {text!r} is not a time, as 2027-01-31T08:00:00") from None
+
+
+def _quarter(time: datetime) -> Quarter:
+    return Quarter.parse(f"{time.year}Q{(time.month + 2) // 3}")
 
 
 def _by_quarter(begins: datetime, seconds: int) -> Iterator[tuple[str, int]]:
     """The quarters that a run lies in, with its seconds in each."""
     ends = begins + timedelta(seconds=seconds)
     while begins < ends:
-        quarter = Quarter.parse(f"{begins.year}Q{(begins.month + 2) // 3}")
+        quarter = _quarter(begins)
         over = datetime.combine((quarter + 1).start, datetime.min.time())
         yield str(quarter), int((min(over, ends) - begins).total_seconds())
         begins = over
@@ -154,26 +289,15 @@ def _by_quarter(begins: datetime, seconds: int) -> Iterator[tuple[str, int]]:
 
 def actuals_csv(usage: Usage) -> str:
     """Runs of each job by quarter as `planner compare --actuals` reads them, notes above them."""
-    notes = [
-        f"# {count_of(count, 'job')} left out: {why}{_gpu_hours(usage.seconds_left_out[why])}\n"
-        for why, count in sorted(usage.left_out.items())
-    ]
-    notes += [
-        f"# {quarter} {_on_one_line(name)}: {seconds / 3600:,.1f} GPU-hours\n"
-        for (quarter, name), seconds in sorted(usage.gpu_seconds.items())
-    ]
-    return "".join(notes) + csv_text(_rows(usage))
+    return "".join(f"# {note}\n" for note in usage.notes) + csv_text(_rows(usage))
 
 
 def _gpu_hours(seconds: int) -> str:
     return f" ({seconds / 3600:,.1f} GPU-hours)" if seconds else ""
 
 
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _rows(usage: Usage) -> Iterable[tuple[object, ...]]:
-    yield ("quarter", "job", "count")
-    for (quarter, name), jobs in sorted(usage.runs.items()):
-        yield quarter, name, len(jobs)
+    yield ("quarter", "job", "count", "gpu_hours", "gpus")
+    for key, jobs in sorted(usage.runs.items()):
+        hours = f"{usage.gpu_seconds[key] / 3600:.1f}"
+        yield *key, len(jobs), hours, usage.most_gpus[key]

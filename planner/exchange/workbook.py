@@ -11,7 +11,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from openpyxl import load_workbook
-from openpyxl.utils.cell import column_index_from_string, get_column_letter
+from openpyxl.utils.cell import (
+    column_index_from_string,
+    coordinate_to_tuple,
+    get_column_letter,
+)
 
 from planner.errors import Finding, InputError
 from planner.inputs.reading.grid import Cell, Grid
@@ -20,7 +24,7 @@ from planner.inputs.text.scalars import ILLEGAL_CHARACTER, character_name
 from planner.inputs.text.words import did_you_mean, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from openpyxl.cell.cell import Cell as SheetCell
@@ -65,7 +69,52 @@ def workbook_grid(path: Path, sheet: str | None = None) -> Grid:
         raise InputError(Finding("is empty, a header and a row are needed", shown_as, path=name))
     width = max(i for row in rows for i, cell in enumerate(row, 1) if cell.text)
     header, *body = (row[:width] for row in rows)
-    return Grid(header, tuple(body), f"sheet {name!r}")
+    hidden = (*_hidden_parts(values[name], rows), *_hidden_sheets(values.worksheets))
+    return Grid(header, tuple(body), f"sheet {name!r}", hidden)
+
+
+def _hidden_parts(sheet: Worksheet, rows: Sequence[tuple[Cell, ...]]) -> Iterator[str]:
+    """Rows and columns that hold something and are not shown, by hand or by a filter."""
+    filled = [coordinate_to_tuple(_place(cell)) for row in rows for cell in row if cell.text]
+    dark_rows = {row for row, one in sheet.row_dimensions.items() if one.hidden}
+    dark_columns = {
+        column
+        for one in sheet.column_dimensions.values()
+        if one.hidden
+        for column in range(one.min or 0, (one.max or 0) + 1)
+    }
+    for what, found, shown in (
+        ("row", {row for row, _ in filled} & dark_rows, str),
+        ("column", {column for _, column in filled} & dark_columns, get_column_letter),
+    ):
+        if found:
+            s, them = ("s", "them") if len(found) > 1 else ("", "it")
+            yield (
+                f"hidden {what}{s} {_spans(sorted(found), shown)} of sheet {sheet.title!r}: read "
+                f"like all others; delete {them} there if that is not meant"
+            )
+
+
+def _hidden_sheets(sheets: Sequence[Worksheet]) -> Iterator[str]:
+    for one in sheets:
+        if one.sheet_state != "visible":
+            yield f"hidden sheet {one.title!r}: not read; show it, and name it with `--sheet`"
+
+
+def _place(cell: Cell) -> str:
+    """`B7` of `Sheet1!B7`."""
+    return (cell.address or "").rpartition("!")[2]
+
+
+def _spans(numbers: Sequence[int], shown: Callable[[int], str]) -> str:
+    """`3, 5 to 7` of 3, 5, 6, 7."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1].append(number)
+        else:
+            spans.append([number])
+    return ", ".join(" to ".join(map(shown, dict.fromkeys((one[0], one[-1])))) for one in spans)
 
 
 def _opened(content: bytes, shown_as: str, *, data_only: bool) -> OpenedWorkbook:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
 from unicodedata import is_normalized
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -19,7 +19,9 @@ __all__ = [
     "Frozen",
     "HourPrice",
     "Name",
+    "NodePower",
     "NodePrice",
+    "NotKnown",
     "NotNegative",
     "Number",
     "ParametersB",
@@ -39,6 +41,10 @@ _WRITTEN_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _WRITTEN_PERCENT = re.compile(r"([-+]?[0-9]{1,9}(?:\.[0-9]{1,20})?)\s*%")
 
 
+class NotKnown(Exception):  # noqa: N818 - no error of anybody's: it ends a question
+    """A value was asked for that is wrong, or missing, in the file it should come from."""
+
+
 class Frozen(BaseModel):
     """Immutable, strict, and closed: an unknown key is an error."""
 
@@ -47,6 +53,14 @@ class Frozen(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True
     )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Only what `reading.partial` builds lacks a field: it was found to be wrong."""
+            if name in type(self).model_fields:
+                raise NotKnown(name)
+            return super().__getattr__(name)
 
 
 def _day(value: object) -> object:
@@ -122,6 +136,8 @@ NotNegative = Annotated[Number, Field(ge=0)]
 PositiveNumber = Annotated[Decimal, BeforeValidator(_number), Field(gt=0, le=LARGEST)]
 NodePrice = Annotated[PositiveNumber, Field(le=10**9), AfterValidator(_payable)]
 """USD for one node; sums of prices up to here are counted exactly by a solver's numbers."""
+NodePower = Annotated[PositiveNumber, Field(le=500)]
+"""kW of one node; the bound catches watts."""
 HourPrice = Annotated[PositiveNumber, Field(le=10**5), AfterValidator(_payable_by_hour)]
 """USD for one GPU and one hour."""
 ParametersB = Annotated[PositiveNumber, Field(le=100_000)]
@@ -129,7 +145,7 @@ ParametersB = Annotated[PositiveNumber, Field(le=100_000)]
 Count = Annotated[int, BeforeValidator(whole), Field(ge=0, le=LARGEST_COUNT)]
 PositiveCount = Annotated[int, BeforeValidator(whole), Field(gt=0, le=LARGEST_COUNT)]
 
-Basis = Literal["measured", "published", "derived", "estimate", "assumption"]
+Basis = Literal["measured", "published", "stated", "derived", "estimate", "assumption"]
 """How far a figure can be trusted; `estimate` and `assumption` are listed in every output."""
 
 

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from planner.errors import InputError
+from planner.inputs.base import NotKnown
+from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.checks.consistency import inconsistencies
+from planner.inputs.checks.names import alike_names
 from planner.inputs.checks.references import unknown_references
 from planner.inputs.layers.composed import read_layers
 from planner.inputs.layers.written import flow, stated
 from planner.inputs.reading.diagnostics import Attempts, validate
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.file import InputFile
-from planner.inputs.reading.locate import Located, Role, given_files, shipped_files, used_files
+from planner.inputs.reading.locate import (
+    Located,
+    Role,
+    given_files,
+    named_twice,
+    shipped_files,
+    used_files,
+)
+from planner.inputs.reading.partial import nothing_of
 from planner.inputs.rules.gathered import gathered_rules
 from planner.inputs.scenario.scenario import Scenario, ScenarioFile
-from planner.inputs.settle import settled_offers, settled_settings
+from planner.inputs.settle import settled_catalog, settled_offers, settled_settings
 from planner.inputs.settled import ChangeNote, Inputs, Options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from planner.errors import Finding
-    from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.layers.composed import Composed
     from planner.inputs.reading.document import Document
     from planner.inputs.rules.book import RuleBook
@@ -39,13 +50,15 @@ __all__ = [
     "load_rules",
 ]
 
+R = TypeVar("R")
+
 
 def load_catalog(extra: Sequence[Path] = ()) -> tuple[Catalog, tuple[InputFile, ...]]:
     """Load the shipped catalog and the user's files or folders; later entries win by id.
 
     Raises InputError with the mistakes of all files.
     """
-    return merged_catalog([*shipped_files("catalog"), *given_files(extra)])
+    return merged_catalog([*shipped_files("catalog"), *_given_once(extra)])
 
 
 def load_rules(extra: Sequence[Path] = ()) -> tuple[RuleBook, tuple[InputFile, ...]]:
@@ -53,7 +66,14 @@ def load_rules(extra: Sequence[Path] = ()) -> tuple[RuleBook, tuple[InputFile, .
 
     Raises InputError with the mistakes of all files, and of all rules seen together.
     """
-    return gathered_rules([*shipped_files("rules"), *given_files(extra)])
+    return gathered_rules([*shipped_files("rules"), *_given_once(extra)])
+
+
+def _given_once(paths: Sequence[Path]) -> list[Located]:
+    files = given_files(paths)
+    if again := list(named_twice(files)):
+        raise InputError(*again)
+    return files
 
 
 def load_inputs(
@@ -95,14 +115,19 @@ class Question:
 
     def inputs(self, variations: Sequence[str] = (), settings: Sequence[str] = ()) -> Inputs:
         """One variant with everything it stands on; raises InputError as `load_inputs` does."""
-        composed = self.layers.composed(variations, settings)
+        attempts = Attempts()
+        composed = attempts.known(lambda: self.layers.composed(variations, settings))
+        assert composed is not None
         document = composed.document
-        inputs = inputs_from(
-            document,
-            lambda: self._facts(self._all("catalog", document)),
-            lambda: self._book(self._all("rules", document)),
-            bases=self.layers.documents[:-1],
+        inputs = attempts.known(
+            lambda: inputs_from(
+                document,
+                lambda: self._read("catalog", document, self._facts),
+                lambda: self._read("rules", document, self._book),
+            )
         )
+        if attempts.findings or not attempts.sound or inputs is None:
+            raise InputError(*self.in_order(attempts.findings))
         files = (*self._scenario_files, *inputs.files)
         said = {
             "files": files,
@@ -112,6 +137,39 @@ class Question:
         }
         return inputs.model_copy(update=said)
 
+    def in_order(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Each finding once: those of its files first, file by file and by line."""
+        files = [one.shown_as for one in reversed(self.layers.documents)]
+
+        def place(finding: Finding) -> tuple[int, int, int]:
+            if finding.file not in files:
+                return len(files), 0, 0
+            return files.index(finding.file), finding.line or 0, finding.column or 0
+
+        return sorted(dict.fromkeys(findings), key=place)
+
+    def _read(
+        self,
+        role: Role,
+        scenario: Document,
+        read: Callable[[tuple[Located, ...]], tuple[R, tuple[InputFile, ...]]],
+    ) -> tuple[R, tuple[InputFile, ...]]:
+        """Shipped files first, given ones last: who speaks later wins.
+
+        Raises InputError; where a file cannot be told, nothing is known of what it says.
+        """
+        attempts = Attempts()
+        found = [
+            *(attempts.known(lambda: used_files(scenario, self._folder, role)) or ()),
+            *(attempts.known(lambda: given_files(self._given[role])) or ()),
+        ]
+        untold = bool(attempts.findings)
+        attempts.findings += named_twice(found, scenario)
+        gathered = attempts.known(lambda: read((*shipped_files(role), *found)))
+        if attempts.findings or not attempts.sound or gathered is None:
+            raise InputError(*attempts.findings, known=None if untold else gathered)
+        return gathered
+
     def _options(self, variations: Sequence[str], settings: Sequence[str]) -> Options:
         return Options(
             variations=tuple(variations),
@@ -119,11 +177,6 @@ class Question:
             catalog=tuple(map(str, self._given["catalog"])),
             rules=tuple(map(str, self._given["rules"])),
         )
-
-    def _all(self, role: Role, scenario: Document) -> tuple[Located, ...]:
-        """Shipped files first, given ones last: who speaks later wins."""
-        used = used_files(scenario, self._folder, role)
-        return (*shipped_files(role), *used, *given_files(self._given[role]))
 
     @cached_property
     def _scenario_files(self) -> tuple[InputFile, ...]:
@@ -145,35 +198,26 @@ def inputs_from(
     document: Document,
     facts: Callable[[], tuple[Catalog, tuple[InputFile, ...]]],
     book: Callable[[], tuple[RuleBook, tuple[InputFile, ...]]],
-    *,
-    bases: Sequence[Document] = (),
 ) -> Inputs:
     """Inputs of a whole question and of what gives its catalog and rules, with the files of these.
 
-    Raises InputError with all mistakes of all three; those of the scenario and its bases first.
+    Raises InputError with all mistakes of all three.
     """
     attempts = Attempts()
-    known, ruled = attempts.take(facts), attempts.take(book)
-    asked = attempts.take(lambda: validate(document, Scenario, known_as=ScenarioFile))
-    if known and ruled:
-        attempts.findings += unknown_references(document, known[0], ruled[0])
-        if asked:
-            attempts.findings += inconsistencies(document, asked, known[0])
-    if attempts.findings or not (known and ruled and asked):
-        order = [document.shown_as, *(base.shown_as for base in reversed(bases))]
-        raise InputError(*_in_order(attempts.findings, order))
+    known, ruled = attempts.known(facts), attempts.known(book)
+    asked = attempts.known(lambda: validate(document, Scenario, known_as=ScenarioFile))
+    catalog, rules = known and known[0], ruled and ruled[0]
+    if asked is None:
+        raise InputError(*attempts.findings)
+    attempts.findings += alike_names(document)
+    attempts.findings += unknown_references(document, catalog, rules)
+    catalog = catalog or nothing_of(Catalog)
+    with suppress(NotKnown):
+        catalog = settled_catalog(asked, catalog)
+    attempts.findings += inconsistencies(document, asked, catalog)
+    if attempts.findings or not (attempts.sound and known and ruled):
+        raise InputError(*attempts.findings)
     return _settled(asked, known[0], ruled[0], (*known[1], *ruled[1]))
-
-
-def _in_order(findings: Sequence[Finding], files: Sequence[str]) -> list[Finding]:
-    """The findings of these files first, file by file and by line; the others as they came."""
-
-    def place(finding: Finding) -> tuple[int, int, int]:
-        if finding.file not in files:
-            return len(files), 0, 0
-        return files.index(finding.file), finding.line or 0, finding.column or 0
-
-    return sorted(findings, key=place)
 
 
 def _notes(composed: Composed) -> tuple[ChangeNote, ...]:
@@ -197,7 +241,8 @@ def _settled(
     settings = settled_settings(rules, scenario.policies, scenario.finance)
     return Inputs(
         scenario=scenario,
-        catalog=catalog,
+        catalog=settled_catalog(scenario, catalog),
+        catalog_of_files=catalog,
         rules=rules,
         settings=settings,
         offers=settled_offers(scenario, catalog, settings),

@@ -72,17 +72,26 @@ class Measurement(Frozen):
 
     @model_validator(mode="after")
     def _says_something(self) -> Measurement:
-        peaks = (self.measured_gb is not None) + (self.measured_gib is not None)
-        if self.outcome == "oom" and (peaks or self.tokens_per_second_per_gpu is not None):
+        peaks = (self.measured_gb, self.measured_gib)
+        has_figures = any(one is not None for one in (*peaks, self.tokens_per_second_per_gpu))
+        if self.outcome == "oom" and has_figures:
             raise ValueError("a run that ran out of memory has no figures, leave them empty")
-        if peaks > 1:
+        if self.outcome == "fit" and not has_figures and self.gpu_type is None:
+            raise ValueError("nothing was measured: give `measured_gb`, or `gpu_type` if it fitted")
+        return self
+
+    @model_validator(mode="after")
+    def _says_what_was_read(self) -> Measurement:
+        if self.measured_gb is not None and self.measured_gib is not None:
             raise ValueError("give the peak of one GPU once: as `measured_gb` or `measured_gib`")
-        if peaks and self.kind is None:
+        if (self.measured_gb or self.measured_gib) is not None and self.kind is None:
             raise ValueError("say in `kind` what was read: allocated, reserved or nvidia-smi")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_judged(self) -> Measurement:
         if self.outcome == "oom" and self.gpu_type is None:
             raise ValueError("a run that ran out of memory needs `gpu_type` to be judged by")
-        if not peaks and self.tokens_per_second_per_gpu is None and self.gpu_type is None:
-            raise ValueError("nothing was measured: give `measured_gb`, or `gpu_type` if it fitted")
         return self
 
     @property

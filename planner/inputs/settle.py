@@ -1,12 +1,16 @@
-"""Settles parameters and prices: the scenario's word, else a policy rule's or the price book's."""
+"""Settles what is open: the scenario's word, else that of a rule, the price book or the catalog."""
 
 from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.errors import Finding, InputError
+from planner.inputs.base import Figure
+from planner.inputs.checks.faults import entries
+from planner.inputs.reading.document import dotted
 from planner.inputs.rules.facts import SETTINGS
+from planner.inputs.scenario.offer import OWN_FIGURES
 from planner.inputs.scenario.scenario import Finance, Policies
 from planner.inputs.settled import PriceLevel, Setting, Settings, SettledOffer
 
@@ -17,10 +21,28 @@ if TYPE_CHECKING:
     from planner.inputs.rules.book import RuleBook
     from planner.inputs.scenario.scenario import Offer, Scenario
 
-__all__ = ["settled_offers", "settled_settings"]
+__all__ = ["settled_catalog", "settled_offers", "settled_settings"]
 
 _CENT = Decimal("0.01")
 _EXACT = Context(prec=100)
+
+
+def settled_catalog(scenario: Scenario, catalog: Catalog) -> Catalog:
+    """Give node types the figures that a fleet entry or an offer states of them.
+
+    All nodes of a type are alike, so the first entry that states a figure speaks for all; that no
+    other contradicts it is a check of its own.
+    """
+    own: dict[str, dict[str, Figure[Any]]] = {}
+    for path, entry in entries(scenario):
+        for key in OWN_FIGURES:
+            stated = getattr(entry, key)
+            if stated is not None and entry.node_type in catalog.nodes:
+                figures = own.setdefault(entry.node_type, {})
+                source = f"{dotted(path)} of the scenario"
+                figures.setdefault(key, Figure(value=stated, source=source, basis="stated"))
+    nodes = {name: catalog.nodes[name].model_copy(update=own[name]) for name in own}
+    return catalog.model_copy(update={"nodes": {**catalog.nodes, **nodes}}) if nodes else catalog
 
 
 def settled_settings(
@@ -39,7 +61,10 @@ def settled_settings(
             settings[name] = _setting(rules, name, stated.get(name))
         except KeyError:
             findings.append(
-                Finding(f"no policy rule sets {name}", hint=f"write one: `sets: {name}`")
+                Finding(
+                    f"no policy rule sets {name}",
+                    hint=f"give the rule that set it its `sets: {name}` again",
+                )
             )
     if findings:
         raise InputError(*findings)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from planner.inputs.base import Frozen
 from planner.inputs.catalog.catalog import Catalog
@@ -15,6 +16,9 @@ from planner.inputs.rules.book import RuleBook
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import Scenario
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "ChangeNote",
@@ -129,6 +133,9 @@ class Inputs(Frozen):
 
     scenario: Scenario
     catalog: Catalog
+    """With the figures of nodes that the scenario states itself."""
+    catalog_of_files: Catalog
+    """As the catalog's files have it."""
     rules: RuleBook
     settings: Settings
     offers: tuple[SettledOffer, ...]
@@ -139,6 +146,11 @@ class Inputs(Frozen):
     question: str = ""
     """The whole scenario as YAML, in an order of its own."""
     options: Options = Options()
+
+    @property
+    def read_from(self) -> tuple[Path, ...]:
+        """Where the files lie that no output may overwrite."""
+        return tuple(file.location for file in self.files if file.location)
 
     @property
     def gpu_types_in_play(self) -> tuple[str, ...]:

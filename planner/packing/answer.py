@@ -12,7 +12,16 @@ from planner.packing.counting.limits import all_racked
 from planner.packing.counting.stays import kept_by_pool, moved_units
 from planner.packing.layouts.parts import starts
 from planner.packing.layouts.timetable import bundled
-from planner.packing.solution import Bundle, Layout, Member, PriceTag, Solution, Status
+from planner.packing.solution import (
+    RUNNING_COST,
+    WHOLE_NODES,
+    Bundle,
+    Layout,
+    Member,
+    PriceTag,
+    Solution,
+    Status,
+)
 from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program
 
@@ -269,8 +278,8 @@ def _prices(found: Found) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float]
         *((("limits of the sites", sites),) if counts.limit_rows else ()),
         *((("quotas of the teams", quotas),) if counts.problem.quotas else ()),
         *((("units that run today", moves),) if counts.stay_rows else ()),
-        ("running cost of owned nodes", float(fixed)),
-        ("whole nodes", found.bound_cents - fixed - relaxed),
+        (RUNNING_COST, float(fixed)),
+        (WHOLE_NODES, found.bound_cents - fixed - relaxed),
     )
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 __all__ = [
+    "RUNNING_COST",
+    "WHOLE_NODES",
     "Bundle",
     "Layout",
     "Member",
@@ -16,6 +18,10 @@ __all__ = [
     "Status",
     "Verdict",
 ]
+
+
+RUNNING_COST, WHOLE_NODES = "running cost of owned nodes", "whole nodes"
+"""Two terms of the bound: what nothing decides, and what it costs that nodes come whole."""
 
 
 class Status(StrEnum):

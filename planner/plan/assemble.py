@@ -96,7 +96,7 @@ def assemble(
         chargeback=chargeback(inputs, jobs, fleet, placement, current, changes),
         storage_mb=stored_assets(jobs, translation, placement.kept),
         warnings=warning_notes(
-            inputs, jobs, solution, planned, fleet.nodes, placement.uses, bought
+            inputs, jobs, solution, planned, fleet.nodes, placement.uses, bought, costs
         ),
         assumptions=assumption_notes(inputs, jobs),
         rules=rules_used(inputs, jobs),

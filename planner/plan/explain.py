@@ -117,7 +117,8 @@ def _short(plan: Plan, job_name: str) -> ShortJob | None:
 
 def _unknown(plan: Plan, job_name: str) -> Finding:
     names = [job.name for job in plan.jobs]
-    message = f"the plan has no job {job_name!r}, it has {len(names):,} others"
+    others = f"it has {len(names):,} others" if names else "nor any other"
+    message = f"the plan has no job {job_name!r}, {others}"
     return Finding(message, hint=did_you_mean(job_name, names, 3))
 
 

@@ -11,11 +11,13 @@ from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
+from planner.plan.annotations.unlikely import limiting_figures
 from planner.plan.checked import checked_plan
 from planner.plan.eligible import remedies, require_eligible, stuck_jobs
+from planner.plan.otherwise.headroom import less_headroom
 from planner.plan.otherwise.othertypes import other_types
 from planner.plan.otherwise.saving import partition_saving
-from planner.plan.otherwise.spares import spare_prices
+from planner.plan.otherwise.spares import spare_costs
 from planner.plan.triage import Unfit, give_way, roots
 from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizers import Sizers
@@ -61,7 +63,10 @@ def make_plan(
     jobs = shared.sizers.portfolio(inputs)
     asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
     deadline = time.monotonic() + time_limit_s
-    packed = _packed(inputs, jobs, asked, shared, crosscheck=crosscheck, explain=price_choices)
+    try:
+        packed = _packed(inputs, jobs, asked, shared, crosscheck=crosscheck, explain=price_choices)
+    except InfeasibleError as why:
+        raise _with_policies(inputs, why, shared.sizers, explain=price_choices, say=say) from None
     translation, solution = packed.translation, packed.solution
     plan = checked_plan(
         inputs,
@@ -79,10 +84,30 @@ def make_plan(
         return plan
     say("pricing spare nodes")
     limits = {"asked_gap": asked_gap, "deadline": deadline}
-    prices = spare_prices(inputs, translation, solution, **limits)
+    spare_cost, prices = spare_costs(inputs, translation, solution, **limits)
     say("pricing whole GPUs instead of parts")
     saving = partition_saving(inputs, packed.jobs, translation, solution, **limits)
-    return plan.model_copy(update={"spare_prices": prices, "partition_saving": saving})
+    priced = {"spare_cost": spare_cost, "spare_prices": prices, "partition_saving": saving}
+    return plan.model_copy(update=priced)
+
+
+def _with_policies(
+    inputs: Inputs,
+    why: InfeasibleError,
+    sizers: Sizers,
+    *,
+    explain: bool,
+    say: Callable[[str], None],
+) -> InfeasibleError:
+    """The reasons with figures of the scenario that are worth a second look, and less headroom."""
+    looks = tuple(
+        f"worth a second look: {note.text} ({note.origin})" for note in limiting_figures(inputs)
+    )
+    remedies = why.remedies
+    if explain and inputs.settings.headroom.value:
+        say("asking whether less headroom would do")
+        remedies = (*remedies, *less_headroom(inputs, sizers))
+    return InfeasibleError(why.headline, (*why.reasons, *looks), remedies, why.lacking)
 
 
 @dataclass(frozen=True, slots=True)

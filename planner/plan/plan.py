@@ -40,6 +40,7 @@ __all__ = [
     "RuleUse",
     "SettingUse",
     "SiteUse",
+    "SpareCost",
     "SparePrice",
 ]
 
@@ -97,6 +98,10 @@ class Acquisition(Frozen):
     """Reserve: what is still to be paid after the horizon; no part of any cost line."""
     sites: tuple[str, ...] = ()
     """All sites that share the offer; empty: it is for this one alone."""
+    maximum: int | None = None
+    """Nodes of the offer at any one time, at all sites; None: no limit."""
+    end_of_sale: str | None = None
+    """ISO date: last day of an order; None: there is none."""
 
 
 class Alternative(Frozen):
@@ -171,8 +176,18 @@ class SiteUse(Frozen):
     """Kept empty in each pool of the site that runs a job."""
 
 
+class SpareCost(Frozen):
+    """What all spare nodes together add to the cost: the plan against the best one without any."""
+
+    cents: int | None
+    """Net present cost; None where one of the two plans is not proved."""
+
+
 class SparePrice(Frozen):
-    """What one spare node adds to the cost: the plan against the best one with one fewer there."""
+    """What one spare node adds to the cost: the plan against the best one with one fewer there.
+
+    Those of several places do not add up: without one of them, another plan may be the best.
+    """
 
     place: str
     """A pool, or a site with all its pools that run a job."""
@@ -228,6 +243,10 @@ class BreakEven(Frozen):
     """Net present cost of one bought node."""
     rent_cents: int
     """The same of one node rented for every hour of these quarters."""
+    buy_price_cents: int = 0
+    """Of `buy_cents`, what moves with the price: purchase, support and residual value."""
+    rent_price_cents: int = 0
+    """Of `rent_cents`, likewise: the rent."""
     hours: int
     """Hours of use a quarter, rounded up, from which buying is cheaper."""
     quarter_hours: int
@@ -267,7 +286,7 @@ class SettingUse(Frozen):
 
 
 class NodeFacts(Frozen):
-    """What the catalog says of one node type that a facility or a buyer asks for."""
+    """What the catalog, or the scenario itself, says of one node type for a facility."""
 
     node_type: str
     vendor: str
@@ -282,6 +301,8 @@ class NodeFacts(Frozen):
     cooling: str | None
     sources: tuple[str, ...]
     """One for each figure."""
+    estimated: tuple[str, ...] = ()
+    """Figures that nobody published: keys of the catalog, such as `max_power_kw`."""
     kubernetes_resource: str = ""
     """What a cluster calls one of its GPUs: `nvidia.com/gpu`."""
 
@@ -335,8 +356,10 @@ class Plan(Frozen):
     """Empty where the scenario lists none."""
     growth_reserve: tuple[tuple[str, float], ...] = ()
     """GPU type and the share of its GPUs in service that is kept free."""
+    spare_cost: SpareCost | None = None
+    """None where no spare nodes are asked for."""
     spare_prices: tuple[SparePrice, ...] = ()
-    """Empty where no spare nodes are asked for."""
+    """Empty likewise."""
     partition_saving: PartitionSaving | None = None
     """None where no unit takes a part of a GPU."""
     costs: tuple[CostLine, ...]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from contextlib import suppress
 from errno import EEXIST
+from fcntl import LOCK_EX, LOCK_NB, flock
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pydantic import ValidationError
 
@@ -22,8 +25,9 @@ __all__ = ["digest_of", "dumps", "loads", "origin_of", "write_atomically"]
 _DEPTH = {"placements": 3, "sizings": 4}
 """How many levels stand on lines of their own; two where nothing is said."""
 
-_LEFTOVERS = 100
-"""Temporary files of killed runs that may lie beside a target."""
+_UNFINISHED = 100
+"""Temporary files of other runs that may lie beside a target."""
+_UNFINISHED_NAME = re.compile(r"\..+\.planner-[0-9]{1,2}\.tmp")
 
 
 def dumps(plan: Plan) -> str:
@@ -184,13 +188,18 @@ def _findings(error: ValidationError, shown_as: str) -> Iterator[Finding]:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a whole file or nothing: a reader never sees half of it, and the old one survives.
 
-    Text in UTF-8, lines end in LF. Raises InputError where the folder cannot be written.
+    Text in UTF-8, lines end in LF. What killed runs have left in the folder is removed. Raises
+    InputError where the folder cannot be written.
     """
     temporary: Path | None = None
     try:
-        temporary = _reserve_beside(path)
-        temporary.write_bytes(content if isinstance(content, bytes) else content.encode())
-        temporary.replace(path)
+        _remove_leftovers(path.parent)
+        temporary, file = _reserve_beside(path)
+        with file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+            file.flush()
+            temporary.replace(path)
+        temporary = None
     except OSError as error:
         raise InputError(Finding(f"cannot be written: {error.strerror}", str(path))) from None
     finally:
@@ -198,11 +207,28 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _reserve_beside(path: Path) -> Path:
-    """Create a new empty file in the same folder, so that the rename stays on one volume."""
-    for number in range(_LEFTOVERS):
-        temporary = path.with_name(f".{path.name}.{number}.tmp")
+def _reserve_beside(path: Path) -> tuple[Path, BinaryIO]:
+    """Create a new empty file in the same folder, so that the rename stays on one volume.
+
+    It is locked for as long as it is open: by that, others know that its run is alive.
+    """
+    for number in range(_UNFINISHED):
+        temporary = path.with_name(f".{path.name}.planner-{number}.tmp")
         with suppress(FileExistsError):
-            temporary.touch(exist_ok=False)
-            return temporary
-    raise FileExistsError(EEXIST, f"{_LEFTOVERS} unfinished files of earlier runs lie beside it")
+            file = temporary.open("xb")
+            with suppress(OSError):  # where nothing can be locked, nothing is taken for left over
+                flock(file, LOCK_EX)
+            if os.fstat(file.fileno()).st_nlink:  # or it was taken for one before it was locked
+                return temporary, file
+            file.close()
+    raise FileExistsError(EEXIST, f"{_UNFINISHED} unfinished files of other runs lie beside it")
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of runs that were killed: those that no process has locked."""
+    for path in folder.glob(".*.planner-*.tmp"):
+        if _UNFINISHED_NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            with suppress(OSError), path.open("r+b") as file:
+                flock(file, LOCK_EX | LOCK_NB)
+                if os.path.samestat(os.fstat(file.fileno()), path.lstat()):
+                    path.unlink()

@@ -18,7 +18,7 @@ def command_for(name: str, plan: Plan, out: str = "DIR") -> str:
     """
     if any(role == "placement" for role, _, _ in plan.provenance.files):
         again = ["planner", "report", f"{out}/plan.json", "--what-if", "all", "--out", out]
-        return shlex.join(again)
+        return shlex.join([*again, "--force"])
     asked = plan.provenance.options
     words = ["planner", name]
     words += [path for role, path, _ in plan.provenance.files if role == "scenario"]

@@ -65,6 +65,8 @@ def _for_how_much(plan: Plan) -> str:
 
 def _what(plan: Plan) -> str:
     if not plan.acquisitions:
+        if not plan.jobs:
+            return "Buy and rent nothing, as the scenario has no jobs,"
         if not any(any(job.units) for job in plan.jobs):
             return "Buy and rent nothing, as no job is kept,"
         which = "every job" if plan.shortage is None else "what is kept"

@@ -210,7 +210,7 @@ class NodeMap:
 
 
 End = tuple[float, str]
-"""A value, and how a reader sees it."""
+"""A value, and how a reader sees it; infinite where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

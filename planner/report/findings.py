@@ -5,7 +5,8 @@ It loads neither rich nor any other room, so that a refusal is as fast as the re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.errors import CheckError, DisagreementError, InfeasibleError, InputError, PlannerError
@@ -21,6 +22,8 @@ __all__ = ["Pen", "draw_error", "draw_findings"]
 _MOST_SHOWN = 200
 _WIDEST_SOURCE_LINE = 120
 _CONTEXT_BEFORE = 60
+_LONG_WORD = re.compile(r"\S{201,}")
+_LONGEST_MESSAGE = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +76,19 @@ def draw_findings(findings: Sequence[Finding], pen: Pen) -> str:
 
 
 def _finding(finding: Finding, pen: Pen) -> list[str]:
+    finding = replace(finding, message=_short(finding.message))
     lines = [f"{pen.red('error:')} {visible(finding.headline())}"]
     if finding.source_line is not None and finding.line is not None:
         lines += _source(finding, finding.source_line, pen)
     if finding.hint:
-        lines.append(f"{pen.cyan('hint:')} {visible(finding.hint)}")
+        lines.append(f"{pen.cyan('hint:')} {visible(_short(finding.hint))}")
     return lines
+
+
+def _short(text: str) -> str:
+    """The text with endless words, and itself, cut off: nobody reads them."""
+    text = _LONG_WORD.sub(lambda word: f"{word[0][:_CONTEXT_BEFORE]}…", text)
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
 
 def _source(finding: Finding, source_line: str, pen: Pen) -> list[str]:
@@ -94,13 +104,13 @@ def _source(finding: Finding, source_line: str, pen: Pen) -> list[str]:
 
 def _cut(line: str, column: int) -> tuple[str, str]:
     """What stands before and from the column on, a long line shortened around it."""
-    before, rest = line[:column].replace("\t", " "), line[column:].replace("\t", " ")
+    before, rest = line[:column], line[column:]
     if len(line) > _WIDEST_SOURCE_LINE:
         if len(before) > _CONTEXT_BEFORE:
             before = "…" + before[-_CONTEXT_BEFORE:]
         room = max(_WIDEST_SOURCE_LINE - len(before), 1)
         rest = rest if len(rest) <= room else rest[:room] + "…"
-    return visible(before), visible(rest)
+    return visible(before.replace("\t", " ")), visible(rest.replace("\t", " "))
 
 
 def _infeasible(error: InfeasibleError, pen: Pen) -> list[str]:

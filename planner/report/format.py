@@ -6,6 +6,7 @@ import re
 import unicodedata
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
@@ -13,7 +14,6 @@ from planner.inputs.text.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from fractions import Fraction
 
 __all__ = [
     "Style",
@@ -42,6 +42,7 @@ __all__ = [
     "shortened",
     "signed_percent",
     "styled",
+    "towards_zero",
     "visible",
     "with_unit",
 ]
@@ -93,6 +94,7 @@ Style = Literal[
     "rate",
     "count",
     "share",
+    "margin",
     "kw",
     "gb",
     "hours",
@@ -321,6 +323,11 @@ def _rounded(value: Fraction, digits: int) -> str:
     return f"{sign}{whole:,}.{rest:0{digits}}" if digits else f"{sign}{whole:,}"
 
 
+def towards_zero(value: Fraction, digits: int) -> Fraction:
+    """Cut off, so that no margin is told to be larger than it is."""
+    return Fraction(int(value * 10**digits), 10**digits)
+
+
 def _trimmed_down(value: Fraction, digits: int) -> str:
     text = _rounded(value, digits)
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -336,6 +343,7 @@ _STYLED: dict[Style, Callable[[Fraction], str]] = {
     "rate": lambda cents: _rounded(cents / 100, 2),
     "count": lambda number: _rounded(number, 0),
     "share": lambda share: f"{_rounded(share * 100, 1)} %",
+    "margin": lambda share: f"{_signed(_rounded(towards_zero(share, 3) * 100, 1))} %",
     "kw": lambda watts: _trimmed_down(watts / 1000, 3),
     "gb": lambda megabytes: _trimmed_down(megabytes / 1000, 1),
     "hours": lambda hours: _rounded(hours, 0),

@@ -32,6 +32,8 @@ _DERIVED_NAMED = 5
 
 def jobs_section(plan: Plan, most: int) -> tuple[Block, ...]:
     """One row per job and GPU type that it keeps; a long portfolio is cut, with its sum."""
+    if not plan.jobs:
+        return (Paragraph("The scenario has no jobs."),)
     shown, when = plan.jobs[:most], quarters_by_way(plan)
     table = Table(
         (

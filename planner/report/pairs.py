@@ -24,7 +24,7 @@ def pairs_section(found: Sensitivity) -> tuple[Block, ...]:
     if not found.pairs:
         return ()
     words = (
-        "The figures that move the cost most, two moved together. A star: other nodes are acquired "
+        "The figures that come first above, two moved together. A star: other nodes are acquired "
         "than as the scenario stands. Interplay is what both together add beyond what each adds "
         "alone; where it is 0, the two can be thought of one by one."
     )

@@ -18,17 +18,19 @@ from planner.report.document import (
     Paragraph,
     Table,
 )
+from planner.report.drivers import drivers_section
 from planner.report.format import code, count_of, listed, quarter_span
 from planner.report.justification.ask import capacity_chart, hours_held, use_picture
 from planner.report.justification.beside import Beside
 from planner.report.justification.bill import bill_section
-from planner.report.justification.desk import Desk, figure
+from planner.report.justification.desk import Desk, anchor_of, figure
 from planner.report.justification.facility import facility_section
 from planner.report.justification.map import placement_blocks
 from planner.report.justification.money import cost_by_quarter, team_charges
 from planner.report.justification.options import options_blocks
 from planner.report.justification.registers import assumptions_section, risks_section
 from planner.report.justification.sources import how_section, jobs_section, provenance_section
+from planner.report.justification.within import cheaper_warnings, weighty_rows
 from planner.report.shortage import shortage_section
 from planner.report.since import since_blocks
 
@@ -42,6 +44,24 @@ __all__ = ["quarterly_document"]
 
 _JOBS_SHOWN = 1000
 _ALONE = Beside()
+_TITLES = {
+    "ask": "1. Summary and calls to action",
+    "since": "2. What changed since the last plan",
+    "scope": "3. Scope",
+    "capacity": "4. Capacity",
+    "demand": "5. What drives demand",
+    "need": "6. Services",
+    "facility": "7. Resources",
+    "forecast": "8. Demand against capacity",
+    "options": "9. Options, and doing nothing",
+    "recommendations": "10. Recommendations",
+    "alarms": "11. Thresholds and alarms",
+    "assumptions": "12. Assumptions and risks",
+    "bill": "13. Bill of materials",
+    "provenance": "14. Provenance",
+    "jobs": "A. Jobs, sum by sum",
+    "how": "B. How figures come about",
+}
 _EXCLUDED = (
     "Network, storage beyond tuned assets, staff, space, taxes and freight.",
     "Measured use: the plan knows what jobs hold, not how busy they keep it.",
@@ -51,25 +71,26 @@ _EXCLUDED = (
 
 def quarterly_document(plan: Plan, beside: Beside = _ALONE) -> Document:
     """The whole plan for a quarter; against the last one, where that is known."""
-    desk = Desk(plan)
-    sections: tuple[tuple[str, tuple[Block, ...]], ...] = (
-        ("1. Summary and calls to action", _summary(desk)),
-        ("2. What changed since the last plan", _changes(beside.since)),
-        ("3. Scope", _scope(desk)),
-        ("4. Capacity", _capacity(desk)),
-        ("5. What drives demand", _drivers(desk)),
-        ("6. Services", _services(desk)),
-        ("7. Resources", (*_resources(desk), *placement_blocks(desk), *facility_section(desk))),
-        ("8. Demand against capacity", _forecast(desk)),
-        ("9. Options, and doing nothing", _options(desk, beside)),
-        ("10. Recommendations", _recommendations(desk)),
-        ("11. Thresholds and alarms", _alarms(desk)),
-        ("12. Assumptions and risks", (*assumptions_section(desk), *risks_section(desk))),
-        ("13. Bill of materials", bill_section(desk)),
-        ("14. Provenance", provenance_section(desk)),
-        ("A. Jobs, sum by sum", jobs_section(desk)),
-        ("B. How figures come about", how_section(desk)),
-    )
+    desk = Desk(plan, _TITLES)
+    resources = (*_resources(desk), *placement_blocks(desk), *facility_section(desk))
+    sections: dict[str, tuple[Block, ...]] = {
+        "ask": _summary(desk, beside),
+        "since": _changes(beside.since),
+        "scope": _scope(desk),
+        "capacity": _capacity(desk),
+        "demand": drivers_section(desk, _JOBS_SHOWN),
+        "need": _services(desk),
+        "facility": resources,
+        "forecast": _forecast(desk),
+        "options": _options(desk, beside),
+        "recommendations": _recommendations(desk),
+        "alarms": _alarms(desk),
+        "assumptions": (*assumptions_section(desk), *risks_section(desk)),
+        "bill": bill_section(desk),
+        "provenance": provenance_section(desk),
+        "jobs": jobs_section(desk),
+        "how": how_section(desk),
+    }
     span = quarter_span(plan.quarters[0], plan.quarters[-1])
     opening = (
         Heading(f"Capacity plan {span}: {plan.scenario}", 1),
@@ -77,15 +98,22 @@ def quarterly_document(plan: Plan, beside: Beside = _ALONE) -> Document:
     )
     body = [
         block
-        for number, (title, blocks) in enumerate(sections, 1)
-        for block in (Heading(title, 2, f"section-{number}"), *blocks)
+        for place, (key, title) in enumerate(_TITLES.items())
+        for block in (Heading(title, 2, anchor_of(place)), *sections[key])
     ]
     return (*opening, *body)
 
 
-def _summary(desk: Desk) -> tuple[Block, ...]:
+def _summary(desk: Desk, beside: Beside) -> tuple[Block, ...]:
     return (
         Paragraph(ask_sentence(desk.plan), tone="strong"),
+        *cheaper_warnings(desk, beside),
+        Fields(
+            (
+                ("Net present cost, USD", figure(desk.accounts.net_present, "usd", "how-proof")),
+                *weighty_rows(desk, beside),
+            )
+        ),
         Paragraph(_exhaustion(desk)),
         *_calls(desk),
     )
@@ -189,47 +217,6 @@ def _capacity(desk: Desk) -> tuple[Block, ...]:
     )
     caption = "Usable is without the nodes that are kept empty as spare"
     return (Table(columns, rows, caption=caption),)
-
-
-def _drivers(desk: Desk) -> tuple[Block, ...]:
-    last = len(desk.plan.quarters) - 1
-    rows = []
-    for place, job in enumerate(desk.plan.jobs[:_JOBS_SHOWN]):
-        units = tuple(int(desk.asked(place, at).value) for at in range(last + 1))
-        if len(set(units)) == 1:
-            continue
-        first, final = (desk.asked(place, at) for at in (0, last))
-        rows.append(
-            (
-                job.name,
-                _movement(units),
-                figure(first, "count", "how-need"),
-                figure(final, "count", "how-need"),
-                figure(final - first, "count", "how-need"),
-            )
-        )
-    steady = len(desk.plan.jobs[:_JOBS_SHOWN]) - len(rows)
-    told = Paragraph(f"Jobs that ask for as much in every quarter: {steady:,}.", tone="faint")
-    if not rows:
-        return (told,)
-    columns = (
-        Column("Job", wraps=True),
-        Column("What it does"),
-        Column(f"Units {desk.plan.quarters[0]}", "right"),
-        Column(f"Units {desk.plan.quarters[last]}", "right"),
-        Column("More", "right"),
-    )
-    return (Table(columns, tuple(rows), caption="Jobs whose demand changes"), told)
-
-
-def _movement(units: tuple[int, ...]) -> str:
-    if not units[0] and units[-1]:
-        return "starts"
-    if units[0] and not units[-1]:
-        return "ends"
-    if units[0] == units[-1]:
-        return "comes and goes" if 0 in units else "varies"
-    return "grows" if units[-1] > units[0] else "shrinks"
 
 
 def _services(desk: Desk) -> tuple[Block, ...]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
+from math import inf
 from typing import TYPE_CHECKING
 
+from planner.inputs.layers.setting import split_setting
+from planner.report.alternatives import short_text
 from planner.report.document import (
     Block,
     Bullets,
@@ -20,18 +23,23 @@ from planner.report.pairs import pairs_section
 from planner.report.variants import NO_PLAN, acquired_text, added_text, moved_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planner.report.document import End
     from planner.whatif.desk.figures import Figures
     from planner.whatif.found import Moved, Sensitivity, Swing
 
-__all__ = ["other_jobs_short", "sensitivity_document", "then_acquired", "tornado"]
+__all__ = ["headline", "other_jobs_short", "sensitivity_document", "then_acquired", "tornado"]
+
+_NAMED = 4
+"""Figures that the headline names."""
 
 
 def sensitivity_document(found: Sensitivity) -> Document:
     """The whole of it: what moves the cost most, then what is bought on either side of a turn."""
     blocks: tuple[Block, ...] = (
         Heading(f"Sensitivity of {found.scenario}", 1),
-        Paragraph(_summary(found), tone="strong"),
+        Paragraph(headline(found), tone="strong"),
         Paragraph(
             f"One figure at a time is moved by {percent(found.swing)} of its value either way, "
             f"lead times by {count_of(found.weeks, 'week')}; everything is planned anew each "
@@ -69,19 +77,44 @@ _TURN_COLUMNS = (
 )
 
 
-def _summary(found: Sensitivity) -> str:
+def headline(found: Sensitivity) -> str:
+    """The cost, what leaves no plan, and then what moves the cost most."""
     cost = found.base.cost_cents
-    plan = "No plan exists as it stands" if cost is None else f"{money(cost)}, {found.base.result}"
-    widest = next((one for one in found.swings if one.spread_cents is not None), None)
-    if widest is None:
-        return f"{plan}."
-    spread = money_short(widest.spread_cents or 0)
-    return f"{plan}; it moves most with {widest.name}, by {spread} from end to end."
+    if cost is None:
+        return "No plan exists as it stands."
+    told = f"{money(cost)}, {found.base.result}"
+    none = [
+        f"{one.name} {_by(one, moved)}"
+        for one in found.swings
+        for moved in one.without_plan
+        if moved.figures.result == "infeasible"
+    ]
+    if none:
+        told += f"; {NO_PLAN} exists with {_some(none)}"
+    unknown = [one.name for one in found.swings if _not_found(one)]
+    if unknown:
+        told += f"; {NO_PLAN} was found at some values of {_some(unknown)}"
+    widest = next((one for one in found.swings if not one.without_plan and one.spread_cents), None)
+    if widest is not None:
+        spread = money_short(widest.spread_cents or 0)
+        which = "of the others, it moves most with" if none or unknown else "it moves most with"
+        told += f"; {which} {widest.name}, by {spread} from end to end"
+    return f"{told}."
+
+
+def _not_found(one: Swing) -> bool:
+    """Whether it is open if there is a plan somewhere, as the search ended before it knew."""
+    return any(moved.figures.result != "infeasible" for moved in one.without_plan)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return listed([*names[:_NAMED], f"{more:,} more"] if more > 0 else names, "or")
 
 
 def _cells(one: Swing, base: Figures) -> tuple[str, ...]:
-    turns = ", ".join(_by(one, turn.after) for turn in one.turns)
-    spread = "" if one.spread_cents is None else dollars(one.spread_cents)
+    turns = ", ".join(_turned(one, turn.after) for turn in one.turns)
+    spread = NO_PLAN if one.without_plan else dollars(one.spread_cents or 0)
     ends = (added_text(one.low.figures, base), added_text(one.high.figures, base))
     return (one.name, one.stated, *ends, spread, turns or "–")
 
@@ -89,14 +122,14 @@ def _cells(one: Swing, base: Figures) -> tuple[str, ...]:
 def other_jobs_short(found: Sensitivity) -> tuple[Block, ...]:
     """The ends at which the cost is that of other jobs; nothing where none gives way otherwise."""
     ends = tuple(
-        f"{one.name}, {moved_text(one.unit, end.by)}: {listed(end.figures.short) or 'none'}"
+        f"{one.name}, {moved_text(one.unit, end.by)}, {short_text(end.figures) or 'none'}"
         for one in found.swings
         for end in (one.low, one.high)
         if end.figures.cost_cents is not None and end.figures.short != found.base.short
     )
     words = (
         "Here other jobs are dropped or delayed than as the scenario stands "
-        f"({listed(found.base.short) or 'none'}), so that the costs are not those of the same work:"
+        f"({short_text(found.base) or 'none'}), so that the costs are not those of the same work:"
     )
     return (Paragraph(words, tone="warning"), Bullets(ends)) if ends else ()
 
@@ -112,10 +145,14 @@ def _turns(one: Swing) -> tuple[tuple[str, ...], ...]:
     )
 
 
+def _turned(one: Swing, moved: Moved) -> str:
+    return f"{_by(one, moved)}{f': {NO_PLAN}' if moved.figures.cost_cents is None else ''}"
+
+
 def _by(one: Swing, moved: Moved) -> str:
     stated = ""
     if one.unit == "share" and len(moved.settings) == 1:
-        path, _, value = moved.settings[0].partition("=")
+        path, value = split_setting(moved.settings[0])
         stated = f" ({_figure(path, value)})"
     return f"{moved_text(one.unit, moved.by)}{stated}"
 
@@ -149,17 +186,19 @@ def _unproved(found: Sensitivity) -> tuple[Block, ...]:
 
 
 def tornado(found: Sensitivity) -> Tornado | None:
-    """What moves the cost most stands at the top; an end without a plan has words and no bar.
+    """What leaves no plan stands at the top, then what moves the cost most.
 
     None where the scenario as it stands has no plan to measure from.
     """
     base = found.base.cost_cents
     if base is None:
         return None
+    gone = any(one.figures.cost_cents is None for s in found.swings for one in (s.low, s.high))
+    edge = "An end without a plan reaches to the edge. " if gone else ""
     return Tornado(
         title=f"What moves the cost of {found.scenario}",
         says="Net present cost with one figure moved at a time, the widest first. "
-        + _summary(found),
+        f"{edge}{headline(found)}",
         rows=tuple((one.name, _end(one.low, base), _end(one.high, base)) for one in found.swings),
         middle=(0.0, money_short(base)),
     )
@@ -168,7 +207,7 @@ def tornado(found: Sensitivity) -> Tornado | None:
 def _end(moved: Moved, base: int) -> End:
     side = "up" if moved.by > 0 else "down"
     if moved.figures.cost_cents is None:
-        return 0.0, f"{NO_PLAN}, {side}"
+        return inf, f"{NO_PLAN}, {side}"
     added = moved.figures.cost_cents - base
     words = f"{'+' if added > 0 else ''}{money_short(added)}" if added else "0"
     return added / 100, f"{words}, {side}"

@@ -7,15 +7,24 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.report.document import Block, Column, Paragraph, Table
-from planner.report.format import code, count_of, figure, listed, money, quarter_runs, quarter_span
+from planner.report.format import (
+    code,
+    count_of,
+    figure,
+    listed,
+    money,
+    percent,
+    quarter_runs,
+    quarter_span,
+)
 from planner.report.nodenames import range_of_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from planner.plan.plan import Node, Plan, SiteUse
 
-__all__ = ["sites_section", "spare_sentences"]
+__all__ = ["estimated_figures", "sites_section", "spare_sentences"]
 
 _NONE = "–"
 
@@ -36,7 +45,40 @@ def sites_section(plan: Plan, most_racks: int) -> tuple[Block, ...]:
         tuple(row for site in plan.sites for row in _site_rows(plan, site)),
     )
     aid = "Taken / allowed, by the nameplates of all nodes in service; owned and spare ones count."
-    return (Paragraph(aid, tone="faint"), table, *_about(plan), *_racks(plan, most_racks))
+    return (
+        Paragraph(aid, tone="faint"),
+        table,
+        *estimated_figures(plan, ("max_power_kw", "rack_units")),
+        *_about(plan),
+        *_racks(plan, most_racks),
+    )
+
+
+_FIGURES = {
+    "max_power_kw": "nameplate",
+    "mean_power_kw": "mean draw",
+    "rack_units": "height",
+    "cooling": "cooling",
+}
+
+
+def estimated_figures(
+    plan: Plan, keys: Sequence[str] = tuple(_FIGURES), among: Collection[str] | None = None
+) -> tuple[Block, ...]:
+    """Say which of these figures nobody published, of all the plan's nodes or of some types."""
+    shown = [one for one in plan.node_types if among is None or one.node_type in among]
+    concerned = {
+        key: [facts.node_type for facts in shown if key in facts.estimated] for key in keys
+    }
+    told = [f"{_FIGURES[key]} of {listed(names)}" for key, names in concerned.items() if names]
+    if not told:
+        return ()
+    own = listed([code(key) for key, names in concerned.items() if names])
+    text = (
+        f"Estimated, as nobody published them: {'; '.join(told)}. State yours at the fleet entry "
+        f"or the offer ({own})."
+    )
+    return (Paragraph(text, tone="faint"),)
 
 
 def _site_rows(plan: Plan, site: SiteUse) -> Iterator[tuple[str, ...]]:
@@ -131,15 +173,26 @@ def _names(nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def spare_sentences(plan: Plan) -> list[str]:
-    """What the last spare node of each place costs."""
-    return [_spare_price(price.place, price.kept, price.cents) for price in plan.spare_prices]
+    """What all spare nodes cost together, then the last one of each place."""
+    if plan.spare_cost is None:
+        return []
+    told, prices = [_together(plan, plan.spare_cost.cents)], plan.spare_prices
+    if len(prices) > 1 or any(price.kept > 1 for price in prices):
+        told += [_spare_price(price.place, price.kept, price.cents) for price in prices]
+    return told
+
+
+def _together(plan: Plan, cents: int | None) -> str:
+    if cents is None:
+        return "What the spare nodes cost is open: a plan without any was not proved."
+    cost = plan.proof.cost_cents
+    share = f", {percent(cents / cost)} of it" if cost > 0 else ""
+    return f"All spare nodes together add {money(cents)} to the net present cost{share}."
 
 
 def _spare_price(place: str, kept: int, cents: int | None) -> str:
-    what = "The spare node" if kept == 1 else f"The last of {kept} spare nodes"
+    what = "the spare node" if kept == 1 else f"the last of {kept} spare nodes"
     each = " in each pool" if place.startswith("site ") else ""
     if cents is None:
-        return f"{what}{each} of {place}: its price is open, a plan without it was not proved."
-    if not cents:
-        return f"{what}{each} of {place} costs nothing: the plan costs as much without it."
-    return f"{what}{each} of {place} costs {money(cents)} net present cost."
+        return f"What is saved without {what}{each} of {place} is open: it was not proved."
+    return f"Without {what}{each} of {place} alone, the others kept, it is {money(cents)} less."

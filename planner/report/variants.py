@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from functools import partial
 from typing import TYPE_CHECKING
 
+from planner.inputs.layers.setting import split_setting
+from planner.inputs.layers.written import flow
 from planner.inputs.text.cells import csv_text
 from planner.report.document import (
     Column,
@@ -192,7 +194,7 @@ def _ends(values: Sequence[float], ways: Sequence[Callable[[float], str]]) -> li
 
 def sweep_csv(rows: Sequence[Row]) -> str:
     """All rows for a spreadsheet: a column for each value that is set, and for each offer."""
-    paths = list(dict.fromkeys(_path(text) for row in rows for text in row.settings))
+    paths = list(dict.fromkeys(split_setting(text)[0] for row in rows for text in row.settings))
     offers = sorted({one.offer for row in rows for one in row.figures.acquired})
     names = ["cost_usd", "bound_usd", "capex_usd", "nodes", "node_types"]
     names += ["gpus_idle", "power_w", "drawn_w"]
@@ -203,13 +205,13 @@ def sweep_csv(rows: Sequence[Row]) -> str:
 
 def _csv_cells(row: Row, paths: Sequence[str], offers: Sequence[str]) -> list[object]:
     figures = row.figures
-    stated = {_path(one): one.partition("=")[2] for one in row.settings}
+    stated = dict(map(split_setting, row.settings))
     amounts = (figures.cost_cents, figures.bound_cents, figures.capex_cents)
     bought = {
         offer: sum(one.count for one in figures.acquired if one.offer == offer) for offer in offers
     }
     return [
-        " ".join(row.apply),
+        _listed(row.apply),
         *(stated.get(path, "") for path in paths),
         figures.result,
         *(_usd(cents) for cents in amounts),
@@ -217,13 +219,14 @@ def _csv_cells(row: Row, paths: Sequence[str], offers: Sequence[str]) -> list[ob
         *(figures.gpus_idle, figures.power_w, figures.drawn_w),
         figures.moves,
         *(bought[offer] if figures.cost_cents is not None else "" for offer in offers),
-        " ".join(figures.short),
+        _listed(figures.short),
         figures.reason,
     ]
 
 
-def _path(setting: str) -> str:
-    return setting.partition("=")[0]
+def _listed(names: Iterable[str]) -> str:
+    """Names as a list in a scenario has them, without its brackets: unusual ones in quotes."""
+    return flow(tuple(names))[1:-1]
 
 
 def _usd(cents: int | None) -> str:

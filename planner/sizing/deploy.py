@@ -5,8 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_UP, Decimal
 from typing import TYPE_CHECKING
 
-from planner.errors import Finding, InputError
-from planner.inputs.scenario.job import Adapters, Job, Serve
+from planner.inputs.scenario.job import SERVING_SUFFIX, Adapters, Job, Serve
 from planner.sizing.candidate import SizedJob
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["deployment"]
 
-SUFFIX = "-serving"
 WIDEST_SERVED = 16
 """Bits; serving rules know no wider weights, and a model tuned in fp32 is served at 16."""
 
@@ -29,7 +27,6 @@ def deployment(
     """The serving job of a tuned model; None where the horizon ends before it would serve.
 
     A model that is tuned again keeps serving: as many units as were ever tuned at once so far.
-    Raises InputError where its name is taken.
     """
     if job.tune is None or job.tune.deploy is None:
         return None
@@ -44,18 +41,9 @@ def deployment(
     )
     if not any(units):
         return None
-    derived_name = f"{name}{SUFFIX}"
-    if derived_name in scenario.jobs:
-        raise InputError(
-            Finding(
-                f"derives the job {derived_name!r}, whose name is taken",
-                path=f"jobs.{name}.tune.deploy",
-                hint="rename one of the two jobs",
-            )
-        )
     serve, origins = _serve(job.tune, reasoning)
     return SizedJob(
-        name=derived_name,
+        name=f"{name}{SERVING_SUFFIX}",
         kind="serve",
         derived_from=name,
         derived_by=delay.known.origin.removeprefix("rule "),

@@ -16,10 +16,7 @@ __all__ = ["size_portfolio"]
 
 
 def size_portfolio(sizer: Sizer, scenario: Scenario) -> tuple[SizedJob, ...]:
-    """Size all jobs of a scenario and the deployments that they ask for, sorted by name.
-
-    Raises InputError where a derived job's name is taken.
-    """
+    """Size all jobs of a scenario and the deployments that they ask for, sorted by name."""
     by_weeks = scenario.policies.time == "weeks"
     sized: list[SizedJob] = []
     for name, job in sorted(scenario.jobs.items()):

@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     from planner.sizing.count import Placement
     from planner.sizing.memory import Memory
 
-__all__ = ["Sizer"]
+__all__ = ["LENGTH_UNKNOWN", "Sizer"]
+
+LENGTH_UNKNOWN = (
+    "holds its GPUs all quarter: neither `tune.dataset_tokens` nor `run.weeks` says how long a run "
+    "takes"
+)
+"""Of a tuning job: what a plan says of all such jobs at once, with what that may cost."""
 
 _SERVE_APART = ("replicas", "whole_gpu")
 """Keys of a serving job on which its needs do not depend."""
@@ -182,16 +188,14 @@ class Sizer:
             return
         stated = job.run is not None and job.run.weeks is not None
         if job.tune.dataset_tokens is None and self._by_weeks and not stated:
-            yield (
-                "holds its GPUs all quarter: neither `run.weeks` nor `dataset_tokens` says how "
-                "long a run is"
-            )
+            yield LENGTH_UNKNOWN
         sized = (placed.candidate for placed in placements)
         timeless = [one.gpu_type for one in sized if one.hours is None]
         if job.tune.dataset_tokens is not None and timeless:
+            held = " and it holds its GPUs all quarter" if self._by_weeks and not stated else ""
             yield (
-                f"run time unknown on {', '.join(timeless)}: "
-                "the catalog gives no bf16 throughput, so the deadline is not checked there"
+                f"run time unknown on {', '.join(timeless)}: the catalog gives no bf16 throughput, "
+                f"so the deadline is not checked there{held}"
             )
 
 

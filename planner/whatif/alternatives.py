@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["alternatives", "standard_alternatives"]
 
+NOTHING = "do nothing"
 _MOST_TRIES = 64
 """Plans that are made for one alternative."""
 
@@ -66,6 +67,7 @@ def _beside(made: Made, others: tuple[Alternative, ...], within: float | None) -
         question=question_of(made.inputs),
         scenario=made.inputs.scenario.name,
         within=within,
+        quarters=made.inputs.scenario.horizon.labels,
         cheapest=made.one(),
         others=others,
     )
@@ -96,8 +98,9 @@ def _always(made: Made) -> Iterator[Alternative]:
     buys = {offer.name for offer in inputs.offers if offer.kind == "buy"}
     asked = (
         (
-            "do nothing",
-            f"nothing is acquired; the fewest jobs are dropped, then delayed{wherever}",
+            NOTHING,
+            "nothing is acquired; the fewest jobs are dropped, each for the whole horizon, then "
+            f"delayed{wherever}",
             (*_without(inputs, lambda _: True), *drop),
         ),
         (
@@ -113,8 +116,16 @@ def _always(made: Made) -> Iterator[Alternative]:
         ),
     )
     plans = made.all([settings for _, _, settings in asked])
+    made.progress("what would be short, quarter by quarter")
+    short = made.desk.units_short(inputs)
     for (name, objective, settings), figures in zip(asked, plans, strict=True):
-        yield Alternative(name=name, objective=objective, settings=settings, figures=figures)
+        yield Alternative(
+            name=name,
+            objective=objective,
+            settings=settings,
+            figures=figures,
+            units_short=short if name == NOTHING else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)

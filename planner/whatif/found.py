@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.inputs.base import Frozen
-from planner.whatif.desk.figures import Figures
+from planner.whatif.desk.figures import Figures, JobShort
 from planner.whatif.kept import Kept
 
 __all__ = [
@@ -44,6 +44,9 @@ class Alternative(Frozen):
     """How good it is in that, where that is a number, and how good any could be."""
     left_out: str | None = None
     """Why there is no such plan here."""
+    units_short: tuple[JobShort, ...] | None = None
+    """Doing nothing: the fewest units that the owned nodes do not hold, each quarter by itself; by
+    job, of which some are. None for others, and where the time ended before it was known."""
 
 
 class Alternatives(Kept):
@@ -52,6 +55,8 @@ class Alternatives(Kept):
     scenario: str
     within: float | None
     """Share by which near-optimal plans may cost more than the cheapest; None: not asked."""
+    quarters: tuple[str, ...] = ()
+    """Labels."""
     cheapest: Figures
     others: tuple[Alternative, ...]
 
@@ -91,6 +96,14 @@ class Swing(Frozen):
         ends = (self.low.figures.cost_cents, self.high.figures.cost_cents)
         return None if None in ends else abs((ends[1] or 0) - (ends[0] or 0))
 
+    @property
+    def without_plan(self) -> tuple[Moved, ...]:
+        """Where there is no plan: the least move that was tried, at most one each way."""
+        tried = (self.low, self.high, *(turn.after for turn in self.turns))
+        gone = [one for one in tried if one.figures.cost_cents is None]
+        ways = ([one for one in gone if one.by < 0], [one for one in gone if one.by > 0])
+        return tuple(min(way, key=lambda one: abs(one.by)) for way in ways if way)
+
 
 class Corner(Frozen):
     """A plan with two figures moved as far as each is moved alone."""
@@ -116,7 +129,7 @@ class Pair(Frozen):
 
 
 class Sensitivity(Kept):
-    """One scenario, figure by figure; the widest swing first, ends without a plan before it."""
+    """One scenario, figure by figure: first what leaves no plan, then the widest swing."""
 
     scenario: str
     swing: float
@@ -128,4 +141,4 @@ class Sensitivity(Kept):
     base: Figures
     swings: tuple[Swing, ...]
     pairs: tuple[Pair, ...] = ()
-    """Of the figures that move the cost most; those first."""
+    """Of the figures that come first above."""

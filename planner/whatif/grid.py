@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +13,10 @@ from pydantic import Field
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, Name
 from planner.inputs.layers.composed import base_path
-from planner.inputs.layers.setting import OPTION
+from planner.inputs.layers.setting import OPTION, split_setting
 from planner.inputs.layers.written import flow
-from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.diagnostics import read_as
+from planner.inputs.reading.document import parts_of, settable
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.spelling import Format
 from planner.inputs.scenario.variations import VariationName
@@ -116,8 +118,7 @@ def placed(document: Document, finding: Finding, places: Mapping[str, Path]) -> 
 
 def read_grid(path: FilePath) -> Grid:
     """Read the file of a sweep; raises InputError with all its mistakes."""
-    document = read_document(path)
-    sweep = validate(document, SweepFile)
+    document, sweep = read_as(partial(read_document, path), SweepFile)
     if sweep.grid is None and not sweep.rows:
         raise InputError(document.finding((), "asks for no row", "write `grid:` or `rows:`"))
     scenario = base_path(document, sweep.scenario, key="scenario")
@@ -134,7 +135,7 @@ def _combined(grid: Combinations | None) -> Iterator[tuple[Variant, dict[str, Pa
         return
     axes = [
         [
-            (f"{path}={flow(value)}", ("grid", "set", path, place))
+            (_setting(path, value), ("grid", "set", path, place))
             for place, value in enumerate(values)
         ]
         for path, values in grid.set.items()
@@ -147,10 +148,20 @@ def _combined(grid: Combinations | None) -> Iterator[tuple[Variant, dict[str, Pa
 def _single(rows: Iterable[Single]) -> Iterator[tuple[Variant, dict[str, Path]]]:
     for number, row in enumerate(rows):
         places: dict[str, Path] = {
-            f"{path}={flow(value)}": ("rows", number, "set", path)
-            for path, value in row.set.items()
+            _setting(path, value): ("rows", number, "set", path) for path, value in row.set.items()
         }
         yield Variant(row.apply, tuple(places)), places
+
+
+def _setting(path: str, value: object) -> str:
+    """`path=value` of a path as the file states it, where an `=` in a name needs no quotes."""
+    written = f"{path}={flow(value)}"
+    if split_setting(written)[0] == path:
+        return written
+    try:
+        return f"{settable(parts_of(path))}={flow(value)}"
+    except ValueError:  # no path at all, which is told where it is read
+        return written
 
 
 def _names(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:

@@ -7,7 +7,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from planner.errors import Finding, InputError
 from planner.inputs.layers.written import flow
 from planner.inputs.reading.document import settable
 from planner.plan.words import amount
@@ -48,11 +47,8 @@ class Lever:
 
 
 def setting(*path: str, value: object) -> str:
-    """`path=value` as for `--set`; raises InputError for a name that no path leads to."""
-    try:
-        return f"{settable(path)}={flow(value)}"
-    except ValueError as error:
-        raise InputError(Finding(str(error), hint="give it another name")) from None
+    """`path=value` as for `--set`."""
+    return f"{settable(path)}={flow(value)}"
 
 
 def levers(inputs: Inputs) -> Iterator[Lever]:
@@ -104,7 +100,9 @@ def _price(inputs: Inputs, name: str) -> Lever:
         return tuple(repriced(("offers", name, key), offer, price, lambda one: _moved(one, by)))
 
     (stated,) = (one.price_text for one in inputs.offers if one.name == name)
-    return Lever(f"price of {name}", "share", stated, settings)
+    said = f"price of {name}"
+    taken = any(said == other for other, _ in _FINANCE.values())
+    return Lever(f"price of the offer {name}" if taken else said, "share", stated, settings)
 
 
 def _growing(inputs: Inputs) -> dict[str, Decimal]:

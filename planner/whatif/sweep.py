@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
+from planner.inputs.text.words import count_of
 from planner.plan.store import write_atomically
 from planner.whatif.desk.desk import Variant
 from planner.whatif.desk.figures import Figures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -26,9 +28,12 @@ if TYPE_CHECKING:
 
     Hire = Callable[[Desk], AbstractContextManager[Crew]]
 
-__all__ = ["RESULTS", "Row", "Shard", "all_figures", "results_name", "sweep"]
+__all__ = ["RESULTS", "Row", "Shard", "all_figures", "require_rows", "results_name", "sweep"]
 
 RESULTS = "results.jsonl"
+_BEGINS = '{"key":"'
+"""Whatever a row says."""
+_HINT = "name another `--out`, or throw them away with `--force`"
 
 
 class Row(Frozen):
@@ -71,17 +76,22 @@ def sweep(
     out: Path,
     *,
     shard: Shard | None = None,
+    force: bool = False,
     progress: Callable[[int, int, int], None],
 ) -> tuple[Row, ...]:
     """Plan the variants that no file of results in the folder has yet; all their rows, in order.
 
     `progress` is told how many rows are done, how many of these were found, and how many there
     are. Raises what planning a whole sweep can: LimitError, InputError where a file cannot be
-    written.
+    written, or without `force` would lose rows that are not asked for.
     """
     asked = shard.part(variants) if shard else dict(variants)
-    found = {key: row for key, row in _read(out).items() if key in asked}
     file = out / results_name(shard)
+    lost = sum(row.key not in asked for row in _rows(file))
+    if lost and not force:
+        message = f"holds {count_of(lost, 'row')} that this does not ask for, or asked otherwise"
+        raise InputError(Finding(message, file=str(file), hint=_HINT))
+    found = {key: row for key, row in _read(out).items() if key in asked}
     write_atomically(file, _lines(asked, found))
     kept = len(found)
     progress(kept, kept, len(asked))
@@ -103,13 +113,15 @@ def all_figures(
     asked: Sequence[Variant],
     out: Path,
     *,
+    force: bool,
     hire: Hire,
     progress: Callable[[int, int, int], None],
 ) -> list[Figures]:
     """What variants come to, in their order; those that are alike are planned once, as a sweep."""
     keys = [desk.key(one) for one in asked]
     with hire(desk) as crew:
-        rows = sweep(crew, dict(zip(keys, asked, strict=True)), out, progress=progress)
+        variants = dict(zip(keys, asked, strict=True))
+        rows = sweep(crew, variants, out, force=force, progress=progress)
     by_key = {row.key: row.figures for row in rows}
     return [by_key[key] for key in keys]
 
@@ -128,14 +140,43 @@ def _lines(asked: Mapping[str, Variant], found: Mapping[str, Row]) -> str:
     return "".join(map(_line, rows))
 
 
+def require_rows(out: Path, *, force: bool) -> None:
+    """Raise InputError for files of results that hold anything else, unless it may be lost."""
+    foreign = [file for file in _files(out) if not all(_is_row(line) for line in _lines_of(file))]
+    if foreign and not force:
+        message = "holds lines that are no rows of a sweep of this version"
+        raise InputError(*(Finding(message, file=str(file), hint=_HINT) for file in foreign))
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line is a row, or the beginning of one that was cut off."""
+    cut_off = not line.endswith("\n") and line[: len(_BEGINS)] == _BEGINS[: len(line)]
+    return cut_off or _row_of(line) is not None
+
+
 def _read(out: Path) -> dict[str, Row]:
-    """Rows of all files of results in a folder; a line that was cut off is no row."""
-    rows: dict[str, Row] = {}
-    for file in sorted(out.glob("results*.jsonl")):
-        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-            try:
-                row = Row.model_validate_json(line)
-            except ValidationError:
-                continue
-            rows[row.key] = row
-    return rows
+    """Rows of all files of results in a folder."""
+    return {row.key: row for file in _files(out) for row in _rows(file)}
+
+
+def _files(out: Path) -> list[Path]:
+    return sorted(out.glob("results*.jsonl"))
+
+
+def _rows(file: Path) -> Iterator[Row]:
+    """Rows of a file, if it is there; a line that was cut off is no row."""
+    return filter(None, map(_row_of, _lines_of(file)))
+
+
+def _lines_of(file: Path) -> list[str]:
+    if not file.is_file():
+        return []
+    with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
+        return list(lines)
+
+
+def _row_of(line: str) -> Row | None:
+    try:
+        return Row.model_validate_json(line)
+    except ValidationError:
+        return None

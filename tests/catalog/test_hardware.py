@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from planner.inputs.catalog.catalog import Catalog, GpuType
+    from planner.inputs.catalog.catalog import Catalog, GpuType, NodeType
 
 GPUS = [
     "a100-40gb-sxm",
@@ -176,27 +176,52 @@ def test_every_node_type_carries_a_gpu_type_of_the_catalog(catalog: Catalog) -> 
         assert catalog.gpus[node.gpu_type].family in key
 
 
-def test_every_node_type_says_what_it_draws_and_never_more_than_its_nameplate(
+def test_every_node_type_says_what_it_takes_of_a_site(catalog: Catalog) -> None:
+    for key, node in catalog.nodes.items():
+        for figure in (node.max_power_kw, node.mean_power_kw, node.rack_units, node.cooling):
+            assert figure is not None, key
+
+
+def test_no_node_draws_more_than_its_nameplate_or_less_than_its_gpus_and_a_host(
     catalog: Catalog,
 ) -> None:
+    """GPUs run a tenth below their limit on average; an XE8545 draws 0.48 kW beside its own."""
     for key, node in catalog.nodes.items():
-        assert node.mean_power_kw is not None, key
-        if node.max_power_kw is not None:
-            assert node.mean_power_kw.value < node.max_power_kw.value, key
+        assert node.mean_power_kw is not None
+        assert node.max_power_kw is not None
+        limit = gpu_limit_kw(catalog, node)
+        mean, most = node.mean_power_kw.value, node.max_power_kw.value
+        assert mean < most, key
+        assert mean >= limit * Decimal("0.9") + Decimal("0.48"), key
+        assert most >= limit + Decimal("0.48"), key
+
+
+def gpu_limit_kw(catalog: Catalog, node: NodeType) -> Decimal:
+    """What all its GPUs draw at their limit, by the note of its mean power where that says so."""
+    noted = re.match(r"(\d) x ([\d.]+) kW", (node.mean_power_kw and node.mean_power_kw.note) or "")
+    if noted is not None:
+        return Decimal(noted[1]) * Decimal(noted[2])
+    tdp = catalog.gpus[node.gpu_type].tdp_w
+    assert tdp is not None
+    return node.gpus.value * tdp.value / 1000
 
 
 def test_estimated_power_is_the_sum_that_its_note_states(catalog: Catalog) -> None:
     sums = 0
     for key, node in catalog.nodes.items():
-        assert node.mean_power_kw is not None
-        stated = re.match(r"(\d) x ([\d.]+) kW x ([\d.]+)", node.mean_power_kw.note or "")
-        if stated is None:
-            continue
-        gpus, gpu_kw, ratio = (Decimal(part) for part in stated.groups())
-        assert gpus == node.gpus.value, key
-        assert abs(gpus * gpu_kw * ratio - node.mean_power_kw.value) <= Decimal("0.0005"), key
-        sums += 1
-    assert sums >= 15
+        for figure in (node.mean_power_kw, node.max_power_kw):
+            assert figure is not None
+            stated = re.match(r"(\d) x ([\d.]+) kW(?: ([x+]) ([\d.]+))?", figure.note or "")
+            if stated is None:
+                continue
+            count, each_kw = Decimal(stated[1]), Decimal(stated[2])
+            more = Decimal(stated[4] or 0)
+            total = count * each_kw * more if stated[3] == "x" else count * each_kw + more
+            if "/ 18 trays" in (figure.note or ""):
+                total /= 18
+            assert abs(total - figure.value) <= Decimal("0.0007"), key
+            sums += 1
+    assert sums >= 28
 
 
 def test_the_power_ratio_is_the_one_measured_on_eight_h100(catalog: Catalog) -> None:

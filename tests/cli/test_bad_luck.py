@@ -208,6 +208,19 @@ main()
 """
 
 
+KILLED = WRITING.replace("SIGINT", "SIGKILL")
+
+
+def test_what_a_killed_run_was_writing_is_removed_by_the_next(scenario, process):
+    died = start("plan", str(scenario), "--out", "out", code=KILLED)
+    died.communicate(timeout=40)
+    assert died.returncode == -signal.SIGKILL
+    assert files("out") == [".plan.json.planner-0.tmp"]
+    Path("out/.plan.json.swp").write_text("of an editor", encoding="utf-8")
+    assert process("plan", scenario, "--out", "out").returncode == 0
+    assert files("out") == [".plan.json.swp", "plan.json", "plan.md"]
+
+
 def test_ctrl_c_counts_as_such_also_where_a_library_makes_another_error_of_it(scenario):
     process = start("plan", str(scenario), "--format", "json", code=SWALLOWING)
     shown, told = process.communicate(timeout=40)
@@ -221,6 +234,7 @@ def test_a_disk_that_fills_up_leaves_the_old_plan_whole(scenario, run):
     process = start(
         "plan",
         str(scenario),
+        "--force",
         "--out",
         "out",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),

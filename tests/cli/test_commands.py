@@ -196,6 +196,16 @@ def test_size_compares_gpu_types_and_shows_the_sources_own_figure(run):
     assert "h100-80gb-sxm" in result.stdout
 
 
+def test_a_small_embedder_gets_the_host_memory_of_a_process_with_its_gpu(run):
+    result = run("size", "--parameters-b", "0.57", "--serve", "--gpu-type", "l4-24gb")
+    assert result.exit_code == 0, result.stderr
+    row = next(line for line in result.stdout.splitlines() if line.startswith("l4-24gb"))
+    gpu_type, gpus, *_, host_gb, _, _ = row.split()
+    assert (gpu_type, gpus, host_gb) == ("l4-24gb", "1", "6")
+    assert "max(1.368, 1 × 6)" in result.stdout
+    assert "capacity/host-memory-per-gpu" in result.stdout
+
+
 def test_size_with_sums_shows_them_for_each_gpu_type(run):
     options = ("size", "--model", "llama-3.1-8b", "--method", "lora", "--sums")
     chosen = ("--gpu-type", "h100-80gb-sxm", "--gpu-type", "l40s-48gb")

@@ -57,6 +57,18 @@ def test_a_workbook_is_known_by_its_content(run, tmp_path, monkeypatch):
     assert "a: {fixed: {gpus: 2}}" in Path("part.yaml").read_text(encoding="utf-8")
 
 
+def test_hidden_rows_of_a_workbook_are_told(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    book = Workbook()
+    for row in (["job", "fixed.gpus"], ["a", 2], ["b", 3]):
+        book.worksheets[0].append(row)
+    book.worksheets[0].row_dimensions[3].hidden = True
+    book.save("jobs.xlsx")
+    told = run("import", "jobs.xlsx", "--out", "part.yaml")
+    assert told.exit_code == 0
+    assert "warning: jobs.xlsx: hidden row 3 of sheet 'Sheet': read like all others" in told.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
+from datetime import date
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+import yaml
 from markdown_it import MarkdownIt
 from openpyxl import load_workbook
 
@@ -73,8 +78,8 @@ COMMANDS = (
     ("plan", "scenario.yaml", "--out", "out"),
     ("alternatives", "scenario.yaml", "--out", "out"),
     ("compare", "scenario.yaml", "more", "--out", "out"),
-    ("sweep", "sweep.yaml", "--out", "out"),
-    ("risk", "futures.yaml", "--samples", "2", "--plans", "1", "--out", "out"),
+    ("sweep", "sweep.yaml", "--out", "sweep"),
+    ("risk", "futures.yaml", "--samples", "2", "--plans", "1", "--out", "risk"),
     ("report", "out/plan.json", "--out", "out"),
     ("explain", "out/plan.json", JOB),
 )
@@ -89,10 +94,126 @@ def test_a_name_is_shown_as_it_is_written_in_every_document(scenario, run):
         result = run(*words, env={"COLUMNS": "5000"})
         assert result.exit_code == 0, result.stderr
         documents[words[0]] = result.stdout
-    written = [path for path in Path("out").iterdir() if path.suffix in (".md", ".html", ".xlsx")]
+    paths = [path for folder in ("out", "sweep", "risk") for path in Path(folder).iterdir()]
+    written = [path for path in paths if path.suffix in (".md", ".html", ".xlsx")]
     documents |= {path.name: shown(path) for path in written}
     assert len(documents) == len(COMMANDS) + 1 + 4 * 2 + 2 * 3
     for document, text in documents.items():
         found = {(name, one) for name in NAMES for one in as_shown(text, name)}
         assert found or document == "report", document
         assert {(name, one) for name, one in found if not name.startswith(one)} == set(), document
+
+
+NASTY = (
+    *("a=b", "x.y", "l[0]", "p, q", "it's", 'say "x"', """both '"' of=them""", "a/b c\\d"),
+    *("ü 漢字", "123", "1.5", "2027Q1", "null", "-dash", "=1+1", "- list", "{brace}", "a: b"),
+    *("tab|pipe", "<b>&amp;", "jobs.x.count", "as it is", "result", "C:D", ".."),
+)
+
+
+def path_of(name, key):
+    """As the documents tell a user to write it."""
+    return "jobs.'{}'.{}".format(name.replace("'", "''"), key)
+
+
+@pytest.fixture
+def nasty(scenario):
+    """A scenario with jobs of such names; the first grows, and the last of them are dropped."""
+    jobs = {name: {"fixed": {"gpus": 1}, "priority": 100 - at} for at, name in enumerate(NASTY)}
+    jobs[NASTY[0]]["growth_per_quarter"] = 0.5
+    offer = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300000, "quote": "q"}
+    document = {
+        "format": 1,
+        "name": "Nasty",
+        "horizon": {"first_quarter": "2027Q1", "quarters": 2, "as_of": date(2026, 7, 1)},
+        "fleet": {"own": {"node_type": "xe9680-h100", "count": 2}},
+        "offers": {name: {**offer, "maximum": 1} for name in ("a=b", "energy")},
+        "policies": {"shortage": "drop"},
+        "jobs": jobs,
+        "overrides": {"o=1: x": {path_of(name, "fixed.cpus"): 2 for name in NASTY}},
+    }
+    rows = [
+        *({"set": {path_of(name, "count"): 2}} for name in NASTY),
+        {"apply": ["o=1: x"], "set": {"jobs.a=b.count": 30}},
+    ]
+    for path, content in (
+        (scenario, document),
+        (Path("grid.yaml"), {"format": 1, "scenario": scenario.name, "rows": rows}),
+    ):
+        text = yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
+        path.write_text(text, encoding="utf-8")
+    return scenario
+
+
+def test_each_row_of_a_sweep_says_what_it_sets_whatever_jobs_are_called(nasty, run):
+    done = run("sweep", "grid.yaml", "--out", "out", "--jobs", "1", "--gap", "1%")
+    assert done.exit_code == 0, done.stderr
+    with Path("out/sweep.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(NASTY) + 1
+    for name, row in zip(NASTY, rows, strict=False):
+        stated = {column: value for column, value in row.items() if "count" in column and value}
+        assert stated == {path_of(name, "count"): "2"}
+    assert rows[-1]["jobs.'a=b'.count"] == "30"
+    assert yaml.safe_load(f"[{rows[-1]['apply']}]") == ["o=1: x"]
+    assert set(yaml.safe_load(f"[{rows[-1]['short']}]")) <= set(NASTY)
+
+
+def test_every_setting_that_is_shown_can_be_made_again_whatever_jobs_are_called(nasty, run):
+    words = (nasty, "--out", "out", "--jobs", "1", "--gap", "1%")
+    assert run("sensitivity", *words, "--swing", "90%", "--pairs", "1").exit_code == 0
+    found = json.loads(Path("out/sensitivity.json").read_text(encoding="utf-8"))
+    swings = {one["name"]: one for one in found["swings"]}
+    assert {"price of a=b", "price of the offer energy", "price of energy"} <= swings.keys()
+    assert swings["growth of demand"]["high"]["settings"] == ["jobs.'a=b'.growth_per_quarter=0.95"]
+    shown = Path("out/sensitivity.md").read_text(encoding="utf-8")
+    assert "growth_per_quarter" not in shown, "a value is shown, not half of a path"
+    assert run("alternatives", *words).exit_code == 0
+    settings = {text for one in swings.values() for text in one["high"]["settings"]}
+    others = json.loads(Path("out/alternatives.json").read_text(encoding="utf-8"))["others"]
+    settings |= {text for one in others for text in one["settings"]}
+    for text in settings:
+        checked = run("check", nasty, "--set", text)
+        assert checked.exit_code == 0, checked.stderr
+
+
+def test_paths_that_compare_tells_can_be_set_whatever_jobs_are_called(nasty, run):
+    done = run("compare", nasty, f"{nasty}:o=1: x", "--format", "json", "--gap", "1%")
+    assert done.exit_code == 0, done.stderr
+    paths = [one["path"] for one in json.loads(done.stdout)["inputs"]]
+    assert len(paths) == len(NASTY)
+    words = [word for path in paths for word in ("--set", f"{path}=3")]
+    checked = run("check", nasty, "--resolved", *words)
+    assert checked.exit_code == 0, checked.stderr
+    jobs = yaml.safe_load(checked.stdout)["jobs"]
+    assert {name: job["fixed"]["cpus"] for name, job in jobs.items()} == dict.fromkeys(NASTY, 3)
+
+
+def test_a_name_that_needs_quotes_on_the_command_line_is_told_with_them(nasty, run):
+    for text, quoted in (("jobs.a=b.count=2", "'a=b'"), ("jobs.x.y.count=2", "'x.y'")):
+        refused = run("check", nasty, "--set", text)
+        assert refused.exit_code == 2
+        assert f"hint: put the name in quotes: {quoted}" in refused.stderr
+
+
+def test_tables_exports_and_reasons_keep_every_name(nasty, run):
+    assert run("plan", nasty, "--out", "out", "--gap", "1%").exit_code == 0
+    for name in NASTY:
+        told = run("explain", "out/plan.json", "--", name)
+        assert told.exit_code == 0, told.stderr
+        assert name in told.stdout
+    assert run("export", "portfolio", nasty, "--out", "out").exit_code == 0
+    assert run("import", "out/portfolio.csv", "--out", "out/jobs.yaml").exit_code == 0
+    assert set(yaml.safe_load(Path("out/jobs.yaml").read_text("utf-8"))["jobs"]) == set(NASTY)
+    assert run("export", "kubernetes", "out/plan.json", "--out", "out").exit_code == 0
+    kept = {job["name"] for job in json.loads(Path("out/plan.json").read_text("utf-8"))["jobs"]}
+    pods = list(yaml.safe_load_all(Path("out/pods.yaml").read_text(encoding="utf-8")))
+    names = [pod["metadata"]["annotations"].get("gpu-fit-planner/name") for pod in pods]
+    assert {name or pod["metadata"]["name"] for name, pod in zip(names, pods, strict=True)} == kept
+    report = ("report", "out/plan.json", "--out", "out", "--jobs", "1", "--what-if", "none")
+    assert run(*report).exit_code == 0
+    for page in ("justification.html", "quarterly.html"):
+        ids = re.findall(r' id="([^"]*)"', Path("out", page).read_text(encoding="utf-8"))
+        assert len(ids) == len(set(ids)) > 0
+        text, sheets = shown(Path("out", page)), shown(Path("out", page).with_suffix(".xlsx"))
+        assert [name for name in kept if name not in text or name not in sheets] == []

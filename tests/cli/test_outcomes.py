@@ -103,9 +103,13 @@ WORTH_A_LOOK = {
         job("fixed: {gpu_memory_gb: 79.8}"),
         "on h100-80gb-sxm: the 79.8 GB that the job states leave less free than",
     ),
-    "a count that seems to hold until the next": (
-        job("fixed: {gpus: 1}\n    count: {2027Q1: 1, 2027Q3: 2}").replace("s: 2}", "s: 3}"),
-        "t has no unit in 2027Q2, which its count leaves out",
+    "a count that held for its own quarter alone once": (
+        job("fixed: {gpus: 1}\n    count: {2027Q1: 1, 2027Q3: 2}").replace("s: 2}", "s: 4}"),
+        "had no unit before: t (2027Q2, 2027Q4); write 0",
+    ),
+    "a tuning run of one quarter that is now one of each": (
+        tune("method: lora}\n    count: {2027Q1: 1").replace("s: 2}", "s: 3}"),
+        "had no unit before: t (2027Q2, 2027Q3); write 0",
     ),
     "a price of energy in cents": (
         f"{job('fixed: {gpus: 1}')}finance: {{energy_usd_per_kwh: 14.6}}\n",
@@ -117,12 +121,118 @@ WORTH_A_LOOK = {
     ),
     "power of a site in W": (
         f"{job('fixed: {gpus: 1}')}sites: {{main: {{power_kw: {{2027Q1: 60000}}}}}}\n",
-        "60,000 kW are over a thousand times what nodes there draw (10.2 kW)",
+        "60,000 kW are 5,882 times what can stand there (10.2 kW) and limit nothing: the key takes "
+        "kW, write 60 if these are W",
+    ),
+    "power of a site in W that is less than a thousand times the need": (
+        f"{job('fixed: {gpus: 8}')}sites: {{main: {{power_kw: 1000}}}}\n",
+        "1,000 kW are 98 times what can stand there (10.2 kW)",
+    ),
+    "power in W beside owned nodes and offers at their maximum": (
+        offer("kind: buy, maximum: 9") + "sites: {main: {power_kw: 2000}}\n",
+        "2,000 kW are 20 times what can stand there (102 kW)",
     ),
     "power of a rack in W": (
         job("fixed: {gpus: 1}")
         + "sites: {main: {racks: {count: 4, units: 42, power_kw: 30000}}}\n",
-        "30,000 kW are over a thousand times what nodes there draw (10.2 kW)",
+        "30,000 kW are 420 times what can stand there (71.4 kW)",
+    ),
+    "a price in thousands": (
+        offer("kind: buy, price_usd: 341"),
+        "the price of h200, $341, is far from the $357,000 of the price book",
+    ),
+    "a price break that lacks a digit": (
+        offer("kind: buy, price_usd: 341000, price_breaks: [{from_nodes: 2, price_usd: 33300}]"),
+        "the price of h200, $33,300, is far from the $357,000 of the price book",
+    ),
+    "a price of a node that the book does not list": (
+        f"{HEAD}{OWNED}{FIXED}"
+        "offers:\n  gb: {node_type: xe9712-gb200, kind: buy, price_usd: 3100}\n",
+        "the price of gb, $3,100, is far from the $",
+    ),
+    "a lead time in days": (
+        offer("kind: buy, lead_time_weeks: 112", "jobs:\n  t:\n    fixed: {gpus: 8}\n"),
+        "h200 takes 112 weeks from order to service: the key takes weeks, 16 if these are days",
+    ),
+    "a budget in thousands": (
+        f"{job('fixed: {gpus: 1}')}budget: {{capex_usd: {{2027Q1: 700}}}}\n",
+        "capex of 2027Q1, $700.00, pays for no node: the cheapest on offer costs $357,000",
+    ),
+    "a budget of everything in thousands": (
+        f"{job('fixed: {gpus: 1}')}budget: {{total_usd: 9000}}\n",
+        "spending in total, $9,000.00, pays for no node: the cheapest on offer costs $357,000",
+    ),
+    "a budget in cents": (
+        f"{HEAD}{OWNED}{OFFER}{FIXED}budget: {{total_usd: 140000000}}\n",
+        "and limits nothing: the key takes USD, not cents",
+    ),
+    "a price of energy for a Wh": (
+        f"{job('fixed: {gpus: 1}')}finance: {{energy_usd_per_kwh: 0.000146}}\n",
+        "0.000146 USD/kWh are far below the 0.146 USD/kWh of the rule policies/energy-price",
+    ),
+    "support of five years at once": (
+        f"{job('fixed: {gpus: 1}')}finance: {{support_share_per_year: 50%}}\n",
+        "50 % are far above the 10 % of the rule policies/support",
+    ),
+    "colocation of a year": (
+        f"{job('fixed: {gpus: 1}')}finance: {{colocation_usd_per_kw_month: 2160}}\n",
+        "2,160 USD/kW/month are far above the 184.06 USD/kW/month of the rule policies/usual-colo",
+    ),
+    "a licence of a month": (
+        f"{job('fixed: {gpus: 1}')}finance: {{licence_usd_per_gpu_year: {{h100-80gb-sxm: 375}}}}\n",
+        "375 USD/GPU/year are far below the 4,500 USD/GPU/year of the rule policies/usual-licence",
+    ),
+    "a licence of a node": (
+        f"{job('fixed: {gpus: 1}')}finance: {{licence_usd_per_gpu_year: 36000}}\n",
+        "36,000 USD/GPU/year are far above the 4,500 USD/GPU/year",
+    ),
+    "memory that is kept from all jobs": (
+        f"{job('fixed: {gpus: 1}')}policies: {{headroom: 90%}}\n",
+        "90 % of each GPU's memory are kept free, which leaves 10 % to all jobs",
+    ),
+    "parameters in millions": (
+        job("serve: {parameters_b: 0.0081}"),
+        "t: 0.0081 billion parameters are those of no model of the catalog",
+    ),
+    "parameters of no model of the family": (
+        job("serve: {parameters_b: 0.3, family: mistral, context: 512, concurrency: 2}"),
+        "0.3 billion parameters are fewer than the shape of a mistral has, 32 layers",
+    ),
+    "a rank of half the width": (
+        tune("method: lora, batch: 8, sequence: 1024, adapter_rank: 2048"),
+        "a rank of 2,048 is half the width of the model (4,096) or more",
+    ),
+    "an adapter of a quarter of its base": (
+        job("serve: {model: llama-3.1-8b, adapters: {count: 1, size_gb: 16}}"),
+        "an adapter of 16 GB is more than a quarter of its base at 16 bit",
+    ),
+    "passes without end": (
+        tune("method: lora, batch: 8, sequence: 1024, dataset_tokens: 100000, epochs: 2000"),
+        "2,000 passes over the data set are far more than a model is tuned with",
+    ),
+    "data of less than a step": (
+        tune("method: lora, batch: 64, sequence: 1024, dataset_tokens: 50000"),
+        "50,000 tokens do not fill one step of 64 × 1,024",
+    ),
+    "requests of a day": (
+        job("serve: {model: llama-3.2-1b, context: 512, concurrency: 5000}"),
+        "5,000 requests at once are more than one replica is ever given",
+    ),
+    "spare nodes that shut an owned pool": (
+        job("fixed: {gpus: 2}") + "policies: {spare_nodes: {xe9680-h100: 5}}\n",
+        "nothing can run on xe9680-h100 @ main, as 5 spare nodes must stay empty in a pool that "
+        "runs a job and it never has more nodes than that; the plan acquires others for $",
+    ),
+    "more spare nodes than nodes at work": (
+        job("fixed: {gpus: 2}").replace("count: 1}", "count: 1, site: west}")
+        + "sites: {west: {}, main: {spare_nodes: 2}}\n"
+        + "policies: {excluded_gpu_types: [h100-80gb-sxm]}\n",
+        "2 nodes of xe9680-h200 @ main must stay empty as spare beside 1 at work; the nodes that "
+        "the plan acquires there cost $",
+    ),
+    "a run whose length nobody states, on GPUs that are owned and free": (
+        tune("method: lora"),
+        "held all quarter by t: stating `tune.dataset_tokens` or `run.weeks` would save nothing",
     ),
     "an old price": (
         offer("kind: buy, price_usd: 300000, price_date: 2026-06-30"),
@@ -138,6 +248,40 @@ def test_a_figure_that_is_seldom_meant_is_planned_with_a_warning(scenario, run, 
     result = run("plan", scenario, "--format", "json")
     assert result.exit_code == 0, result.stderr
     assert any(words in note["text"] for note in json.loads(result.stdout)["warnings"])
+
+
+@pytest.mark.parametrize("spare", ["5", "{xe9680-h100: 5}"])
+def test_what_is_acquired_for_spare_nodes_is_told_at_the_head_to_the_cent(scenario, run, spare):
+    buys = "offers:\n  more: {node_type: xe9680-h100, kind: buy, price_usd: 3e5, quote: q}\n"
+    jobs = f"jobs:\n  t: {{fixed: {{gpus: 2}}}}\npolicies: {{spare_nodes: {spare}}}\n"
+    scenario.write_text(f"{HEAD}{OWNED}{buys}{jobs}", encoding="utf-8")
+    plan = json.loads(run("plan", scenario, "--format", "json").stdout)
+    terms = dict(plan["proof"]["bound_terms"])
+    cents = plan["proof"]["cost_cents"] - terms["running cost of owned nodes"]
+    told = plan["warnings"][0]
+    assert sum(line["count"] for line in plan["acquisitions"]) == 5
+    assert told["text"].startswith(
+        "5 nodes of xe9680-h100 @ main must stay empty as spare beside 1"
+    )
+    assert f"cost ${cents / 100:,.2f} net present cost" in told["text"]
+    assert told["origin"] == "policies.spare_nodes"
+
+
+@pytest.mark.parametrize(
+    ("owned", "spare"),
+    [(2, 1), (1, 0), (6, 5)],
+    ids=["as many as work", "none", "enough are owned"],
+)
+def test_spare_nodes_that_cost_nothing_or_are_usual_are_not_remarked_on(
+    scenario, run, owned, spare
+):
+    fleet = OWNED.replace("count: 1", f"count: {owned}")
+    jobs = f"jobs:\n  t: {{fixed: {{gpus: 2}}}}\npolicies: {{spare_nodes: {spare}}}\n"
+    scenario.write_text(f"{HEAD}{fleet}{OFFER}{jobs}", encoding="utf-8")
+    plan = json.loads(run("plan", scenario, "--format", "json").stdout)
+    assert not plan["acquisitions"]
+    told = [note["text"] for note in plan["warnings"]]
+    assert not any("must stay empty" in text for text in told)
 
 
 CONFIG = {
@@ -185,16 +329,103 @@ def test_what_is_worth_a_look_is_a_policy_that_a_house_may_change(scenario, run)
     assert words not in result.stdout
 
 
+PLAUSIBLE = {
+    "a hall with room to spare": "sites: {main: {power_kw: 900, racks: {count: 40, units: 42}}}\n",
+    "racks of a high density": ("sites: {main: {racks: {count: 8, units: 48, power_kw: 132}}}\n"),
+    "costs of another country": (
+        "finance: {energy_usd_per_kwh: 0.05, pue: 1.1, support_share_per_year: 15%, "
+        "colocation_usd_per_kw_month: 95, licence_usd_per_gpu_year: 1100, useful_life_years: 4}\n"
+    ),
+    "budgets with room to spare": (
+        "budget: {capex_usd: {2027Q1: 0, 2027Q2: 900000, total: 3000000}, total_usd: 9000000}\n"
+    ),
+    "a growth that is planned for": (
+        "policies: {headroom: 20%, growth_reserve: {h100-80gb-sxm: 30%}, spare_nodes: 0}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PLAUSIBLE)
+def test_a_plausible_figure_is_not_remarked_on(scenario, run, case):
+    jobs = "jobs:\n  t:\n    fixed: {gpus: 4}\n  s:\n    serve: {model: llama-3.1-8b}\n"
+    text = offer("kind: buy, lead_time_weeks: 26, price_usd: 310000", jobs) + PLAUSIBLE[case]
+    scenario.write_text(text, encoding="utf-8")
+    result = run("plan", scenario, "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    origins = {note["origin"].partition(".")[0] for note in json.loads(result.stdout)["warnings"]}
+    assert not origins & {"sites", "finance", "budget", "offers"}
+    assert "kept free, which leaves" not in result.stdout
+
+
+def test_a_model_that_is_not_quite_its_shape_is_remarked_on(scenario, run):
+    shape = "layers: 32, hidden: 4096, intermediate: 14336, heads: 32, kv_heads: 8, head_dim: 128"
+    Path("own.yaml").write_text(
+        "sources: {card: {title: Model card}}\nmodels:\n  ours: {name: o, parameters_b: 7, "
+        f"{shape}, vocab: 128256, max_context: 8192, source: card}}\n",
+        encoding="utf-8",
+    )
+    scenario.write_text(job("serve: {model: ours}"), encoding="utf-8")
+    result = run("plan", scenario, "--catalog", "own.yaml", "--format", "json")
+    words = "ours is said to have 7 billion parameters, by its shape it has 7.505 to 8.03"
+    assert any(words in note["text"] for note in json.loads(result.stdout)["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("policies", "words"),
+    [
+        ("headroom: 99%", "lower policies.headroom from 99 % to 67 %"),
+        ("headroom: 99%", "99 % of each GPU's memory are kept free, which leaves 1 % to all jobs"),
+        ("growth_reserve: {h100-80gb-sxm: 99%}", "the growth reserve of h100-80gb-sxm (99 %)"),
+        ("spare_nodes: 9", "keep no spare nodes, not 9"),
+    ],
+)
+def test_where_a_policy_leaves_no_plan_the_policy_is_named(scenario, run, policies, words):
+    serve = "serve: {model: llama-3.1-70b, context: 8192, concurrency: 8}"
+    fleet = OWNED.replace("count: 1", "count: 1")
+    text = f"{HEAD}{fleet}jobs:\n  t:\n    {serve}\npolicies: {{{policies}}}\n"
+    scenario.write_text(text, encoding="utf-8")
+    result = run("plan", scenario)
+    assert result.exit_code == 3
+    assert words in " ".join(result.stderr.split()), result.stderr
+
+
+@pytest.mark.parametrize(("headroom", "exit_code"), [("67%", 0), ("68%", 3)])
+def test_the_headroom_that_is_told_is_the_most_with_which_there_is_a_plan(
+    scenario, run, headroom, exit_code
+):
+    serve = "serve: {model: llama-3.1-70b, context: 8192, concurrency: 8}"
+    text = f"{HEAD}{OWNED}jobs:\n  t:\n    {serve}\npolicies: {{headroom: {headroom}}}\n"
+    scenario.write_text(text, encoding="utf-8")
+    assert run("plan", scenario).exit_code == exit_code
+
+
+def test_a_budget_in_thousands_is_told_where_it_leaves_no_plan(scenario, run):
+    text = f"{HEAD}{OFFER}{FIXED}budget: {{capex_usd: 700}}\n"
+    scenario.write_text(text, encoding="utf-8")
+    result = run("plan", scenario)
+    told = " ".join(result.stderr.split())
+    assert result.exit_code == 3
+    assert "worth a second look: capex in total, $700.00, pays for no node: the cheapest on" in told
+
+
 def test_usual_figures_are_not_remarked_on(scenario, run):
     roomy = "jobs:\n  t:\n    fixed: {gpu_memory_gb: 74}\n"
-    roomy += "    count: {2027Q1: 1, 2027Q2: 0, 2027Q3: 1}\n"
-    roomy += "  twice:\n    tune: {model: llama-3.1-8b, method: lora}\n"
-    roomy += "    count: {2027Q1: 1, 2027Q3: 1}\n"
-    text = offer("kind: buy, price_usd: 300000", roomy).replace("quarters: 2}", "quarters: 3}")
+    roomy += "    count: {2027Q1: 1, 2027Q2: 0, 2027Q4: 1}\n"
+    text = offer("kind: buy, price_usd: 300000", roomy).replace("quarters: 2}", "quarters: 4}")
     scenario.write_text(text, encoding="utf-8")
     warnings = json.loads(run("plan", scenario, "--format", "json").stdout)["warnings"]
     told = [note["text"] for note in warnings]
     assert not any("far from" in text or "less free" in text or "no unit" in text for text in told)
+
+
+@pytest.mark.parametrize("there", [f"{OWNED}{OFFER}", OFFER, ""])
+def test_no_job_is_an_empty_plan(scenario, run, there):
+    scenario.write_text(f"{HEAD}{there}jobs: {{}}\n", encoding="utf-8")
+    result = run("plan", scenario, "--out", "out")
+    assert result.exit_code == 0, result.stderr
+    assert "Buy and rent nothing, as the scenario has no jobs, for $" in result.stdout
+    assert run("report", "out/plan.json", "--out", "out/pages").exit_code == 0
+    assert run("replay", "out/plan.json").exit_code == 0
 
 
 def test_names_like_paths_and_devices_are_data(scenario, run):

@@ -147,7 +147,7 @@ def test_the_earlier_plan_that_says_what_runs_today_is_an_input(planned, run):
     result = run("plan", "next.yaml", "--from", "out/plan.json", "--out", "next")
     assert result.exit_code == 0, result.stderr
     assert run("replay", "next/plan.json").exit_code == 0
-    run("plan", planned, "--out", "out")
+    assert run("plan", planned, "--out", "out", "--force").exit_code == 0
     found = json.loads(run("replay", "next/plan.json", "--format", "json").stdout)
     assert [one["name"] for one in found["origins"]] == ["out/plan.json"]
 

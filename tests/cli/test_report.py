@@ -97,7 +97,8 @@ def test_options_of_a_scenario_that_uses_files_of_its_own_are_planned(run, tmp_p
     assert run("plan", scenario, "--out", "out").exit_code == 0
     done = run("report", "out/plan.json", "--out", "out", "--jobs", "1")
     assert done.exit_code == 0, done.stderr
-    again = run("report", "out/plan.json", "--out", "out", "--what-if", "none")
+    again = run("report", "out/plan.json", "--out", "out", "--what-if", "none", "--force")
+    assert again.exit_code == 0
     assert "left out" not in again.stderr
     assert "| do nothing | " in Path("out/justification.md").read_text(encoding="utf-8")
 
@@ -151,7 +152,7 @@ def test_all_options_are_planned_where_only_those_of_every_report_lie_there(
     words = ("report", plan_json, "--out", "new", "--jobs", "1", "--what-if")
     assert run(*words, "options").exit_code == 0
     assert asked == []
-    assert run(*words, "all").exit_code == 0
+    assert run(*words, "all", "--force").exit_code == 0
     assert asked == ["all", "swings"]
     written = Path("new/alternatives.json").read_text(encoding="utf-8")
     assert loads(Alternatives, written, "alternatives.json").within == 0.03
@@ -169,7 +170,7 @@ def test_results_that_are_not_of_this_plan_are_told_and_left_out(run, scenario, 
         (whole[1:], "is no alternatives as this planner writes it"),
     ):
         kept.write_text(text, encoding="utf-8")
-        done = run("report", plan_json, "--out", report, "--what-if", "none")
+        done = run("report", plan_json, "--out", report, "--what-if", "none", "--force")
         assert done.exit_code == 0
         assert told in done.stderr
     drawn = (report / "justification.md").read_text(encoding="utf-8")
@@ -278,7 +279,8 @@ def test_options_of_a_plan_that_took_over_what_runs_are_found_again(run, scenari
     carried = ("--from", "begun/plan.json", "--out", "next")
     assert run("plan", scenario, *carried).exit_code == 0
     first = run("report", "next/plan.json", "--out", "next", "--jobs", "1")
-    assert "`planner report next/plan.json --what-if all --out next` finds out" in first.stderr
-    again = run("report", "next/plan.json", "--out", "next", "--what-if", "none")
+    hint = "`planner report next/plan.json --what-if all --out next --force` finds out"
+    assert hint in first.stderr
+    again = run("report", "next/plan.json", "--out", "next", "--what-if", "none", "--force")
     assert again.exit_code == 0
     assert "left out" not in again.stderr

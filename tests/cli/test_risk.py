@@ -28,7 +28,7 @@ def test_a_run_writes_its_table_data_and_picture_and_carries_on(scenario, run):
     ]
     assert len(json.loads(Path("out/risk.json").read_text(encoding="utf-8"))["costs_cents"]) == 3
     first = Path("out/results.jsonl").read_text(encoding="utf-8").splitlines()
-    assert run(*words, "4").exit_code == 0
+    assert run(*words, "4", "--force").exit_code == 0
     assert Path("out/results.jsonl").read_text(encoding="utf-8").splitlines()[:3] == first
 
 

@@ -34,7 +34,7 @@ def test_a_sweep_writes_its_table_and_prints_it(grid, run):
     csv = Path("out/sweep.csv").read_text(encoding="utf-8").splitlines()
     assert len(csv) == 4
     assert csv[1].split(",")[1:3] == ["1.2", ""]
-    again = run("sweep", grid, "--out", "out", "--jobs", "1")
+    again = run("sweep", grid, "--out", "out", "--jobs", "1", "--force")
     assert again.stdout == result.stdout
 
 

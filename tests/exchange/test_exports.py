@@ -123,6 +123,65 @@ def test_each_tuning_and_serving_job_uses_the_smallest_whole_gib_that_hold_its_n
     }
 
 
+WIDE = """\
+format: 1
+name: jobs over several nodes
+horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-07-01}
+fleet: {a: {node_type: xe9680-h100, count: 8}}
+jobs:
+  served: {serve: {parameters_b: 400, bits: 16}}
+  tuned: {tune: {parameters_b: 70, method: full}}
+  wider: {tune: {parameters_b: 110, method: full}}
+  small: {tune: {parameters_b: 8, method: lora}}
+"""
+
+
+@pytest.fixture(scope="module")
+def wide(planned):
+    """Two jobs over two nodes each, one over three, whose cores and memory do not divide evenly."""
+    found = planned(WIDE)
+    nodes: Counter[str] = Counter()
+    for use in found.placements[0]:
+        nodes.update(item.job for item in use.occupants)
+    assert nodes == {"served": 2, "tuned": 2, "wider": 3, "small": 1}
+    return found
+
+
+def test_every_specification_has_a_core_for_each_gpu_and_one_more_as_the_source_says(wide, plan):
+    """On however many nodes a job runs: the service makes each of its bodies by itself."""
+    for one, quarter in ((wide, Q1), (plan, Q1), (plan, Q2)):
+        files = watsonx_files(one, quarter)
+        del files[USED_BY]
+        assert files
+        for text in files.values():
+            nodes = json.loads(text)["nodes"]
+            assert int(nodes["cpu"]["units"]) == nodes["gpu"]["num_gpu"] + 1
+
+
+def test_the_pods_of_one_unit_on_several_nodes_are_alike_and_hold_it_whole(wide):
+    pods = {one.job: one for one in pods_of(wide, Q1)}
+    assert {job: one.count for job, one in pods.items()} == {
+        "served": 2,
+        "tuned": 2,
+        "wider": 3,
+        "small": 1,
+    }
+    nodes = {node.node_type: node for node in wide.nodes}
+    for job in wide.jobs:
+        pod = pods[job.name]
+        taken = [i for use in wide.placements[0] for i in use.occupants if i.job == job.name]
+        for asked, there, parts in (
+            (pod.need.cpus, nodes[pod.pool[0]].cpus, [item.cpus for item in taken]),
+            (pod.need.memory_mb, nodes[pod.pool[0]].memory_mb, [one.memory_mb for one in taken]),
+        ):
+            assert asked == max(parts) <= there
+            assert 0 <= asked * pod.count - sum(parts) < pod.count
+    templates = objects(kubernetes_files(wide, Q1))
+    assert sorted(one["metadata"]["name"] for one in templates) == sorted(pods)
+    quotas = kueue_files(wide, Q1)
+    assert quota(quotas, WITHOUT_TEAM, "xe9680-h100-main", "cpu") == str(9 * 7 + 3)
+
+
 def test_jobs_that_need_the_same_share_one_specification(planned):
     both = planned(ALIKE)
     files = watsonx_files(both, Q1)
@@ -155,6 +214,77 @@ def test_every_template_is_what_the_kubernetes_client_reads_and_nothing_is_lost(
         answer.data = json.dumps(one)
         read = client.deserialize(answer.data, "V1PodTemplate", "application/json")
         assert client.sanitize_for_serialization(read) == one
+
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
+_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_KEY = re.compile(rf"({_SUBDOMAIN.pattern}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
+_IMAGE = re.compile(r"([\w.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*:[\w][\w.-]{0,127}")
+_QUANTITY = re.compile(r"[1-9][0-9]*(M|Mi|G|Gi)?")
+
+
+def refusals(template):
+    """What an API server has against a PodTemplate that the models of its client let pass.
+
+    As `ValidatePodTemplate` in kubernetes/kubernetes, pkg/apis/core/validation.
+    """
+    meta, spec = template["metadata"], template["template"]["spec"]
+    if not _SUBDOMAIN.fullmatch(meta["name"]) or len(meta["name"]) > 253:
+        yield f"name {meta['name']}"
+    labels = {**meta.get("labels", {}), **spec.get("nodeSelector", {})}
+    for key, value in labels.items():
+        if not (_KEY.fullmatch(key) and _VALUE.fullmatch(value)):
+            yield f"label {key}: {value}"
+    for key, value in meta.get("annotations", {}).items():
+        if not (_KEY.fullmatch(key) and isinstance(value, str)):
+            yield f"annotation {key}: {value}"
+    if not spec.get("containers"):
+        yield "no container"
+    for one in spec.get("containers", ()):
+        if not _LABEL.fullmatch(one.get("name", "")):
+            yield "name of a container"
+        if not _IMAGE.fullmatch(one.get("image", "")):
+            yield f"image {one.get('image')}"
+        yield from refused_resources(**one["resources"])
+
+
+def refused_resources(requests, limits):
+    for name, amount in (*requests.items(), *limits.items()):
+        extended = "/" in name
+        if not _QUANTITY.fullmatch(amount) or (extended and not amount.isdecimal()):
+            yield f"{name} {amount}"
+        if extended and requests.get(name) != limits.get(name):
+            yield f"{name} is asked for otherwise than it is limited to"
+
+
+def test_every_template_is_one_that_an_api_server_takes(plan, wide):
+    for one in (*objects(kubernetes_files(plan, Q2)), *objects(kubernetes_files(wide, Q1))):
+        assert list(refusals(one)) == []
+
+
+@pytest.mark.parametrize("lacks", ["image", "name", "resources.limits", "metadata.name"])
+def test_what_an_api_server_needs_would_be_missed(plan, lacks):
+    """Or the test above says nothing: the models of the client let a container without all pass."""
+    template = objects(kubernetes_files(plan, Q1))[0]
+    (container,) = template["template"]["spec"]["containers"]
+    if lacks == "metadata.name":
+        template["metadata"]["name"] = "Not a name"
+    elif lacks == "resources.limits":
+        container["resources"]["limits"] = {}
+    else:
+        del container[lacks]
+    assert len(list(refusals(template))) == 1
+
+
+def test_the_image_is_a_placeholder_and_says_so(plan):
+    text = kubernetes_files(plan, Q1)["pods.yaml"]
+    assert "registry.example.com/replace-me:latest is a placeholder" in text.partition("---")[0]
+    for one in yaml.safe_load_all(text):
+        (container,) = one["template"]["spec"]["containers"]
+        assert container["image"] == "registry.example.com/replace-me:latest"
+        told = one["metadata"]["annotations"]["gpu-fit-planner/image"]
+        assert told.startswith(f"{container['image']} is a placeholder: ")
 
 
 def test_the_templates_ask_for_all_that_the_plan_places_and_fit_their_nodes(plan):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import zipfile
 from datetime import date
@@ -70,6 +71,30 @@ def test_a_scenario_that_extends_the_part_is_the_scenario_with_the_jobs(tmp_path
     (tmp_path / "other.yaml").write_text(rest + jobs, encoding="utf-8")
     one, other = (load_inputs(tmp_path / name) for name in ("one.yaml", "other.yaml"))
     assert one.scenario == other.scenario
+
+
+@pytest.mark.parametrize("way", ["csv", "workbook"])
+def test_counts_by_quarter_come_back_as_the_same_units_in_each_quarter(tmp_path, way):
+    counts = {"grows": {"2027Q1": 1, "2027Q3": 2}, "ends": {"2027Q1": 3, "2027Q2": 0}, "plain": 2}
+    jobs = {name: {"fixed": {"gpus": 1}, "count": count} for name, count in counts.items()}
+    table = portfolio_csv(jobs)
+    if way == "workbook":
+        path = workbook(tmp_path, [*csv.reader(io.StringIO(table))])
+        again = jobs_from(workbook_grid(path), Columns())
+    else:
+        again = jobs_of(table)
+    (tmp_path / "part.yaml").write_text(
+        scenario_part(again, "Jobs").replace(
+            "jobs:",
+            "horizon: {first_quarter: 2027Q1, quarters: 4}\n"
+            "fleet: {a: {node_type: xe9680-h100, count: 1}}\njobs:",
+            1,
+        ),
+        encoding="utf-8",
+    )
+    scenario = load_inputs(tmp_path / "part.yaml").scenario
+    units = {name: job.units(scenario.horizon) for name, job in scenario.jobs.items()}
+    assert units == {"grows": (1, 1, 2, 2), "ends": (3, 0, 0, 0), "plain": (2, 2, 2, 2)}
 
 
 NAMES = st.text(
@@ -247,6 +272,43 @@ def test_of_several_sheets_one_must_be_named_and_hidden_ones_do_not_count(tmp_pa
     assert "has 2 visible sheets" in faults(path)[0]
     assert jobs_from(workbook_grid(path, "Jobs"), Columns()) == {"a": {"fixed": {"gpus": 1}}}
     assert "has no visible sheet 'Old'" in faults(path, "Old")[0]
+
+
+def test_what_a_workbook_hides_is_told_with_what_becomes_of_it(tmp_path):
+    def hide(sheet):
+        for row in (3, 5, 6, 7):
+            sheet.row_dimensions[row].hidden = True
+        sheet.row_dimensions[99].hidden = True
+        sheet.column_dimensions["C"].hidden = True
+        sheet.parent.create_sheet("Old").sheet_state = "veryHidden"
+
+    rows = [["job", "fixed.gpus", "fixed.cpus"], *([one, 1, 1] for one in "abcdef")]
+    grid = workbook_grid(workbook(tmp_path, rows, hide))
+    assert list(jobs_from(grid, Columns())) == list("abcdef")
+    assert grid.hidden == (
+        "hidden rows 3, 5 to 7 of sheet 'Jobs': read like all others; delete them there if that "
+        "is not meant",
+        "hidden column C of sheet 'Jobs': read like all others; delete it there if that is not "
+        "meant",
+        "hidden sheet 'Old': not read; show it, and name it with `--sheet`",
+    )
+    shown = workbook_grid(workbook(tmp_path, rows))
+    assert (shown.rows, shown.hidden) == (grid.rows, ())
+
+
+def test_rows_that_a_filter_leaves_out_and_folded_columns_are_told(tmp_path):
+    def filtered(sheet):
+        sheet.auto_filter.ref = "A1:C3"
+        sheet.auto_filter.add_filter_column(0, ["a"])
+        sheet.row_dimensions[3].hidden = True
+        sheet.column_dimensions.group("B", "C", hidden=True)
+
+    rows = [["job", "fixed.gpus", "fixed.cpus"], ["a", 1, 1], ["b", 1, 1]]
+    grid = workbook_grid(workbook(tmp_path, rows, filtered))
+    assert [one.partition(" of ")[0] for one in grid.hidden] == [
+        "hidden row 3",
+        "hidden columns B to C",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from planner.errors import InputError
 from planner.exchange.slurm import actuals_csv, is_sacct, read_names, usage_of
 from planner.inputs.reading.table import table_rows
 
-ACTUALS = ("quarter", "job", "node_type", "count")
+ACTUALS = ("quarter", "job", "node_type", "count", "gpu_hours", "gpus")
 HEADER = "JobID|JobName|State|Start|End|ElapsedRaw|AllocTRES\n"
 SACCT = (
     HEADER
@@ -27,6 +27,17 @@ SACCT = (
     + "7_[5-9]|tune|PENDING|Unknown|Unknown|0|\n"
     + "8|chat|CANCELLED by 0|None|2027-02-03T01:00:00|0|\n"
 )
+
+
+def ended(
+    job="9",
+    state="COMPLETED",
+    begins="2027-01-01T10:00:00",
+    ends="2027-01-01T12:00:00",
+    seconds="7200",
+):
+    """A line of a job on one GPU."""
+    return f"{job}|a|{state}|{begins}|{ends}|{seconds}|gres/gpu=1\n"
 
 
 def usage(text=SACCT, names=None):
@@ -63,7 +74,7 @@ def test_what_is_left_out_is_said_with_its_reason():
     text = actuals_csv(usage())
     assert "# 1 job left out: held no GPU\n" in text
     assert "# 2 jobs left out: never started\n" in text
-    assert "# 2027Q1 tune: 32.0 GPU-hours\n" in text
+    assert "# runs from 2027-01-05 to 2027-04-01\n" in text
 
 
 def test_names_of_slurm_become_those_of_the_scenario_by_a_mapping(tmp_path):
@@ -85,7 +96,8 @@ def test_the_table_is_the_one_that_compare_reads():
         {column: cell.text for column, cell in row.cells.items()}
         for row in table_rows(actuals_csv(usage()), "a.csv", ACTUALS)
     ]
-    assert {"quarter": "2027Q1", "job": "tune", "count": "3"} in rows
+    tuned = {"quarter": "2027Q1", "job": "tune", "count": "3", "gpu_hours": "32.0", "gpus": "8"}
+    assert tuned in rows
     assert len(rows) == 4
 
 
@@ -99,19 +111,71 @@ def test_a_name_that_a_spreadsheet_would_run_comes_back_from_the_table():
     ("line", "message"),
     [
         ("9|a|b|c\n", "sacct.txt:2: has 4 cells, the header has 7"),
-        ("9|a|R|2027-13-01T00:00:00|x|5|gres/gpu=1\n", "'2027-13-01T00:00:00' is not a time"),
+        (ended(begins="2027-13-01T00:00:00"), "Start '2027-13-01T00:00:00' is not a time"),
+        (ended(ends="later"), "End 'later' is not a time"),
+        (ended(seconds="1-02:00"), "ElapsedRaw '1-02:00' is not a number of seconds"),
+        (ended(begins="1970-01-01T00:00:00"), "outside the years 2000 to 2100"),
+        (ended(ends="Unknown", seconds="9" * 30), "outside the years 2000 to 2100"),
+        (ended(ends="2027-01-01T09:30:00", seconds="600"), "is before Start 2027-01-01 10:00:00; "),
+        (ended(seconds="0"), "ElapsedRaw is 0, and Start to End are 7,200 seconds"),
         (
-            "9|a|R|2027-01-01T00:00:00|x|1-02:00|gres/gpu=1\n",
-            "'1-02:00' is not a number of seconds",
+            ended(seconds=str(27 * 365 * 86400)),
+            "ElapsedRaw 851,472,000 is more than the 7,200 seconds from Start to End",
         ),
-        ("9|a|R|1970-01-01T00:00:00|x|5|gres/gpu=1\n", "lies outside the years"),
-        (f"9|a|R|2027-01-01T00:00:00|x|{'9' * 30}|gres/gpu=1\n", "sacct.txt:2: "),
+        (ended(state="COMPLETD"), "State 'COMPLETD' is none of Slurm's; did you mean 'COMPLETED'?"),
+        (ended(state=""), "State '' is none of Slurm's"),
     ],
 )
-def test_a_line_that_does_not_read_is_told(line, message):
+def test_a_line_that_does_not_read_or_cannot_have_been_is_told(line, message):
     with pytest.raises(InputError) as caught:
         usage(HEADER + line)
+    assert str(caught.value).startswith("sacct.txt:2: ")
     assert message in str(caught.value)
+    assert len(caught.value.findings) == 1
+
+
+def test_all_that_is_wrong_is_told_at_once_in_the_order_of_the_lines():
+    with pytest.raises(InputError) as caught:
+        usage(HEADER + ended(state="X", seconds="y") + ended() + ended() + ended(ends="z"))
+    assert [one.line for one in caught.value.findings] == [2, 2, 4, 5]
+
+
+def test_a_job_that_was_suspended_or_ran_while_clocks_were_put_back_is_read():
+    assert usage(HEADER + ended(seconds="60")).runs
+    assert usage(HEADER + ended(seconds=str(3 * 3600))).runs
+
+
+def test_a_line_that_stands_there_twice_is_told_and_another_attempt_is_none():
+    again = ended() + ended(begins="2027-01-01T11:00:00", seconds="60")
+    assert len(usage(HEADER + again).runs) == 1
+    with pytest.raises(InputError) as caught:
+        usage(HEADER + again + again)
+    assert str(caught.value).splitlines() == [
+        "sacct.txt:4: job 9 from 2027-01-01 10:00:00 stands in line 2 already",
+        "sacct.txt:5: job 9 from 2027-01-01 11:00:00 stands in line 3 already",
+    ]
+
+
+def test_times_after_those_at_which_others_still_ran_are_in_the_future():
+    running = ended("8", state="RUNNING", ends="Unknown")
+    soon, never = "2027-01-03T00:00:00", "2035-01-01T00:00:00"
+    assert usage(HEADER + running + ended(begins=soon, ends="2027-01-04T00:00:00")).runs
+    for line, column in (
+        (ended(begins=never, ends="2035-01-02T00:00:00"), "Start 2035-01-01"),
+        (ended(ends=never), "End 2035-01-01"),
+    ):
+        with pytest.raises(InputError) as caught:
+            usage(HEADER + running + line)
+        assert str(caught.value) == (
+            f"sacct.txt:3: {column} 00:00:00 is in the future: this was written about 2027-01-01 "
+            "12:00:00, when the job of line 2 still ran"
+        )
+
+
+def test_a_job_that_ended_as_it_began_is_left_out_and_said():
+    instant = ended(ends="2027-01-01T10:00:00", seconds="0")
+    told = "1 job left out: ended in the second in which they began"
+    assert told in usage(HEADER + instant).notes
 
 
 def test_columns_that_are_missing_are_named_with_the_format_to_ask_for():

@@ -11,7 +11,7 @@ BROKEN = Path(__file__).parents[1] / "broken"
 HINT = "    hint: "
 
 
-def _told(folder):
+def told_in(folder):
     """Headline and hint by file name."""
     lines = (folder / "told.txt").read_text(encoding="utf-8").splitlines()
     table = {}
@@ -22,7 +22,7 @@ def _told(folder):
     return table
 
 
-TOLD = _told(BROKEN)
+TOLD = told_in(BROKEN)
 
 
 def _finding(name):
@@ -58,7 +58,7 @@ def test_every_broken_file_has_its_words():
 
 
 LOADERS = {"catalog": load_catalog, "rules": load_rules}
-OF_THE_HOUSE = [(kind, name) for kind in LOADERS for name in _told(BROKEN / kind)]
+OF_THE_HOUSE = [(kind, name) for kind in LOADERS for name in told_in(BROKEN / kind)]
 """Catalog and rule files of one's own."""
 
 
@@ -69,14 +69,14 @@ def test_a_broken_catalog_or_rule_is_refused_with_place_words_and_hint(kind, nam
         LOADERS[kind]([BROKEN / kind / name])
     (finding,) = refusal.value.findings
 
-    headline, hint = _told(BROKEN / kind)[name]
+    headline, hint = told_in(BROKEN / kind)[name]
     assert finding.headline().replace(f"{BROKEN / kind}/", "") == headline
     assert finding.hint == hint
 
 
 @pytest.mark.parametrize("kind", LOADERS)
 def test_every_broken_catalog_and_rule_has_its_words(kind):
-    assert {path.name for path in (BROKEN / kind).glob("*.yaml")} == set(_told(BROKEN / kind))
+    assert {path.name for path in (BROKEN / kind).glob("*.yaml")} == set(told_in(BROKEN / kind))
 
 
 @pytest.mark.parametrize(

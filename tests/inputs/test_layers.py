@@ -129,6 +129,29 @@ def test_a_mistake_in_the_base_is_told_where_the_base_stands(write):
     assert finding.headline() == f"{base}:9:43: jobs.chat.count: 'two' is not a whole number"
 
 
+def test_a_further_quarter_is_set_among_figures_by_quarter_and_holds_until_the_next(write):
+    path = write(BASE.replace("count: 2", "count: {2027Q1: 1, 2027Q4: 2}"))
+    inputs = load_inputs(path, settings=["jobs.chat.count.2027Q2=5"])
+    chat = inputs.scenario.jobs["chat"]
+    assert chat.counts(inputs.scenario.horizon) == (1, 5, 5, 2)
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("jobs.chat.count.2028Q1=5", "2028Q1 lies after the horizon"),
+        ("jobs.chat.count.2027-Q2=5", "'2027-Q2' is written 2027Q2 here"),
+        ("jobs.chat.count.2027Q5=5", "there is no '2027Q5' in `jobs.chat.count`"),
+        ("jobs.2027Q2.count=5", "there is no '2027Q2' in `jobs`"),
+    ],
+)
+def test_what_is_no_further_quarter_is_not_set(write, argument, words):
+    path = write(BASE.replace("count: 2", "count: {2027Q1: 1, 2027Q4: 2}"))
+    with pytest.raises(InputError) as refusal:
+        load_inputs(path, settings=[argument])
+    assert words in refusal.value.findings[0].headline()
+
+
 @pytest.mark.parametrize(
     ("argument", "column", "words"),
     [

@@ -116,7 +116,7 @@ def test_all_mistakes_of_all_rows_are_told_with_line_and_column(refused):
         ("m,lora,8,4096,1,,,allocated,,", "nothing was measured"),
         ("m,lora,8,4096,1,,,,10,", "say in `kind` what was read"),
         ("m,lora,8,4096,1,,,allocated,10,9", "give the peak of one GPU once"),
-        ("m,lora,8,4096,1,,oom,allocated,10,", "ran out of memory has no figures"),
+        ("m,lora,8,4096,1,h100-80gb-sxm,oom,allocated,10,", "ran out of memory has no figures"),
         ("m,lora,8,4096,1,,oom,,,", "ran out of memory needs `gpu_type`"),
         ("m,lora,8,4096,1,,,allocated,-1,", "measured_gb: -1 is too small"),
         ("m,lora,8,4096,1,,,allocated,.nan,", "measured_gb: .nan is not a finite number"),

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from planner.errors import InputError
 from planner.inputs.catalog.catalog import Catalog, Model, PriceBook
 from planner.inputs.load import load_catalog
+from planner.inputs.reading.diagnostics import validate_values
 from planner.inputs.scenario.job import Job
 from planner.sizing.subject import job_facts
 
@@ -56,10 +58,11 @@ def test_a_contradiction_is_told(figures: dict[str, Any], told: str) -> None:
 
 
 def test_several_contradictions_are_told_at_once() -> None:
-    with pytest.raises(ValidationError) as caught:
-        Model.model_validate(PLAIN | {"kv_heads": 5, "attention": "mla"})
-    assert "evenly" in str(caught.value)
-    assert "kv_latent_dim" in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        validate_values(PLAIN | {"kv_heads": 5, "attention": "mla"}, Model, str)
+    first, second = sorted(finding.message for finding in caught.value.findings)
+    assert "evenly" in first
+    assert "kv_latent_dim" in second
 
 
 def facts_of(figures: dict[str, Any]) -> dict[str, Any]:

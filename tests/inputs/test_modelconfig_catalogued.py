@@ -161,7 +161,7 @@ def test_a_slip_in_the_path_is_answered_with_the_name_that_is_there(
 ) -> None:
     (finding,) = told(configured("models: {m: {config: models/our-modle/config.json}}\n"))
 
-    assert finding.hint == "did you mean 'our-model'?"
+    assert finding.hint == "did you mean 'models/our-model/config.json'?"
 
 
 @pytest.mark.parametrize(

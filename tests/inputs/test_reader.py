@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.inputs.reading.reader import parse_document, read_document
+from planner.report.findings import Pen, draw_findings
 
 
 def read(text):
@@ -224,10 +225,12 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path):
         read_document(tmp_path / "a\0b")
 
 
-def test_a_line_that_would_fill_the_screen_is_not_shown():
-    (finding,) = refusal("a: .nan # " + "x" * 1000)
+def test_a_line_that_would_fill_the_screen_is_shown_around_the_mistake():
+    findings = refusal("a: [" + "1, " * 1000 + ".nan, " + "1, " * 1000 + "]")
 
-    assert finding.source_line is None
+    _, _, line, caret, *_ = draw_findings(findings, Pen()).splitlines()
+    assert len(line) < 140
+    assert line[caret.index("^") :].startswith(".nan")
 
 
 @pytest.fixture

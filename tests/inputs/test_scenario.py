@@ -48,8 +48,19 @@ def test_shrinking_rounds_up_too():
     assert job(count=10, growth_per_quarter="-50%").counts(YEAR) == (10, 5, 3, 2)
 
 
-def test_a_count_by_quarter_leaves_the_others_empty():
-    assert job(count={"2027Q1": 2, "2027Q3": 5}).counts(YEAR) == (2, 0, 5, 0)
+@pytest.mark.parametrize(
+    ("count", "counts"),
+    [
+        ({"2027Q1": 2, "2027Q3": 5}, (2, 2, 5, 5)),
+        ({"2027Q3": 5, "2027Q1": 2}, (2, 2, 5, 5)),
+        ({"2027Q2": 1}, (0, 1, 1, 1)),
+        ({"2027Q1": 3, "2027Q2": 0}, (3, 0, 0, 0)),
+        ({"2027Q1": 3, "2027Q2": 0, "2027Q4": 1}, (3, 0, 0, 1)),
+        ({"2026Q2": 9, "2026Q4": 4, "2027Q3": 6}, (4, 4, 6, 6)),
+    ],
+)
+def test_a_count_by_quarter_holds_until_the_next(count, counts):
+    assert job(count=count).counts(YEAR) == counts
 
 
 def test_a_count_by_quarter_excludes_growth():

@@ -120,6 +120,7 @@ def inputs_of(
     return Inputs(
         scenario=question,
         catalog=CATALOG,
+        catalog_of_files=CATALOG,
         rules=RuleBook(rules={}),
         settings=SETTINGS,
         offers=offers,

@@ -115,6 +115,16 @@ LIMITS = (
     ("steep_discount_rate", "share", 1),
     ("steep_growth_per_quarter", "share", 2),
     ("stale_price_days", "days", 180),
+    ("long_lead_time_weeks", "weeks", 104),
+    ("far_off_need_factor", "times", 10),
+    ("idle_budget_factor", "times", 50),
+    ("odd_parameters_share", "share", 1),
+    ("steep_share_kept_free", "share", 1),
+    ("energy_usd_per_kwh", "USD/kWh", 1),
+    ("useful_life_years", "years", 5),
+    ("support_share_per_year", "share", 1),
+    ("usual_colocation_usd_per_kw_month", "USD/kW/month", 184),
+    ("usual_licence_usd_per_gpu_year", "USD/GPU/year", 4500),
 )
 """Beyond which a figure is remarked on."""
 
@@ -160,6 +170,7 @@ SCENARIO = Scenario(
 INPUTS = Inputs(
     scenario=SCENARIO,
     catalog=CATALOG,
+    catalog_of_files=CATALOG,
     rules=RuleBook.of(policy(*limit) for limit in LIMITS),
     settings=SETTINGS,
     offers=OFFERS,

@@ -15,6 +15,7 @@ import pytest
 from planner.errors import CheckError, InfeasibleError, InputError
 from planner.inputs.load import load_inputs
 from planner.plan.make import make_plan
+from planner.plan.plan import SpareCost
 from planner.plan.store import dumps, loads
 from planner.plan.verify import verify
 
@@ -256,7 +257,27 @@ def test_a_spare_node_has_its_price(read):
     (price,) = asked.spare_prices
     assert (price.place, price.kept) == ("site west", 1)
     assert price.cents == asked.proof.cost_cents - without.proof.cost_cents > 0
-    assert without.spare_prices == ()
+    assert asked.spare_cost == SpareCost(cents=price.cents)
+    assert (without.spare_cost, without.spare_prices) == (None, ())
+
+
+def test_all_spare_nodes_together_cost_what_the_plan_without_any_does_not(read):
+    room = (("{2027Q1: 30, 2027Q2: 40}", "200"), ("count: 2, units", "count: 9, units"))
+    both = (
+        ("labels: [us, cheap]", "labels: [us, cheap], spare_nodes: 2"),
+        ("labels: [eu]\n", "labels: [eu]\n    spare_nodes: 1\n"),
+        ("gpus: 8}, count: 2}", "gpus: 8}, count: 2, labels: [cheap]}"),
+    )
+    asked, without = make_plan(read(*room, *both)), make_plan(read(*room, both[2]))
+    saved = asked.proof.cost_cents - without.proof.cost_cents
+    assert saved > 0
+    assert asked.spare_cost == SpareCost(cents=saved)
+    assert [(price.place, price.kept) for price in asked.spare_prices] == [
+        ("site east", 1),
+        ("site west", 2),
+    ]
+    each = [price.cents or 0 for price in asked.spare_prices]
+    assert 0 < max(each) < saved
 
 
 def test_the_price_of_a_spare_node_is_open_where_the_search_took_all_the_time(read, monkeypatch):
@@ -264,6 +285,7 @@ def test_the_price_of_a_spare_node_is_open_where_the_search_took_all_the_time(re
     monkeypatch.setattr("planner.plan.make.time", clock)
     asked = make_plan(read(("labels: [us, cheap]", "labels: [us, cheap], spare_nodes: 1")))
     assert [price.cents for price in asked.spare_prices] == [None]
+    assert asked.spare_cost == SpareCost(cents=None)
     assert asked.proof.status == "proved"
 
 
@@ -324,7 +346,7 @@ def test_the_price_of_the_limits_is_a_term_of_the_bound(plan):
             (),
             "fleet.first",
             "names no site",
-            "known: east, west",
+            "one of east, west",
         ),
         (
             [("labels: [eu]}", "labels: [eux]}")],
@@ -401,21 +423,21 @@ def test_the_price_of_the_limits_is_a_term_of_the_bound(plan):
             [("    max_power_kw: {value: 10, source: maker}\n", "")],
             "offers.far.node_type",
             "has no max_power_kw in the catalog",
-            "catalog file",
+            "state it here",
         ),
         (
             [],
             [("    rack_units: {value: 6, source: maker}\n", "")],
             "offers.near.node_type",
             "has no rack_units in the catalog",
-            "catalog file",
+            "state it here",
         ),
         (
             [],
             [("    cooling: {value: air, source: maker}\n", "")],
             "fleet.first.node_type",
             "has no cooling in the catalog",
-            "catalog file",
+            "state it here",
         ),
     ],
 )
@@ -436,3 +458,83 @@ def test_without_sites_any_name_will_do(read):
     plan = make_plan(inputs)
     assert plan.sites == ()
     assert site_of(plan, "home") == ["west"] * 3
+
+
+OWN = "near: {node_type: cool, kind: buy, site: east, price_usd: 200000, quote: q"
+
+
+def test_what_an_offer_states_of_its_nodes_holds_at_the_site_and_in_its_racks(read):
+    inputs = read((OWN, f"{OWN}, max_power_kw: 9.5, rack_units: 7"))
+    plan = make_plan(inputs)
+
+    east, _ = plan.sites
+    assert east.power_w == (28_500, 38_000)
+    assert east.rack_units == (21, 28)
+    facts = next(one for one in plan.node_types if one.node_type == "cool")
+    assert (facts.power_w, facts.rack_units, facts.cooling) == (9500, 7, "air")
+    assert "max_power_kw (stated): offers.near of the scenario" in facts.sources
+
+
+@pytest.mark.parametrize(
+    ("stated", "racks", "told"),
+    [
+        ("max_power_kw: 10.1", "21", "at least 0.4 kW more are needed"),
+        ("max_power_kw: 10.1", "20", "the number of racks at east is 2"),
+        ("rack_units: 8", "20", "the number of racks at east is 2"),
+    ],
+)
+def test_a_site_too_small_for_what_an_offer_states_has_no_plan(read, stated, racks, told):
+    fed = ("units: 14, power_kw: 20}", f"units: 14, power_kw: {racks}}}")
+    with pytest.raises(InfeasibleError) as refused:
+        make_plan(read(fed, (OWN, f"{OWN}, {stated}")))
+    assert told in str(refused.value)
+
+
+def test_nodes_that_an_entry_is_silent_about_are_taken_alike_and_the_plan_says_so(read):
+    notes = make_plan(read((OWN, f"{OWN}, max_power_kw: 9.5"))).assumptions
+
+    assert (
+        "fleet.first, offers.far: max_power_kw = 9.5 as offers.near states it, since all cool "
+        "are alike"
+    ) in {note.text for note in notes}
+
+
+def test_energy_and_colocation_are_paid_by_what_the_fleet_entry_states(read):
+    billed = ("jobs:\n", "finance: {colocation_usd_per_kw_month: 100}\njobs:\n")
+    owned = ("count: 2, site: east}", "count: 2, site: east, mean_power_kw: 8, max_power_kw: 9}")
+    before, after = (make_plan(read(*changes)) for changes in ((billed,), (billed, owned)))
+    nodes = sum(node.node_type == "cool" and "2027Q1" in node.in_service for node in before.nodes)
+
+    def paid(plan, name):
+        return next(line.cents[0] for line in plan.costs if line.name == name)
+
+    assert nodes == 5
+    assert paid(after, "energy") * 7 == paid(before, "energy") * 8
+    assert paid(before, "colocation") - paid(after, "colocation") == nodes * 1 * 100 * 3 * 100
+
+
+def test_the_check_holds_a_plan_to_what_the_scenario_states_of_its_nodes(read):
+    stated = make_plan(read((OWN, f"{OWN}, max_power_kw: 9.5, mean_power_kw: 7.5")))
+
+    with pytest.raises(CheckError) as refused:
+        verify(read(), stated)
+    told = "\n".join(refused.value.violations)
+    assert "site east: power_w" in told
+    assert "cool: mean_power_w" in told
+    assert "energy" in told
+
+
+def test_a_nameplate_below_what_the_gpus_draw_is_refused_where_it_is_stated(read):
+    with pytest.raises(InputError) as refused:
+        read((OWN, f"{OWN}, max_power_kw: 5.5"))
+    (finding,) = refused.value.findings
+    assert finding.path == "offers.near.max_power_kw"
+    assert "5.5 kW are less than its 8 GPUs draw at their limit, 5.6 kW" in finding.message
+
+
+def test_nodes_cooled_otherwise_than_the_catalog_says_stand_where_that_is_cooled(read):
+    dry = ("cooling: [air, liquid], labels: [us, cheap]", "cooling: [air], labels: [us, cheap]")
+    wet = "dear: {node_type: wet, kind: buy, site: west, price_usd: 400000, quote: q"
+    with pytest.raises(InputError, match="needs liquid cooling"):
+        read(dry)
+    assert read(dry, (wet, f"{wet}, cooling: air")).offers

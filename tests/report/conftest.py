@@ -26,6 +26,8 @@ from planner.plan.plan import (
     Provenance,
     RuleUse,
     SettingUse,
+    SpareCost,
+    SparePrice,
 )
 from planner.report.justification.beside import Beside
 from planner.sizing.candidate import Candidate, Quantity, Rejection, Sizing, Step
@@ -35,7 +37,7 @@ from planner.whatif.comparison.actuals import Outcome
 from planner.whatif.comparison.compare import compare
 from planner.whatif.comparison.comparison import Amount, InputChange, JobMove
 from planner.whatif.comparison.sides import Side
-from planner.whatif.desk.figures import Acquired, Figures
+from planner.whatif.desk.figures import Acquired, Figures, JobShort
 from planner.whatif.found import Moved, Sensitivity, Swing, Turn
 
 H100, H200, L40S = "h100-80gb-sxm", "h200-141gb-sxm", "l40s-48gb"
@@ -410,6 +412,11 @@ def plan() -> Plan:
         sizings=SIZINGS,
         pools=POOLS,
         costs=COSTS,
+        spare_cost=SpareCost(cents=60_000_00),
+        spare_prices=(
+            SparePrice(place="site dc-east", kept=1, cents=50_000_00),
+            SparePrice(place="r760xa-l40s @ cloud", kept=2, cents=None),
+        ),
         storage_mb=(0, 420, 840),
         warnings=(
             Note(
@@ -484,14 +491,24 @@ IDLE: dict[str, int | None] = {"capex_cents": 0, "gpus": 24, "gpus_held": 17, "p
 @pytest.fixture
 def beside() -> Beside:
     """Results of every kind: a plan, one that leaves a job short, none, and one left out."""
-    idle = came(9_000_00, acquired=(), short=("claims-tune",), order_by=None, **IDLE)
+    gone = {"short": ("claims-tune",), "dropped": ("claims-tune",)}
+    idle = came(9_000_00, acquired=(), order_by=None, **gone, **IDLE)
     found = options.Alternatives(
         question="",
         scenario="Claims and support, 2027",
         within=0.03,
+        quarters=QUARTERS,
         cheapest=came(TOTAL),
         others=(
-            options.Alternative(name="do nothing", objective="nothing is acquired", figures=idle),
+            options.Alternative(
+                name="do nothing",
+                objective="nothing is acquired",
+                figures=idle,
+                units_short=(
+                    JobShort(job="claims-tune", asked=(0, 1, 1), short=(0, 1, 1)),
+                    JobShort(job="support", asked=(3, 4, 4), short=(0, 2, 0)),
+                ),
+            ),
             options.Alternative(
                 name="reclaim first",
                 objective="partitions",

@@ -6,6 +6,7 @@ import ast
 import json
 import operator
 import re
+from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,10 @@ def again(plan, formula):
 
     def value(node):
         if isinstance(node, ast.BinOp):
-            return _DO[type(node.op)](value(node.left), value(node.right))
+            left, right = value(node.left), value(node.right)
+            if isinstance(left, str) and isinstance(right, str):  # days
+                left, right = (date.fromisoformat(day).toordinal() for day in (left, right))
+            return _DO[type(node.op)](left, right)
         if isinstance(node, ast.Call):
             name, values = ast.unparse(node.func), standing(node.args[0])
             if name == "count":

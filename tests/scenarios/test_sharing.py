@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -53,18 +54,60 @@ def nodes(plan: Plan) -> int:
 def test_runs_one_after_the_other_take_one_node_for_six(planned):
     """Two weeks each on eight GPUs: six of them within thirteen weeks."""
     jobs = {"nightly": {"tune": LONG, "count": 6}}
+    assert nodes(planned(jobs)) == 1
     assert nodes(planned(jobs, time="weeks")) == 1
-    assert nodes(planned(jobs)) == 6
+    assert nodes(planned(jobs, time="quarters")) == 6
+
+
+def said_of_length(plan: Plan) -> str:
+    """What a plan says of runs of unknown length; empty where it says nothing."""
+    told = [note.text for note in plan.warnings if "the length of a run" in note.text]
+    assert len(told) <= 1
+    return "".join(told)
+
+
+OPEN = {key: value for key, value in LONG.items() if key != "dataset_tokens"}
+"""How long it takes is not known."""
+
+
+def test_every_job_that_holds_gpus_all_quarter_for_want_of_a_length_is_named(planned):
+    jobs = {
+        "b-open": {"tune": OPEN},
+        "a-open": {"tune": dict(OPEN)},
+        "stated": {"tune": dict(OPEN), "run": {"weeks": 2}},
+        "sized": {"tune": LONG},
+        "endpoint": {"fixed": {"gpus": 1}},
+    }
+    assert "held all quarter by a-open, b-open: stating" in said_of_length(planned(jobs))
+    del jobs["a-open"], jobs["b-open"]
+    assert not said_of_length(planned(jobs))
+
+
+def test_by_quarters_no_length_is_missed(planned):
+    assert not said_of_length(planned({"open": {"tune": OPEN}}, time="quarters"))
+
+
+@pytest.mark.parametrize(("count", "beside"), [(1, 0), (1, 5), (2, 7), (5, 3), (9, 9)])
+def test_stating_the_length_of_runs_saves_no_more_than_the_plan_says(planned, count, beside):
+    others = {"endpoint": {"fixed": {"gpus": 1}, "count": beside}} if beside else {}
+    held = planned({"open": {"tune": OPEN, "count": count}, **others})
+    said = said_of_length(held)
+    most = re.search(r"could save up to \$([0-9,]+\.[0-9]{2}) ", said)
+    assert most, said
+    run = {"tune": OPEN, "count": count, "run": {"weeks": 1}}
+    saved = held.proof.cost_cents - planned({"open": run, **others}).proof.cost_cents
+    assert 0 <= saved <= round(float(most[1].replace(",", "")) * 100)
+    assert saved or count == 1
 
 
 def test_a_seventh_run_of_two_weeks_does_not_fit_the_quarter(planned):
     jobs = {"nightly": {"fixed": {"gpus": 8}, "run": {"weeks": 2}, "count": 7}}
-    assert nodes(planned(jobs, time="weeks")) == 2
+    assert nodes(planned(jobs)) == 2
 
 
 def test_a_run_may_take_all_thirteen_weeks(planned):
     jobs = {"long": {"fixed": {"gpus": 8}, "run": {"weeks": 13}}, "small": {"fixed": {"gpus": 1}}}
-    assert nodes(planned(jobs, time="weeks")) == 2
+    assert nodes(planned(jobs)) == 2
 
 
 def test_windows_that_do_not_meet_share_a_node_and_windows_that_do_take_two(planned):
@@ -72,15 +115,15 @@ def test_windows_that_do_not_meet_share_a_node_and_windows_that_do_take_two(plan
         return {"fixed": {"gpus": 8}, "run": {"weeks": 5, **run}}
 
     apart = {"early": job(deadline_week=6), "late": job(release_week=7)}
-    assert nodes(planned(apart, time="weeks")) == 1
+    assert nodes(planned(apart)) == 1
     together = {"early": job(deadline_week=6), "late": job(release_week=2, deadline_week=9)}
-    assert nodes(planned(together, time="weeks")) == 2
+    assert nodes(planned(together)) == 2
 
 
 def test_a_deadline_makes_a_run_take_more_gpus_than_it_needs(planned):
     """Four GPUs hold it and take three weeks; to end within the first, it takes sixteen."""
     job = {"tune": {**LONG, "batch": 32}, "run": {"deadline_week": 1}}
-    plan = planned({"urgent": job}, time="weeks")
+    plan = planned({"urgent": job})
     assert nodes(plan) == 2
 
 
@@ -92,9 +135,9 @@ def test_runs_on_two_nodes_take_turns_with_others(planned):
         "then": {"tune": dict(full), "run": {"weeks": 4}},
         "last": {"fixed": {"gpus": 8}, "run": {"weeks": 4, "release_week": 10}, "count": 2},
     }
-    plan = planned(jobs, time="weeks")
+    plan = planned(jobs)
     assert nodes(plan) == 2
-    assert nodes(planned(jobs)) == 6
+    assert nodes(planned(jobs, time="quarters")) == 6
     held = {
         (one.job, one.unit, use.node): one.weeks
         for use in plan.placements[0]

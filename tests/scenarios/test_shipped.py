@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from planner.inputs.checks.sites import cooled_by
+from planner.inputs.load import load_catalog, load_inputs
 from planner.plan.make import make_plan
 
 SHIPPED = sorted(path.stem for path in (Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
@@ -49,6 +51,34 @@ def test_prices_of_a_shipped_scenario_are_called_illustrative(planned, name):
     plan = planned(name)
     assert all(line.illustrative for line in plan.acquisitions)
     assert any("illustrative" in note.text for note in plan.warnings)
+
+
+NODE_TYPES = sorted(load_catalog()[0].nodes)
+LIMITED = """
+format: 1
+name: a hall with limits
+horizon: {{first_quarter: 2027Q1, quarters: 1}}
+sites: {{main: {{power_kw: 40, rack_units: 40, racks: {{count: 1, units: 42, power_kw: 40}},
+         cooling: [{cooling}]}}}}
+fleet: {{own: {{node_type: {node_type}, count: 1}}}}
+finance: {{colocation_usd_per_kw_month: 150}}
+jobs: {{notebook: {{fixed: {{gpus: 1}}}}}}
+"""
+
+
+@pytest.mark.parametrize("node_type", NODE_TYPES)
+def test_every_node_type_of_the_catalog_can_stand_where_all_is_limited(tmp_path, node_type):
+    way = min(cooled_by(load_catalog()[0].nodes[node_type]) or ())
+    text = LIMITED.format(node_type=node_type, cooling=way)
+    (tmp_path / "hall.yaml").write_text(text)
+
+    plan = make_plan(load_inputs(tmp_path / "hall.yaml"))
+
+    (facts,) = plan.node_types
+    assert plan.sites[0].power_w == (facts.power_w,)
+    told = f"{node_type}: max_power_kw = "
+    estimates = [note.text for note in plan.assumptions if note.text.startswith(told)]
+    assert bool(estimates) == ("max_power_kw" in facts.estimated)
 
 
 def test_the_quickstart_has_five_jobs(inputs):
@@ -107,7 +137,20 @@ def test_the_one_large_fine_tune_of_the_year_spans_whole_nodes(planned):
     second = plan.placements[1]
     holders = [use for use in second if any(item.job == "house-model" for item in use.occupants)]
     assert len(holders) > 1
-    assert all(len(use.occupants) == 1 and len(use.occupants[0].gpus) == 8 for use in holders)
+    for use in holders:
+        (run,) = (item for item in use.occupants if item.job == "house-model")
+        assert len(run.gpus) == 8
+        first, last = run.weeks
+        for other in use.occupants:
+            begins, ends = other.weeks or (1, 13)
+            assert other is run or ends < first or begins > last
+
+
+def test_what_shipped_scenarios_cost_by_weeks_is_what_their_readers_are_told(planned):
+    """Runs share GPUs: all quarter each, the first would cost $875,529."""
+    for name, usd in (("quarterly", 715_554), ("data-centre", 1_021_071)):
+        proof = planned(name).proof
+        assert proof.cost_cents / 100 == pytest.approx(usd, rel=proof.asked_gap)
 
 
 def test_tuned_models_of_the_quarterly_portfolio_are_served_from_the_quarter_after(sized):

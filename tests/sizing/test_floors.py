@@ -92,3 +92,17 @@ def test_a_floor_plans_no_more_memory_than_the_gpus_offer(sizer):
     job = Job.model_validate({"tune": POINTS[0][1]})
     for one in sizer(headroom="0.1").size(job).candidates:
         assert one.gpu_memory_mb <= one.gpu_capacity_mb
+
+
+@pytest.mark.parametrize(
+    ("gpu", "job"),
+    [
+        ("a100-80gb-sxm", {"serve": {"parameters_b": 0.11}}),
+        ("a100-80gb-sxm", {"tune": {"parameters_b": 0.11, "method": "lora"}}),
+        ("a100-80gb-sxm", {"tune": {"parameters_b": 70, "method": "full"}}),
+        ("l40s-48gb", {"serve": {"parameters_b": 70}}),
+    ],
+)
+def test_no_job_takes_less_host_memory_than_a_process_for_each_of_its_gpus(candidate, gpu, job):
+    sized = candidate(gpu, **job)
+    assert sized.memory_mb == max(sized.gpu_memory_mb, 6000 * sized.gpus)

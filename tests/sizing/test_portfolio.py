@@ -112,13 +112,6 @@ def test_a_model_tuned_in_the_last_quarter_is_not_served_within_the_horizon(shar
     assert list(jobs) == ["x"]
 
 
-def test_a_derived_name_that_is_taken_is_refused(shared_sizer, scenario):
-    tune = {"model": "llama-3.1-8b", "method": "lora", "deploy": {}}
-    taken = {"x": {"tune": tune}, "x-serving": {"serve": {"parameters_b": 8}}}
-    with pytest.raises(InputError, match="'x-serving', whose name is taken"):
-        size_portfolio(shared_sizer, scenario(taken))
-
-
 def test_an_unknown_model_is_refused_with_the_nearest_names(shared_sizer):
     with pytest.raises(InputError) as error:
         shared_sizer.size(Job.model_validate({"serve": {"model": "llama-3.1-8"}}))

@@ -24,7 +24,7 @@ LONG = {
 
 @pytest.fixture(scope="module")
 def size(sizer):
-    by_weeks = sizer(Policies(time="weeks"))
+    by_weeks = sizer(Policies())
     return lambda **job: by_weeks.size(Job.model_validate(job))
 
 
@@ -123,7 +123,7 @@ def test_where_the_hours_are_unknown_a_run_holds_all_quarter_or_is_refused_a_win
 
 
 def test_by_quarters_nothing_has_weeks_and_a_run_says_that_it_is_set_aside(sizer):
-    by_quarters = sizer()
+    by_quarters = sizer(Policies(time="quarters"))
     plain, run = (
         by_quarters.size(Job.model_validate(job))
         for job in ({"tune": LONG}, {"tune": LONG, "run": {"weeks": 2}})

@@ -7,7 +7,7 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError, LimitError
 from planner.plan.otherwise.near import near_plan
-from planner.report.alternatives import alternatives_document
+from planner.report.alternatives import alternatives_document, short_text
 from planner.report.markdown import draw
 from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import alternatives, standard_alternatives
@@ -198,6 +198,143 @@ def test_no_moves_pins_all_that_runs_today(desk, tmp_path):
     assert (nothing.figures.result, nothing.figures.short) == ("proved", ("big", "large"))
 
 
+IDLE = """\
+format: 1
+name: Nothing acquired
+horizon: {first_quarter: 2027Q1, quarters: 4}
+fleet:
+  own: {node_type: xe9680-h100, count: 1}
+  old: {node_type: xe9680-h100, count: 1, retires: 2027Q4}
+offers:
+  more: {node_type: xe9680-h100, kind: buy, price_usd: 300000, quote: Q1}
+jobs:
+  endpoint: {fixed: {gpus: 3}, count: {2027Q1: 1, 2027Q2: 3, 2027Q3: 7, 2027Q4: 3}}
+  nightly: {fixed: {gpus: 4}, priority: low}
+  survey: {fixed: {gpus: 8}, quarters: 2027Q2, required: true}
+  wide: {fixed: {gpus: 8}, quarters: 2027Q4, gpu_types: [l40s-48gb], priority: low}
+  tuned:
+    tune: {parameters_b: 70, method: lora, sequence: 1024, batch: 32, deploy: {replicas: 2}}
+    quarters: [2027Q1, 2027Q2]
+    priority: low
+"""
+
+
+def short_by_unit(tmp_path, *changes):
+    text = IDLE
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "idle.yaml").write_text(text, encoding="utf-8")
+    desk = Desk(Station(tmp_path / "idle.yaml"))
+    found = desk.units_short(desk.inputs(Variant()))
+    return None if found is None else {one.job: one.short for one in found}
+
+
+def test_doing_nothing_is_told_by_job_quarter_and_unit(tmp_path):
+    """By hand: two nodes of 8 GPUs, in the last quarter one. `endpoint` comes before what is low.
+
+    A node holds two units of 3 GPUs, and so none of 4 beside them; `survey` takes a whole one.
+    """
+    assert short_by_unit(tmp_path, ("  wide", "  # wide")) == {
+        "endpoint": (0, 1, 3, 1),
+        "nightly": (0, 1, 1, 1),
+        "tuned": (0, 1, 0, 0),
+        "tuned-serving": (0, 2, 2, 2),
+    }
+
+
+def test_a_deployment_is_short_where_no_run_could_tune_its_model(tmp_path):
+    room = (
+        ("count: {2027Q1: 1, 2027Q2: 3, 2027Q3: 7, 2027Q4: 3}", "quarters: 2027Q1, count: COUNT"),
+        ("quarters: 2027Q2, required: true", "quarters: 2027Q1"),
+        ("[2027Q1, 2027Q2]", "2027Q1"),
+        ("  nightly", "  # nightly"),
+        ("  wide", "  # wide"),
+    )
+    few, many = (short_by_unit(tmp_path, *room, ("COUNT", count)) for count in ("1", "2"))
+    assert few == {"tuned": (1, 0, 0, 0), "tuned-serving": (0, 2, 2, 2)}
+    assert many == few, "the nodes are free from the second quarter on"
+    alone = short_by_unit(tmp_path, *room, ("COUNT", "1"), ("  survey", "  # survey"))
+    assert alone == {}
+
+
+def test_what_no_owned_node_can_run_is_short_and_so_is_all_without_any(tmp_path):
+    short = short_by_unit(tmp_path)
+    assert short is not None
+    assert short["wide"] == (0, 0, 0, 1)
+    nothing = short_by_unit(
+        tmp_path,
+        ("  own: {node_type: xe9680-h100, count: 1}\n", ""),
+        ("retires: 2027Q4", "retires: 2027Q2"),
+    )
+    assert nothing is not None
+    assert nothing["endpoint"] == (0, 3, 7, 3)
+    assert nothing["survey"] == (0, 1, 0, 0)
+
+
+def test_units_that_are_short_are_open_where_the_time_ends(tmp_path, monkeypatch):
+    def late(*_, **__):
+        raise LimitError("late")
+
+    monkeypatch.setattr("planner.whatif.desk.held.triage", late)
+    assert short_by_unit(tmp_path) is None
+
+
+def test_doing_nothing_beside_the_plan_says_who_is_dropped_and_who_is_short_when(tmp_path):
+    text = IDLE.replace("  survey:", "  # survey:").replace("  wide:", "  # wide:")
+    file = tmp_path / "idle.yaml"
+    file.write_text(text.replace("{gpus: 3}, c", "{gpus: 3}, may_slip_quarters: 1, c"))
+    desk = Desk(Station(file))
+    with Processes(desk, 1) as crew:
+        found = standard_alternatives(Made(desk, crew, Variant(), lambda _: None))
+    one = other(found, "do nothing")
+    assert one.units_short == desk.units_short(desk.inputs(Variant()))
+    assert other(found, "rent only").units_short is None
+    assert found.quarters == ("2027Q1", "2027Q2", "2027Q3", "2027Q4")
+    drawn = draw(alternatives_document(found))
+    assert "- do nothing, dropped: endpoint" in drawn
+    assert "| endpoint | 0 | 0 | 3 of 7 | 1 of 3 |" in drawn
+
+
+def test_who_is_delayed_is_told_apart_from_who_is_dropped():
+    figures = Figures(result="proved", cost_cents=1, short=("a", "b", "c"), dropped=("b",))
+    assert short_text(figures) == "dropped: b; delayed: a, c"
+    assert short_text(Figures(result="proved", cost_cents=1)) == ""
+
+
+def tied(found, **changes):
+    """The lowest power, as a plan that acquires otherwise."""
+    bought = found.cheapest.acquired[0].model_copy(update={"offer": "elsewhere", "site": "east"})
+    one = other(found, "lowest power")
+    figures = one.figures.model_copy(update={"acquired": (bought,), **changes})
+    early = other(found, "earliest")
+    others = (
+        one.model_copy(update={"figures": figures}),
+        early.model_copy(update={"figures": figures}),
+    )
+    return found.model_copy(update={"others": others})
+
+
+def test_a_plan_that_costs_the_same_and_is_no_better_is_called_that_and_nothing_else(found):
+    drawn = draw(alternatives_document(tied(found)))
+    rows = [line for line in drawn.splitlines() if line.startswith("| costs the same as the")]
+    assert len(rows) == 1, "one row for plans that acquire the same"
+    assert "| equal | 1 elsewhere |" in rows[0]
+    assert "\n| lowest power |" not in drawn
+    told = "the cheapest draws as little, and this costs the same as the cheapest to the cent"
+    assert f"{told}, and acquires 1 elsewhere: the two are equal, take either" in drawn
+
+
+def test_a_plan_that_costs_the_same_and_draws_less_is_the_lowest_power(found):
+    less = found.cheapest.drawn_w - 1000
+    drawn = draw(alternatives_document(tied(found, drawn_w=less)))
+    assert "\n| lowest power |" in drawn
+    assert "; it costs the same as the cheapest to the cent, and acquires 1 elsewhere" in drawn
+    dearer = draw(alternatives_document(tied(found, cost_cents=found.cheapest.cost_cents + 1)))
+    assert "costs the same" not in dearer
+    assert "| +0.0 % | 1 elsewhere |" in dearer
+
+
 TRADES = """\
 format: 1
 name: Trades
@@ -211,7 +348,7 @@ offers:
 finance: {energy_usd_per_kwh: 0, support_share_per_year: 0}
 jobs:
   apps: {fixed: {gpus: 1}, count: {2027Q1: 12, 2027Q2: 18}}
-  chat: {fixed: {gpus: 2}, count: {2027Q1: 3}}
+  chat: {fixed: {gpus: 2}, count: {2027Q1: 3, 2027Q2: 0}}
   big: {fixed: {gpus: 6}, gpu_types: [h100-80gb-sxm]}
 running:
   - {job: chat, pool: xe9680-h100/main, count: 3}

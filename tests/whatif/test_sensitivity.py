@@ -1,11 +1,12 @@
 """One figure at a time, and where the recommendation turns."""
 
 from fractions import Fraction
+from math import inf
 from xml.etree import ElementTree
 
 import pytest
 
-from planner.errors import InputError
+from planner.inputs.layers.setting import split_setting
 from planner.inputs.load import Question
 from planner.inputs.reading.document import parts_of, settable
 from planner.report.html.pictures import picture_file
@@ -20,6 +21,7 @@ from planner.whatif.levers import Lever, levers
 from planner.whatif.sensitivity.moves import Moves
 from planner.whatif.sensitivity.pairs import pairs_of
 from planner.whatif.sensitivity.sensitivity import sensitivity
+from planner.whatif.sensitivity.unmoved import would_do
 
 SCENARIO = """\
 format: 1
@@ -81,6 +83,134 @@ def test_each_plan_is_the_one_that_its_settings_make(desk, found):
         for moved in (one.low, one.high, *(end for t in one.turns for end in (t.before, t.after))):
             assert desk.figures(Variant((), moved.settings)) == moved.figures
             assert moved.figures.result in ("proved", "infeasible")
+
+
+TIGHT = """\
+format: 1
+name: Tight
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-12-01}
+offers:
+  bridge: {node_type: xe9680-h100, kind: rent, price_usd_per_gpu_hour: 4, lead_time_weeks: 3}
+budget: {opex_usd: {total: 160000}}
+finance: {discount_rate_per_year: 8%}
+jobs:
+  search: {fixed: {gpus: 8}}
+"""
+
+
+@pytest.fixture(scope="module")
+def tight(tmp_path_factory):
+    """Two figures leave no plan: dearer rents by 14 %, and delivery a little later."""
+    file = tmp_path_factory.mktemp("tight") / "tight.yaml"
+    file.write_text(TIGHT, encoding="utf-8")
+    desk = Desk(Station(file))
+    with Processes(desk, 1) as crew:
+        return sensitivity(Made(desk, crew, Variant(), lambda _: None), pairs=1)
+
+
+def test_no_plan_is_the_widest_swing_of_all(tight):
+    assert [one.name for one in tight.swings[:3]] == [
+        "lead times",
+        "price of bridge",
+        "discount rate",
+    ]
+    (late,), (dear,) = (one.without_plan for one in tight.swings[:2])
+    assert (late.by, dear.by) == (2, pytest.approx(0.14375))
+    assert late.figures.cost_cents is dear.figures.cost_cents is None
+    assert tight.swings[1].low.figures.cost_cents is not None
+
+
+def test_the_headline_says_what_leaves_no_plan_before_what_moves_the_cost(tight):
+    drawn = draw(sensitivity_document(tight))
+    told = "; no plan exists with lead times 2 weeks later or price of bridge +14.4 % ($4.575); "
+    assert f"proved{told}of the others, it moves most with discount rate, by $" in drawn
+    assert "| price of bridge | $4 per GPU-hour | -27,765 | no plan | no plan | +14.4 % " in drawn
+
+
+def test_figures_that_leave_no_plan_are_moved_together_before_those_that_only_cost(tight):
+    (pair,) = tight.pairs
+    assert (pair.first, pair.second) == ("lead times", "price of bridge")
+
+
+def test_an_end_without_a_plan_is_drawn_to_the_edge(tight):
+    drawn = tornado(tight)
+    assert drawn is not None
+    assert drawn.rows[1][2] == (inf, "no plan, up")
+    svg = ElementTree.fromstring(picture_file(drawn))
+    bars = {
+        str(title.text): bar
+        for bar in svg.iter("{http://www.w3.org/2000/svg}rect")
+        for title in bar
+    }
+    none, dearer = bars["price of bridge: no plan, up"], bars["discount rate: +$257, down"]
+    assert float(none.attrib["width"]) > float(dearer.attrib["width"])
+    assert none.attrib["fill"] != dearer.attrib["fill"]
+    (words,) = svg.iter("{http://www.w3.org/2000/svg}desc")
+    assert "An end without a plan reaches to the edge." in str(words.text)
+
+
+def otherwise(figures, cents=0):
+    """A plan that acquires other nodes, for so much more."""
+    (first, *others) = figures.acquired
+    acquired = (first.model_copy(update={"quarter": "2027Q2"}), *others)
+    cost = figures.cost_cents + cents
+    return figures.model_copy(update={"acquired": acquired, "cost_cents": cost})
+
+
+@pytest.mark.parametrize(
+    ("setting", "by_base", "less", "would"),
+    [
+        ("offers.h100.price_usd=300000", 0, 0, True),
+        ("offers.h100.price_usd=300000", 0, 1, False),
+        ("offers.'h200.v2'.price_usd=400000", 0, 0, True),
+        ("offers.h100.price_usd=310000", None, 0, True),
+        ("offers.h100.price_usd=310000", None, 1, False),
+        ("finance.useful_life_years=4", None, 0, True),
+        ("offers.h100.lead_time_weeks=9", 0, 0, False),
+        ("budget.capex_usd=599999", 0, 0, False),
+        ("budget.capex_usd=600000", 0, 0, True),
+        ("budget.total_usd={2027Q2: 299999}", 0, 0, False),
+        ("jobs.search.growth_per_quarter=99%", 0, 0, False),
+    ],
+)
+def test_a_plan_that_costs_as_much_as_the_same_nodes_would_is_no_turn(
+    desk, setting, by_base, less, would
+):
+    """The scenario buys two `h100`; where their price is moved, planning tells what they cost."""
+    stated, moved = desk.inputs(Variant()), desk.inputs(Variant((), (setting,)))
+    base = desk.figures(Variant())
+    held = base if by_base == 0 else desk.figures(Variant((), (setting,)))
+    assert held.acquired == base.acquired
+    assert would_do(stated, moved, base, otherwise(held, -less)) is would
+
+
+def test_equal_plans_take_turns_without_the_recommendation_turning(desk):
+    class Restless(Made):
+        def all(self, wanted):
+            """Every plan with a price of `bridge`, which nobody pays, comes with other nodes."""
+            asked = [*wanted]
+            return [
+                otherwise(figures) if any("bridge" in one for one in settings) else figures
+                for settings, figures in zip(asked, super().all(asked), strict=True)
+            ]
+
+    with Processes(desk, 1) as crew:
+        found = sensitivity(Restless(desk, crew, Variant(), lambda _: None))
+    one = swing(found, "price of bridge")
+    assert one.high.figures.acquired != found.base.acquired
+    assert one.turns == ()
+
+
+def test_a_plan_that_was_not_found_in_time_is_not_said_not_to_exist(tight):
+    late, *others = tight.swings
+    late_ends = late.high.figures.model_copy(update={"result": "no plan in time"})
+    turn = late.turns[0].model_copy(
+        update={"after": late.high.model_copy(update={"figures": late_ends})}
+    )
+    unknown = late.model_copy(update={"turns": (turn,), "high": turn.after})
+    drawn = draw(sensitivity_document(tight.model_copy(update={"swings": (unknown, *others)})))
+    assert "; no plan was found at some values of lead times; " in drawn
+    assert "no plan exists with price of bridge" in drawn
 
 
 def test_the_widest_swing_stands_first(found):
@@ -190,24 +320,22 @@ def test_growth_is_moved_for_all_jobs_that_grow_and_price_breaks_with_their_pric
     assert "price of energy" not in by_name
 
 
-@pytest.mark.parametrize("name", ["plain", "h200.v2", "a=b", "it's", 'say "x"', "ü #1: {"])
-def test_any_name_of_one_kind_of_quotes_can_be_set(name, tmp_path):
+NAMES = ["plain", "h200.v2", "a=b", "it's", 'say "x"', "ü #1: {", """both '"'" of=them""", "''"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_name_can_be_set(name, tmp_path):
     path = ("offers", name, "maximum")
     assert parts_of(settable(path)) == path
     file = tmp_path / "named.yaml"
     written = "'" + name.replace("'", "''") + "'"
     file.write_text(SCENARIO.replace("h200.v2:", f"{written}:"), encoding="utf-8")
-    inputs = Question(file).inputs((), [f"{settable(path)}=7"])
+    setting = f"{settable(path)}=7"
+    assert split_setting(setting) == (settable(path), "7")
+    inputs = Question(file).inputs((), [setting])
     assert inputs.scenario.offers[name].maximum == 7
-
-
-def test_a_name_that_no_path_leads_to_is_told(tmp_path):
-    with pytest.raises(ValueError, match="both kinds of quotes"):
-        settable(("offers", """'"'"""))
-    file = tmp_path / "odd.yaml"
-    file.write_text(SCENARIO.replace("h200.v2:", "'a''b\"c':"), encoding="utf-8")
-    with pytest.raises(InputError, match="both kinds of quotes"):
-        [lever.settings(Fraction(1, 10)) for lever in levers(Question(file).inputs())]
+    moved = [text for lever in levers(inputs) for text in lever.settings(Fraction(1, 10))]
+    assert Question(file).inputs((), moved).scenario.offers[name].price_usd == 364100
 
 
 def test_the_picture_is_one_tree_with_its_words_and_no_name_opens_markup(picture):
@@ -226,9 +354,10 @@ def test_the_table_says_what_is_acquired_on_either_side(found, picture, golden):
 
 def test_a_cost_that_is_that_of_other_jobs_says_so(found):
     assert "other jobs are dropped or delayed" not in draw(sensitivity_document(found))
-    (first, *others), short = found.swings, {"cost_cents": 1, "short": ("search",)}
+    (first, *others), short = found.swings, {"cost_cents": 1, "short": ("search", "b")}
+    short["dropped"] = ("search",)
     high = first.high.model_copy(update={"figures": first.high.figures.model_copy(update=short)})
     swings = (first.model_copy(update={"high": high}), *others)
     told = draw(sensitivity_document(found.model_copy(update={"swings": swings})))
     assert "other jobs are dropped or delayed than as the scenario stands (none)" in told
-    assert f"- {first.name}, +20.0 %: search\n" in told
+    assert f"- {first.name}, +20.0 %, dropped: search; delayed: b\n" in told

@@ -313,7 +313,7 @@ def test_a_table_for_a_spreadsheet_holds_no_formula():
     row = Row(key="k", apply=("=1+1",), settings=("jobs.a.team=@x",), figures=figures)
     header, line = sweep_csv([row]).splitlines()
     assert header.startswith("apply,jobs.a.team,result,cost_usd")
-    assert line.startswith("'=1+1,'@x,infeasible,,")
+    assert line.startswith('"""=1+1""",\'@x,infeasible,,')
     assert line.endswith(",'=HYPERLINK(1)")
 
 

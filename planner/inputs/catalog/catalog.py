@@ -13,6 +13,7 @@ from planner.inputs.base import (
     Figure,
     Frozen,
     HourPrice,
+    NodePower,
     NodePrice,
     NotNegative,
     Number,
@@ -42,9 +43,8 @@ __all__ = [
 ]
 
 
-# Wide bounds that catch a slip of unit: MiB for GB, watts for kilowatts.
+# A wide bound that catches a slip of unit: MiB for GB.
 GpuMemory = Annotated[PositiveNumber, Field(ge=1, le=4096)]
-Power = Annotated[PositiveNumber, Field(le=500)]
 NodeGpus = Annotated[PositiveCount, Field(le=256)]
 ModelBits = Annotated[PositiveCount, Field(le=32)]
 
@@ -133,13 +133,25 @@ class NodeType(Frozen):
     """As sold, GB."""
     rack_units: Figure[PositiveCount] | None = None
     cooling: Figure[str] | None = None
-    max_power_kw: Figure[Power] | None = None
+    max_power_kw: Figure[NodePower] | None = None
     """Nameplate, for the rack."""
-    mean_power_kw: Figure[Power] | None = None
+    mean_power_kw: Figure[NodePower] | None = None
     """Mean draw under load at the AC side, for energy."""
     scale_out_fabric: Figure[str] | None = None
     """Network that lets a job span nodes; empty where the configuration has none."""
     note: str | None = None
+
+    def overdrawn(self, gpu: GpuType) -> str | None:
+        """What its GPUs draw at their limit, in words, where that is more than its nameplate."""
+        if self.max_power_kw is None or gpu.tdp_w is None:
+            return None
+        drawn = self.gpus.value * gpu.tdp_w.value / 1000
+        if drawn <= self.max_power_kw.value:
+            return None
+        return (
+            f"{self.max_power_kw.value} kW are less than its {self.gpus.value} GPUs draw at their "
+            f"limit, {drawn.normalize():f} kW"
+        )
 
     @model_validator(mode="after")
     def _draws_what_it_may(self) -> NodeType:
@@ -207,9 +219,32 @@ class Model(Frozen):
     note: str | None = None
 
     @model_validator(mode="after")
-    def _consistent(self) -> Model:
-        faults = "; ".join(_shape_faults(self))
-        if faults:
+    def _heads_shared_evenly(self) -> Model:
+        if self.heads % self.kv_heads:
+            raise ValueError(
+                f"{self.heads} heads cannot share {self.kv_heads} KV heads evenly: "
+                "`heads` must be a multiple of `kv_heads`"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _no_more_active_than_all(self) -> Model:
+        active = self.active_parameters_b
+        if active is not None and active > self.parameters_b:
+            raise ValueError(
+                f"`active_parameters_b` {active:f} is more than all {self.parameters_b:f}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _experts_or_none(self) -> Model:
+        if faults := "; ".join(_expert_faults(self)):
+            raise ValueError(faults)
+        return self
+
+    @model_validator(mode="after")
+    def _keeps_what_its_layers_can(self) -> Model:
+        if faults := "; ".join(_cache_faults(self)):
             raise ValueError(faults)
         return self
 
@@ -222,20 +257,6 @@ class Model(Frozen):
     def whole_context_layers(self) -> int:
         """Layers that keep keys and values of the whole context."""
         return self.layers - self.sliding_layers if self.kv_layers is None else self.kv_layers
-
-
-def _shape_faults(model: Model) -> Iterator[str]:
-    """What cannot be true of one model at the same time."""
-    yield from _expert_faults(model)
-    yield from _cache_faults(model)
-    if model.heads % model.kv_heads:
-        yield (
-            f"{model.heads} heads cannot share {model.kv_heads} KV heads evenly: "
-            "`heads` must be a multiple of `kv_heads`"
-        )
-    active = model.active_parameters_b
-    if active is not None and active > model.parameters_b:
-        yield f"`active_parameters_b` {active:f} is more than all {model.parameters_b:f}"
 
 
 def _expert_faults(model: Model) -> Iterator[str]:
@@ -256,6 +277,16 @@ def _expert_faults(model: Model) -> Iterator[str]:
 
 
 def _cache_faults(model: Model) -> Iterator[str]:
+    if model.scaled_context is not None and model.scaled_context < model.max_context:
+        yield (
+            f"`scaled_context` {model.scaled_context:,} is less than the `max_context` "
+            f"{model.max_context:,} that it stretches"
+        )
+    if model.sliding_window is not None and model.sliding_window >= model.max_context:
+        yield (
+            f"`sliding_window` {model.sliding_window:,} is as wide as the context "
+            f"({model.max_context:,}): leave it out"
+        )
     if (model.sliding_window is None) != (model.sliding_layers == 0):
         yield "`sliding_window` and `sliding_layers` need each other"
     if model.sliding_layers + (model.kv_layers or 0) > model.layers:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
-from decimal import Decimal
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.errors import Finding, InputError
-from planner.inputs.catalog.catalog import Catalog, CatalogFile, PriceBook
+from planner.inputs.base import NotKnown
+from planner.inputs.catalog.catalog import Catalog, CatalogFile, Model, PriceBook
+from planner.inputs.catalog.counted import shape_faults
 from planner.inputs.reading.diagnostics import Attempts, validate
+from planner.inputs.reading.document import Refused
 from planner.inputs.reading.locate import Located, open_documents
-from planner.inputs.text.words import described, did_you_mean
+from planner.inputs.reading.partial import nothing_of
+from planner.inputs.text.words import described, did_you_mean, difference, folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.inputs.catalog.catalog import GpuType, NodeType, PriceBookHeader
+    from planner.inputs.catalog.catalog import NodeType, PriceBookHeader
     from planner.inputs.reading.document import Document, Path
     from planner.inputs.reading.file import InputFile
 
@@ -46,40 +50,64 @@ def merged_catalog(files: Sequence[Located]) -> tuple[Catalog, tuple[InputFile, 
     illustrative book never comes to stand under the name of another.
     Raises InputError with the mistakes of all files.
     """
-    documents, records = open_documents(files, "catalog")
-    parts = _validated(files, documents)
-    catalog, origin = _merged(parts)
-    findings = [*_loose_ends(catalog, origin), *_unknown_sources(catalog, documents)]
-    if findings:
-        raise InputError(*findings)
-    configurations = [record for part in parts for record in part.configurations]
-    return catalog, (*records, *configurations)
+    attempts = Attempts()
+    opened = open_documents(files, "catalog", attempts)
+    parts = _validated(opened, attempts)
+    found = None
+    with suppress(NotKnown):
+        catalog, origin = _merged(parts)
+        documents = [document for _, document, _ in opened]
+        attempts.findings += [*_loose_ends(catalog, origin), *_unknown_sources(catalog, documents)]
+        records = [record for _, _, record in opened]
+        records += [record for part in parts for record in part.configurations]
+        found = catalog, tuple(records)
+    if attempts.findings or found is None:
+        raise InputError(*attempts.findings, known=found if len(parts) == len(files) else None)
+    return found
 
 
-def _validated(files: Sequence[Located], documents: Sequence[Document]) -> list[_Part]:
+def _validated(
+    opened: Sequence[tuple[Located, Document, InputFile]], attempts: Attempts
+) -> list[_Part]:
     parts: list[_Part] = []
-    findings: list[Finding] = []
     books: dict[str, Document] = {}
     earlier: dict[str, dict[str, Any]] = {section: {} for section in _EXTENDED}
-    for file, written in zip(files, documents, strict=True):
-        try:
-            document = _extended(written, earlier)
-            part = _Part(file.group, document, *_content(file, document))
-        except InputError as error:
-            findings += error.findings
+    attempts.findings += _alike(opened)
+    for file, written, _ in opened:
+        document = _extended(written, earlier, attempts.findings)
+        content = _content(file, document, attempts)
+        if content is None:
             continue
-        if part.content.price_book and books.setdefault(file.group, document) is not document:
-            message = f"{books[file.group].shown_as} has a price book as well"
-            findings.append(document.finding(("price_book",), message, "keep one of them"))
+        part = _Part(file.group, document, *content)
         parts.append(part)
-    if findings:
-        raise InputError(*findings)
+        book = document.data.get("price_book")
+        if book and books.setdefault(file.group, document) is not document:
+            message = f"{books[file.group].shown_as} has a price book as well"
+            finding = document.finding(("price_book",), message, "keep one of them")
+            attempts.findings.append(finding)
     return parts
 
 
-def _extended(document: Document, earlier: dict[str, dict[str, Any]]) -> Document:
+def _alike(opened: Sequence[tuple[Located, Document, InputFile]]) -> Iterator[Finding]:
+    """Ids that look like those of an earlier file: they neither replace them nor can be told."""
+    met: dict[tuple[str, str], tuple[str, Document]] = {}
+    for _, document, _ in opened:
+        for section in ("gpus", "nodes", "models"):
+            entries = document.data.get(section)
+            for key in entries if isinstance(entries, dict) else ():
+                first, earlier = met.setdefault((section, folded(key)), (key, document))
+                if first != key:
+                    what = difference(key, first)
+                    message = f"{key!r} differs from {first!r} in {what} ({earlier.shown_as})"
+                    hint = "write the same id to replace that entry, or give this one another"
+                    yield document.finding((section, key), message, hint, at_key=True)
+
+
+def _extended(
+    document: Document, earlier: dict[str, dict[str, Any]], findings: list[Finding]
+) -> Document:
     """The document with what its entries take over; its own entries join the earlier ones."""
-    data, findings = dict(document.data), []
+    data = dict(document.data)
     for section in _EXTENDED:
         entries = data.get(section)
         if not isinstance(entries, dict):
@@ -96,31 +124,35 @@ def _extended(document: Document, earlier: dict[str, dict[str, Any]]) -> Documen
                 message = f"no earlier file has {described(base)} under `{section}`"
                 hint = did_you_mean(base, known) if isinstance(base, str) else None
                 findings.append(document.finding((section, key, "extends"), message, hint))
+                data[section][key] = Refused()
         told = {key: entry for key, entry in data[section].items() if isinstance(entry, dict)}
         earlier[section] = known | told
-    if findings:
-        raise InputError(*findings)
     return replace(document, data=data)
 
 
-def _content(file: Located, document: Document) -> tuple[CatalogFile, tuple[InputFile, ...]]:
-    """What one file says, with the models that it leaves to a configuration, and those files."""
+def _content(
+    file: Located, document: Document, attempts: Attempts
+) -> tuple[CatalogFile, tuple[InputFile, ...]] | None:
+    """What is known of one file, with the models that it leaves to a configuration, and of those.
+
+    None where the file is none of a catalog.
+    """
     models = document.data.get("models")
     entries = models.items() if isinstance(models, dict) else ()
     left = {key for key, entry in entries if isinstance(entry, dict) and "config" in entry}
+    stated = {"models": {key: entry for key, entry in entries if key not in left}} if left else {}
+    written = replace(document, data=document.data | stated)
+    content = attempts.known(lambda: validate(written, CatalogFile))
+    if content is None:
+        return None
     if not left:
-        return validate(document, CatalogFile), ()
+        return content, ()
     from planner.inputs.catalog.modelconfig.catalogued import catalogued_models  # noqa: PLC0415 - rare
 
-    stated = {key: entry for key, entry in entries if key not in left}
-    attempts = Attempts()
-    content = attempts.take(
-        lambda: validate(replace(document, data=document.data | {"models": stated}), CatalogFile)
-    )
     read = attempts.take(lambda: catalogued_models(document, file, frozenset(left)))
-    if content is None or read is None:
-        raise InputError(*attempts.findings)
-    return content.model_copy(update={"models": content.models | read[0]}), read[1]
+    described, records = read or (dict.fromkeys(left, nothing_of(Model)), ())
+    models = content.__dict__.get("models", {}) | described
+    return content.model_copy(update={"models": models}), records
 
 
 def _merged(parts: Sequence[_Part]) -> tuple[Catalog, _Origin]:
@@ -139,23 +171,32 @@ def _merged(parts: Sequence[_Part]) -> tuple[Catalog, _Origin]:
                 origin.update({(section, key): part.document for key in entries})
     if header is None:
         raise InputError(Finding("no catalog file has a `price_book`"))
-    facts = {section: merged[section] for section in ("sources", "gpus", "nodes", "models")}
-    prices = PriceBook(header=header, purchase=merged["purchase"], rent=merged["rent"])
-    return Catalog(**facts, prices=prices), origin
+    # What was read is sound, or known to be wrong: to validate it again would tell nothing new.
+    prices = PriceBook.model_construct(
+        header=header, purchase=merged["purchase"], rent=merged["rent"]
+    )
+    catalog = Catalog.model_construct(
+        sources=merged["sources"],
+        gpus=merged["gpus"],
+        nodes=merged["nodes"],
+        models=merged["models"],
+        prices=prices,
+    )
+    return catalog, origin
 
 
 def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:
-    """Nodes of unknown GPUs or of more than they can feed, and prices of unknown nodes."""
+    """Nodes of unknown GPUs or of more than they can feed, odd shapes, prices of unknown nodes."""
     for key, node in catalog.nodes.items():
-        if node.gpu_type not in catalog.gpus:
-            yield origin["nodes", key].finding(
-                ("nodes", key, "gpu_type"),
-                f"unknown GPU type {node.gpu_type!r}",
-                did_you_mean(node.gpu_type, catalog.gpus, 3),
-            )
-        elif fault := _overdrawn(node, catalog.gpus[node.gpu_type]):
-            path = ("nodes", key, "max_power_kw")
-            yield origin["nodes", key].finding(path, fault, "state the nameplate of the whole node")
+        with suppress(NotKnown):
+            yield from _faults_of(node, catalog, ("nodes", key), origin["nodes", key])
+    for key, model in catalog.models.items():
+        document = origin["models", key]
+        with suppress(NotKnown):
+            if "config" not in document.data["models"][key]:
+                for name, fault in shape_faults(model):
+                    hint = "count the weights of the checkpoint"
+                    yield document.finding(("models", key, name), fault, hint)
     for section, prices in (("purchase", catalog.prices.purchase), ("rent", catalog.prices.rent)):
         for key in prices:
             if key not in catalog.nodes:
@@ -167,17 +208,18 @@ def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:
                 )
 
 
-def _overdrawn(node: NodeType, gpu: GpuType) -> str | None:
-    """The GPUs of a node at their limit, where that is more than its nameplate."""
-    if node.max_power_kw is None or gpu.tdp_w is None:
-        return None
-    drawn = node.gpus.value * gpu.tdp_w.value / Decimal(1000)
-    if drawn <= node.max_power_kw.value:
-        return None
-    return (
-        f"{node.max_power_kw.value} kW are less than its {node.gpus.value} GPUs draw at their "
-        f"limit, {drawn.normalize():f} kW"
-    )
+def _faults_of(
+    node: NodeType, catalog: Catalog, path: Path, document: Document
+) -> Iterator[Finding]:
+    if node.gpu_type not in catalog.gpus:
+        yield document.finding(
+            (*path, "gpu_type"),
+            f"unknown GPU type {node.gpu_type!r}",
+            did_you_mean(node.gpu_type, catalog.gpus, 3),
+        )
+    elif fault := node.overdrawn(catalog.gpus[node.gpu_type]):
+        hint = "state the nameplate of the whole node"
+        yield document.finding((*path, "max_power_kw"), fault, hint)
 
 
 def _unknown_sources(catalog: Catalog, documents: Sequence[Document]) -> Iterator[Finding]:
@@ -188,7 +230,8 @@ def _unknown_sources(catalog: Catalog, documents: Sequence[Document]) -> Iterato
                 yield document.finding(
                     path,
                     f"{source!r} is neither a key of `sources` nor an address",
-                    did_you_mean(source, catalog.sources),
+                    did_you_mean(source, catalog.sources)
+                    or f"list it in this file: `sources: {{{source!r}: {{title: …}}}}`",
                 )
 
 

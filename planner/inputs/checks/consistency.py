@@ -4,34 +4,44 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.inputs.checks.faults import Fault, entries, not_in_play, unstated_figure
+from planner.inputs.checks.faults import (
+    Fault,
+    entries,
+    known,
+    late_figures,
+    not_in_play,
+    unstated_figure,
+)
 from planner.inputs.checks.jobs import contradictions
 from planner.inputs.checks.money import unusable
+from planner.inputs.checks.nodes import misstated
 from planner.inputs.checks.running import not_running
 from planner.inputs.checks.sites import misplaced
 from planner.inputs.checks.teams import misassigned
-from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.scenario.job import SERVING_SUFFIX
 from planner.inputs.scenario.spelling import LARGEST_COUNT_PER_QUARTER
+from planner.inputs.text.words import difference, folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from planner.errors import Finding
     from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.reading.document import Document
+    from planner.inputs.reading.document import Document, Path
     from planner.inputs.scenario.horizon import Horizon
     from planner.inputs.scenario.job import Job
-    from planner.inputs.scenario.scenario import Scenario
+    from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
 
 __all__ = ["inconsistencies"]
 
 
 def inconsistencies(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """Find what contradicts itself, the horizon, or the catalog; unknown names are passed over."""
-    for faults in (
-        _horizon(scenario.horizon),
+    for fault in known(
+        _horizon(scenario),
         _policies(scenario, catalog),
         _nodes(scenario, catalog),
+        misstated(scenario, catalog),
         _prices(scenario, catalog),
         unusable(scenario, catalog),
         _jobs(scenario, catalog),
@@ -39,15 +49,15 @@ def inconsistencies(document: Document, scenario: Scenario, catalog: Catalog) ->
         misassigned(scenario, catalog),
         not_running(scenario, catalog),
     ):
-        for fault in faults:
-            yield document.finding(fault.path, fault.message, fault.hint, at_key=fault.at_key)
+        yield document.finding(fault.path, fault.message, fault.hint, at_key=fault.at_key)
 
 
 def _horizon_text(horizon: Horizon) -> str:
     return " to ".join(dict.fromkeys((horizon.labels[0], horizon.labels[-1])))
 
 
-def _horizon(horizon: Horizon) -> Iterator[Fault]:
+def _horizon(scenario: Scenario) -> Iterator[Fault]:
+    horizon = scenario.horizon
     end = horizon.first_quarter + horizon.quarters
     if horizon.as_of is not None and horizon.as_of >= end.start:
         yield Fault(
@@ -57,17 +67,29 @@ def _horizon(horizon: Horizon) -> Iterator[Fault]:
 
 
 def _policies(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    yield from known(
+        _both_allowed_and_excluded(scenario), _reserves(scenario, catalog), _spares(scenario)
+    )
+
+
+def _both_allowed_and_excluded(scenario: Scenario) -> Iterator[Fault]:
     policies = scenario.policies
     for position, gpu_type in enumerate(policies.excluded_gpu_types):
         if gpu_type in (policies.allowed_gpu_types or ()):
             path = ("policies", "excluded_gpu_types", position)
             yield Fault(path, f"{gpu_type!r} is both allowed and excluded", "keep one of them")
-    for gpu_type in policies.growth_reserve:
+
+
+def _reserves(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    for gpu_type in scenario.policies.growth_reserve:
         at = ("policies", "growth_reserve", gpu_type)
         yield from not_in_play(at, gpu_type, scenario, catalog)
-    if isinstance(policies.spare_nodes, dict):
+
+
+def _spares(scenario: Scenario) -> Iterator[Fault]:
+    if isinstance(scenario.policies.spare_nodes, dict):
         in_play = scenario.node_types_in_play
-        for node_type in policies.spare_nodes:
+        for node_type in scenario.policies.spare_nodes:
             if node_type not in in_play:
                 yield Fault(
                     ("policies", "spare_nodes", node_type),
@@ -78,65 +100,82 @@ def _policies(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
 
 
 def _nodes(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    if not scenario.fleet and not scenario.offers:
+    if scenario.jobs and not scenario.fleet and not scenario.offers:
         yield Fault(
             (),
             "nothing is owned and nothing is offered, so nothing can run anywhere",
             "add nodes under `fleet:` or `offers:`",
         )
-    for path, entry in entries(scenario):
-        node = catalog.nodes.get(entry.node_type)
-        if node is not None and node.mean_power_kw is None:
-            yield unstated_figure(path, entry.node_type, "mean_power_kw", "the cost of energy")
+    yield from known(*(_drawn(path, entry, catalog) for path, entry in entries(scenario)))
+
+
+def _drawn(path: Path, entry: FleetEntry | Offer, catalog: Catalog) -> Iterator[Fault]:
+    node = catalog.nodes.get(entry.node_type)
+    if node is not None and node.mean_power_kw is None:
+        yield unstated_figure(path, entry.node_type, "mean_power_kw", "the cost of energy")
 
 
 def _prices(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    book = catalog.prices
     for name, offer in scenario.offers.items():
-        if offer.node_type not in catalog.nodes:
-            continue
-        own, key = offer.stated_price, offer.price_key
-        if own is None and book.listed(offer.kind, offer.node_type) is None:
-            yield Fault(
-                ("offers", name),
-                f"price book {book.header.id!r} has no price to {offer.kind} {offer.node_type!r}",
-                f"state `{key}` here",
-                at_key=True,
-            )
-        if offer.price_date is not None and own is None:
-            yield Fault(
-                ("offers", name, "price_date"),
-                "dates a price that is not stated here",
-                f"state `{key}` too, or leave the date to the price book",
-            )
+        yield from known(_unpriced(name, offer, catalog), _dated(name, offer))
+
+
+def _unpriced(name: str, offer: Offer, catalog: Catalog) -> Iterator[Fault]:
+    book = catalog.prices
+    if offer.node_type not in catalog.nodes or offer.stated_price is not None:
+        return
+    if book.listed(offer.kind, offer.node_type) is None:
+        yield Fault(
+            ("offers", name),
+            f"price book {book.header.id!r} has no price to {offer.kind} {offer.node_type!r}",
+            f"state `{offer.price_key}` here",
+            at_key=True,
+        )
+
+
+def _dated(name: str, offer: Offer) -> Iterator[Fault]:
+    if offer.price_date is not None and offer.stated_price is None:
+        yield Fault(
+            ("offers", name, "price_date"),
+            "dates a price that is not stated here",
+            f"state `{offer.price_key}` too, or leave the date to the price book",
+        )
 
 
 def _jobs(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    names = {folded(name): name for name in scenario.jobs}
     for name, job in scenario.jobs.items():
-        yield from _activity(name, job, scenario.horizon)
+        yield from known(_activity(name, job, scenario), _derived(name, job, names))
         for found in contradictions(job, catalog):
             yield found._replace(path=("jobs", name, *found.path))
 
 
-def _activity(name: str, job: Job, horizon: Horizon) -> Iterator[Fault]:
+def _derived(name: str, job: Job, names: Mapping[str, str]) -> Iterator[Fault]:
+    """The job that serves a tuned model takes the name of another, or one that looks like it."""
+    if job.tune is None or job.tune.deploy is None:
+        return
+    derived = f"{name}{SERVING_SUFFIX}"
+    taken = names.get(folded(derived))
+    if taken is not None:
+        message = f"derives the job {derived!r}, whose name is taken"
+        if taken != derived:
+            message += f" by {taken!r}, which differs in {difference(derived, taken)}"
+        yield Fault(("jobs", name, "tune", "deploy"), message, "rename one of the two jobs")
+
+
+def _activity(name: str, job: Job, scenario: Scenario) -> Iterator[Fault]:
+    horizon = scenario.horizon
     where = _horizon_text(horizon)
-    outside = False
-    if isinstance(job.count, dict):
-        for key in job.count:
-            if not horizon.includes(Quarter.parse(key)):
-                outside = True
-                yield Fault(
-                    ("jobs", name, "count", key),
-                    f"{key} lies outside the horizon ({where})",
-                    at_key=True,
-                )
+    path: Path = ("jobs", name, "count")
+    after = [*late_figures(path, job.count, horizon)] if isinstance(job.count, dict) else []
+    yield from after
     late = [str(quarter) for quarter in job.quarters or () if not horizon.includes(quarter)]
     if late:
         shown = late[0] if len(late) == 1 else f"{late[0]} to {late[-1]}"
         verb = "lies" if len(late) == 1 else "lie"
         path = ("jobs", name, "quarters")
         yield Fault(path, f"{shown} {verb} outside the horizon ({where})")
-    if outside or late:
+    if after or late:
         return
     counts = job.counts(horizon)
     if not any(counts):

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.inputs.base import NotKnown
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.text.words import own_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.reading.document import Path
     from planner.inputs.scenario.horizon import Horizon
     from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
 
-__all__ = ["Fault", "entries", "held_figures", "not_in_play", "unstated_figure"]
+__all__ = [
+    "Fault",
+    "entries",
+    "held_figures",
+    "known",
+    "late_figures",
+    "not_in_play",
+    "unstated_figure",
+]
+
+
+_WRITTEN = {
+    "max_power_kw": "…` (nameplate of one node, kW)",
+    "mean_power_kw": "…` (mean draw of one node under load, kW)",
+    "rack_units": "…` (height of one node, U)",
+    "cooling": "air` or `cooling: liquid`",
+}
+"""What comes after the key of a figure that an entry may state itself."""
 
 
 class Fault(NamedTuple):
@@ -26,6 +44,13 @@ class Fault(NamedTuple):
     hint: str | None = None
     at_key: bool = False
     """Whether the key is to be pointed at, and not its value."""
+
+
+def known(*parts: Iterable[Fault]) -> Iterator[Fault]:
+    """The faults of each part, up to where it asks for a value that is wrong in the file itself."""
+    for part in parts:
+        with suppress(NotKnown):
+            yield from part
 
 
 def entries(scenario: Scenario) -> Iterator[tuple[Path, FleetEntry | Offer]]:
@@ -40,8 +65,8 @@ def unstated_figure(path: Path, node_type: str, key: str, what: str) -> Fault:
     """A node type without a figure of the catalog that something needs; `path` is of its entry."""
     return Fault(
         (*path, "node_type"),
-        f"{node_type!r} has no {key} in the catalog, which {what} needs",
-        own_figure(node_type, key),
+        f"{node_type!r} has no {key} in the catalog, it is needed for {what}",
+        f"state it here, beside `node_type`: `{key}: {_WRITTEN[key]}",
     )
 
 
@@ -55,13 +80,19 @@ def not_in_play(path: Path, gpu_type: str, scenario: Scenario, catalog: Catalog)
         yield Fault(path, message, hint, at_key=True)
 
 
+def late_figures(path: Path, stated: Iterable[str], horizon: Horizon) -> Iterator[Fault]:
+    """Figures by quarter that no quarter of the horizon goes by."""
+    end = horizon.first_quarter + horizon.quarters
+    for key in stated:
+        if Quarter.parse(key) >= end:
+            message = f"{key} lies after the horizon, which ends with {horizon.labels[-1]}"
+            yield Fault((*path, key), message, at_key=True)
+
+
 def held_figures(path: Path, stated: Mapping[str, object], horizon: Horizon) -> Iterator[Fault]:
     """Figures by quarter, each of which holds until the next: late ones, and none to begin with."""
-    steps = [Quarter.parse(key) - horizon.first_quarter for key in stated]
-    for key, step in zip(stated, steps, strict=True):
-        if step >= horizon.quarters:
-            yield Fault((*path, key), f"{key} lies after the horizon", at_key=True)
-    if min(steps) > 0:
-        first = horizon.first_quarter
+    yield from late_figures(path, stated, horizon)
+    first = horizon.first_quarter
+    if all(Quarter.parse(key) > first for key in stated):
         message = f"says nothing of {first}: a figure holds from its quarter on"
         yield Fault(path, message, f"state one for {first}")

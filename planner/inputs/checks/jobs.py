@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from math import isqrt
+from typing import TYPE_CHECKING, Final, Literal
 
-from planner.inputs.checks.faults import Fault
+from planner.inputs.checks.faults import Fault, known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from decimal import Decimal
 
     from planner.inputs.catalog.catalog import Catalog, Model
     from planner.inputs.scenario.job import Job, Serve, Tune
@@ -22,21 +24,108 @@ _OF_ADAPTERS: Final = (
     "adapter_units",
 )
 """What only LoRA and QLoRA have."""
+_WIDEST_BYTES = 4
+"""Of one parameter, in fp32."""
 
 
 def contradictions(job: Job, catalog: Catalog) -> Iterator[Fault]:
     """Find all of these, each with its path in the job; an unknown model is passed over."""
-    if job.tune is not None:
-        for found in _tune(job.tune, catalog.models.get(job.tune.model or "")):
-            yield found._replace(path=("tune", *found.path))
-    if job.serve is not None:
-        for found in _serve(job.serve, catalog.models.get(job.serve.model or "")):
-            yield found._replace(path=("serve", *found.path))
+    yield from known(_of_tune(job, catalog), _of_serve(job, catalog))
 
 
-def _tune(tune: Tune, model: Model | None) -> Iterator[Fault]:
-    if model is not None and tune.sequence is not None and tune.sequence > model.longest_context:
-        yield _too_long("sequence", tune.sequence, tune.model, model)
+def _of_tune(job: Job, catalog: Catalog) -> Iterator[Fault]:
+    tune = job.tune
+    if tune is not None:
+        found = known(
+            _too_long(tune, "sequence", catalog),
+            _adapter(tune),
+            _rank(tune, catalog),
+            _data(tune),
+            _one_head(tune, catalog),
+            _deploy(tune, catalog),
+        )
+        yield from (fault._replace(path=("tune", *fault.path)) for fault in found)
+
+
+def _of_serve(job: Job, catalog: Catalog) -> Iterator[Fault]:
+    serve = job.serve
+    if serve is not None:
+        found = known(
+            _too_long(serve, "context", catalog),
+            _wider(serve, catalog),
+            _adapters(serve, catalog),
+        )
+        yield from (fault._replace(path=("serve", *fault.path)) for fault in found)
+
+
+def _model(about: Tune | Serve, catalog: Catalog) -> Model | None:
+    return catalog.models.get(about.model or "")
+
+
+def _parameters_b(about: Tune | Serve, catalog: Catalog) -> Decimal | None:
+    model = _model(about, catalog)
+    return about.parameters_b if model is None else model.parameters_b
+
+
+def _too_long(
+    about: Tune | Serve, key: Literal["sequence", "context"], catalog: Catalog
+) -> Iterator[Fault]:
+    """More tokens than the model takes, or where it is not known, than any of the catalog does."""
+    tokens: int | None = getattr(about, key)
+    model = _model(about, catalog)
+    if model is not None:
+        longest, who = model.longest_context, f"{about.model} takes"
+    else:
+        longest = max((one.longest_context for one in catalog.models.values()), default=0)
+        who = "any model of the catalog takes"
+    if tokens is not None and (model or about.model is None) and tokens > longest:
+        yield Fault((key,), f"{tokens:,} tokens are more than {who} ({longest:,})")
+
+
+def _rank(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
+    """A rank that no matrix of the model has: the width bounds it, or all of its parameters do."""
+    rank, model = tune.adapter_rank, _model(tune, catalog)
+    if rank is None or tune.method not in ("lora", "qlora"):
+        return
+    most, what = None, ""
+    if model is not None:
+        most, what = model.hidden, f"{tune.model} is wide"
+    elif tune.parameters_b is not None:
+        most = isqrt(int(tune.parameters_b * 10**9))
+        what = f"any matrix of {tune.parameters_b:f} billion parameters can have"
+    if most is not None and rank > most:
+        message = f"a rank of {rank:,} is more than {what} ({most:,})"
+        yield Fault(("adapter_rank",), message, "a rank is a small part of the width")
+
+
+def _data(tune: Tune) -> Iterator[Fault]:
+    tokens, sequence = tune.dataset_tokens, tune.sequence
+    if tune.packing and tokens is not None and sequence is not None and tokens < sequence:
+        yield Fault(
+            ("dataset_tokens",),
+            f"{tokens:,f} tokens do not make one sequence of {sequence:,}",
+            "count all tokens of the data set, one by one, or state `packing: false`",
+        )
+
+
+def _larger(size_gb: Decimal, about: Tune | Serve, catalog: Catalog, key: str) -> Iterator[Fault]:
+    """An adapter that is larger than all of its base at 32 bit."""
+    parameters_b = _parameters_b(about, catalog)
+    if parameters_b is not None and size_gb > parameters_b * _WIDEST_BYTES:
+        yield Fault(
+            tuple(key.split(".")),
+            f"an adapter of {size_gb:f} GB is larger than its base, {parameters_b:.4g} billion "
+            f"parameters, which at 32 bit are {parameters_b * _WIDEST_BYTES:.4g} GB",
+            f"write {(size_gb / 1000).normalize():f}, where that is in MB: the key takes GB",
+        )
+
+
+def _adapters(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
+    if serve.adapters is not None:
+        yield from _larger(serve.adapters.size_gb, serve, catalog, "adapters.size_gb")
+
+
+def _adapter(tune: Tune) -> Iterator[Fault]:
     if tune.method not in ("lora", "qlora"):
         for key in _OF_ADAPTERS:
             if key in tune.model_fields_set and getattr(tune, key) is not None:
@@ -50,13 +139,16 @@ def _tune(tune: Tune, model: Model | None) -> Iterator[Fault]:
             "only the base of QLoRA at 4 bit has scales to quantize",
             "leave it out",
         )
+
+
+def _one_head(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
+    model = _model(tune, catalog)
     if model is not None and tune.sharding == "tensor" and model.heads == 1:
         message = f"{tune.model} has one attention head, which tensor parallelism cannot divide"
         yield Fault(("sharding",), message)
-    yield from _deploy(tune)
 
 
-def _deploy(tune: Tune) -> Iterator[Fault]:
+def _deploy(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
     if tune.deploy is None:
         return
     if tune.deploy.bits is not None and tune.method != "full":
@@ -67,14 +159,13 @@ def _deploy(tune: Tune) -> Iterator[Fault]:
         )
     if tune.deploy.adapter_gb is not None and tune.method == "full":
         yield Fault(("deploy", "adapter_gb"), "a full fine-tune has no adapter", "leave it out")
+    elif tune.deploy.adapter_gb is not None:
+        yield from _larger(tune.deploy.adapter_gb, tune, catalog, "deploy.adapter_gb")
 
 
-def _serve(serve: Serve, model: Model | None) -> Iterator[Fault]:
-    if model is None:
-        return
-    if serve.context is not None and serve.context > model.longest_context:
-        yield _too_long("context", serve.context, serve.model, model)
-    published = model.native_bits
+def _wider(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
+    model = _model(serve, catalog)
+    published = None if model is None else model.native_bits
     if published is not None and "bits" in serve.model_fields_set and serve.bits > published:
         yield Fault(
             ("bits",),
@@ -82,9 +173,3 @@ def _serve(serve: Serve, model: Model | None) -> Iterator[Fault]:
             "take more memory",
             "leave `bits` out",
         )
-
-
-def _too_long(key: str, tokens: int, name: str | None, model: Model) -> Fault:
-    return Fault(
-        (key,), f"{tokens:,} tokens are more than {name} takes ({model.longest_context:,})"
-    )

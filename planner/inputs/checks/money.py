@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from planner.inputs.checks.faults import Fault, entries, not_in_play, unstated_figure
+from planner.inputs.checks.faults import Fault, entries, known, not_in_play, unstated_figure
 from planner.inputs.scenario.finance import TOTAL
 from planner.inputs.scenario.offer import FleetEntry
 from planner.inputs.scenario.quarter import Quarter
@@ -22,24 +22,42 @@ __all__ = ["unusable"]
 
 def unusable(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     """Find all of these; names that the catalog does not know are passed over."""
+    yield from known(
+        _offers(scenario),
+        _fleet(scenario),
+        _budget(scenario),
+        _colocation(scenario, catalog),
+        _licences(scenario, catalog),
+    )
+
+
+def _offers(scenario: Scenario) -> Iterator[Fault]:
     for name, offer in scenario.offers.items():
-        yield from _window(scenario, ("offers", name), offer)
+        path = ("offers", name)
+        yield from known(_window(scenario, path, offer), _end_of_sale(scenario, path, offer))
+
+
+def _fleet(scenario: Scenario) -> Iterator[Fault]:
     for name, entry in scenario.fleet.items():
-        if entry.retires is not None and entry.retires <= scenario.horizon.first_quarter:
-            yield Fault(
-                ("fleet", name, "retires"),
-                f"nodes that retire in {entry.retires} never serve in this horizon",
-                "leave the entry out",
-            )
-    yield from _budget(scenario)
-    yield from _colocation(scenario, catalog)
-    yield from _licences(scenario, catalog)
+        yield from known(_retired(scenario, ("fleet", name), entry))
+
+
+def _retired(scenario: Scenario, path: Path, entry: FleetEntry) -> Iterator[Fault]:
+    if entry.retires is not None and entry.retires <= scenario.horizon.first_quarter:
+        yield Fault(
+            (*path, "retires"),
+            f"nodes that retire in {entry.retires} never serve in this horizon",
+            "leave the entry out",
+        )
 
 
 def _window(scenario: Scenario, path: Path, offer: Offer) -> Iterator[Fault]:
-    horizon = scenario.horizon
-    if offer.available is not None and not any(map(horizon.includes, offer.available)):
+    if offer.available is not None and not any(map(scenario.horizon.includes, offer.available)):
         yield Fault((*path, "available"), "lies wholly outside the horizon", "leave the offer out")
+
+
+def _end_of_sale(scenario: Scenario, path: Path, offer: Offer) -> Iterator[Fault]:
+    horizon = scenario.horizon
     if offer.end_of_sale is None:
         return
     as_of = horizon.earliest_order
@@ -57,23 +75,29 @@ def _window(scenario: Scenario, path: Path, offer: Offer) -> Iterator[Fault]:
 
 
 def _budget(scenario: Scenario) -> Iterator[Fault]:
-    horizon = scenario.horizon
     for key in ("capex_usd", "opex_usd", "total_usd"):
-        figures = getattr(scenario.budget, key)
-        for quarter in figures if isinstance(figures, dict) else ():
-            if quarter != TOTAL and not horizon.includes(Quarter.parse(quarter)):
-                message = f"{quarter} lies outside the horizon"
-                yield Fault(("budget", key, quarter), message, at_key=True)
+        yield from known(_outside(scenario, key))
+
+
+def _outside(scenario: Scenario, key: str) -> Iterator[Fault]:
+    figures = getattr(scenario.budget, key)
+    for quarter in figures if isinstance(figures, dict) else ():
+        if quarter != TOTAL and not scenario.horizon.includes(Quarter.parse(quarter)):
+            message = f"{quarter} lies outside the horizon"
+            yield Fault(("budget", key, quarter), message, at_key=True)
 
 
 def _colocation(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     if not scenario.finance.colocation_usd_per_kw_month:
         return
-    for path, entry in entries(scenario):
-        node = catalog.nodes.get(entry.node_type)
-        on_own_floor = isinstance(entry, FleetEntry) or entry.kind == "buy"
-        if on_own_floor and node is not None and node.max_power_kw is None:
-            yield unstated_figure(path, entry.node_type, "max_power_kw", "colocation")
+    yield from known(*(_on_a_floor(path, entry, catalog) for path, entry in entries(scenario)))
+
+
+def _on_a_floor(path: Path, entry: FleetEntry | Offer, catalog: Catalog) -> Iterator[Fault]:
+    node = catalog.nodes.get(entry.node_type)
+    on_own_floor = isinstance(entry, FleetEntry) or entry.kind == "buy"
+    if on_own_floor and node is not None and node.max_power_kw is None:
+        yield unstated_figure(path, entry.node_type, "max_power_kw", "colocation")
 
 
 def _licences(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.inputs.base import NotKnown
 from planner.inputs.text.words import did_you_mean, foreign_letter, pieces
 
 if TYPE_CHECKING:
@@ -43,31 +45,50 @@ _REFERENCES = (
 )
 
 
-def unknown_references(scenario: Document, catalog: Catalog, rules: RuleBook) -> Iterator[Finding]:
+def unknown_references(
+    scenario: Document, catalog: Catalog | None, rules: RuleBook | None
+) -> Iterator[Finding]:
     """Find every name in the scenario that stands for nothing.
 
-    Works on the file's plain data, so that a mistake elsewhere in it hides none of these.
+    Works on the file's plain data, so that a mistake elsewhere in it hides none of these; where
+    catalog or rules are not known, their names are passed over.
     """
-    known: dict[str, Collection[str]] = {
-        "node type": catalog.nodes,
-        "GPU type": catalog.gpus,
-        "model": catalog.models,
-        "rule": rules.rules,
-        "MIG profile": {name for gpu in catalog.gpus.values() for name in gpu.mig_profiles},
-    }
-    exclusions = {rule.id for rule in rules.exclusions}
     for reference in _REFERENCES:
         for path, name in _matches(scenario.data, reference.pattern, ()):
-            at_key = reference.pattern[-1] == _KEYS
-            if name not in known[reference.sort]:
-                message, hint = unknown_reference(
-                    reference.sort, name, known[reference.sort], catalog
-                )
-                yield scenario.finding(path, message, hint, at_key=at_key)
-            elif reference.sort == "rule" and name not in exclusions:
-                message = f"rule {name!r} excludes nothing, only exclusions can be waived"
-                hint = did_you_mean(name, sorted(exclusions), 3)
-                yield scenario.finding(path, message, hint, at_key=at_key)
+            with suppress(NotKnown):
+                fault = _fault(reference.sort, name, catalog, rules)
+                if fault is not None:
+                    at_key = reference.pattern[-1] == _KEYS
+                    yield scenario.finding(path, *fault, at_key=at_key)
+
+
+def _fault(
+    sort: str, name: str, catalog: Catalog | None, rules: RuleBook | None
+) -> tuple[str, str | None] | None:
+    if sort == "rule":
+        return None if rules is None else _of_rule(name, rules)
+    if catalog is None:
+        return None
+    names = _names(sort, catalog)
+    return None if name in names else unknown_reference(sort, name, names, catalog)
+
+
+def _names(sort: str, catalog: Catalog) -> Collection[str]:
+    if sort == "MIG profile":
+        return {name for gpu in catalog.gpus.values() for name in gpu.mig_profiles}
+    if sort == "node type":
+        return catalog.nodes
+    return catalog.gpus if sort == "GPU type" else catalog.models
+
+
+def _of_rule(name: str, rules: RuleBook) -> tuple[str, str | None] | None:
+    if name not in rules.rules:
+        return unknown_reference("rule", name, rules.rules, None)
+    exclusions = {rule.id for rule in rules.exclusions}
+    if name in exclusions:
+        return None
+    message = f"rule {name!r} excludes nothing, only exclusions can be waived"
+    return message, did_you_mean(name, sorted(exclusions), 3)
 
 
 def _matches(value: object, pattern: tuple[str, ...], path: Path) -> Iterator[tuple[Path, str]]:
@@ -90,11 +111,14 @@ def _matches(value: object, pattern: tuple[str, ...], path: Path) -> Iterator[tu
 
 
 def unknown_reference(
-    sort: str, name: str, known: Collection[str], catalog: Catalog
+    sort: str, name: str, known: Collection[str], catalog: Catalog | None
 ) -> tuple[str, str | None]:
     """What is wrong with a name that is not known, and what may have been meant."""
     names = sorted(known)
-    several = _of_family(name, catalog) if sort == "GPU type" else _made_of(name, sort, names)
+    if catalog is not None and sort == "GPU type":
+        several = _of_family(name, catalog)
+    else:
+        several = _made_of(name, sort, names)
     if len(several) > 1:
         return f"{sort} {name!r} is ambiguous", f"write one of {', '.join(several)}"
     message = f"unknown {sort} {name!r}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from planner.inputs.checks.faults import Fault
+from planner.inputs.checks.faults import Fault, known
 from planner.inputs.scenario.places import fleet_by_pool, node_places, plain, pool_places
 from planner.inputs.text.words import count_of, did_you_mean
 
@@ -26,32 +28,64 @@ _LISTED = 8
 
 def not_running(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     """Find all of these, in the order of the entries."""
-    nodes, pools = node_places(scenario), pool_places(scenario)
-    units: Counter[str] = Counter()
-    held: Counter[Place] = Counter()
+    yield from known(_listed(scenario, catalog), _nothing_to_keep(scenario), _dropping(scenario))
+
+
+@dataclass
+class _Today:
+    """What the entries so far say, and the places that they may name."""
+
+    scenario: Scenario
+    units: Counter[str] = field(default_factory=Counter)
+    gpus: Counter[Place] = field(default_factory=Counter)
+
+    @cached_property
+    def nodes(self) -> dict[str, Place]:
+        return node_places(self.scenario)
+
+    @cached_property
+    def pools(self) -> dict[str, Place]:
+        return pool_places(self.scenario)
+
+
+def _listed(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    today = _Today(scenario)
     for position, entry in enumerate(scenario.running):
         path = ("running", position)
-        job = scenario.jobs.get(entry.job)
-        if job is None:
-            hint = did_you_mean(entry.job, sorted(scenario.jobs), 3)
-            yield Fault((*path, "job"), f"unknown job {entry.job!r}", hint)
+        yield from known(_of_job(today, path, entry), _at_places(today, catalog, path, entry))
+
+
+def _of_job(today: _Today, path: Path, entry: Running) -> Iterator[Fault]:
+    job = today.scenario.jobs.get(entry.job)
+    if job is None:
+        hint = did_you_mean(entry.job, sorted(today.scenario.jobs), 3)
+        yield Fault((*path, "job"), f"unknown job {entry.job!r}", hint)
+        return
+    today.units[entry.job] += entry.count
+    units = today.units[entry.job]
+    yield from known(_loaded(path, entry, job), _too_many(today.scenario, path, entry, job, units))
+
+
+def _at_places(today: _Today, catalog: Catalog, path: Path, entry: Running) -> Iterator[Fault]:
+    scenario = today.scenario
+    job = scenario.jobs.get(entry.job)
+    if job is None:
+        return
+    places = list(_places(entry, today.nodes, today.pools))
+    unlike = list(_one_pool(path, [place for _, _, place in places if place]))
+    yield from unlike
+    for key, name, place in places:
+        if place is None:
+            yield _unknown(scenario, (*path, *key), name, today.pools)
             continue
-        yield from _loaded(path, entry, job)
-        units[entry.job] += entry.count
-        yield from _too_many(scenario, path, entry, job, units[entry.job])
-        places = list(_places(entry, nodes, pools))
-        unlike = list(_one_pool(path, [place for _, _, place in places if place]))
-        yield from unlike
-        for key, name, place in places:
-            if place is None:
-                yield _unknown(scenario, (*path, *key), name, pools)
-                continue
-            first = units[entry.job] - entry.count + 1
-            yield from _kept_off(scenario, (*path, *key), entry, first, place)
-            if place.numbers and not (unlike or _may_share(scenario, entry, job)):
-                held[place] += entry.count * _gpus(catalog, entry, job, place)
-                yield from _too_full(catalog, (*path, *key), name, place, held[place])
-    yield from _nothing_to_keep(scenario)
+        first = today.units[entry.job] - entry.count + 1
+        yield from _kept_off(scenario, (*path, *key), entry, first, place)
+        if place.numbers and not (unlike or _may_share(scenario, entry, job)):
+            today.gpus[place] += entry.count * _gpus(catalog, entry, job, place)
+            yield from _too_full(catalog, (*path, *key), name, place, today.gpus[place])
+
+
+def _dropping(scenario: Scenario) -> Iterator[Fault]:
     if scenario.running and scenario.policies.shortage == "drop":
         yield Fault(
             ("policies", "shortage"),
@@ -210,9 +244,14 @@ def _nothing_to_keep(scenario: Scenario) -> Iterator[Fault]:
     """With the current placement listed, a job that is pinned must be in it."""
     listed = {entry.job for entry in scenario.running}
     for name, job in scenario.jobs.items():
-        if scenario.running and job.pinned and name not in listed:
-            yield Fault(
-                ("jobs", name, "pinned"),
-                "no entry of `running` says where it runs today",
-                "add one, or leave `pinned` out",
-            )
+        if scenario.running and name not in listed:
+            yield from known(_pinned_nowhere(("jobs", name, "pinned"), job))
+
+
+def _pinned_nowhere(path: Path, job: Job) -> Iterator[Fault]:
+    if job.pinned:
+        yield Fault(
+            path,
+            "no entry of `running` says where it runs today",
+            "add one, or leave `pinned` out",
+        )

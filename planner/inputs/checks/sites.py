@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.inputs.checks.faults import Fault, entries, held_figures, unstated_figure
+from planner.inputs.checks.faults import Fault, entries, held_figures, known, unstated_figure
+from planner.inputs.layers.written import flow
 from planner.inputs.text.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog.catalog import Catalog, NodeType
     from planner.inputs.reading.document import Path
+    from planner.inputs.scenario.job import Job
     from planner.inputs.scenario.quarter import Quarter
     from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
     from planner.inputs.scenario.site import Site
@@ -22,13 +24,17 @@ __all__ = ["cooled_by", "misplaced"]
 def misplaced(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     """Find all of these; names that the catalog does not know are passed over."""
     for name, site in scenario.sites.items():
-        if isinstance(site.power_kw, dict):
-            yield from held_figures(("sites", name, "power_kw"), site.power_kw, scenario.horizon)
-    for path, entry in entries(scenario):
-        yield from _entry(scenario, catalog, path, entry)
-    for name, site in scenario.sites.items():
-        yield from _owned_alone(scenario, catalog, name, site)
-    yield from _jobs(scenario)
+        yield from known(
+            _power(scenario, ("sites", name, "power_kw"), site),
+            _rack_units(scenario, catalog, name, site),
+            _nameplates(scenario, catalog, name, site),
+        )
+    yield from known(_entries(scenario, catalog), _jobs(scenario))
+
+
+def _power(scenario: Scenario, path: Path, site: Site) -> Iterator[Fault]:
+    if isinstance(site.power_kw, dict):
+        yield from held_figures(path, site.power_kw, scenario.horizon)
 
 
 def cooled_by(node: NodeType) -> frozenset[str] | None:
@@ -43,26 +49,40 @@ def cooled_by(node: NodeType) -> frozenset[str] | None:
     return frozenset({"air"}) if "liquid-assisted" in text else frozenset(ways) or None
 
 
+def _entries(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    for path, entry in entries(scenario):
+        yield from known(
+            _unknown_sites(scenario, path, entry), _entry(scenario, catalog, path, entry)
+        )
+
+
+def _unknown_sites(scenario: Scenario, path: Path, entry: FleetEntry | Offer) -> Iterator[Fault]:
+    for name in entry.sites:
+        if scenario.sites and name not in scenario.sites:
+            yield _unknown_site(path, entry, name, scenario.sites)
+
+
 def _entry(
     scenario: Scenario, catalog: Catalog, path: Path, entry: FleetEntry | Offer
 ) -> Iterator[Fault]:
     node = catalog.nodes.get(entry.node_type)
     for name in entry.sites:
         site = scenario.sites.get(name)
-        if scenario.sites and site is None:
-            yield _unknown_site(path, entry, name, scenario.sites)
-        if site is None or node is None:
-            continue
-        yield from _cooling(path, entry, name, site, node)
-        yield from _figures(path, entry, name, site, node)
+        if site is not None and node is not None:
+            yield from known(
+                _cooling(path, entry, name, site, node), _figures(path, entry, name, site, node)
+            )
 
 
 def _unknown_site(
     path: Path, entry: FleetEntry | Offer, name: str, known: Collection[str]
 ) -> Fault:
-    hint = _nearest(name, known)
     if "site" not in entry.model_fields_set:
+        names = sorted(known)
+        several = f"state `site`: one of {', '.join(names)}"
+        hint = several if len(names) > 1 else f"state `site: {names[0]}`"
         return Fault(path, "names no site, though the scenario lists `sites`", hint, at_key=True)
+    hint = _nearest(name, known)
     at = () if isinstance(entry.site, str) else (entry.site.index(name),)
     return Fault((*path, "site", *at), f"unknown site {name!r}", hint)
 
@@ -111,14 +131,18 @@ def _figures(
         )
 
 
-def _owned_alone(scenario: Scenario, catalog: Catalog, name: str, site: Site) -> Iterator[Fault]:
-    """Owned nodes that exceed the site before anything is bought."""
+def _rack_units(scenario: Scenario, catalog: Catalog, name: str, site: Site) -> Iterator[Fault]:
+    """Owned nodes that exceed the rack units of a site before anything is bought."""
     nodes = _owned_at(scenario, catalog, name, scenario.horizon.first_quarter)
     units = sum(count * node.rack_units.value for node, count in nodes if node.rack_units)
     most = site.rack_units
     if most is not None and units > most:
         message = f"{most} U are fewer than the {units} U of the nodes owned there"
         yield Fault(("sites", name, "rack_units"), message)
+
+
+def _nameplates(scenario: Scenario, catalog: Catalog, name: str, site: Site) -> Iterator[Fault]:
+    """Owned nodes that exceed the power of a site before anything is bought."""
     for quarter in scenario.horizon.all_quarters:
         power_w = site.power_w(quarter)
         nodes = _owned_at(scenario, catalog, name, quarter)
@@ -149,26 +173,44 @@ def _owned_at(
 
 
 def _jobs(scenario: Scenario) -> Iterator[Fault]:
-    sites = scenario.sites or dict.fromkeys(scenario.sites_in_play)
-    labels = sorted({label for site in scenario.sites.values() for label in site.labels})
     for name, job in scenario.jobs.items():
-        path, known = ("jobs", name), True
-        for position, site in enumerate(job.sites or ()):
-            if site not in sites:
-                known = False
-                message = f"unknown site {site!r}"
-                yield Fault((*path, "sites", position), message, _nearest(site, sites))
-        for position, label in enumerate(job.labels):
-            if label not in labels:
-                known = False
-                message = f"no site carries the label {label!r}"
-                hint = _nearest(label, labels) if labels else "give it one under `sites:`"
-                yield Fault((*path, "labels", position), message, hint)
-        if known and (job.sites or job.labels) and not scenario.sites_of(job):
-            asked = ", ".join(job.labels)
-            among = " among those it names" if job.sites else ""
-            message = f"no site{among} carries all of its labels: {asked}"
-            yield Fault((*path, "labels"), message)
+        path = ("jobs", name)
+        unlike = [*known(_sites_of(scenario, path, job), _labels_of(scenario, path, job))]
+        yield from unlike or known(_nowhere(scenario, path, job))
+
+
+def _sites_of(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
+    sites = scenario.sites or dict.fromkeys(scenario.sites_in_play)
+    for position, site in enumerate(job.sites or ()):
+        if site not in sites:
+            message = f"unknown site {site!r}"
+            yield Fault((*path, "sites", position), message, _nearest(site, sites))
+
+
+def _labels_of(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
+    labels = sorted({label for site in scenario.sites.values() for label in site.labels})
+    for position, label in enumerate(job.labels):
+        if label not in labels:
+            message = f"no site carries the label {label!r}"
+            hint = _nearest(label, labels) if labels else _labelled(label, scenario)
+            yield Fault((*path, "labels", position), message, hint)
+
+
+def _nowhere(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
+    if (job.sites or job.labels) and not scenario.sites_of(job):
+        asked = ", ".join(job.labels)
+        among = " among those it names" if job.sites else ""
+        message = f"no site{among} carries all of its labels: {asked}"
+        yield Fault((*path, "labels"), message)
+
+
+def _labelled(label: str, scenario: Scenario) -> str:
+    """How a site is given a label; once one site is listed, all of them must be."""
+    labels = {"labels": (label,)}
+    if scenario.sites:
+        return f"let one carry it: `labels: {flow(labels['labels'])}` in an entry of `sites:`"
+    first, *others = scenario.sites_in_play
+    return f"let one carry it: `sites: {flow({first: labels, **{name: {} for name in others}})}`"
 
 
 def _plain(value: object) -> str:

@@ -4,42 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.inputs.checks.faults import Fault, held_figures, not_in_play
+from planner.inputs.checks.faults import Fault, held_figures, known, not_in_play
 from planner.inputs.checks.references import unknown_reference
 from planner.inputs.scenario.team import ALL_GPU_TYPES, kind_of_quota
 from planner.inputs.text.words import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.reading.document import Path
+    from planner.inputs.scenario.job import Job
     from planner.inputs.scenario.scenario import Scenario
+    from planner.inputs.scenario.team import Team
 
 __all__ = ["misassigned"]
 
 
 def misassigned(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     """Find all of these; without `teams`, a job's team is a name alone and any will do."""
-    known = sorted(scenario.teams)
     for name, job in scenario.jobs.items():
-        if known and job.team is not None and job.team not in scenario.teams:
-            hint = did_you_mean(job.team, known, 3) or f"known: {', '.join(known)}"
-            yield Fault(("jobs", name, "team"), f"unknown team {job.team!r}", hint)
+        yield from known(_unlisted(scenario, ("jobs", name, "team"), job))
     for name, team in scenario.teams.items():
-        if isinstance(team.quota_gpus, dict):
-            yield from _quota(scenario, catalog, ("teams", name, "quota_gpus"), team.quota_gpus)
+        yield from known(_quota(scenario, catalog, ("teams", name, "quota_gpus"), team))
 
 
-def _quota(
-    scenario: Scenario, catalog: Catalog, path: Path, stated: Mapping[str, object]
-) -> Iterator[Fault]:
+def _unlisted(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
+    teams = sorted(scenario.teams)
+    if teams and job.team is not None and job.team not in teams:
+        hint = did_you_mean(job.team, teams, 3) or f"known: {', '.join(teams)}"
+        yield Fault(path, f"unknown team {job.team!r}", hint)
+
+
+def _quota(scenario: Scenario, catalog: Catalog, path: Path, team: Team) -> Iterator[Fault]:
+    stated = team.quota_gpus
+    if not isinstance(stated, dict):
+        return
     if kind_of_quota(stated) == "by quarter":
         yield from held_figures(path, stated, scenario.horizon)
         return
     for key, figure in stated.items():
         if key != ALL_GPU_TYPES:
-            yield from _gpu_type(scenario, catalog, (*path, key), key)
+            yield from known(_gpu_type(scenario, catalog, (*path, key), key))
         if isinstance(figure, dict):
             yield from held_figures((*path, key), figure, scenario.horizon)
 

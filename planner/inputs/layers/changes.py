@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from planner.errors import InputError
-from planner.inputs.reading.document import dotted, parts_of
+from planner.inputs.reading.document import Refused, dotted, parts_of, settable
+from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import Scenario
 from planner.inputs.scenario.variations import DELETE, REPLACE
 from planner.inputs.text.words import did_you_mean, key_meant
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Applied", "Change", "changed", "changes_of", "grafted"]
 
+_VERBS = {REPLACE: "mapping", DELETE: "list"}
 _FIXED = ("format",)
 """Keys that say how to read the file and so are not changed."""
 
@@ -66,33 +68,29 @@ class Applied:
 
 
 def changes_of(written_in: Document, override: str) -> Iterator[Change]:
-    """Give the changes of one override of a file, in the order of the file.
-
-    Raises InputError where `replace:` is no mapping or `delete:` no list of paths.
-    """
+    """Give the changes of one override of a file, in the order of the file."""
     at = ("overrides", override)
     by = f"override {override}"
-    for key, value in written_in.value(at).items():
-        if key == REPLACE:
-            if not isinstance(value, dict):
-                raise InputError(written_in.finding((*at, key), "must be a mapping of paths"))
+    stated = written_in.value(at)
+    for key, value in stated.items() if isinstance(stated, dict) else ():
+        if key == REPLACE and isinstance(value, dict):
             yield from (Change("replace", path, written_in, (*at, key, path), by) for path in value)
-        elif key == DELETE:
-            if not isinstance(value, tuple) or not all(isinstance(path, str) for path in value):
-                raise InputError(written_in.finding((*at, key), "must be a list of paths"))
+        elif key == DELETE and isinstance(value, tuple):
             for position, path in enumerate(value):
-                yield Change("delete", path, written_in, (*at, key, position), by)
-        else:
+                yield Change("delete", str(path), written_in, (*at, key, position), by)
+        elif value is not None:  # what is empty is told by its place in the override
             yield Change("set", key, written_in, (*at, key), by)
 
 
-def changed(document: Document, changes: Iterable[Change]) -> tuple[Document, tuple[Applied, ...]]:
+def changed(
+    document: Document, changes: Iterable[Change], findings: list[Finding]
+) -> tuple[Document, tuple[Applied, ...]]:
     """Make changes in their order; later ones win.
 
-    Raises InputError with all paths that lead nowhere and all values that would throw others away.
+    Adds to `findings` all paths that lead nowhere and all values that would throw others away;
+    these changes are not made.
     """
     applied: list[Applied] = []
-    findings: list[Finding] = []
     for change in changes:
         try:
             document, done = _made(document, change)
@@ -100,12 +98,13 @@ def changed(document: Document, changes: Iterable[Change]) -> tuple[Document, tu
             findings += error.findings
         else:
             applied.append(done)
-    if findings:
-        raise InputError(*findings)
     return document, tuple(applied)
 
 
 def _made(document: Document, change: Change) -> tuple[Document, Applied]:
+    if change.text in _VERBS and change.verb == "set":
+        message = f"must be a {_VERBS[change.text]} of paths"
+        raise InputError(change.written_in.finding(change.at, message))
     path = _path(document, change)
     stated = _stated(document, path)
     before = document.value(path) if stated else None
@@ -138,6 +137,8 @@ def _path(document: Document, change: Change) -> Path:
     here: Any = document.data
     for depth, part in enumerate(parts):
         outer = parts[:depth]
+        if isinstance(here, Refused):  # told where it stands
+            raise InputError
         if here is not None and not isinstance(here, dict):
             place = document.value_place(outer)
             where = f"{document.origin(outer).shown_as}:{place.line}:{place.column}"
@@ -145,10 +146,23 @@ def _path(document: Document, change: Change) -> Path:
             raise InputError(change.finding(message, f"set {dotted(outer)} as a whole"))
         stated = here or {}
         keys = Shape(Scenario).keys(outer)
-        if part not in stated and part not in keys:
+        if part not in stated and part not in keys and not _another_quarter(part, stated):
             raise InputError(change.finding(*_nowhere(outer, part, change.text, stated, keys)))
         here = stated.get(part)
     return parts
+
+
+def _another_quarter(part: str, stated: Iterable[str]) -> bool:
+    """Whether a figure of one more quarter is set where some hold until the next."""
+    return _is_quarter(part) and any(map(_is_quarter, stated))
+
+
+def _is_quarter(key: str) -> bool:
+    try:
+        Quarter.parse(key)
+    except ValueError:
+        return False
+    return True
 
 
 def _nowhere(
@@ -156,9 +170,10 @@ def _nowhere(
 ) -> tuple[str, str | None]:
     known = [*stated, *(key for key in keys if key not in stated)]
     where = f"in `{dotted(outer)}`" if outer else "at the top of a scenario"
-    dots = [key for key in known if "." in key and key.startswith(part) and key in text]
-    if dots:
-        return f"there is no {part!r} {where}", f"put the name in quotes: {dots[0]!r}"
+    parted = [key for key in known if key.startswith(f"{part}=")]
+    parted += [key for key in known if "." in key and key.startswith(part) and key in text]
+    if parted:
+        return f"there is no {part!r} {where}", f"put the name in quotes: {settable((parted[0],))}"
     hint = key_meant(part, known) if keys else did_you_mean(part, known)
     if hint is None and 0 < len(known) <= 12:
         hint = f"known here: {', '.join(known)}"

@@ -9,21 +9,22 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import Finding, InputError
-from planner.inputs.layers.changes import Change, changed, changes_of, grafted
+from planner.inputs.layers.changes import changed, changes_of, grafted
 from planner.inputs.layers.setting import setting_change
 from planner.inputs.reading.diagnostics import Attempts, require_kind, validate
-from planner.inputs.reading.document import Document, dotted
+from planner.inputs.reading.document import Document, Refused, dotted
 from planner.inputs.reading.locate import fault_of_path
 from planner.inputs.reading.reader import parse_document, read_document
 from planner.inputs.scenario.scenario import ScenarioFile
 from planner.inputs.scenario.variations import Variations
-from planner.inputs.text.words import did_you_mean
+from planner.inputs.text.words import did_you_mean, difference, folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path as FilePath
 
     from planner.inputs.layers.changes import Applied
@@ -68,6 +69,8 @@ class Layers:
     """The files of a scenario, the base first, the one that was named last."""
 
     files: tuple[_Layer, ...]
+    mistakes: tuple[Finding, ...] = ()
+    """In what the files say beside the question, and in how they are written."""
 
     @property
     def documents(self) -> tuple[Document, ...]:
@@ -99,17 +102,18 @@ class Layers:
         return {n: list_ for one in self.files for n, list_ in one.variations.scenarios.items()}
 
     @cached_property
-    def _base(self) -> Composed:
-        """The question as the files state it, with what they always apply."""
+    def _base(self) -> tuple[Composed, tuple[Finding, ...]]:
+        """The question as the files state it, with what they always apply, and its mistakes."""
         first, *others = self.files
+        findings = list(self.mistakes)
         named = dict.fromkeys(self._expanded(first))
-        composed = self._applied(Composed(first.question, ()), named)
+        composed = self._applied(Composed(first.question, ()), named, findings)
         for layer in others:
-            document = _extended(composed.document, layer.question)
+            document = _extended(composed.document, layer.question, findings)
             fresh = dict.fromkeys(self._expanded(layer))
             names = [name for name in fresh if name not in _made(composed)]
-            composed = self._applied(Composed(document, composed.applied), names)
-        return composed
+            composed = self._applied(Composed(document, composed.applied), names, findings)
+        return composed, tuple(findings)
 
     def _expanded(self, layer: _Layer) -> Iterator[str]:
         for name in layer.variations.apply:
@@ -119,20 +123,22 @@ class Layers:
         """Apply overrides and scenarios by name, then settings written `path=value`.
 
         An override that is named twice is applied once, where it is named first.
-        Raises InputError for unknown names and for changes that cannot be made.
+        Raises InputError for unknown names and for changes that cannot be made; it knows the
+        question with all others.
         """
-        unknown = [name for name in variations if name not in self.names]
-        if unknown:
-            raise InputError(*(self._unknown(name) for name in unknown))
+        base, mistakes = self._base
+        findings = [*mistakes, *map(self._unknown, set(variations) - set(self.names))]
         named = [one for name in variations for one in self._scenarios.get(name, (name,))]
-        fresh = [name for name in dict.fromkeys(named) if name not in _made(self._base)]
-        composed = self._applied(self._base, fresh)
+        fresh = [name for name in dict.fromkeys(named) if name not in _made(base)]
+        composed = self._applied(base, fresh, findings)
         attempts = Attempts()
         written = [attempts.take(partial(setting_change, text)) for text in settings]
-        if attempts.findings:
-            raise InputError(*attempts.findings)
-        document, applied = changed(composed.document, filter(None, written))
-        return Composed(document, (*composed.applied, *applied))
+        findings += attempts.findings
+        document, applied = changed(composed.document, filter(None, written), findings)
+        composed = Composed(document, (*composed.applied, *applied))
+        if findings:
+            raise InputError(*findings, known=composed)
+        return composed
 
     def _unknown(self, name: str) -> Finding:
         file = self.files[-1].document.shown_as
@@ -144,12 +150,12 @@ class Layers:
             hint=near or some or f"{file} and what it extends have no `overrides:`",
         )
 
-    def _applied(self, composed: Composed, names: Iterable[str]) -> Composed:
-        def changes() -> Iterator[Change]:
-            for name in names:
-                yield from changes_of(self._overrides[name], name)
-
-        document, applied = changed(composed.document, changes())
+    def _applied(
+        self, composed: Composed, names: Iterable[str], findings: list[Finding]
+    ) -> Composed:
+        known = [name for name in names if name in self._overrides]
+        changes = chain.from_iterable(changes_of(self._overrides[name], name) for name in known)
+        document, applied = changed(composed.document, changes, findings)
         return Composed(document, (*composed.applied, *applied))
 
 
@@ -161,42 +167,55 @@ def _made(composed: Composed) -> frozenset[str]:
 def read_layers(path: FilePath, text: str | None = None) -> Layers:
     """Read a scenario and what it extends, and that, in turn; `text` stands in for its file.
 
-    Raises InputError for a base that may not be read, and for names that stand for nothing.
+    Raises InputError for a file that cannot be read to its end, and for a base that may not be
+    read. All else that is wrong, such as a name that stands for nothing, is among the mistakes.
     """
+    attempts = Attempts()
+
+    def layer(document: Callable[[], Document]) -> _Layer:
+        if (found := attempts.known(document)) is None:
+            raise InputError(*attempts.findings)
+        return _layer(found, attempts)
+
     if text is None:
-        named = read_document(path)
+        layers = [layer(lambda: read_document(path))]
     else:
-        named = replace(parse_document(text, str(path)), path=path)
-    layers = [_layer(named)]
+        layers = [layer(lambda: parse_document(text, str(path), path))]
     read = [path.resolve()]
     while (name := layers[0].variations.extends) is not None:
-        document = layers[0].document
-        base = base_path(document, name, may_rise=len(layers) == 1)
-        if base.resolve() in read:
-            circle = [*read[read.index(base.resolve()) :], base]
-            raise InputError(
-                document.finding(
-                    ("extends",), f"leads in a circle: {' -> '.join(one.name for one in circle)}"
-                )
-            )
+        base = attempts.take(partial(_base_of, layers[0].document, name, read))
+        if base is None:
+            raise InputError(*attempts.findings)
         read.append(base.resolve())
-        if len(read) > _MOST_LAYERS:
-            raise InputError(
-                document.finding(
-                    ("extends",), f"is file {len(read)}, at most {_MOST_LAYERS} build on each other"
-                )
-            )
-        layers.insert(0, _layer(read_document(base)))
+        layers.insert(0, layer(partial(read_document, base)))
     found = Layers(tuple(layers))
-    if findings := [*_twice_named(found), *_unknown_names(found)]:
-        raise InputError(*findings)
-    return found
+    mistakes = (*attempts.findings, *_twice_named(found), *_unknown_names(found))
+    return replace(found, mistakes=mistakes)
 
 
-def _layer(document: Document) -> _Layer:
+def _base_of(document: Document, name: str, read: Sequence[FilePath]) -> FilePath:
+    """The base that a file names; raises InputError where it may not be, or was read before."""
+    base = base_path(document, name, may_rise=len(read) == 1)
+    fault = None
+    if base.resolve() in read:
+        circle = [*read[read.index(base.resolve()) :], base]
+        fault = f"leads in a circle: {' -> '.join(one.name for one in circle)}"
+    elif len(read) == _MOST_LAYERS:
+        fault = f"is file {len(read) + 1}, at most {_MOST_LAYERS} build on each other"
+    if fault:
+        raise InputError(document.finding(("extends",), fault))
+    return base
+
+
+def _layer(document: Document, attempts: Attempts) -> _Layer:
+    """One file; of its variations what is known. Raises InputError where its base is not."""
     require_kind(document, ScenarioFile)
     data = {k: v for k, v in document.data.items() if k in Variations.model_fields}
-    return _Layer(document, validate(replace(document, data=data), Variations))
+    written = attempts.known(lambda: validate(replace(document, data=data), Variations))
+    known = {} if written is None else written.__dict__
+    if "extends" in data and "extends" not in known:
+        raise InputError(*attempts.findings)
+    return _Layer(document, Variations.model_construct(**known))
 
 
 def base_path(
@@ -225,19 +244,21 @@ def base_path(
 
 
 def _twice_named(layers: Layers) -> Iterator[Finding]:
-    """An override or scenario of the same name as another, in the same file or in the base."""
-    first: dict[str, str] = {}
+    """An override or scenario of the name of another, or a name that looks like it."""
+    met: dict[str, tuple[str, str]] = {}
     for layer in layers.files:
         for section in ("overrides", "scenarios"):
             for name in getattr(layer.variations, section):
                 place = layer.document.key_place((section, name))
                 here = f"{layer.document.shown_as}:{place.line}"
-                if (earlier := first.setdefault(name, here)) != here:
+                first, earlier = met.setdefault(folded(name), (name, here))
+                message = f"{name!r} is also the name of what stands at {earlier}"
+                if name != first:
+                    what = difference(name, first)
+                    message = f"{name!r} differs from {first!r} in {what} ({earlier})"
+                if earlier != here:
                     yield layer.document.finding(
-                        (section, name),
-                        f"{name!r} is also the name of what stands at {earlier}",
-                        "choose another name",
-                        at_key=True,
+                        (section, name), message, "choose another name", at_key=True
                     )
 
 
@@ -269,16 +290,17 @@ def _no_override(
     return f"there is no override {name!r}", did_you_mean(name, known)
 
 
-def _extended(base: Document, own: Document) -> Document:
-    """The base with what a file adds; raises InputError for all that both of them state."""
+def _extended(base: Document, own: Document, findings: list[Finding]) -> Document:
+    """The base with what a file adds; all that both of them state is added to `findings`."""
     data, branch = base.data, dict(base.branch)
     for key in _TITLES:
         if key in own.data:
             data, branch = grafted(data, branch, (key,), own.data[key], own.entry((key,)))
-    findings: list[Finding] = []
     rest = {key: value for key, value in own.data.items() if key not in _TITLES}
     for path, value in _additions(base.data, rest, ()):
         if _holds(base, path):
+            if isinstance(base.value(path), Refused):
+                continue
             place = base.key_place(path)
             where = f"{base.origin(path).shown_as}:{place.line}"
             message = f"{dotted(path)} is stated in {where} as well"
@@ -287,8 +309,6 @@ def _extended(base: Document, own: Document) -> Document:
         else:
             entry: Entry = own.entry(path)
             data, branch = grafted(data, branch, path, value, entry)
-    if findings:
-        raise InputError(*findings)
     return replace(own, data=data, branch=branch)
 
 

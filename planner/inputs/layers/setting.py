@@ -13,11 +13,18 @@ from planner.inputs.reading.reader import parse_document
 if TYPE_CHECKING:
     from planner.inputs.reading.document import Document
 
-__all__ = ["OPTION", "setting_change"]
+__all__ = ["OPTION", "setting_change", "split_setting"]
 
 OPTION = "--set"
 _WRITTEN = re.compile(r"""((?:'[^'\n]*'|"[^"\n]*"|[^='"\n])*)=(.*)""")
 """A path, in which quoted names may hold anything, and a value on the same line."""
+
+
+def split_setting(setting: str) -> tuple[str, str]:
+    """Path and value of `path=value`: the first `=` outside quotes parts them; both empty: none."""
+    written = _WRITTEN.fullmatch(setting)
+    path, value = written.groups() if written else ("", "")
+    return path, value
 
 
 def setting_change(argument: str) -> Change:
@@ -25,8 +32,7 @@ def setting_change(argument: str) -> Change:
 
     Raises InputError that points into the argument.
     """
-    written = _WRITTEN.fullmatch(argument)
-    path, value = written.groups() if written else ("", "")
+    path, value = split_setting(argument)
     if not path.strip() or not value.strip():
         raise InputError(
             Finding(

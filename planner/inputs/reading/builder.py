@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import yaml
 
 from planner.errors import Finding, InputError
-from planner.inputs.reading.document import Entry, Mark, shown_line
+from planner.inputs.reading.document import Entry, Mark, Refused
 from planner.inputs.reading.syntax import syntax_finding
 from planner.inputs.text.scalars import (
     ILLEGAL_CHARACTER,
@@ -43,7 +43,7 @@ class _Event(Protocol):
 class _Container:
     """A mapping or list while it is being read."""
 
-    __slots__ = ("branch", "data", "is_key", "is_mapping", "key", "key_mark", "start")
+    __slots__ = ("branch", "data", "is_key", "is_mapping", "is_whole", "key", "key_mark", "start")
 
     def __init__(self, data: dict[str, Any] | list[Any], start: Mark, is_key: bool) -> None:
         self.data = data
@@ -52,19 +52,18 @@ class _Container:
         self.start = start
         self.is_key = is_key
         """Whether it stands where a key should; reported, and dropped when it ends."""
-        self.key: str | _Refused | None = None
+        self.key: str | Refused | None = None
         """Of the entry being read; None while a key is awaited."""
+        self.is_whole = True
+        """Whether nothing is left out of it, so that what it lacks is missing."""
         self.key_mark = start
 
     def awaits_key(self) -> bool:
         return self.key is None and self.is_mapping
 
 
-class _Refused:
-    """Stands for a key that cannot be used, so that reading can go on past it."""
-
-
-_REFUSED = _Refused()
+_REFUSED = Refused()
+"""Also for a key that cannot be used, so that reading can go on past it."""
 
 
 class Builder:
@@ -82,24 +81,28 @@ class Builder:
         """While set, a container at that depth has been reported and its content is skipped."""
 
     def build(self) -> tuple[dict[str, Any], Entry]:
-        """Read it all; raises InputError with every mistake found."""
+        """Read it all; raises InputError where that is no mapping, or stops before the end.
+
+        Other mistakes stand in `findings`, and what they spoil is `Refused`.
+        """
         parser = _Loader(self.text)
         try:
             while (event := parser.get_event()) is not None and len(self.findings) < MOST_FINDINGS:
                 self._take(event)
         except yaml.YAMLError as error:
             self.findings.append(syntax_finding(error, self.text, self.shown_as))
+            raise InputError(*self.findings) from None
         finally:
             parser.dispose()
-        if self.findings:
-            raise InputError(*self.findings)
         if self.top is None or self.top[0] is None:
-            raise InputError(Finding("the file has no content", file=self.shown_as))
+            nothing = Finding("the file has no content", file=self.shown_as)
+            raise InputError(*(self.findings or [nothing]))
         data, entry = self.top
-        if not isinstance(data, dict):
+        if isinstance(data, dict) and len(self.findings) < MOST_FINDINGS:
+            return data, entry
+        if not self.findings:
             self._refuse(entry.value, "a mapping (`key: value` lines) is expected at the top")
-            raise InputError(*self.findings)
-        return data, entry
+        raise InputError(*self.findings)
 
     def _take(self, event: _Event) -> None:
         kind: type[object] = type(event)
@@ -113,7 +116,7 @@ class Builder:
             self._close()
         elif kind is yaml.AliasEvent:
             self._refuse(event.start_mark, "aliases (`*name`) are not read", "write the values out")
-            self._put(None, event.start_mark, None)
+            self._put(_REFUSED, event.start_mark, None)
         elif kind is yaml.DocumentStartEvent:
             self.documents += 1
             if self.documents == 2:
@@ -124,19 +127,20 @@ class Builder:
     def _refuse(self, mark: Mark, message: str, hint: str | None = None) -> None:
         if self.muted_depth is not None:
             return
-        line_start = mark.index - mark.column
-        line_end = self.text.find("\n", mark.index)
-        source_line = self.text[line_start : line_end if line_end >= 0 else None]
         self.findings.append(
             Finding(
                 message,
                 file=self.shown_as,
                 line=mark.line + 1,
                 column=mark.column + 1,
-                source_line=shown_line(source_line),
+                source_line=self._lines[mark.line],
                 hint=hint,
             )
         )
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self.text.split("\n")
 
     def _check_node(self, event: _Event) -> None:
         self.nodes += 1
@@ -156,17 +160,23 @@ class Builder:
     def _scalar(self, event: _Event) -> None:
         self._check_node(event)
         text, mark, is_plain = event.value, event.start_mark, event.implicit[0]
-        if "{" in text and (found := PLACEHOLDER.search(text)):
-            self._refuse_placeholder(mark, found[0])
+        unfilled = PLACEHOLDER.search(text) if "{" in text else None
+        if unfilled:
+            self._refuse_placeholder(mark, unfilled[0])
         if self.stack and (parent := self.stack[-1]).key is None and parent.is_mapping:
             parent.key, parent.key_mark = text, mark
-            if text in parent.branch or not (is_plain and _is_usual_key(text)):
+            if unfilled:
+                self._leave_out(parent)
+            elif text in parent.branch or not (is_plain and _is_usual_key(text)):
                 self._check_key(parent, event)
+        elif unfilled or event.tag is not None:
+            self._put(_REFUSED, mark, None)
         elif is_plain:
             self._put(self._plain(text, mark), mark, None)
+        elif event.style == '"' and (illegal := ILLEGAL_CHARACTER.search(text)):
+            self._refuse(mark, f"holds {character_name(illegal[0])}")
+            self._put(_REFUSED, mark, None)
         else:
-            if event.style == '"' and (illegal := ILLEGAL_CHARACTER.search(text)):
-                self._refuse(mark, f"holds {character_name(illegal[0])}")
             self._put(text, mark, None)
 
     def _refuse_placeholder(self, mark: Mark, placeholder: str) -> None:
@@ -179,23 +189,20 @@ class Builder:
             return plain_value(text)
         except ScalarError as error:
             self._refuse(mark, str(error))
-            return None
+            return _REFUSED
 
     def _check_key(self, parent: _Container, event: _Event) -> None:
         key: str = event.value
         if not key.strip():
             self._refuse(event.start_mark, "a key is empty")
-            parent.key = _REFUSED
+            self._leave_out(parent)
         elif key == "<<" and event.implicit[0]:
             self._refuse(
                 event.start_mark,
                 "merge keys (`<<`) are not read",
                 "write the values out, or change a base file in `overrides`",
             )
-            parent.key = _REFUSED
-        elif event.implicit[0] and not _is_usual_key(key):
-            self._refuse(event.start_mark, f"the key {key} is not text", f"write '{key}'")
-            parent.key = _REFUSED
+            self._leave_out(parent)
         elif key in parent.branch:
             first = parent.branch[key].key.line + 1
             self._refuse(
@@ -204,8 +211,17 @@ class Builder:
                 "keep one of them",
             )
             parent.key = _REFUSED
+            if isinstance(parent.data, dict):
+                parent.data[key] = _REFUSED
+        elif event.implicit[0] and not _is_usual_key(key):
+            self._refuse(event.start_mark, f"the key {key} is not text", f"write '{key}'")
         elif event.style == '"' and (illegal := ILLEGAL_CHARACTER.search(key)):
             self._refuse(event.start_mark, f"the key holds {character_name(illegal[0])}")
+            self._leave_out(parent)
+
+    def _leave_out(self, parent: _Container) -> None:
+        """Drop the entry whose key was just read; nobody knows what the mapping says then."""
+        parent.key, parent.is_whole = _REFUSED, False
 
     def _open(self, data: dict[str, Any] | list[Any], event: _Event) -> None:
         self._check_node(event)
@@ -221,16 +237,19 @@ class Builder:
         if (placeholder or is_key) and self.muted_depth is None:
             self.muted_depth = len(self.stack)
         self.stack.append(_Container(data, mark, is_key))
+        self.stack[-1].is_whole = not placeholder
 
     def _close(self) -> None:
         done = self.stack.pop()
         if self.muted_depth == len(self.stack):
             self.muted_depth = None
         if done.is_key:
-            self.stack[-1].key = _REFUSED
-            return
-        value = tuple(done.data) if isinstance(done.data, list) else done.data
-        self._put(value, done.start, done.branch)
+            self._leave_out(self.stack[-1])
+        elif not done.is_whole:
+            self._put(_REFUSED, done.start, None)
+        else:
+            value = tuple(done.data) if isinstance(done.data, list) else done.data
+            self._put(value, done.start, done.branch)
 
     def _put(self, value: object, mark: Mark, branch: dict[str | int, Entry] | None) -> None:
         """Place a finished value in the container that is open, or at the top."""
@@ -243,7 +262,7 @@ class Builder:
             parent.branch[len(parent.data)] = Entry(mark, mark, branch)
             parent.data.append(value)
         elif parent.key is None:  # an alias where a key is awaited, reported already
-            parent.key = _REFUSED
+            self._leave_out(parent)
         else:
             if isinstance(parent.key, str):
                 parent.data[parent.key] = value

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -10,11 +11,11 @@ from planner.errors import Finding, InputError
 from planner.inputs.reading.document import Document, dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from planner.inputs.reading.document import Path
 
-__all__ = ["Attempts", "require_kind", "validate", "validate_values"]
+__all__ = ["Attempts", "read_as", "require_kind", "validate", "validate_values"]
 
 M = TypeVar("M", bound=BaseModel)
 R = TypeVar("R")
@@ -35,31 +36,53 @@ class Attempts:
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
+        self.sound = True
+        """Whether every step gave all of its result; what it lacks may have been told before."""
 
     def take(self, step: Callable[[], R]) -> R | None:
         """Give the step's result, or None where it found mistakes."""
         try:
             return step()
         except InputError as error:
+            self.sound = False
             self.findings += error.findings
             return None
+
+    def known(self, step: Callable[[], R]) -> R | None:
+        """Give the step's result, or what is known of it where it found mistakes."""
+        try:
+            return step()
+        except InputError as error:
+            self.sound = False
+            self.findings += error.findings
+            return cast("R | None", error.known)
 
 
 def validate(document: Document, model: type[M], *, known_as: type[BaseModel] | None = None) -> M:
     """Build the model; raises InputError with all mistakes of the file, each at its place.
 
     Numbers where text belongs become text in the document: `2027` and `12e4` as they are written.
-    Hints for unknown keys go by `known_as`, where the file may hold more than the model.
+    Hints for unknown keys go by `known_as`, where the file may hold more than the model. The error
+    knows the model as far as its values are sound.
     """
     require_kind(document, known_as or model)
     built, error = _attempted(document, model)
     if error is not None and _kept_as_written(document, error):
         built, error = _attempted(document, model)
-    findings = _findings(document, known_as or model, error) if error else ()
     empty = document.empty_values()
     if built is None or empty:
-        raise InputError(*_with_empty(document, model, findings, empty))
+        raise _refusal(document, model, known_as or model, error, empty)
     return built
+
+
+def read_as(read: Callable[[], Document], model: type[M]) -> tuple[Document, M]:
+    """Read a file and build the model; raises InputError with the mistakes of both."""
+    attempts = Attempts()
+    document = attempts.known(read)
+    built = None if document is None else attempts.known(partial(validate, document, model))
+    if document is None or built is None or not attempts.sound:
+        raise InputError(*attempts.findings)
+    return document, built
 
 
 def require_kind(document: Document, model: type[BaseModel]) -> None:
@@ -85,23 +108,47 @@ def _kept_as_written(document: Document, error: ValidationError) -> bool:
     return kept_as_written(document, error)
 
 
-def _with_empty(
+def _refusal(
+    document: Document,
+    model: type[M],
+    known_as: type[BaseModel],
+    error: ValidationError | None,
+    empty: Sequence[Path],
+) -> InputError:
+    """All mistakes: of values, of sections that contradict themselves, and keys without a value."""
+    from planner.inputs.reading.mistakes import Told, told  # noqa: PLC0415 - only a mistake needs it
+    from planner.inputs.reading.partial import contradictions, partly  # noqa: PLC0415 - likewise
+
+    found = Told((), frozenset(), frozenset())
+    if error is not None:
+        found = told(document, known_as, error)
+    known = partly(model, document.data, (*found.wrong, *empty), found.odd)
+    findings = [*found.findings, *_empty(document, model, found.findings, empty)]
+    said = {(finding.path, finding.message) for finding in findings}
+    findings += (
+        document.finding(path, message)
+        for path, message in contradictions(known, (*found.wrong, *found.odd, *empty))
+        if (dotted(path) or None, message) not in said
+    )
+    in_order = sorted(findings, key=lambda f: (f.line or 0, f.column or 0))
+    return InputError(*in_order, known=known)
+
+
+def _empty(
     document: Document,
     model: type[BaseModel],
-    findings: tuple[Finding, ...],
+    findings: Sequence[Finding],
     empty: Sequence[Path],
-) -> list[Finding]:
-    """Add a finding for each key without a value: it may mean nothing, or all the defaults."""
+) -> Iterator[Finding]:
+    """A finding for each key without a value: it may mean nothing, or all the defaults."""
     from planner.inputs.reading.shape import Shape  # noqa: PLC0415 - only a mistake needs it
 
     shape = Shape(model)
     reported = {finding.path for finding in findings}
-    added = []
     for path in empty:
         if dotted(path) not in reported:
             value = "`{}` for its defaults" if shape.model(path) else "a value"
-            added.append(document.finding(path, "is empty", f"write {value} or delete the line"))
-    return sorted([*findings, *added], key=lambda f: (f.line or 0, f.column or 0))
+            yield document.finding(path, "is empty", f"write {value} or delete the line")
 
 
 def validate_values(values: Mapping[str, Any], model: type[M], name_of: Callable[[str], str]) -> M:
@@ -114,15 +161,8 @@ def validate_values(values: Mapping[str, Any], model: type[M], name_of: Callable
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
-        findings = _findings(document, model, error)
+        refusal = _refusal(document, model, model, error, ())
+        findings = refusal.findings
         raise InputError(
             *(Finding(f.message, path=name_of(f.path or ""), hint=f.hint) for f in findings)
         ) from None
-
-
-def _findings(
-    document: Document, model: type[BaseModel], error: ValidationError
-) -> tuple[Finding, ...]:
-    from planner.inputs.reading.mistakes import findings  # noqa: PLC0415 - only a mistake needs it
-
-    return findings(document, model, error)

@@ -19,20 +19,23 @@ __all__ = [
     "Entry",
     "Path",
     "Place",
+    "Refused",
     "dotted",
     "parts_of",
     "settable",
-    "shown_line",
 ]
 
 Path = tuple[str | int, ...]
 """Keys and list positions from the top of a file to one value."""
 
 _PLAIN_KEY = re.compile(r"[\w-]+")
-_WRITTEN_PART = re.compile(r"""'([^']*)'|"([^"]*)"|([^.'"\[\]]+)""")
+_WRITTEN_PART = re.compile(r"""'((?:[^']|'')*)'|"([^"]*)"|([^.'"\[\]]+)""")
 _WRITTEN_WORD = re.compile(r"[^\s,\[\]{}]+")
 _LONGEST_KEY_SHOWN = 60
-_LONGEST_LINE_SHOWN = 400
+
+
+class Refused:
+    """Stands for a value that cannot be read and was reported: no field takes it."""
 
 
 class Place(NamedTuple):
@@ -77,17 +80,22 @@ def dotted(path: Path) -> str:
             continue
         if len(part) > _LONGEST_KEY_SHOWN:
             part = part[:_LONGEST_KEY_SHOWN] + "…"  # noqa: PLW2901 - shown, not used
-        shown = part if _PLAIN_KEY.fullmatch(part) else repr(part)
+        shown = _quoted(part) if part.isprintable() else repr(part)
         text += f".{shown}" if text else shown
     return text
 
 
 def parts_of(text: str) -> tuple[str, ...]:
-    """Read the keys of a dotted path; raises ValueError, in words for a user, for what is none."""
+    """Read the keys of a dotted path; raises ValueError, in words for a user, for what is none.
+
+    Between quotes a key may hold anything; between single ones, a single one is written twice.
+    """
     parts: list[str] = []
     at = 0
     while match := _WRITTEN_PART.match(text, at):
-        parts.append(next(group for group in match.groups() if group is not None))
+        quoted, *others = match.groups()
+        found = next((part for part in others if part is not None), "")
+        parts.append(found if quoted is None else quoted.replace("''", "'"))
         at = match.end()
         if at == len(text):
             return tuple(parts)
@@ -100,25 +108,16 @@ def parts_of(text: str) -> tuple[str, ...]:
 
 
 def settable(path: tuple[str, ...]) -> str:
-    """Write keys so that `parts_of` and `--set` read them back, whole.
-
-    Raises ValueError for a key with both kinds of quotes, for which there is no way to write it.
-    """
+    """Write keys so that `parts_of` and `--set` read them back, whole."""
     return ".".join(map(_quoted, path))
 
 
 def _quoted(key: str) -> str:
     if _PLAIN_KEY.fullmatch(key):
         return key
-    mark = "'" if "'" not in key else '"'
-    if mark in key:
-        raise ValueError(f"{key!r} holds both kinds of quotes, so that no path leads to it")
-    return f"{mark}{key}{mark}"
-
-
-def shown_line(line: str) -> str | None:
-    """Give a line to show under a finding, or None if it would fill the screen."""
-    return line if len(line) <= _LONGEST_LINE_SHOWN else None
+    if "'" in key and '"' not in key:
+        return f'"{key}"'
+    return "'{}'".format(key.replace("'", "''"))
 
 
 @dataclass(frozen=True)
@@ -144,10 +143,8 @@ class Document:
         return self.text.split("\n")
 
     def source_line(self, line: int) -> str | None:
-        """Give the line as written, 1-based; None past the end and where it is too long to show."""
-        if not 1 <= line <= len(self._lines):
-            return None
-        return shown_line(self._lines[line - 1])
+        """Give the line as written, 1-based; None past the end."""
+        return self._lines[line - 1] if 1 <= line <= len(self._lines) else None
 
     def empty_values(self) -> list[Path]:
         """Paths of all keys and items that have no value."""

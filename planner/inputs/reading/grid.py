@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
-from planner.inputs.reading.document import shown_line
 from planner.inputs.text.cells import plain_cell
 from planner.inputs.text.words import count_of
 
@@ -59,6 +58,8 @@ class Grid:
     rows: tuple[tuple[Cell, ...], ...]
     said: str = ""
     """How the file was read, where that was found out."""
+    hidden: tuple[str, ...] = ()
+    """What nobody sees who looks at the file, and what becomes of it, in words."""
 
 
 def csv_grid(text: str, shown_as: str, *, notes: bool = False) -> Grid:
@@ -101,7 +102,7 @@ def _rows(text: str, shown_as: str, delimiter: str) -> Iterator[tuple[Cell, ...]
     begins = 1
     try:
         for cells in reader:
-            shown = shown_line(lines[begins - 1])
+            shown = lines[begins - 1]
             if any(cell.strip() for cell in cells):
                 yield tuple(
                     Cell(plain_cell(cell.strip()), shown_as, begins, column, source_line=shown)

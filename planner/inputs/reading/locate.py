@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -10,11 +11,12 @@ from planner.errors import Finding, InputError
 from planner.inputs.reading.file import InputFile
 from planner.inputs.reading.reader import read_document
 from planner.inputs.reading.shipped import shipped
-from planner.inputs.text.words import did_you_mean
+from planner.inputs.text.words import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from planner.inputs.reading.diagnostics import Attempts
     from planner.inputs.reading.document import Document
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Role",
     "fault_of_path",
     "given_files",
+    "named_twice",
     "open_documents",
     "shipped_files",
     "used_files",
@@ -43,6 +46,8 @@ class Located(NamedTuple):
     """For the plan: as named on the command line or in the scenario."""
     group: str
     """Files of one group (one folder) must not define the same thing twice."""
+    named_at: tuple[str | int, ...] = ()
+    """Where the scenario names it; empty where the command line does."""
 
 
 def shipped_files(role: Role) -> list[Located]:
@@ -54,15 +59,40 @@ def shipped_files(role: Role) -> list[Located]:
 def given_files(paths: Sequence[Path]) -> list[Located]:
     """Give files named on the command line; a folder stands for all its YAML files, sorted."""
     found: list[Located] = []
+    findings: list[Finding] = []
     for path in paths:
-        if path.is_dir():
-            inside = [Located(file, name, name, str(path)) for file, name in _inside(path, path)]
-            if not inside:
-                raise InputError(Finding("holds no YAML file (*.yaml, *.yml)", file=str(path)))
-            found += inside
-        else:
+        if not path.is_dir():
             found.append(Located(path, str(path), str(path), str(path)))
+            continue
+        try:
+            inside = [Located(file, name, name, str(path)) for file, name in _inside(path, path)]
+        except InputError as error:
+            findings += error.findings
+            continue
+        if not inside:
+            findings.append(Finding("holds no YAML file (*.yaml, *.yml)", file=str(path)))
+        found += inside
+    if findings:
+        raise InputError(*findings, known=found)
     return found
+
+
+def named_twice(files: Sequence[Located], scenario: Document | None = None) -> Iterator[Finding]:
+    """Files that are named again, whatever they are called: read twice, nothing is won."""
+    met: dict[tuple[int, int], Located] = {}
+    for file in files:
+        try:
+            status = file.path.stat()
+        except OSError:
+            continue
+        first = met.setdefault((status.st_dev, status.st_ino), file)
+        if first is file:
+            continue
+        message, hint = f"is the same file as {first.shown_as}", "name it once"
+        if file.named_at and scenario is not None:
+            yield scenario.finding(file.named_at, f"{file.name!r} {message}", hint)
+        else:
+            yield Finding(message, file=file.shown_as, hint=hint)
 
 
 def _inside(folder: Path, shown_as: Path | str) -> Iterator[tuple[Path, str]]:
@@ -96,15 +126,17 @@ def used_files(scenario: Document, folder: Path, role: Role) -> list[Located]:
     for position, name in enumerate(names if isinstance(names, tuple) else ()):
         if not isinstance(name, str):
             continue
-        namer = scenario.origin(("use", role, position)).path
+        at = ("use", role, position)
+        namer = scenario.origin(at).path
         beside = namer.parent if namer else folder
         fault = fault_of_path(beside, name, "the scenario", "YAML file")
         if fault is None:
-            found.append(Located(beside / name, str(beside / name), name, str(beside / name)))
+            shown = str(beside / name)
+            found.append(Located(beside / name, shown, name, shown, at))
         else:
-            findings.append(scenario.finding(("use", role, position), *fault))
+            findings.append(scenario.finding(at, *fault))
     if findings:
-        raise InputError(*findings)
+        raise InputError(*findings, known=found)
     return found
 
 
@@ -134,30 +166,28 @@ def fault_of_path(folder: Path, name: str, namer: str, sort: str) -> tuple[str, 
 def _case_fault(folder: Path, path: Path) -> tuple[str, str | None] | None:
     """Every part must be spelled as on disk, also where the file system would not mind."""
     here = folder
-    for part in path.parts:
+    for place, part in enumerate(path.parts):
         try:
             beside = sorted(entry.name for entry in here.iterdir())
         except OSError:
             beside = []
         if part not in beside:
-            return f"{str(path)!r}: no such file", did_you_mean(part, beside)
+            before, after = path.parts[:place], path.parts[place + 1 :]
+            meant = [str(Path(*before, name, *after)) for name in nearest(part, beside, most=1)]
+            return f"{str(path)!r}: no such file", f"did you mean {meant[0]!r}?" if meant else None
         here /= part
     return None
 
 
-def open_documents(files: Sequence[Located], role: Role) -> tuple[list[Document], list[InputFile]]:
-    """Read the files; raises InputError with the mistakes of all of them."""
-    documents: list[Document] = []
-    findings: list[Finding] = []
+def open_documents(
+    files: Sequence[Located], role: Role, attempts: Attempts
+) -> list[tuple[Located, Document, InputFile]]:
+    """Read the files, as far as they can be read; `attempts` take the mistakes of all of them."""
+    found = []
     for file in files:
-        try:
-            documents.append(read_document(file.path, shown_as=file.shown_as))
-        except InputError as error:
-            findings += error.findings
-    if findings:
-        raise InputError(*findings)
-    records = [
-        InputFile(role=role, path=file.name, sha256=document.sha256, location=file.path)
-        for file, document in zip(files, documents, strict=True)
-    ]
-    return documents, records
+        document = attempts.known(partial(read_document, file.path, shown_as=file.shown_as))
+        if document is not None:
+            sha256 = document.sha256
+            record = InputFile(role=role, path=file.name, sha256=sha256, location=file.path)
+            found.append((file, document, record))
+    return found

@@ -6,12 +6,12 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from planner.inputs.reading.document import dotted
+from planner.inputs.reading.document import Refused, dotted
 from planner.inputs.reading.shape import Shape
-from planner.inputs.text.words import described, did_you_mean
+from planner.inputs.text.words import count_of, described, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pydantic import BaseModel, ValidationError
     from pydantic_core import ErrorDetails
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planner.errors import Finding
     from planner.inputs.reading.document import Document, Path
 
-__all__ = ["findings", "kept_as_written"]
+__all__ = ["Told", "kept_as_written", "told"]
 
 _MISSING = "missing"
 _UNKNOWN = "extra_forbidden"
@@ -84,27 +84,52 @@ class _Mistake(NamedTuple):
     at_key: bool
 
 
-def findings(
-    document: Document, model: type[BaseModel], error: ValidationError
-) -> tuple[Finding, ...]:
-    """Give one finding for each path with a mistake, in the order of the file."""
+class Told(NamedTuple):
+    """What is wrong with a file."""
+
+    findings: tuple[Finding, ...]
+    wrong: frozenset[Path]
+    """Values of which nothing is known."""
+    odd: frozenset[Path]
+    """Sections whose values are right one by one, but not together, or under their name."""
+
+
+def told(document: Document, model: type[BaseModel], error: ValidationError) -> Told:
+    """Give one finding for each path with a mistake; what was refused is told already."""
     shape = Shape(model)
     by_path: dict[Path, list[_Mistake]] = {}
     for detail in error.errors(include_url=False):
         mistake = _mistake(document.data, detail)
         by_path.setdefault(mistake.path, []).append(mistake)
+    clearest = {path: _clearest(mistakes) for path, mistakes in by_path.items()}
     misspelled = {
         (*path[:-1], name)
-        for path, mistakes in by_path.items()
-        if mistakes[0].kind == _UNKNOWN
+        for path, mistake in clearest.items()
+        if mistake.kind == _UNKNOWN
         for name in shape.meant(path)
+        if name not in document.value(path[:-1])
     }
+    odd = {path for path, mistake in clearest.items() if _is_odd(shape, mistake)}
     found = [
-        _finding(document, shape, _clearest(mistakes))
-        for path, mistakes in by_path.items()
-        if not (mistakes[0].kind == _MISSING and path in misspelled)
+        _finding(document, shape, mistake)
+        for path, mistake in clearest.items()
+        if not (mistake.kind == _MISSING and path in misspelled)
+        and not isinstance(mistake.value, Refused)
+        and not _is_long_enough(mistake)
     ]
-    return tuple(sorted(found, key=lambda finding: (finding.line or 0, finding.column or 0)))
+    return Told(tuple(found), frozenset((by_path.keys() | misspelled) - odd), frozenset(odd))
+
+
+def _is_long_enough(mistake: _Mistake) -> bool:
+    """Whether entries are missing only because they are wrong, which is told of each."""
+    value = mistake.value
+    long = isinstance(value, dict | tuple) and len(value) >= mistake.context.get("min_length", 0)
+    return mistake.kind == "too_short" and long
+
+
+def _is_odd(shape: Shape, mistake: _Mistake) -> bool:
+    contradicts_itself = mistake.kind == "value_error" and isinstance(mistake.value, dict)
+    return (contradicts_itself or mistake.at_key) and shape.model(mistake.path) is not None
 
 
 def kept_as_written(document: Document, error: ValidationError) -> bool:
@@ -165,22 +190,26 @@ def _clearest(mistakes: list[_Mistake]) -> _Mistake:
 
 
 def _finding(document: Document, shape: Shape, mistake: _Mistake) -> Finding:
-    message, hint = _words(shape, mistake)
+    if mistake.kind == _UNKNOWN:
+        message = f"unknown key {mistake.path[-1]!r}"
+        hint = _unknown_hint(shape, mistake.path, document.value(mistake.path[:-1]))
+    else:
+        message, hint = _words(shape, mistake)
     return document.finding(mistake.path, message, hint, at_key=mistake.at_key)
 
 
 def _words(shape: Shape, mistake: _Mistake) -> tuple[str, str | None]:
     kind, value = mistake.kind, mistake.value
     if kind == _MISSING:
-        choices = shape.choices(mistake.path)
-        return "is missing", f"one of {', '.join(choices)}" if choices else None
-    if kind == _UNKNOWN:
-        return f"unknown key {mistake.path[-1]!r}", _unknown_hint(shape, mistake.path)
+        return "is missing", _choice_hint(mistake.path, shape.choices(mistake.path))
     if kind in ("literal_error", "enum"):
         return _not_a_choice(shape.choices(mistake.path), mistake)
     if kind in _WANTED:
         if "value" in shape.keys(mistake.path) and isinstance(value, int | Decimal | str):
-            return f"{described(value)} stands bare", f"write {{value: {value}, source: …}}"
+            return f"{described(value)} stands bare", (
+                f"write {{value: {value}, source: own}}, and list the source in this file: "
+                "`sources: {own: {title: …}}`"
+            )
         message, hint = _wrong_type(
             _WANTED[kind], value, str(mistake.path[-1]) if mistake.path else ""
         )
@@ -193,30 +222,39 @@ def _words(shape: Shape, mistake: _Mistake) -> tuple[str, str | None]:
     return _rest(mistake), None
 
 
-def _unknown_hint(shape: Shape, path: Path) -> str | None:
+def _unknown_hint(shape: Shape, path: Path, beside: Collection[str]) -> str | None:
     if _AFTER_COMMA.fullmatch(str(path[-1])):
         return "within braces a comma ends a value: write a number without commas"
-    return shape.hint_for_unknown(path)
+    return shape.hint_for_unknown(path, beside)
 
 
 def _not_a_choice(choices: list[str], mistake: _Mistake) -> tuple[str, str | None]:
     if not choices:
         choices = re.findall(r"[\w.-]+", str(mistake.context.get("expected", "")))
     allowed = ", ".join(choices)
+    among = allowed if len(choices) == 1 else f"one of {allowed}"
     if mistake.value is None:
-        return f"is empty, it must be one of {allowed}", None
+        return f"is empty, it must be {among}", _choice_hint(mistake.path, choices)
     if len(choices) == 1:
         return f"{described(mistake.value)} is not {allowed}", None
     hint = did_you_mean(str(mistake.value), choices)
     return f"{described(mistake.value)} is not one of {allowed}", hint
 
 
+def _choice_hint(path: Path, choices: list[str]) -> str | None:
+    """What may stand at a key that has a choice, or none."""
+    if len(choices) == 1:
+        return f"write `{path[-1]}: {choices[0]}`"
+    return f"one of {', '.join(choices)}" if choices else None
+
+
 def _wrong_type(wanted: str, value: object, key: str) -> tuple[str, str | None]:
     if value is None:
-        return f"is empty, it must be {wanted}", None
+        none = "write `{}` where there is none" if wanted == "a mapping" else None
+        return f"is empty, it must be {wanted}", none
     message = f"{described(value)} is not {wanted}"
     if "number" in wanted and isinstance(value, str):
-        return message, _figure_hint(value, key)
+        return message, _figure_hint(value, key, whole="whole" in wanted)
     if wanted == "text" and isinstance(value, bool):
         return message, f"put it in quotes: '{described(value)}'"
     if wanted == "text" and isinstance(value, tuple) and value:
@@ -226,7 +264,7 @@ def _wrong_type(wanted: str, value: object, key: str) -> tuple[str, str | None]:
     return message, None
 
 
-def _figure_hint(value: str, key: str) -> str | None:
+def _figure_hint(value: str, key: str, *, whole: bool) -> str | None:
     """What a text that holds a figure should have been, under this key."""
     match = _FIGURE_WITH_MORE.fullmatch(value.strip())
     if not match:
@@ -236,7 +274,7 @@ def _figure_hint(value: str, key: str) -> str | None:
         return f"write {written.replace(',', '.')}, with a decimal point"
     figure = re.sub(r"[,_ ]", "", written)
     if more == "%":
-        return "a share of 1 % is written 0.01"
+        return f"write {figure}, it is no share" if whole else "a share of 1 % is written 0.01"
     if figure == value.strip():
         stripped = figure.lstrip("0") or "0"
         return f"write it without {'quotes' if stripped == figure else 'leading zeros'}: {stripped}"
@@ -296,8 +334,11 @@ def _percent_hint(mistake: _Mistake) -> str | None:
 def _rest(mistake: _Mistake) -> str:
     """The rarer kinds, in words that fit any of them."""
     shown = described(mistake.value)
-    if mistake.kind == "too_short":
+    if mistake.kind == "too_short" and not mistake.value:
         return "is empty, at least one entry is needed"
+    if mistake.kind == "too_short":
+        found, least = mistake.context["actual_length"], mistake.context["min_length"]
+        return f"has {count_of(found, 'entry', 'entries')}, at least {least} are needed"
     if mistake.kind == "string_too_short":
         return "must not be blank"
     if mistake.kind in ("string_too_long", "too_long"):

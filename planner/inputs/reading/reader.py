@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import stat
-from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
@@ -28,7 +28,7 @@ LARGEST_FILE_BYTES = 16 * 1024 * 1024
 def read_document(path: FilePath, *, shown_as: str | None = None) -> Document:
     """Read a file; raises InputError for all that is wrong with it as YAML."""
     name = str(path) if shown_as is None else shown_as
-    return replace(parse_document(read_bytes(path, name), name), path=path)
+    return parse_document(read_bytes(path, name), name, path)
 
 
 def read_bytes(path: FilePath, shown_as: str) -> bytes:
@@ -74,30 +74,41 @@ def _not_found(path: FilePath, shown_as: str) -> Finding:
     return Finding("no such file", file=shown_as, hint=did_you_mean(path.name, beside))
 
 
-def parse_document(content: bytes | str, shown_as: str) -> Document:
-    """Parse the content of a file; raises InputError with every mistake found."""
+def parse_document(content: bytes | str, shown_as: str, path: FilePath | None = None) -> Document:
+    """Parse the content of a file; raises InputError with every mistake found.
+
+    The error knows the document where reading came to its end: what is wrong in it is `Refused`.
+    """
     raw = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     raw = raw.replace(b"\r\n", b"\n")
-    text = _readable(raw, shown_as)
-    builder = Builder(text, shown_as)
-    data, entry = builder.build()
-    return Document(
+    text = _decoded(raw, shown_as)
+    unseen = _illegal_characters(text, shown_as)
+    if len(unseen) == MOST_FINDINGS:
+        raise InputError(*unseen)
+    # Without these characters it reads as it looks, and as it will once they are deleted.
+    builder = Builder(ILLEGAL_CHARACTER.sub("", text) if unseen else text, shown_as)
+    try:
+        data, entry = builder.build()
+    except InputError as error:
+        raise InputError(*unseen, *error.findings) from None
+    document = Document(
         shown_as=shown_as,
         sha256=hashlib.sha256(raw).hexdigest(),
         data=data,
-        text=text,
+        text=builder.text,
         branch=entry.branch or {},
+        path=path,
     )
+    if unseen or builder.findings:
+        raise InputError(*unseen, *builder.findings, known=document)
+    return document
 
 
 def read_text(path: FilePath, shown_as: str) -> str:
     """Read a file that is no YAML, its lines ended by LF; raises InputError where it is no text."""
-    return _readable(read_bytes(path, shown_as).replace(b"\r\n", b"\n"), shown_as)
-
-
-def _readable(raw: bytes, shown_as: str) -> str:
-    text = _decoded(raw, shown_as).replace("\r", "\n")
-    _refuse_illegal_characters(text, shown_as)
+    text = _decoded(read_bytes(path, shown_as).replace(b"\r\n", b"\n"), shown_as)
+    if unseen := _illegal_characters(text, shown_as):
+        raise InputError(*unseen)
     return text
 
 
@@ -111,7 +122,7 @@ def _decoded(raw: bytes, shown_as: str) -> str:
             )
         )
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig").replace("\r", "\n")
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode("utf-8", "replace")
         line_start = before.rfind("\n") + 1
@@ -126,9 +137,9 @@ def _decoded(raw: bytes, shown_as: str) -> str:
         ) from None
 
 
-def _refuse_illegal_characters(text: str, shown_as: str) -> None:
+def _illegal_characters(text: str, shown_as: str) -> list[Finding]:
     findings = []
-    for match in ILLEGAL_CHARACTER.finditer(text):
+    for match in islice(ILLEGAL_CHARACTER.finditer(text), MOST_FINDINGS):
         before = text[: match.start()]
         findings.append(
             Finding(
@@ -139,7 +150,4 @@ def _refuse_illegal_characters(text: str, shown_as: str) -> None:
                 hint="delete the character",
             )
         )
-        if len(findings) == MOST_FINDINGS:
-            break
-    if findings:
-        raise InputError(*findings)
+    return findings

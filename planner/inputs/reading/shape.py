@@ -13,7 +13,7 @@ from planner.inputs.text.words import did_you_mean, key_meant, nearest, one_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-__all__ = ["CALLED", "Shape"]
+__all__ = ["CALLED", "Shape", "alternatives"]
 
 CALLED = {
     "comment": ("note",),
@@ -54,20 +54,20 @@ CALLED = {
 """Keys as other tools and common speech have them, with what they may be called here."""
 
 
-def _alternatives(annotation: object) -> list[Any]:
+def alternatives(annotation: object) -> list[Any]:
     """Every type that a value may have, without `Annotated` and unions around it."""
     if isinstance(annotation, type) and not get_args(annotation):
         return [annotation]
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _alternatives(get_args(annotation)[0])
+        return alternatives(get_args(annotation)[0])
     if origin in (dict, tuple, list, Literal):
         return [annotation]
-    return [one for part in get_args(annotation) for one in _alternatives(part)]
+    return [one for part in get_args(annotation) for one in alternatives(part)]
 
 
 def _model(annotation: object) -> type[BaseModel] | None:
-    for one in _alternatives(annotation):
+    for one in alternatives(annotation):
         if isinstance(one, type) and issubclass(one, BaseModel):
             return one
     return None
@@ -82,7 +82,7 @@ class Shape:
     def _annotation(self, path: Path) -> object | None:
         annotation: object = self.root
         for part in path:
-            found = [_within(one, part) for one in _alternatives(annotation)]
+            found = [_within(one, part) for one in alternatives(annotation)]
             annotation = next((one for one in found if one is not None), None)
             if annotation is None:
                 return None
@@ -99,17 +99,17 @@ class Shape:
 
     def is_text(self, path: Path) -> bool:
         """Whether nothing but text may stand at a path, whatever it looks like."""
-        kinds = set(_alternatives(self._annotation(path))) - {type(None)}
+        kinds = set(alternatives(self._annotation(path))) - {type(None)}
         return kinds == {str}
 
     def is_whole(self, path: Path) -> bool:
         """Whether a number at a path must be a whole one."""
-        kinds = _alternatives(self._annotation(path))
+        kinds = alternatives(self._annotation(path))
         return int in kinds and Decimal not in kinds
 
     def choices(self, path: Path) -> list[str]:
         """Give the words of which one must stand at a path; none if any may."""
-        for one in _alternatives(self._annotation(path)):
+        for one in alternatives(self._annotation(path)):
             if get_origin(one) is Literal:
                 return [str(choice) for choice in get_args(one)]
         return []
@@ -119,10 +119,10 @@ class Shape:
         known, key = self.keys(path[:-1]), str(path[-1])
         return _called(key, known) or nearest(key, known, most=1)
 
-    def hint_for_unknown(self, path: Path) -> str | None:
-        """Say where a key belongs or what it may have been meant to be."""
+    def hint_for_unknown(self, path: Path, beside: Collection[str] = ()) -> str | None:
+        """Say where a key belongs or what it may have been meant to be: none that is there."""
         container, key = path[:-1], str(path[-1])
-        known = self.keys(container)
+        known = [name for name in self.keys(container) if name not in beside]
         if here := _called(key, known):
             return f"here that is {one_of([f'`{name}`' for name in here])}"
         if {key.removesuffix("s"), f"{key}s"} & set(known):
@@ -133,7 +133,7 @@ class Shape:
         for name in _called(key):
             if fields := [at for at in self._below(name, container) if len(at) == len(path)]:
                 return f"here that is `{name}`, under {_places(fields)}"
-        return key_meant(key, known) or f"known here: {', '.join(known)}"
+        return key_meant(key, known) or f"known here: {', '.join(self.keys(container))}"
 
     def _place_of(self, key: str, container: Path) -> str | None:
         """Where the key may stand: below, and in the nearest place outwards."""
@@ -177,7 +177,7 @@ def _called(key: str, known: Collection[str] | None = None) -> list[str]:
 
 def _children(name: str, annotation: object) -> Iterator[tuple[Path, type[BaseModel]]]:
     """The model of a field, or that of each of its entries, which have names of the user's."""
-    for one in _alternatives(annotation):
+    for one in alternatives(annotation):
         entry = get_args(one)[1] if get_origin(one) is dict else None
         if child := _model(one if entry is None else entry):
             yield (name,) if entry is None else (name, "NAME"), child

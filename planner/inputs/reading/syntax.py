@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import Finding
-from planner.inputs.reading.document import shown_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import yaml
 
 __all__ = ["syntax_finding"]
 
+_LONGEST_NAME = 120
+_LONGEST_KEY = 1000
+"""The parser looks for the ':' of a key within 1,024 characters alone."""
+_BETWEEN_MARKS = re.compile(r"[^,\[\]{}]+")
+_END_OF_KEY = re.compile(r":(?=\s|$)")
 _AT_START = "start"
 _AT_PROBLEM = "problem"
 
@@ -88,7 +95,12 @@ def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
     lines = text.rstrip("\n").split("\n")
     index = min(mark.line, len(lines) - 1) if mark else 0
     column = mark.column if mark and mark.line == index else len(lines[index])
-    if "cannot start any token" in problem or "tab character" in problem:
+    concerned = [one.line for one in (at_start, at_problem) if one and one.line < len(lines)]
+    if long_key := next(filter(None, (_long_key(lines, one) for one in concerned)), None):
+        index, column, size = long_key
+        message = f"a key of {size:,} characters is too long"
+        hint = f"a name has at most {_LONGEST_NAME} characters"
+    elif "cannot start any token" in problem or "tab character" in problem:
         message, hint = _bad_character(lines[index], column)
     elif lines[index].lstrip().startswith(":"):
         message, hint = "a key is empty", "write `key: value`"
@@ -99,7 +111,7 @@ def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
         file=shown_as,
         line=index + 1,
         column=column + 1,
-        source_line=shown_line(lines[index]),
+        source_line=lines[index],
         hint=hint,
     )
 
@@ -109,6 +121,16 @@ def _meaning(problem: str, context: str) -> tuple[str, str, str | None]:
         if words in problem:
             return where, message, hint
     return _AT_PROBLEM, f"not readable as YAML: {' '.join((context, problem)).strip()}", None
+
+
+def _long_key(lines: Sequence[str], index: int) -> tuple[int, int, int] | None:
+    """Line, column and length of a key that is too long to be taken for one."""
+    for part in _BETWEEN_MARKS.finditer(lines[index]):
+        end = _END_OF_KEY.search(part[0])
+        key = part[0][: end.start()] if end else ""
+        if len(key) > _LONGEST_KEY:
+            return index, part.start() + len(key) - len(key.lstrip()), len(key.strip(" '\""))
+    return None
 
 
 def _bad_character(line: str, column: int) -> tuple[str, str | None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner.errors import Finding
 from planner.inputs.rules.facts import FACTS, SETTINGS
 from planner.inputs.rules.rule import Condition, Rule, by_result, needs, value_text
-from planner.inputs.text.words import did_you_mean
+from planner.inputs.text.words import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Set
@@ -41,7 +41,7 @@ def mistakes(rules: Mapping[str, Rule]) -> tuple[Mistake, ...]:
     givers = by_result(rules.values())
     known = FACTS.keys() | givers.keys()
     found = [mistake for rule in rules.values() for mistake in _in_rule(givers, known, rule)]
-    return tuple(found or _together(givers))
+    return (*found, *_together(givers))
 
 
 def _in_rule(givers: _Givers, known: Set[str], rule: Rule) -> Iterator[Mistake]:
@@ -58,7 +58,7 @@ def _in_rule(givers: _Givers, known: Set[str], rule: Rule) -> Iterator[Mistake]:
         yield from _condition(rule, name, condition)
     for name, needed in rule.inputs.items():
         yield from _input_unit(givers, rule, name, needed.unit)
-    yield from _given(rule)
+    yield from _given(givers, rule)
     yield from _message(rule, known)
     for number, example in enumerate(rule.examples):
         for name in sorted(example.given.keys() - known):
@@ -100,10 +100,16 @@ def _input_unit(givers: _Givers, rule: Rule, name: str, unit: str) -> Iterator[M
         yield Mistake(rule.id, ("inputs", name), f"{name} is in {known}, not in {unit!r}")
 
 
-def _given(rule: Rule) -> Iterator[Mistake]:
+def _given(givers: _Givers, rule: Rule) -> Iterator[Mistake]:
     if rule.sets is not None and rule.sets not in SETTINGS:
         message = f"{rule.sets!r} is not a setting: {', '.join(SETTINGS)}"
-        yield Mistake(rule.id, ("sets",), message, did_you_mean(rule.sets, sorted(SETTINGS)))
+        hint = did_you_mean(rule.sets, sorted(SETTINGS))
+        taken = [
+            other.id for name in nearest(rule.sets, SETTINGS, 1) for other in givers.get(name, ())
+        ]
+        if hint and taken:
+            hint += f" It is set by {taken[0]}: replace that rule by its id"
+        yield Mistake(rule.id, ("sets",), message, hint)
         return
     fact = FACTS.get(rule.gives or "")
     if fact is not None and fact.unit != rule.gives_unit:

@@ -211,6 +211,29 @@ _FACTS = (
     Fact("steep_discount_rate", "setting", "share", "yearly discount rate above which is asked"),
     Fact("steep_growth_per_quarter", "setting", "share", "growth above which a plan asks"),
     Fact("stale_price_days", "setting", "days", "age above which a price is called old"),
+    Fact("long_lead_time_weeks", "setting", "weeks", "lead time above which days are asked about"),
+    Fact(
+        "far_off_need_factor", "setting", "times", "how far above the need a limit is asked about"
+    ),
+    Fact(
+        "idle_budget_factor", "setting", "times", "how far above the cost a budget is asked about"
+    ),
+    Fact(
+        "odd_parameters_share", "setting", "share", "how far from its shape a model is asked about"
+    ),
+    Fact("steep_share_kept_free", "setting", "share", "share kept free above which a plan asks"),
+    Fact(
+        "usual_colocation_usd_per_kw_month",
+        "setting",
+        "USD/kW/month",
+        "price of colocation, far from which is asked",
+    ),
+    Fact(
+        "usual_licence_usd_per_gpu_year",
+        "setting",
+        "USD/GPU/year",
+        "price of a software licence, far from which is asked",
+    ),
 )
 
 FACTS: Final[dict[str, Fact]] = {fact.name: fact for fact in _FACTS}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
-from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.diagnostics import Attempts, validate
 from planner.inputs.reading.locate import Located, open_documents, shipped_files
 from planner.inputs.rules.book import Rule, RuleBook
 from planner.inputs.rules.rule import RuleId
@@ -44,19 +45,16 @@ def gathered_rules(files: Sequence[Located]) -> tuple[RuleBook, tuple[InputFile,
 
     Raises InputError with the mistakes of all files, and of all rules seen together.
     """
-    documents, records = open_documents(files, "rules")
+    attempts = Attempts()
+    opened = open_documents(files, "rules", attempts)
+    findings = attempts.findings
     shipped = {file.group for file in shipped_files("rules")}
     rules: list[Rule] = []
     own: set[str] = set()
     origin: dict[str, Document] = {}
     defined: dict[tuple[str, str], Document] = {}
-    findings: list[Finding] = []
-    for file, document in zip(files, documents, strict=True):
-        try:
-            read = _rules(document)
-        except InputError as error:
-            findings += error.findings
-            continue
+    for file, document, _ in opened:
+        read = attempts.take(partial(_rules, document)) or {}
         for rule_id in read:
             first = defined.setdefault((file.group, rule_id), document)
             if first is not document:
@@ -74,7 +72,7 @@ def gathered_rules(files: Sequence[Located]) -> tuple[RuleBook, tuple[InputFile,
         steps = (int(step) if step.isdigit() else step for step in path)
         return origin[rule_id].finding(("rules", rule_id, *steps), message, hint)
 
-    return RuleBook.of(rules, place, own), tuple(records)
+    return RuleBook.of(rules, place, own), tuple(record for _, _, record in opened)
 
 
 def _rules(document: Document) -> dict[str, Rule]:

@@ -274,8 +274,8 @@ class Rule(Frozen):
 
     @model_validator(mode="after")
     def _complete(self) -> Rule:
-        for fault in _shape_faults(self):
-            raise ValueError(fault)
+        if faults := "; ".join(_shape_faults(self)):
+            raise ValueError(faults)
         return self
 
     @cached_property

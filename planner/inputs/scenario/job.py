@@ -19,7 +19,6 @@ from planner.inputs.base import (
     PositiveNumber,
     Share,
 )
-from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.run import Run
 from planner.inputs.scenario.spelling import (
     LARGEST_COUNT_PER_QUARTER,
@@ -29,12 +28,14 @@ from planner.inputs.scenario.spelling import (
     KvBits,
     Priority,
     Quarters,
+    in_force,
 )
 
 if TYPE_CHECKING:
     from planner.inputs.scenario.horizon import Horizon
 
 __all__ = [
+    "SERVING_SUFFIX",
     "Adapters",
     "ChangeCost",
     "Deploy",
@@ -49,6 +50,9 @@ __all__ = [
     "Sharding",
     "Tune",
 ]
+
+SERVING_SUFFIX = "-serving"
+"""Follows the name of a tuning job in that of the job which serves its model."""
 
 Method = Literal["full", "lora", "qlora", "p-tuning"]
 Family = Literal["llama", "mistral", "qwen", "granite", "gemma"]
@@ -227,12 +231,24 @@ class Serve(Frozen):
             if self.context is None:
                 given, missing = missing, given
             raise ValueError(f"`{given}` needs `{missing}` beside it: both size the KV cache")
-        if self.load is None:
-            return self
-        if self.replicas is not None:
+        return self
+
+    @model_validator(mode="after")
+    def _replicas_or_load(self) -> Serve:
+        if self.load is not None and self.replicas is not None:
             raise ValueError("give either `replicas` or `load`, from which the replicas follow")
-        if self.context is None:
+        return self
+
+    @model_validator(mode="after")
+    def _load_on_what_a_replica_holds(self) -> Serve:
+        if self.load is not None and self.context is None and self.concurrency is None:
             raise ValueError("`load` needs `context` and `concurrency`: what one replica holds")
+        return self
+
+    @model_validator(mode="after")
+    def _requests_within_context(self) -> Serve:
+        if self.load is None or self.context is None:
+            return self
         tokens = self.load.input_tokens + self.load.output_tokens
         if tokens > self.context:
             raise ValueError(
@@ -284,12 +300,13 @@ class Job(Frozen):
     quarters: Quarters = None
     """When it is active: `all`, `2027Q1`, `2027Q1..2027Q3`, or a list of these."""
     count: CountByQuarter = 1
-    """How many alike: one figure, or by quarter (a quarter left out has none)."""
+    """How many alike: one figure, or by quarter, each holding until the next; none before the
+    first, and `0` ends them."""
     growth_per_quarter: Annotated[Share, Field(gt=-1, le=LARGEST_COUNT_PER_QUARTER)] | None = None
     """Growth of `count` from quarter to quarter, rounded up."""
     run: Run | None = None
-    """When in its quarters it runs, where `policies.time` is `weeks`; all quarter if left out,
-    but for a tuning job whose hours are known."""
+    """When in its quarters it runs; all quarter if left out, but for a tuning job whose hours are
+    known."""
     gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """GPU types it may use; all that the rules allow if left out."""
     sites: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
@@ -323,6 +340,10 @@ class Job(Frozen):
     def _one_kind(self) -> Job:
         if sum(part is not None for part in (self.tune, self.serve, self.fixed)) != 1:
             raise ValueError("a job has exactly one of `tune:`, `serve:` and `fixed:`")
+        return self
+
+    @model_validator(mode="after")
+    def _count_says_when(self) -> Job:
         if isinstance(self.count, dict) and (self.growth_per_quarter is not None or self.quarters):
             raise ValueError(
                 "`count` by quarter already says when and how many; "
@@ -370,8 +391,7 @@ class Job(Frozen):
         """How many alike in each quarter of the horizon; growth is exact and rounds up."""
         every = horizon.all_quarters
         if isinstance(self.count, dict):
-            by_quarter = {Quarter.parse(key): value for key, value in self.count.items()}
-            return tuple(by_quarter.get(quarter, 0) for quarter in every)
+            return tuple(in_force(self.count, quarter) or 0 for quarter in every)
         active = set(every if self.quarters is None else self.quarters)
         growth = 1 + Fraction(self.growth_per_quarter or 0)
         if growth == 1:

@@ -13,27 +13,45 @@ from planner.inputs.base import (
     Frozen,
     HourPrice,
     Name,
+    NodePower,
     NodePrice,
     PositiveCount,
     whole,
 )
 from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.scenario.site import Cooling
 from planner.inputs.scenario.spelling import LARGEST_FLEET, OneOrMoreNames, Quarters
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-__all__ = ["FleetEntry", "Offer", "OfferKind", "PriceBreak"]
+__all__ = ["OWN_FIGURES", "FleetEntry", "Nodes", "Offer", "OfferKind", "PriceBreak"]
 
 OfferKind = Literal["buy", "rent", "reserve"]
 Term = Annotated[Literal[1, 3], BeforeValidator(whole)]
 
+OWN_FIGURES = ("max_power_kw", "mean_power_kw", "rack_units", "cooling")
+"""What a node takes of its site: figures of the catalog that an entry may state itself."""
 
-class FleetEntry(Frozen):
-    """Nodes that are owned already."""
+
+class Nodes(Frozen):
+    """Nodes of one type, with what their rating plate or quote says that one takes of its site."""
 
     node_type: str
     """Node type id of the catalog."""
+    max_power_kw: NodePower | None = None
+    """Nameplate of one node; the catalog's if left out. Holds for all nodes of the type."""
+    mean_power_kw: NodePower | None = None
+    """Mean draw of one node under load; the catalog's if left out. Holds for all of the type."""
+    rack_units: Annotated[PositiveCount, Field(le=100)] | None = None
+    """Height of one node; the catalog's if left out. Holds for all nodes of the type."""
+    cooling: Cooling | None = None
+    """What cools one node; the catalog's if left out. Holds for all nodes of the type."""
+
+
+class FleetEntry(Nodes):
+    """Nodes that are owned already."""
+
     count: Annotated[PositiveCount, Field(le=LARGEST_FLEET)]
     """Nodes owned, in service over the whole horizon or until they retire."""
     site: Name = "main"
@@ -58,11 +76,9 @@ class PriceBreak(Frozen):
     """Price of one node."""
 
 
-class Offer(Frozen):
+class Offer(Nodes):
     """Nodes that may be bought, rented or reserved; a price left out is that of the price book."""
 
-    node_type: str
-    """Node type id of the catalog."""
     kind: OfferKind
     """To buy for good, to rent whole for a quarter, or to reserve whole for a term."""
     site: OneOrMoreNames = "main"

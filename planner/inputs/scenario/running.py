@@ -33,6 +33,10 @@ class Running(Frozen):
     def _one_place(self) -> Running:
         if sum(place is not None for place in (self.node, self.nodes, self.pool)) != 1:
             raise ValueError("give exactly one of `node`, `nodes` and `pool`")
+        return self
+
+    @model_validator(mode="after")
+    def _one_unit_on_several(self) -> Running:
         if self.nodes is not None and self.count > 1:
             raise ValueError("`nodes` are those of one unit; write an entry for each unit")
         return self

@@ -56,8 +56,8 @@ class Policies(Frozen):
     """GPU types that may not be used."""
     waived_rules: dict[str, Name] = Field(default_factory=dict)
     """Exclusion rules that do not hold here: rule id and the reason, both printed in the plan."""
-    time: Literal["quarters", "weeks"] = "quarters"
-    """Whether runs hold their GPUs all quarter, or only for the weeks that they take."""
+    time: Literal["quarters", "weeks"] = "weeks"
+    """Whether runs hold their GPUs only for the weeks that they take, or all quarter."""
     mig: Literal["never", "same-node", "own-node"] = "never"
     """Whether serving jobs may have MIG partitions of a GPU: not at all, on nodes that hold whole
     GPUs as well, or on nodes of which every GPU is partitioned."""
@@ -113,7 +113,7 @@ class Scenario(Frozen):
     """What may be paid, by quarter and in total."""
     teams: dict[Name, Team] = Field(default_factory=dict)
     """Who asks for jobs, with quotas; without any, a job's team is a name alone."""
-    jobs: Annotated[dict[Name, Job], Field(min_length=1)]
+    jobs: dict[Name, Job]
     """What is to run, by a name of your own."""
     running: tuple[Running, ...] = ()
     """What runs today, and where; left out, a plan starts on empty nodes."""

@@ -97,7 +97,9 @@ def scenario_schema() -> dict[str, Any]:
     meanings = _meanings()
     whole = {"required": schema.pop("required")}
     schema["anyOf"] = [{"required": ["extends"]}, whole]
-    sections = (("Scenario", schema), ("Variations", schema), *schema["$defs"].items())
+    parts = schema["$defs"]
+    inherited = [("Nodes", parts[name]) for name in ("FleetEntry", "Offer")]
+    sections = (("Scenario", schema), ("Variations", schema), *inherited, *parts.items())
     for name, definition in sections:
         for key, field in definition.get("properties", {}).items():
             if meaning := meanings.get((name, key)):

@@ -149,7 +149,7 @@ CountByQuarter = Annotated[
     | Annotated[dict[Annotated[str, AfterValidator(canonical_quarter)], Units], Tag("by key")],
     ONE_OR_BY_KEY,
 ]
-"""One figure for every quarter, or figures by quarter."""
+"""One figure for every quarter, or figures by quarter, each of which holds until the next."""
 
 LARGEST_FLEET = 100_000
 CountByNodeType = Annotated[

@@ -17,11 +17,12 @@ __all__ = [
     "count_of",
     "described",
     "did_you_mean",
+    "difference",
+    "folded",
     "foreign_letter",
     "key_meant",
     "nearest",
     "one_of",
-    "own_figure",
     "pieces",
 ]
 
@@ -31,6 +32,13 @@ _UNITS = (
     *("usd", "eur", "chf", "gbp", "cents", "node", "gpu", "percent"),
 )
 """Words of a key that tell the unit of its figure."""
+_LOOK_ALIKE = str.maketrans(
+    "АВЕЅЗІЈКМНОРСТХУаеѕіјорсухһԁԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ‐‑‒–—―−⠀",
+    "ABES3IJKMHOPCTXYaesijopcyxhdqwABEZHIKMNOPTYXovp------- ",
+    "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"
+    + "".join(map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10)))),
+)
+"""Letters of other alphabets that look Latin, dashes of any length, and what is not seen."""
 _LONGEST_SHOWN = 60
 _MOST_COMPARED = 2000
 _NEAR, _NEARER = 0.6, 0.7
@@ -107,14 +115,6 @@ def one_of(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def own_figure(node_type: str, key: str) -> str:
-    """How a user states a figure of a node type that the catalog lacks."""
-    return (
-        "state it in a catalog file of your own: "
-        f"`nodes: {{{node_type}: {{extends: {node_type}, {key}: {{value: …, source: …}}}}}}`"
-    )
-
-
 def foreign_letter(word: str) -> str | None:
     """Name the first non-Latin letter of a word that also has Latin ones or digits, if any."""
     for character in word:
@@ -123,6 +123,26 @@ def foreign_letter(word: str) -> str | None:
             if not name.startswith("LATIN"):
                 return character_name(character)
     return None
+
+
+def folded(name: str) -> str:
+    """What a name looks like to a reader who minds neither case nor space: `KI  Chat` as `ki chat`.
+
+    Names that are folded alike differ in case, width, dashes, spaces or look-alike letters alone.
+    """
+    if not name.isascii():
+        name = unicodedata.normalize("NFKC", name.translate(_LOOK_ALIKE))
+    return " ".join(name.casefold().split())
+
+
+def difference(one: str, other: str) -> str:
+    """In what two names differ that look alike: `case alone`."""
+    if one.casefold() == other.casefold():
+        return "case alone"
+    if one.split() == other.split():
+        return "spaces alone"
+    letter = foreign_letter(one) or foreign_letter(other)
+    return f"look-alike letters alone, such as {letter}" if letter else "what is hardly seen"
 
 
 def described(value: object) -> str:

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.scenario import FleetEntry
     from planner.inputs.settled import Inputs, Settings, SettledOffer
 
-__all__ = ["CAPEX", "NOT_PAID", "CostStream", "change_costs", "node_costs", "owned_costs"]
+__all__ = ["CAPEX", "NOT_PAID", "PRICED", "CostStream", "change_costs", "node_costs", "owned_costs"]
 
 CAPEX = "purchase"
 """The one component that is capital expenditure."""
 NOT_PAID = "residual value"
 """The one component that nobody pays or is paid: a worth in the books."""
+PRICED = (CAPEX, NOT_PAID, "support", "rent", "reservation")
+"""Components that move with the price of the offer."""
 
 _PRECISION = 50
 _KNOWN_CENTS = Decimal("1e-20")

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from planner.inputs.checks.faults import entries
 from planner.inputs.checks.sites import cooled_by
+from planner.inputs.reading.document import dotted
+from planner.inputs.scenario.offer import OWN_FIGURES
 from planner.inputs.text.words import count_of
 from planner.packing.solution import Status
-from planner.packing.statement.facility import spare_nodes
 from planner.plan.annotations.provenance import rules_used
 from planner.plan.annotations.running import running_assumptions, running_warnings
+from planner.plan.annotations.slips import unit_slips
+from planner.plan.annotations.spares import dear_spares, no_spare, without_room
 from planner.plan.annotations.unlikely import unlikely_figures
 from planner.plan.figures.costs import colocation_text, licence_text
+from planner.plan.figures.tags import most_saved
 from planner.plan.plan import Note
 from planner.plan.words import amount, some_of, usd
+from planner.sizing.sizer import LENGTH_UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,12 +30,13 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.scenario import FleetEntry
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.packing.solution import Solution
-    from planner.plan.plan import Acquisition, Node, NodeUse, PlannedJob
+    from planner.plan.plan import Acquisition, CostLine, Node, NodeUse, PlannedJob
     from planner.sizing.candidate import SizedJob, Sizing
 
 __all__ = ["assumption_notes", "warning_notes"]
 
 _JOBS_NAMED = 3
+_HELD_NAMED = 12
 
 
 def warning_notes(
@@ -40,20 +47,23 @@ def warning_notes(
     nodes: tuple[Node, ...],
     placements: tuple[tuple[NodeUse, ...], ...],
     bought: tuple[Acquisition, ...],
+    costs: tuple[CostLine, ...],
 ) -> tuple[Note, ...]:
     """Warnings, those that decide about money first."""
     return (
         *_not_proved(solution),
         *_retiring(inputs),
         *_committed(bought),
+        *dear_spares(inputs, nodes, placements, bought),
+        *_of_unknown_length(jobs, solution, planned),
         *_illustrative(inputs),
+        *unit_slips(inputs, nodes, costs),
         *unlikely_figures(inputs),
         *_silent_rules(inputs, jobs),
         *running_warnings(inputs, jobs),
-        *_all_spare(inputs, nodes),
         *_idle_though_owned(inputs, jobs, planned, nodes, placements, bought),
-        *_no_spare(inputs, nodes, placements),
-        *_from_sizing(jobs, lambda sizing: sizing.warnings),
+        *no_spare(inputs, nodes, placements),
+        *_from_sizing(jobs, _other_warnings),
     )
 
 
@@ -64,6 +74,7 @@ def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, 
         *_lead_times(inputs),
         *_waived(inputs),
         *_catalog_figures(inputs),
+        *_own_figures(inputs),
         *_uncooled(inputs),
         *_owned_support(inputs),
         *running_assumptions(inputs),
@@ -94,6 +105,30 @@ def _retiring(inputs: Inputs) -> Iterator[Note]:
                 f"{entry.site}) {retire}: from {entry.retires} on {are} no longer in service",
                 origin=f"fleet.{name}",
             )
+
+
+def _of_unknown_length(
+    jobs: tuple[SizedJob, ...], solution: Solution, planned: tuple[PlannedJob, ...]
+) -> Iterator[Note]:
+    """Tuning jobs that hold GPUs all quarter for want of a length, and what one could save."""
+    held = {job.name for job in jobs if any(job.units) and LENGTH_UNKNOWN in job.sizing.warnings}
+    if not held:
+        return
+    tags = sum(job.tag_cents for job in planned if job.name in held)
+    worth = "would save nothing here"
+    if saved := most_saved(solution, tags):
+        theirs = "their price tags come" if len(held) > 1 else "its price tag comes"
+        worth = f"could save up to {usd(saved)} ({theirs} to {usd(tags)}, but nodes come whole)"
+    yield Note(
+        text="the length of a run is not stated, so GPUs are held all quarter by "
+        f"{some_of(sorted(held), _HELD_NAMED)}: stating `tune.dataset_tokens` or `run.weeks` "
+        f"{worth}",
+        origin="policies.time",
+    )
+
+
+def _other_warnings(sizing: Sizing) -> tuple[str, ...]:
+    return tuple(text for text in sizing.warnings if text != LENGTH_UNKNOWN)
 
 
 def _committed(bought: tuple[Acquisition, ...]) -> Iterator[Note]:
@@ -137,49 +172,6 @@ def _silent_rules(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[Note]:
         yield Note(text=f"your rule {rule} applied to no job here", origin=f"rule {rule}")
 
 
-def _no_spare(
-    inputs: Inputs, nodes: tuple[Node, ...], placements: tuple[tuple[NodeUse, ...], ...]
-) -> Iterator[Note]:
-    node_type_of = {node.id: node.node_type for node in nodes}
-    used = {node_type_of[use.node] for uses in placements for use in uses}
-    spare = inputs.scenario.policies.spare_nodes
-    by_site = any(site.spare_nodes for site in inputs.scenario.sites.values())
-    if len(used) == 1:
-        node_type = used.pop()
-        kept = spare if isinstance(spare, int) else spare.get(node_type, 0)
-        if not (kept or by_site):
-            yield Note(
-                text=f"everything runs on one node type, {node_type}, and no spare node is kept: "
-                "a failed node stops its jobs",
-                origin="policies.spare_nodes",
-            )
-
-
-def _all_spare(inputs: Inputs, nodes: tuple[Node, ...]) -> Iterator[Note]:
-    """Pools with owned nodes that nothing can run on: they have no more than are kept spare."""
-    for node_type, site in sorted(_without_room(inputs, nodes)):
-        kept = count_of(spare_nodes(inputs, node_type, site), "spare node")
-        yield Note(
-            text=f"nothing can run on {node_type} @ {site}, as {kept} must stay empty in a pool "
-            "that runs a job and it never has more nodes than that",
-            origin="policies.spare_nodes",
-        )
-
-
-def _without_room(inputs: Inputs, nodes: tuple[Node, ...]) -> set[tuple[str, str]]:
-    """Type and site of pools with owned nodes that have no more than are kept spare."""
-    owned = {(node.node_type, node.site) for node in nodes if node.origin == "owned"}
-    there = Counter(
-        (node.node_type, node.site, quarter) for node in nodes for quarter in node.in_service
-    )
-    enough = {
-        (node_type, site)
-        for (node_type, site, _), count in there.items()
-        if count > spare_nodes(inputs, node_type, site)
-    }
-    return owned - enough
-
-
 def _idle_though_owned(
     inputs: Inputs,
     jobs: tuple[SizedJob, ...],
@@ -193,7 +185,7 @@ def _idle_though_owned(
         return
     keeps = {job.name: job.sites for job in jobs if job.keeps_gpu_type}
     busy = {use.node for uses in placements for use in uses}
-    spare = _without_room(inputs, nodes)
+    spare = without_room(inputs, nodes)
     idle: dict[tuple[str, str, str], int] = Counter(
         (node.node_type, node.site, node.gpu_type)
         for node in nodes
@@ -262,6 +254,23 @@ def _catalog_figures(inputs: Inputs) -> Iterator[Note]:
                 )
 
 
+def _own_figures(inputs: Inputs) -> Iterator[Note]:
+    """Figures that one entry states of its nodes, and that others of the type take over."""
+    asked = [(dotted(path), entry) for path, entry in entries(inputs.scenario)]
+    for node_type in inputs.scenario.node_types_in_play:
+        alike = [(origin, entry) for origin, entry in asked if entry.node_type == node_type]
+        for key in OWN_FIGURES:
+            stated = [(origin, own) for origin, e in alike if (own := getattr(e, key)) is not None]
+            silent = [origin for origin, entry in alike if getattr(entry, key) is None]
+            if stated and silent:
+                first, value = stated[0]
+                yield Note(
+                    text=f"{', '.join(silent)}: {key} = {value} as {first} states it, since all "
+                    f"{node_type} are alike",
+                    origin=first,
+                )
+
+
 def _figures_used(
     inputs: Inputs, node_type: str
 ) -> Iterator[tuple[str, str, Figure[int] | Figure[Decimal] | None]]:
@@ -275,10 +284,9 @@ def _figures_used(
         for site in entry.sites
         if entry.node_type == node_type and site in inputs.scenario.sites
     ]
-    fed = any(site.power_kw or (site.racks and site.racks.power_kw) for site in sites)
-    if fed or inputs.scenario.finance.colocation_usd_per_kw_month:
+    if sites or inputs.scenario.finance.colocation_usd_per_kw_month:
         yield "max_power_kw", "kW", node.max_power_kw
-    if any(site.rack_units or site.racks for site in sites):
+    if sites:
         yield "rack_units", "U", node.rack_units
 
 

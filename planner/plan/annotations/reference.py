@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.plan.plan import NodeFacts, SettingUse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from planner.inputs.base import Figure
     from planner.inputs.catalog.catalog import NodeType
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Node
@@ -52,13 +53,19 @@ def _facts(inputs: Inputs, name: str, node: NodeType) -> NodeFacts:
         power_w=ceil(node.max_power_kw.value * 1000) if node.max_power_kw else None,
         mean_power_w=ceil(node.mean_power_kw.value * 1000) if node.mean_power_kw else None,
         cooling=node.cooling.value if node.cooling else None,
-        sources=tuple(_sources(inputs, node)),
+        sources=tuple(
+            f"{name} ({figure.basis}): {inputs.catalog.source_text(figure.source)}"
+            for name, figure in _figures(node)
+        ),
+        estimated=tuple(
+            name for name, figure in _figures(node) if figure.basis in ("estimate", "assumption")
+        ),
         kubernetes_resource=inputs.catalog.gpus[node.gpu_type].kubernetes_resource,
     )
 
 
-def _sources(inputs: Inputs, node: NodeType) -> Iterator[str]:
+def _figures(node: NodeType) -> Iterator[tuple[str, Figure[Any]]]:
     for name in ("rack_units", "max_power_kw", "mean_power_kw", "cooling"):
         figure = getattr(node, name)
         if figure is not None:
-            yield f"{name} ({figure.basis}): {inputs.catalog.source_text(figure.source)}"
+            yield name, figure

@@ -22,8 +22,8 @@ def _break_evens(view: View) -> Iterator[str]:
     hours = view.inputs.settings.hours_per_quarter.value
     expected = []
     for offer, rent, entry, nodes in _comparisons(view):
-        bought = _present_cents(view, offer, entry)
-        rented = _present_cents(view, rent, entry)
+        buying, renting = (_present_cents(view, one, entry) for one in (offer, rent))
+        bought, rented = sum(buying.values()), sum(renting.values())
         expected.append(
             {
                 "offer": offer.name,
@@ -33,6 +33,10 @@ def _break_evens(view: View) -> Iterator[str]:
                 "nodes": nodes,
                 "buy_cents": bought,
                 "rent_cents": rented,
+                "buy_price_cents": sum(
+                    buying[name] for name in ("purchase", "residual value", "support")
+                ),
+                "rent_price_cents": renting["rent"],
                 "hours": ceil(hours * bought / rented),
                 "quarter_hours": ceil(hours),
             }
@@ -71,8 +75,8 @@ def _first(view: View, offer: SettledOffer) -> list[tuple[int, int]]:
     return []
 
 
-def _present_cents(view: View, offer: SettledOffer, entry: int) -> int:
-    """Net present cost of one node of an offer from a quarter to the end."""
+def _present_cents(view: View, offer: SettledOffer, entry: int) -> dict[str, int]:
+    """Net present cost of one node of an offer from a quarter to the end, by kind."""
     node = Node(
         id="compared",
         node_type=offer.node_type,
@@ -85,7 +89,7 @@ def _present_cents(view: View, offer: SettledOffer, entry: int) -> int:
         entry=offer.name,
         in_service=view.labels[entry:],
     )
-    return sum(sums.present_cents for sums in costs_of_one(view, node).values())
+    return {name: sums.present_cents for name, sums in costs_of_one(view, node).items()}
 
 
 CHECKS = (

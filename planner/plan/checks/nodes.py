@@ -165,6 +165,8 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         "illustrative": offer.illustrative,
         "lead_time_weeks": offer.lead_time_weeks,
         "sites": offer.sites if len(offer.sites) > 1 else (),
+        "maximum": offer.maximum,
+        "end_of_sale": offer.end_of_sale.isoformat() if offer.end_of_sale else None,
         "order_by": (start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
     }
     for name, value in expected.items():

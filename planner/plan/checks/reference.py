@@ -80,6 +80,12 @@ def _facts(view: View, facts: NodeFacts, node: NodeType) -> Iterator[str]:
             for name in _FACTS
             if (figure := getattr(node, name)) is not None
         ),
+        "estimated": tuple(
+            name
+            for name in _FACTS
+            if (figure := getattr(node, name)) is not None
+            and figure.basis in {"estimate", "assumption"}
+        ),
     }
     for name, expected in given.items():
         yield from differences(f"{facts.node_type}: {name}", getattr(facts, name), expected)

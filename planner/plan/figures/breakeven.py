@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.packing.statement.economics import node_costs
+from planner.packing.statement.economics import PRICED, node_costs
 from planner.packing.statement.offers import entry_quarters
 from planner.plan.plan import BreakEven
 
@@ -67,11 +67,17 @@ def _break_even(
     nodes: int,
     quarter: str,
 ) -> BreakEven:
-    def present(what: SettledOffer, start: int, count: int) -> int:
-        return sum(s.present_cents for s in node_costs(inputs, what, start, count))
-
-    bought = present(offer, entry, nodes)
-    rented = sum(present(rent, step, 1) for step in range(entry, inputs.scenario.horizon.quarters))
+    buying = node_costs(inputs, offer, entry, nodes)
+    renting = [
+        stream
+        for step in range(entry, inputs.scenario.horizon.quarters)
+        for stream in node_costs(inputs, rent, step, 1)
+    ]
+    bought, rented = (sum(one.present_cents for one in each) for each in (buying, renting))
+    by_price = (
+        sum(one.present_cents for one in each if one.name in PRICED) for each in (buying, renting)
+    )
+    buy_price, rent_price = by_price
     hours = Fraction(inputs.settings.hours_per_quarter.value)
     return BreakEven(
         offer=offer.name,
@@ -81,6 +87,8 @@ def _break_even(
         nodes=nodes,
         buy_cents=bought,
         rent_cents=rented,
+        buy_price_cents=buy_price,
+        rent_price_cents=rent_price,
         hours=ceil(hours * bought / rented),
         quarter_hours=ceil(hours),
     )

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from planner.plan.placing.typechanges import TypeChange
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["acquisitions", "colocation_text", "cost_lines", "licence_text", "paid_changes"]
+__all__ = [
+    "acquired_cents",
+    "acquisitions",
+    "colocation_text",
+    "cost_lines",
+    "licence_text",
+    "paid_changes",
+]
 
 _PRICES = 6
 """Of changes: at most so many are named."""
@@ -75,6 +82,8 @@ def acquisitions(
                 term_quarters=offer.term_quarters,
                 committed_cents=count * price * after,
                 sites=offer.sites if len(offer.sites) > 1 else (),
+                maximum=offer.maximum,
+                end_of_sale=offer.end_of_sale.isoformat() if offer.end_of_sale else None,
             )
         )
     return tuple(lines)
@@ -112,6 +121,23 @@ def cost_lines(
         for name, explanation in _explanations(inputs).items()
         if name in cents
     )
+
+
+def acquired_cents(inputs: Inputs, bought: Iterable[Acquisition]) -> Counter[tuple[str, str]]:
+    """Net present cost of the nodes that are acquired, by node type and site."""
+    lines = tuple(bought)
+    offers = {offer.name: offer for offer in inputs.offers}
+    ordered: Counter[tuple[str, str]] = Counter()
+    for line in lines:
+        ordered[line.offer, line.quarter] += line.count
+    cents: Counter[tuple[str, str]] = Counter()
+    for line in lines:
+        quarter = inputs.scenario.horizon.labels.index(line.quarter)
+        nodes = ordered[line.offer, line.quarter]
+        streams = node_costs(inputs, offers[line.offer], quarter, nodes)
+        each = sum(stream.present_cents for stream in streams)
+        cents[line.node_type, line.site] += line.count * each
+    return cents
 
 
 def _entries(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[_Entry]:

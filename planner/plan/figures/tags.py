@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from planner.packing.solution import RUNNING_COST, WHOLE_NODES
 from planner.plan.figures.rounding import largest_remainder
 
 if TYPE_CHECKING:
     from planner.packing import Translation
     from planner.packing.solution import Solution
 
-__all__ = ["JOB_TAGS", "Bill", "bill"]
+__all__ = ["JOB_TAGS", "Bill", "bill", "most_saved"]
 
 JOB_TAGS = "job price tags"
 """Name of the first bound term: the tags of all jobs in sum."""
@@ -37,3 +38,16 @@ def bill(translation: Translation, solution: Solution) -> Bill:
     if rest := solution.bound_cents - sum(cents):
         terms.append((_UNATTRIBUTED, rest))
     return tags, tuple(terms)
+
+
+def most_saved(solution: Solution, tags_cents: int) -> int:
+    """Cents by which the cost could fall at most if jobs with these tags in sum took less.
+
+    Without them the duals of the relaxation still bound what is left, by the tags less. Beyond the
+    relaxation, the cost holds what whole nodes add and what is not proved. What owned nodes cost in
+    any case stays.
+    """
+    terms = dict(solution.bound_terms)
+    beyond = solution.cost_cents - solution.bound_cents + terms[WHOLE_NODES]
+    decided = solution.cost_cents - terms[RUNNING_COST]
+    return max(0, round(min(tags_cents + beyond, decided)))

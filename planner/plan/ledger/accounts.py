@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planner.plan.figures.budgets import NOT_PAID_LINES
 from planner.plan.ledger.reader import Reader, where
-from planner.plan.ledger.traced import Traced, total
+from planner.plan.ledger.traced import NOTHING, Traced, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -74,6 +74,26 @@ class Accounts:
     def net_present(self) -> Traced:
         """The figure that the plan minimizes."""
         return self._read.at("proof.cost_cents")
+
+    @property
+    def residual(self) -> Traced | None:
+        """What servers are still worth at the end, in present value; None where none is bought."""
+        lines = self._line_of("residual value")
+        return None if lines is None else NOTHING - self._read.at(f"{lines}.present_cents")
+
+    @property
+    def residual_share(self) -> Traced | None:
+        """The same of what they cost, neither of them discounted."""
+        left, paid = self._line_of("residual value"), self._line_of("purchase")
+        if left is None or paid is None:
+            return None
+        price = self._read.at(f"{paid}.total_cents")
+        return (NOTHING - self._read.at(f"{left}.total_cents")) / price if price.value else None
+
+    def _line_of(self, name: str) -> str | None:
+        """Where a kind of cost stands."""
+        names = [line.name for line in self._plan.costs]
+        return f"costs[{names.index(name)}]" if name in names else None
 
     @property
     def per_gpu_hour(self) -> Traced | None:

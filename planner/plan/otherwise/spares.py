@@ -1,44 +1,55 @@
-"""What the last spare node costs, place by place: the same portfolio solved with one fewer."""
+"""What spare nodes cost: the same portfolio solved without any, and with one fewer in a place."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing import solve
 from planner.packing.solution import Status
-from planner.plan.plan import SparePrice
+from planner.plan.plan import SpareCost, SparePrice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
 
-__all__ = ["spare_prices"]
+__all__ = ["spare_costs"]
 
 _MOST_PLACES = 8
 
 
-def spare_prices(
+def spare_costs(
     inputs: Inputs,
     translation: Translation,
     solution: Solution,
     *,
     asked_gap: float,
     deadline: float,
-) -> tuple[SparePrice, ...]:
-    """For each site or pool that keeps spare nodes: what one of them costs, the others kept.
+) -> tuple[SpareCost | None, tuple[SparePrice, ...]]:
+    """What all spare nodes cost together, then the last one of each place, the others kept.
 
-    A price is open where plan or variant is not proved before the deadline, by the monotonic clock.
+    A place is a site or a pool that keeps spare nodes. None where there is no such place. A figure
+    is open where plan or variant is not proved before the deadline, by the monotonic clock.
     """
-    places = list(_places(inputs, translation))[:_MOST_PLACES]
-    return tuple(
-        _price(translation, solution, what, pools, asked_gap=asked_gap, deadline=deadline)
-        for what, pools in places
+    places = list(_places(inputs, translation))
+    if not places:
+        return None, ()
+    asked = _Asked(translation, solution, asked_gap, deadline)
+    kept = {number: pool.spare for number, pool in enumerate(translation.problem.pools)}
+    together = asked.saved(dict.fromkeys(kept, 0))
+    each = tuple(
+        SparePrice(
+            place=what,
+            kept=kept[pools[0]],
+            cents=together if _are_all(pools, kept) else asked.saved(_one_fewer(pools, kept)),
+        )
+        for what, pools in places[:_MOST_PLACES]
     )
+    return SpareCost(cents=together), each
 
 
 def _places(inputs: Inputs, translation: Translation) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -55,29 +66,33 @@ def _places(inputs: Inputs, translation: Translation) -> Iterator[tuple[str, tup
     yield from ((f"site {name}", pools) for name, pools in sorted(by_site.items()))
 
 
-def _price(
-    translation: Translation,
-    solution: Solution,
-    what: str,
-    pools: tuple[int, ...],
-    *,
-    asked_gap: float,
-    deadline: float,
-) -> SparePrice:
-    problem = translation.problem
-    kept = problem.pools[pools[0]].spare
-    left_s = deadline - time.monotonic()
-    if solution.status is not Status.PROVED or left_s <= 0:
-        return SparePrice(place=what, kept=kept, cents=None)
-    fewer = tuple(
-        replace(pool, spare=pool.spare - 1) if index in pools else pool
-        for index, pool in enumerate(problem.pools)
-    )
-    without = replace(translation, problem=replace(problem, pools=fewer))
-    try:
-        found = solve(without, asked_gap=asked_gap, time_limit_s=left_s)
-    except LimitError:
-        return SparePrice(place=what, kept=kept, cents=None)
-    proved = found.status is Status.PROVED
-    cents = max(0, solution.cost_cents - found.cost_cents) if proved else None
-    return SparePrice(place=what, kept=kept, cents=cents)
+def _one_fewer(pools: tuple[int, ...], kept: Mapping[int, int]) -> dict[int, int]:
+    return {number: spare - (number in pools) for number, spare in kept.items()}
+
+
+def _are_all(pools: tuple[int, ...], kept: Mapping[int, int]) -> bool:
+    """Whether without one in each of these pools there is no spare node left."""
+    return not any(_one_fewer(pools, kept).values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    translation: Translation
+    solution: Solution
+    asked_gap: float
+    deadline: float
+
+    def saved(self, spare: Mapping[int, int]) -> int | None:
+        """By how much the best plan is cheaper with so many in each pool; None: not proved."""
+        left_s = self.deadline - time.monotonic()
+        if self.solution.status is not Status.PROVED or left_s <= 0:
+            return None
+        problem = self.translation.problem
+        fewer = tuple(replace(pool, spare=spare[n]) for n, pool in enumerate(problem.pools))
+        without = replace(self.translation, problem=replace(problem, pools=fewer))
+        try:
+            found = solve(without, asked_gap=self.asked_gap, time_limit_s=left_s)
+        except LimitError:
+            return None
+        proved = found.status is Status.PROVED
+        return max(0, self.solution.cost_cents - found.cost_cents) if proved else None

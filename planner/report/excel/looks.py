@@ -7,6 +7,8 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.report.format import towards_zero
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -35,6 +37,7 @@ _WRITTEN: dict[Style, _Written] = {
     "rate": _Written(100, "#,##0.00"),
     "count": _Written(1, "#,##0"),
     "share": _Written(1, "0.0 %"),
+    "margin": _Written(1, "+0.0 %;-0.0 %;0.0 %"),
     "kw": _Written(1000, "#,##0.000"),
     "gb": _Written(1000, "#,##0.0"),
     "hours": _Written(1, "#,##0"),
@@ -53,7 +56,10 @@ _WRITTEN: dict[Style, _Written] = {
 def number(figure: Figure) -> float | None:
     """The figure in the unit that a reader sees; None for a day."""
     value = figure.value
-    return None if isinstance(value, date) else float(value / _WRITTEN[figure.style].per)
+    if isinstance(value, date):
+        return None
+    shown = towards_zero(value, 3) if figure.style == "margin" else value
+    return float(shown / _WRITTEN[figure.style].per)
 
 
 class Looks:

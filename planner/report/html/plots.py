@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from planner.report.format import shortened
@@ -17,6 +18,9 @@ __all__ = ["bands", "frontier", "tornado"]
 
 _WIDTH, _LABELS, _VALUES, _TOP, _ROW = 860, 210, 110, 16, 28
 _LEFT, _RIGHT, _BOTTOM = 60, _WIDTH - 50, 250
+_NO_PLAN = 6
+"""The colour of an end that has no value."""
+_BEYOND = 40
 _LONGEST = 32
 """Characters of a name, so that it ends before the bars; what they say has all of it."""
 _NAMED, _WORDS = 12, 60
@@ -30,16 +34,15 @@ def tornado(picture: Tornado) -> Element:
     foot = _TOP + _ROW * len(picture.rows)
     svg = canvas(_WIDTH, foot + 24)
     values = [picture.middle[0], *(end for _, *ends in picture.rows for end, _ in ends)]
-    room = (_LABELS + _VALUES, _WIDTH - _VALUES)
-    x = _scale(values, *room)
+    x = _scale_to_edge(values, _LABELS + _VALUES, _WIDTH - _VALUES)
     middle = x(picture.middle[0])
     for place, (name, *ends) in enumerate(picture.rows):
         y = _TOP + _ROW * place
         put(svg, "text", shortened(name, _LONGEST), x=8, y=y + 17)
-        for colour, (value, words) in enumerate(ends):
+        for colour, (value, words) in sorted(enumerate(ends), key=lambda one: isfinite(one[1][0])):
             left, right = sorted((x(value), middle))
             across = max(right - left, 0.5)
-            looks = colour_class(colour)
+            looks = colour_class(colour if isfinite(value) else _NO_PLAN)
             bar = put(svg, "rect", class_=looks, x=left, y=y + 4, width=across, height=18)
             put(bar, "title", f"{name}: {words}")
         (low, low_words), (high, high_words) = sorted(ends)
@@ -149,6 +152,14 @@ def _undominated(picture: Frontier) -> list[tuple[float, float]]:
         if not best or sign * gain > sign * best[-1][1]:
             best.append((cost, gain))
     return best
+
+
+def _scale_to_edge(values: Sequence[float], first: float, last: float) -> Callable[[float], float]:
+    """The same, what is infinite beyond all else, at the last place."""
+    known = [value for value in values if isfinite(value)]
+    room = _BEYOND if len(known) < len(values) else 0
+    finite = _scale(known, first, last - room)
+    return lambda value: finite(value) if isfinite(value) else last
 
 
 def _scale(values: Sequence[float], first: float, last: float) -> Callable[[float], float]:

@@ -21,10 +21,12 @@ from planner.report.document import (
 )
 from planner.report.format import count_of, listed, quarter_span
 from planner.report.justification.desk import Desk, figure
+from planner.report.justification.within import cheaper_warnings, weighty_rows
 from planner.report.shortage import shortage_section
 
 if TYPE_CHECKING:
     from planner.report.document import Cell
+    from planner.report.justification.beside import Beside
 
 __all__ = [
     "ask_section",
@@ -38,8 +40,8 @@ __all__ = [
 _JOBS_SHOWN = 1000
 
 
-def ask_section(desk: Desk) -> tuple[Block, ...]:
-    """What is to be approved, in one sentence and a few figures."""
+def ask_section(desk: Desk, beside: Beside) -> tuple[Block, ...]:
+    """What is to be approved, in one sentence and a few figures; what would cost less."""
     plan, accounts = desk.plan, desk.accounts
     rows: list[tuple[str, Cell]] = []
     for kind, title in _ASKED:
@@ -59,6 +61,7 @@ def ask_section(desk: Desk) -> tuple[Block, ...]:
             "Net present cost, less what the servers are still worth at its end, USD",
             figure(accounts.net_present, "usd", "how-proof"),
         ),
+        *weighty_rows(desk, beside),
     ]
     decided = "nothing is ordered, so no order sets a day"
     if desk.bill:
@@ -70,12 +73,16 @@ def ask_section(desk: Desk) -> tuple[Block, ...]:
     teams = {job.team for job in running if job.team}
     of_teams = f" of {count_of(len(teams), 'team')}" if teams else ""
     rows += [
-        ("In support of", f"{count_of(len(running), 'job')}{of_teams}, section 2"),
+        ("In support of", desk.link(f"{count_of(len(running), 'job')}{of_teams}", "need")),
         ("Requested by", Blank()),
         ("Decision needed by", Blank(decided)),
     ]
     illustrative = [line.offer for _, line in desk.bill if line.illustrative]
-    told: list[Block] = [Paragraph(ask_sentence(plan), tone="strong"), Fields(tuple(rows))]
+    told: list[Block] = [
+        Paragraph(ask_sentence(plan), tone="strong"),
+        *cheaper_warnings(desk, beside),
+        Fields(tuple(rows)),
+    ]
     if illustrative:
         names = listed(list(dict.fromkeys(illustrative)))
         told.append(
@@ -100,7 +107,7 @@ def need_section(desk: Desk) -> tuple[Block, ...]:
     return (
         Paragraph(
             "Each job and the units of it that must run; a unit is one model served, or one "
-            "tuning run. A name leads to its sizing, sum by sum.",
+            f"tuning run. Its sizing, sum by sum, is told in {desk.section('jobs')}.",
             tone="faint",
         ),
         _services(desk),

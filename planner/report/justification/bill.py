@@ -17,11 +17,13 @@ from planner.report.document import (
     Table,
 )
 from planner.report.format import copies_of, count_of, listed, quarter_runs
+from planner.report.jobs import rejections_section
 from planner.report.justification.desk import Desk, figure
 from planner.report.justification.facility import node_takes
 from planner.report.justification.map import placement_blocks
 from planner.report.money import action_of, orders_for_several_sites, price_source
 from planner.report.parts import taken
+from planner.report.sites import estimated_figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,8 +59,9 @@ def trace_section(desk: Desk) -> tuple[Block, ...]:
     )
     return (
         Paragraph(
-            "A job's name leads to its sums: every formula with its figures, its rule and its "
-            "source. Entries of the bill are offers; all others are owned.",
+            "The sums of each job, every formula with its figures, its rule and its source, are "
+            f"told in {desk.section('jobs')}. Entries of the bill are offers; all others are "
+            "owned.",
             tone="faint",
         ),
         Table(
@@ -140,6 +143,9 @@ def bill_section(desk: Desk) -> tuple[Block, ...]:
             "reservations are priced for each node and quarter.",
             tone="faint",
         ),
+        *estimated_figures(
+            desk.plan, ("max_power_kw", "rack_units"), {line.node_type for _, line in desk.bill}
+        ),
         Fields(
             (
                 ("Part numbers of the vendor", Blank("from the quote")),
@@ -206,7 +212,10 @@ def procurement_section(desk: Desk) -> tuple[Block, ...]:
             (
                 ("Agency or company, and contracting activity", Blank()),
                 ("Action", listed(asked) or "none"),
-                ("Description", "the bill of materials, section 10"),
+                (
+                    "Description",
+                    desk.link("the bill of materials", "bill") if desk.bill else "none",
+                ),
                 (f"Estimated value{terms}, USD", value),
                 ("Quotes at hand", listed(quoted) or Blank("no price of this plan is a quote")),
                 ("Route: competition, framework, single source", Blank()),
@@ -215,7 +224,7 @@ def procurement_section(desk: Desk) -> tuple[Block, ...]:
                 ("Efforts to obtain other offers", Blank()),
                 ("Why the price is fair and reasonable", Blank("contracting officer")),
                 ("Market research", Blank()),
-                ("Other facts in support", "rejected GPU types with their rules, section 4"),
+                ("Other facts in support", _why_these(desk)),
                 ("Who else showed interest", Blank()),
                 ("What removes the barrier to competition next time", Blank()),
                 ("Certified by the technical officer (name, date, signature)", Blank()),
@@ -223,6 +232,13 @@ def procurement_section(desk: Desk) -> tuple[Block, ...]:
             )
         ),
     )
+
+
+def _why_these(desk: Desk) -> Link:
+    """Where it is told why jobs do not run on other GPU types."""
+    if rejections_section(desk.plan):
+        return desk.link("rejected GPU types with their rules", "options")
+    return desk.link("what other GPU types would add, job by job", "jobs")
 
 
 _KINDS = ("buy", "rent", "reserve")

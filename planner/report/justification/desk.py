@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from datetime import date
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from planner.plan.ledger.accounts import Accounts
 from planner.plan.ledger.capacity import Capacity
 from planner.plan.ledger.facility import Facility
 from planner.plan.ledger.reader import Reader
-from planner.report.document import Figure
+from planner.report.document import Figure, Link
+from planner.report.format import listed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from fractions import Fraction
 
     from planner.plan.ledger.traced import Traced
     from planner.plan.plan import Acquisition, Plan
     from planner.report.format import Style
 
-__all__ = ["Desk", "figure"]
+__all__ = ["Desk", "anchor_of", "figure"]
 
 _QUARTERS_SHOWN = 8
+_NO_TITLES: Mapping[str, str] = MappingProxyType({})
+
+
+def anchor_of(place: int) -> str:
+    """Of the section that stands in a place, from 0."""
+    return f"section-{place + 1}"
 
 
 def figure(traced: Traced, style: Style, trace: str) -> Figure:
@@ -30,14 +39,31 @@ def figure(traced: Traced, style: Style, trace: str) -> Figure:
 
 
 class Desk:
-    """One plan and the books kept of it."""
+    """One plan, the books kept of it, and the titles of the document's sections by their keys."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, titles: Mapping[str, str] = _NO_TITLES) -> None:
         self.plan = plan
+        self._titles = titles
         self.read = Reader(plan)
         self.accounts = Accounts(plan, self.read)
         self.capacity = Capacity(plan, self.read)
         self.facility = Facility(plan, self.read)
+
+    def section(self, key: str) -> str:
+        """`section 10`, `appendix A`: where the document tells of it; KeyError if it does not."""
+        number = self._number(key)
+        return f"section {number}" if number.isdecimal() else f"appendix {number}"
+
+    def sections(self, *keys: str) -> str:
+        """`1, 4 and 12`: the numbers of several."""
+        return listed([self._number(key) for key in keys])
+
+    def link(self, text: str, key: str) -> Link:
+        """Words, and the section that they lead to."""
+        return Link(f"{text}, {self.section(key)}", anchor_of(list(self._titles).index(key)))
+
+    def _number(self, key: str) -> str:
+        return self._titles[key].partition(".")[0]
 
     def at(self, place: str, style: Style, trace: str) -> Figure:
         """The figure that stands at a place of plan.json."""

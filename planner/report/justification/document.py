@@ -12,7 +12,7 @@ from planner.report.justification.bill import (
     procurement_section,
     trace_section,
 )
-from planner.report.justification.desk import Desk
+from planner.report.justification.desk import Desk, anchor_of
 from planner.report.justification.facility import facility_section
 from planner.report.justification.money import (
     affordability_section,
@@ -37,47 +37,73 @@ __all__ = ["justification_document"]
 
 _RULES_LISTED = 500
 _ALONE = Beside()
+_TITLES = {
+    "ask": "1. The ask",
+    "need": "2. Need",
+    "existing": "3. What there is already",
+    "options": "4. Options",
+    "cost": "5. Whole-life cost",
+    "sensitivity": "6. Sensitivity",
+    "assumptions": "7. Assumptions",
+    "risks": "8. Risks",
+    "trace": "9. From requirement to bill",
+    "bill": "10. Bill of materials",
+    "facility": "11. Facility",
+    "affordability": "12. Affordability",
+    "procurement": "13. Procurement",
+    "milestones": "14. Milestones and acceptance",
+    "provenance": "15. Provenance and sign-off",
+    "jobs": "A. Jobs, sum by sum",
+    "how": "B. How figures come about",
+    "rules": "C. Rules and their sources",
+    "since": "D. What changed since the last plan",
+}
 
 
 def justification_document(plan: Plan, beside: Beside = _ALONE) -> Document:
     """The whole document, with what is known beside the plan."""
-    desk = Desk(plan)
+    desk = Desk(plan, _TITLES)
     since = beside.since
-    sections: tuple[tuple[str, tuple[Block, ...]], ...] = (
-        ("1. The ask", ask_section(desk)),
-        ("2. Need", need_section(desk)),
-        ("3. What there is already", existing_section(desk)),
-        ("4. Options", (*options_blocks(desk, beside), *rejected_blocks(desk))),
-        ("5. Whole-life cost", cost_section(desk)),
-        ("6. Sensitivity", sensitivity_section(desk, beside.sensitivity)),
-        ("7. Assumptions", assumptions_section(desk)),
-        ("8. Risks", risks_section(desk)),
-        ("9. From requirement to bill", trace_section(desk)),
-        ("10. Bill of materials", bill_section(desk)),
-        ("11. Facility", facility_section(desk)),
-        ("12. Affordability", affordability_section(desk)),
-        ("13. Procurement", procurement_section(desk)),
-        ("14. Milestones and acceptance", milestones_section(desk)),
-        ("15. Provenance and sign-off", provenance_section(desk)),
-        ("A. Jobs, sum by sum", jobs_section(desk)),
-        ("B. How figures come about", how_section(desk)),
-        ("C. Rules and their sources", rules_section(plan, _RULES_LISTED)),
-        ("D. What changed since the last plan", since_blocks(since) if since else ()),
-    )
+    sections: dict[str, tuple[Block, ...]] = {
+        "ask": ask_section(desk, beside),
+        "need": need_section(desk),
+        "existing": existing_section(desk),
+        "options": (*options_blocks(desk, beside), *rejected_blocks(desk)),
+        "cost": cost_section(desk),
+        "sensitivity": sensitivity_section(desk, beside.sensitivity),
+        "assumptions": assumptions_section(desk),
+        "risks": risks_section(desk),
+        "trace": trace_section(desk),
+        "bill": bill_section(desk),
+        "facility": facility_section(desk),
+        "affordability": affordability_section(desk),
+        "procurement": procurement_section(desk),
+        "milestones": milestones_section(desk),
+        "provenance": provenance_section(desk),
+        "jobs": jobs_section(desk),
+        "how": how_section(desk),
+        "rules": rules_section(plan, _RULES_LISTED),
+        "since": since_blocks(since) if since else (),
+    }
     opening: list[Block] = [Heading(f"Justification: {plan.scenario}", 1)]
     if plan.description:
         opening.append(Paragraph(" ".join(plan.description.split())))
-    opening.append(
-        Paragraph(
-            "For finance: sections 1, 4, 5, 6 and 12. For facilities: 3 and 11. For procurement: "
-            "10, 13 and 14. For an auditor: 7, 9, 15 and the appendices.",
-            tone="faint",
-        )
-    )
+    opening.append(Paragraph(_readers(desk), tone="faint"))
     body = [
         block
-        for number, (title, blocks) in enumerate(sections, 1)
-        if blocks
-        for block in (Heading(title, 2, f"section-{number}"), *blocks)
+        for place, (key, title) in enumerate(_TITLES.items())
+        if sections[key]
+        for block in (Heading(title, 2, anchor_of(place)), *sections[key])
     ]
     return (*opening, *body)
+
+
+def _readers(desk: Desk) -> str:
+    """Where each reader finds their page."""
+    of = desk.sections
+    finance = of("ask", "options", "cost", "sensitivity", "affordability")
+    return (
+        f"For finance: sections {finance}. For facilities: {of('existing', 'facility')}. For "
+        f"procurement: {of('bill', 'procurement', 'milestones')}. For an auditor: "
+        f"{of('assumptions', 'trace', 'provenance')}, and the appendices."
+    )

@@ -18,6 +18,7 @@ from planner.report.document import (
 )
 from planner.report.format import code, listed
 from planner.report.justification.desk import Desk, figure
+from planner.report.sites import estimated_figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +59,7 @@ def facility_section(desk: Desk) -> tuple[Block, ...]:
         *_power_charts(desk),
         Heading("Each node", 3),
         _node_types(desk),
+        *estimated_figures(desk.plan),
         Fields(
             (
                 *open_fields,
@@ -115,8 +117,8 @@ def _unstated(desk: Desk) -> tuple[Block, ...]:
     if not lacking:
         return ()
     text = (
-        f"? where the catalog gives no nameplate power: {listed(lacking)}. A catalog file of your "
-        f"own can state {code('max_power_kw')}."
+        f"? where the catalog gives no nameplate power: {listed(lacking)}. The fleet entry or the "
+        f"offer can state {code('max_power_kw')}."
     )
     return (Paragraph(text, tone="warning"),)
 

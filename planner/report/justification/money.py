@@ -20,11 +20,12 @@ from planner.report.document import (
 from planner.report.format import code, listed
 from planner.report.jobs import rejections_section
 from planner.report.justification.desk import Desk, figure
+from planner.report.justification.within import residual_share, spare_rows
 from planner.report.teams import quota_blocks
 
 if TYPE_CHECKING:
     from planner.plan.ledger.traced import Traced
-    from planner.plan.plan import BreakEven, SparePrice
+    from planner.plan.plan import BreakEven
     from planner.report.format import Style
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "team_charges",
 ]
 
+_REJECTED = "GPU types that were rejected, and by which rule"
 _NOT_IN_THE_INPUTS = (
     "Network fabric and cabling",
     "Storage",
@@ -49,8 +51,10 @@ def rejected_blocks(desk: Desk) -> tuple[Block, ...]:
     """GPU types that jobs may not or cannot use, with the rule that says so."""
     rejections = rejections_section(desk.plan)
     if not rejections:
-        return ()
-    return (Heading("GPU types that were rejected, and by which rule", 3), *rejections)
+        none = "No rule keeps a job off a GPU type that is owned or offered. What each would add "
+        none += f"is told job by job in {desk.section('jobs')}."
+        return (Heading(_REJECTED, 3), Paragraph(none))
+    return (Heading(_REJECTED, 3), *rejections)
 
 
 def cost_section(desk: Desk) -> tuple[Block, ...]:
@@ -124,19 +128,7 @@ def _headlines(desk: Desk) -> list[tuple[str, Cell]]:
                 _rate(desk.accounts.net_present, delivered),
             )
         )
-    rows += [_spare(desk, place, price) for place, price in enumerate(desk.plan.spare_prices)]
-    rows += desk.committed
-    return rows
-
-
-def _spare(desk: Desk, place: int, price: SparePrice) -> tuple[str, Cell]:
-    """What the last spare node of a pool, or of each pool of a site, adds to the cost."""
-    what = "the spare node" if price.kept == 1 else f"the last of {price.kept} spare nodes"
-    each = " in each pool" if price.place.startswith("site ") else ""
-    cost: Cell = Blank("a plan without it was not proved")
-    if price.cents is not None:
-        cost = desk.at(f"spare_prices[{place}].cents", "usd", "how-proof")
-    return f"Of which {what}{each} of {price.place}, USD", cost
+    return [*rows, *residual_share(desk), *spare_rows(desk), *desk.committed]
 
 
 def _chart(desk: Desk) -> tuple[Chart, ...]:

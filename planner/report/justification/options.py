@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 from planner.plan.ledger.reader import where
 from planner.plan.ledger.traced import total
 from planner.report.again import command_for
-from planner.report.alternatives import aim_text, cheaper_ones, settings_text, weighed_text
+from planner.report.alternatives import (
+    NO_UNIT_SHORT,
+    UNITS_SHORT,
+    aim_text,
+    cheaper_ones,
+    rows_of,
+    same_nodes,
+    settings_text,
+    short_text,
+    weighed_text,
+)
 from planner.report.document import (
     Blank,
     Block,
@@ -17,11 +27,12 @@ from planner.report.document import (
     Column,
     Fields,
     Figure,
+    Heading,
     Paragraph,
     Table,
 )
 from planner.report.elsewhere import Elsewhere
-from planner.report.format import code
+from planner.report.format import code, count_of
 from planner.report.justification.desk import Desk, figure
 
 if TYPE_CHECKING:
@@ -29,16 +40,21 @@ if TYPE_CHECKING:
 
     from planner.report.justification.beside import Beside
     from planner.whatif.desk.figures import Figures
-    from planner.whatif.found import Alternative
+    from planner.whatif.found import Alternative, Alternatives
 
-__all__ = ["idle_table", "options_blocks"]
+__all__ = ["FILE", "TRACE", "idle_table", "options_blocks"]
 
-_FILE, _TRACE = "alternatives.json", "how-options"
+FILE, TRACE = "alternatives.json", "how-options"
+"""Where figures of options stand, and what they rest on."""
 _EXPECTED = ("do nothing", "reclaim first", "rent only")
 _POWER = Column("Power, kW", "right")
 """Left out where the catalog lacks those of some node in every option."""
 _AFTER = Column("After the horizon, USD", "right")
 """Left out where no option commits to anything after the horizon."""
+_DELAYED = Column("Delayed", "right")
+"""Left out where no option delays a job."""
+_SELDOM = (_AFTER, _POWER, _DELAYED)
+_NAMED = "the recommended plan"
 _COLUMNS = (
     Column("Option", wraps=True),
     Column("Status"),
@@ -49,7 +65,8 @@ _COLUMNS = (
     Column("GPUs", "right"),
     Column("Held", "right"),
     _POWER,
-    Column("Jobs short", "right"),
+    Column("Jobs dropped", "right"),
+    _DELAYED,
     Column("Order by", "right"),
 )
 
@@ -95,12 +112,17 @@ class _Planned(_Option):
             figure(desk.capacity.in_service(last), "count", "how-use"),
             figure(desk.capacity.needed(last), "count", "how-use"),
             _power(desk),
-            figure(desk.read.count("shortage.jobs[*]"), "count", "how-use")
-            if desk.plan.shortage
-            else "none",
+            self._short("dropped"),
+            self._short("delayed"),
             _first_order(desk),
         )
         return tuple(map(self._told, cells))
+
+    def _short(self, outcome: str) -> Cell:
+        if self._desk.plan.shortage is None:
+            return "none"
+        short = self._desk.read.count(f"shortage.jobs{where(outcome=outcome)}")
+        return figure(short, "count", "how-use") if short.value else "none"
 
     def nodes(self, offer: str) -> Figure:
         counted = self._desk.read.sum(f"acquisitions{where(offer=offer)}.count")
@@ -118,8 +140,8 @@ class _Planned(_Option):
 class _Found(_Option):
     """A plan of which its figures alone are kept."""
 
-    def __init__(self, known: Elsewhere, place: int, one: Alternative) -> None:
-        self.name = one.name
+    def __init__(self, known: Elsewhere, name: str, place: int, one: Alternative) -> None:
+        self.name = name
         self._known = known
         self._one = one
         self._stem = f"others[{place}].figures"
@@ -129,7 +151,9 @@ class _Found(_Option):
         if figures is None or figures.cost_cents is None:
             return (figures.result if figures else "–", *["–"] * (len(_COLUMNS) - 2))
         at, stem = self._known.at, self._stem
-        short = self._known.figure(self._known.read.count(f"{stem}.short[*]"), "count")
+        count = self._known.read.count
+        dropped = count(f"{stem}.dropped[*]")
+        delayed = count(f"{stem}.short[*]") - dropped
         return (
             figures.result,
             at(f"{stem}.cost_cents", "usd"),
@@ -139,7 +163,10 @@ class _Found(_Option):
             at(f"{stem}.gpus", "count"),
             at(f"{stem}.gpus_held", "count"),
             "?" if figures.power_w is None else at(f"{stem}.power_w", "kw"),
-            short if figures.short else "none",
+            *(
+                self._known.figure(jobs, "count") if jobs.value else "none"
+                for jobs in (dropped, delayed)
+            ),
             self._known.day(figures.order_by, f"{stem}.order_by") if figures.order_by else "–",
         )
 
@@ -158,7 +185,7 @@ def _caption(columns: Collection[Column]) -> str:
     return (
         "Options, each planned and proved by itself. Rented: with what is reserved. "
         f"{after * (_AFTER in columns)}GPUs: in service at the end. Held: of these, by jobs. "
-        f"{power * (_POWER in columns)}Short: dropped or delayed"
+        f"{power * (_POWER in columns)}Jobs dropped: for the whole horizon"
     )
 
 
@@ -169,7 +196,7 @@ def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
     shown = [
         place
         for place, column in enumerate(_COLUMNS)
-        if column not in (_AFTER, _POWER) or any(isinstance(row[place], Figure) for row in rows)
+        if column not in _SELDOM or any(isinstance(row[place], Figure) for row in rows)
     ]
     columns = tuple(_COLUMNS[place] for place in shown)
     table = Table(
@@ -181,15 +208,15 @@ def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
     found = beside.alternatives
     if found is not None:
         others = [one for one in found.others if one.name not in beside.plans]
-        told += [Bullets(tuple(_said(one, found.cheapest) for one in others))]
-        if cheaper := cheaper_ones(found, found.cheapest):
-            told += [Fields(tuple(map(_why_not, cheaper)))]
+        told += [Bullets(tuple(_said(one, found) for one in others))]
+        if cheaper := cheaper_ones(found):
+            told += [Fields(tuple(_why_not(one) for _, one in cheaper if one.settings))]
         told += [
             Paragraph(
                 "Figures of these plans stand in alternatives.json, with the settings, where there "
                 f"are any, that {code('planner plan')} makes them with again.",
                 "faint",
-                _TRACE,
+                TRACE,
             )
         ]
     missing = [name for name in _EXPECTED if name not in {one.name for one in options}]
@@ -197,7 +224,7 @@ def options_blocks(desk: Desk, beside: Beside) -> tuple[Block, ...]:
         command = command_for("alternatives", desk.plan)
         ask = Blank(f"{code(command)}, where plan.json is, and report again")
         told += [Fields(tuple((name.capitalize(), ask) for name in missing))]
-    return (*told, idle_table(desk))
+    return (*told, *_doing_nothing(desk, beside))
 
 
 def _options(desk: Desk, beside: Beside) -> Iterator[_Option]:
@@ -205,11 +232,11 @@ def _options(desk: Desk, beside: Beside) -> Iterator[_Option]:
     for name, plan in beside.plans.items():
         yield _Planned(name, Desk(plan), recommended=False)
     if beside.alternatives is not None:
-        known = Elsewhere(beside.alternatives, _FILE, _TRACE)
+        known = Elsewhere(beside.alternatives, FILE, TRACE)
         cheapest = beside.alternatives.cheapest
-        for place, one in enumerate(beside.alternatives.others):
+        for name, place, one in rows_of(beside.alternatives, "recommended"):
             if one.name not in beside.plans and not _is_left_out(one, cheapest):
-                yield _Found(known, place, one)
+                yield _Found(known, name, place, one)
 
 
 def _taken(options: tuple[_Option, ...]) -> Iterator[Table]:
@@ -227,25 +254,23 @@ def _taken(options: tuple[_Option, ...]) -> Iterator[Table]:
 
 def _is_left_out(one: Alternative, cheapest: Figures) -> bool:
     """Whether words are enough: there is no such plan, or it is the recommended one."""
-    return one.figures is None or (one.name not in _EXPECTED and _same(one.figures, cheapest))
+    return one.figures is None or (one.name not in _EXPECTED and same_nodes(one.figures, cheapest))
 
 
-def _same(one: Figures, other: Figures) -> bool:
-    return (one.cost_cents, one.acquired) == (other.cost_cents, other.acquired)
-
-
-def _said(one: Alternative, cheapest: Figures) -> str:
+def _said(one: Alternative, found: Alternatives) -> str:
     if one.figures is None:
         return f"{one.name}: left out, {one.left_out}."
-    if _same(one.figures, cheapest):
-        return f"{one.name}: {aim_text(one)}. The recommended plan acquires the same for as much."
     if one.figures.cost_cents is None:
         return (
             f"{one.name}: {one.objective}. {one.figures.result.capitalize()}: {one.figures.reason}."
         )
-    short = f". Dropped or delayed: {', '.join(one.figures.short)}" if one.figures.short else ""
-    weighed = weighed_text(one.figures, cheapest, "the recommended plan")
-    return f"{one.name}: {aim_text(one)}{short}{weighed and f'; {weighed}'}."
+    short = "" if one.units_short is not None else short_text(one.figures)
+    if one.units_short is not None and one.figures.short:
+        jobs = count_of(len(one.figures.short), "job")
+        short = f"That is {jobs}; unit by unit and quarter by quarter, see below"
+    weighed = weighed_text(one.figures, found.cheapest, _NAMED)
+    told = f"{one.name}: {aim_text(one, found, _NAMED)}"
+    return f"{told}{short and f'. {short[0].upper()}{short[1:]}'}{weighed and f'; {weighed}'}."
 
 
 def _why_not(one: Alternative) -> tuple[str, Cell]:
@@ -272,6 +297,35 @@ def _power(desk: Desk) -> Cell:
     if len(sums) < len(taken):
         return "?"
     return figure(max(sums, key=lambda one: one.value), "kw", "how-site")
+
+
+def _doing_nothing(desk: Desk, beside: Beside) -> tuple[Block, ...]:
+    """Who is short without this plan: by job, quarter and unit where that is known, else by GPU."""
+    found = beside.alternatives
+    every = enumerate(found.others if found else ())
+    known = next(((at, one.units_short) for at, one in every if one.units_short is not None), None)
+    if found is None or known is None:
+        return (idle_table(desk),)
+    place, short = known
+    read = Elsewhere(found, FILE, TRACE)
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            one.job,
+            *(
+                read.at(f"others[{place}].units_short[{number}].short[{quarter}]", "count")
+                for quarter in desk.columns
+            ),
+        )
+        for number, one in enumerate(short)
+    )
+    head = Heading("Doing nothing, quarter by quarter", 3)
+    if not rows:
+        return (head, Paragraph(NO_UNIT_SHORT))
+    columns = (
+        Column("Job", wraps=True),
+        *(Column(desk.plan.quarters[quarter], "right") for quarter in desk.columns),
+    )
+    return (head, Table(columns, rows, caption=UNITS_SHORT.rstrip(".")))
 
 
 def idle_table(desk: Desk) -> Table:

@@ -112,13 +112,13 @@ def _known(notes: tuple[Note, ...]) -> Iterator[tuple[str, str]]:
 
 def _late(desk: Desk) -> Iterator[tuple[str, str]]:
     """An order that comes late leaves its quarter without these nodes."""
-    for place, line in desk.bill:
+    for number, (_, line) in enumerate(desk.bill, 1):
         if line.lead_time_weeks:
             are = "is" if line.count == 1 else "are"
             yield (
                 f"{_what(line)} ordered after {line.order_by}, or delivered later than in "
                 f"{count_of(line.lead_time_weeks, 'week')}, {are} not in service in {line.quarter}",
-                f"line {place + 1} of the bill, section 10",
+                f"line {number} of the bill, {desk.section('bill')}",
             )
 
 

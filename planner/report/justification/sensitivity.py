@@ -14,14 +14,14 @@ from planner.report.document import (
     Column,
     Fields,
     Heading,
-    Link,
     Paragraph,
     Table,
 )
 from planner.report.elsewhere import Elsewhere
 from planner.report.format import code, count_of, percent
 from planner.report.justification.desk import Desk, figure
-from planner.report.sensitivity import other_jobs_short, then_acquired, tornado
+from planner.report.justification.margins import margin_blocks
+from planner.report.sensitivity import headline, other_jobs_short, then_acquired, tornado
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,8 +35,10 @@ __all__ = ["sensitivity_section"]
 _FILE, _TRACE = "sensitivity.json", "how-sensitivity"
 _DOWN, _UP = Traced(Fraction(-1, 5), "-0.2"), Traced(Fraction(1, 5), "0.2")
 _MOVED = (
+    ("Servers bought, with support; the residual value as it is", ("purchase", "support")),
+    ("Residual value of these servers alone", ("residual value",)),
     (
-        "Servers bought: price, residual value and support",
+        "Servers bought, with support; the residual value moves with the price",
         ("purchase", "residual value", "support"),
     ),
     ("Rents", ("rent",)),
@@ -45,17 +47,17 @@ _MOVED = (
     ("Licences", ("licence",)),
     ("Colocation", ("colocation",)),
 )
-"""Costs that move together with one price."""
+"""Costs that move together. The residual value follows the price by the useful life, as it is
+planned; what servers will fetch is a guess of its own, and moves by itself as well."""
 
 
 def sensitivity_section(desk: Desk, found: Sensitivity | None) -> tuple[Block, ...]:
     """Prices with this plan as it is; then every figure, planned anew, and where the plan turns."""
     known: tuple[tuple[str, Cell], ...] = ()
-    held: tuple[Block, ...] = (_as_it_is(desk),)
+    held = (*margin_blocks(desk, found), _as_it_is(desk))
     if desk.plan.break_evens:
-        link = Link("buying against renting, in section 5", "section-5")
+        link = desk.link("buying against renting", "cost")
         known = (("From which use on buying is cheaper than renting", link),)
-        held = (*held, _until_rent(desk))
     if found is None:
         return (*held, Fields((*known, _open(desk.plan), *_JOINT)))
     return (*held, *((Fields(known),) if known else ()), *_anew(found), Fields(_JOINT))
@@ -80,14 +82,14 @@ def _as_it_is(desk: Desk) -> Table:
     allowed = ", where the budgets still allow this plan then" if desk.plan.budgets else ""
     return Table(
         (
-            Column("Price of", wraps=True),
+            Column("What moves", wraps=True),
             Column("Now in the cost, USD", "right"),
             Column("20 % lower, USD", "right"),
             Column("20 % higher, USD", "right"),
         ),
         rows,
-        caption="What a price changes in the net present cost while this plan stays as it is; "
-        f"planned anew, the cost would be at most that{allowed}",
+        caption="What a price, or the residual value, changes in the net present cost while this "
+        f"plan stays as it is; planned anew, the cost would be at most that{allowed}",
     )
 
 
@@ -107,42 +109,10 @@ def _held(desk: Desk) -> Iterator[tuple[Cell, ...]]:
         )
 
 
-def _until_rent(desk: Desk) -> Table:
-    """How far a price may move, at least, before a node used in all hours had better be rented.
-
-    What a node costs beside that price, such as energy or licences, does not move with it.
-    """
-    rows: list[tuple[Cell, ...]] = []
-    for place, one in enumerate(desk.plan.break_evens):
-        bought, rented = (
-            desk.read.at(f"break_evens[{place}].{side}_cents") for side in ("buy", "rent")
-        )
-        ends: tuple[Cell, Cell] = ("renting is cheaper as it is", "–")
-        if one.buy_cents <= one.rent_cents:
-            more = rented - bought
-            ends = (
-                figure(more / bought, "share", "how-break-even"),
-                figure(more / rented, "share", "how-break-even"),
-            )
-        rows.append((f"{one.offer} ({one.node_type})", one.rent, one.quarter, *ends))
-    return Table(
-        (
-            Column("Offer to buy", wraps=True),
-            Column("Against", wraps=True),
-            Column("From"),
-            Column("Purchase may be dearer by", "right", wraps=True),
-            Column("or rent cheaper by", "right", wraps=True),
-        ),
-        tuple(rows),
-        caption="Buying a node stays cheaper than renting it for all hours to the end of the "
-        "horizon while one of the two prices moves by less than this; the plan may turn sooner, to "
-        "another GPU type or number of nodes",
-    )
-
-
 def _anew(found: Sensitivity) -> Iterator[Block]:
     known = Elsewhere(found, _FILE, _TRACE)
     yield Heading("One figure moved at a time, everything planned anew", 3)
+    yield Paragraph(headline(found))
     picture = tornado(found)
     if picture is not None:
         yield picture

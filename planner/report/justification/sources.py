@@ -106,15 +106,11 @@ def jobs_section(desk: Desk) -> tuple[Block, ...]:
         Fold(job.name, desk.job_anchor[job.name], tuple(_job(desk, place, sums, told)))
         for place, job in enumerate(plan.jobs)
     )
-    return (
-        Paragraph(
-            f"{count_of(len(folds), 'job')}. A number in brackets is a source, listed at the end "
-            "of this appendix.",
-            tone="faint",
-        ),
-        *folds,
-        *sums.sources(3),
-    )
+    sources = sums.sources(3)
+    told_of = count_of(len(folds), "job") + "."
+    if sources:
+        told_of += " A number in brackets is a source, listed at the end of this appendix."
+    return (Paragraph(told_of, tone="faint"), *folds, *sources)
 
 
 def _job(desk: Desk, place: int, sums: Sums, told: dict[tuple[str, str], str]) -> Iterator[Block]:
@@ -188,11 +184,13 @@ def how_section(desk: Desk) -> tuple[Block, ...]:
     """What stands behind each kind of figure; tables lead here."""
     return (
         Paragraph(
-            "Every figure of this document stands in plan.json, or is a sum over it. The place or "
-            f"the sum shows when the figure is pointed at; {code('costs[0].cents[2]')} is the "
-            f"third quarter of the first kind of cost, {code('nodes[origin=owned]')} are the nodes "
-            f"that were owned, {code('sum()')} adds, {code('count()')} counts what stands there. "
-            "Cents, W and MB there are USD, kW and GB here. What a formula rests on follows.",
+            "Every figure of this document stands in plan.json, or in the file that its sum begins "
+            "with, or is a sum over that. On the page, the place or the sum shows when the figure "
+            "is pointed at; the workbook lists them on its last sheet. "
+            f"{code('costs[0].cents[2]')} is the third quarter of the first kind of cost, "
+            f"{code('nodes[origin=owned]')} are the nodes that were owned, {code('sum()')} adds, "
+            f"{code('count()')} counts what stands there. Cents, W and MB there are USD, kW and GB "
+            "here. What a formula rests on follows.",
         ),
         *_how(desk),
     )
@@ -220,6 +218,14 @@ def _how(desk: Desk) -> Iterator[Block]:
         ("Bound", desk.at("proof.bound_cents", "cents", "how-proof")),
         caption="Terms of the bound",
     )
+    if plan.spare_cost is not None:
+        yield from _told(
+            "how-spare",
+            "Spare nodes",
+            "Planned anew without any spare node, at no place, the best plan costs so much less. "
+            "Likewise without the last one of a single place, those of all others kept: these "
+            "figures overlap, or fall short of the whole, and are no parts of a sum.",
+        )
     yield from _told(
         "how-bill",
         "Bill of materials",
@@ -252,6 +258,15 @@ def _how(desk: Desk) -> Iterator[Block]:
         "much as buying.",
     )
     yield from _told(
+        "how-margins",
+        "Margins",
+        "What is left of a budget, over what the price adds to it in the quarters that it covers; "
+        "the price of a server counts with its support, which is a share of it, and per cent are "
+        "cut off, not rounded. Of a price beside a rent: the difference of one node bought and "
+        "rented, over what of its cost moves with that price. Limits: allowed less taken. Days: "
+        "from that of the plan to the order, and from there to the last day of sale.",
+    )
+    yield from _told(
         "how-teams",
         "Charges",
         "The net present cost of each pool and quarter is shared by the GPUs held there.",
@@ -267,8 +282,8 @@ def _how(desk: Desk) -> Iterator[Block]:
     yield from _told(
         "how-settings",
         "Parameters",
-        "Stated in the scenario, or given by the rule that section 7 names. What GPUs offer is "
-        "their memory less the headroom.",
+        f"Stated in the scenario, or given by the rule that {desk.section('assumptions')} names. "
+        "What GPUs offer is their memory less the headroom.",
     )
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
 from planner.errors import InputError
-from planner.inputs.base import Count, Frozen
+from planner.inputs.base import Count, Frozen, NotNegative, PositiveCount
 from planner.inputs.reading.reader import read_text
 from planner.inputs.reading.table import table_rows
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.text.words import did_you_mean
+from planner.inputs.text.words import count_of, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from planner.errors import Finding
@@ -24,8 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Actual", "Outcome", "outcomes", "read_actuals"]
 
-_COLUMNS = ("quarter", "job", "node_type", "count")
+_NUMBERS = ("count", "gpu_hours", "gpus")
+_COLUMNS = ("quarter", "job", "node_type", *_NUMBERS)
 _REQUIRED = ("quarter", "count")
+_SLIP = 10
+"""More than so many times what the plans have is no difference any more, but a slip of the hand."""
+
+
+_MEND = "more than ten times what is planned is taken for a slip of the hand"
 
 
 class Actual(Frozen):
@@ -35,11 +42,17 @@ class Actual(Frozen):
     job: Annotated[str, Field(min_length=1)] | None = None
     node_type: Annotated[str, Field(min_length=1)] | None = None
     count: Count
+    gpu_hours: NotNegative | None = None
+    """That the runs of a job held in the quarter, where `count` is of runs one after the other."""
+    gpus: PositiveCount | None = None
+    """The most that one run held."""
 
     @model_validator(mode="after")
     def _is_of_one_thing(self) -> Actual:
         if (self.job is None) == (self.node_type is None):
             raise ValueError("name either a job or a node_type")
+        if self.job is None and (self.gpu_hours is not None or self.gpus is not None):
+            raise ValueError("GPU-hours and GPUs are those of a job's runs, not of nodes")
         return self
 
 
@@ -58,7 +71,8 @@ class Outcome(Frozen):
 def read_actuals(path: Path, plans: Iterable[Plan]) -> tuple[Actual, ...]:
     """Read a table with the columns quarter, count, and job or node_type.
 
-    Raises InputError with all mistakes: also names and quarters that none of the plans knows.
+    Raises InputError with all mistakes: also names and quarters that none of the plans knows, and
+    figures that cannot have come of them.
     """
     rows = table_rows(read_text(path, str(path)), str(path), _COLUMNS, _REQUIRED)
     known = _Known(tuple(plans))
@@ -83,16 +97,17 @@ def _actual(row: Row) -> Actual:
     return row.build(
         Actual,
         {
-            column: row.value(column) if column == "count" else cell.text
+            column: row.value(column) if column in _NUMBERS else cell.text
             for column, cell in row.cells.items()
         },
     )
 
 
 class _Known:
-    """Names and quarters of the plans that are compared."""
+    """Names and quarters of the plans that are compared, and how much they have."""
 
     def __init__(self, plans: tuple[Plan, ...]) -> None:
+        self._plans = plans
         self._names = {
             "quarter": {quarter for plan in plans for quarter in plan.quarters},
             "job": {job.name for plan in plans for job in plan.jobs},
@@ -100,11 +115,72 @@ class _Known:
         }
 
     def faults(self, row: Row, actual: Actual) -> Iterator[Finding]:
+        unknown = False
         for column, known in self._names.items():
             name = getattr(actual, column)
             if name is not None and str(name) not in known:
                 hint = did_you_mean(str(name), sorted(known))
                 yield row.finding(f"no plan here knows {str(name)!r}", column, hint)
+                unknown = True
+        if not unknown:
+            for column, said, hint in self._slips(actual):
+                yield row.finding(said, column, hint)
+
+    def _slips(self, actual: Actual) -> Iterator[tuple[str, str, str]]:
+        """Figures that cannot have been, or are far beyond the plans: column, words and hint."""
+        quarter, count = str(actual.quarter), actual.count
+        if actual.node_type is not None:
+            nodes = self._most(lambda plan, at: sum(pool.nodes[at] for pool in plan.pools))
+            if count > _SLIP * max(nodes, 1):
+                yield "count", f"{count:,} nodes: {nodes:,.0f} are planned at the most", _MEND
+            return
+        gpus = self._most(lambda plan, at: sum(pool.gpus[at] for pool in plan.pools), quarter)
+        planned = f"{gpus:,.0f} are planned for {quarter}"
+        if actual.gpus is not None and actual.gpus > _SLIP * max(gpus, 1):
+            yield "gpus", f"{actual.gpus:,} GPUs in one run: {planned}", _MEND
+        if actual.gpu_hours is not None:
+            yield from self._too_long(actual)
+        elif count > max(gpus, _SLIP * max(units := self._units(actual.job or ""), 1)):
+            said = f"{count:,} units: {units:,.0f} are planned at the most, and of GPUs {planned}"
+            hint = "for runs one after the other, `gpu_hours` says how long they held GPUs"
+            yield "count", said, hint
+
+    def _too_long(self, actual: Actual) -> Iterator[tuple[str, str, str]]:
+        """GPU-hours that so many runs cannot have held, or all GPUs of the plans together."""
+        quarter, held, gpus = actual.quarter, actual.gpu_hours or 0, actual.gpus or 0
+        of_one = 24 * ((quarter + 1).start - quarter.start).days * gpus
+        there = self._most(
+            lambda plan, at: sum(one.gpu_hours[at] for one in plan.pools), str(quarter)
+        )
+        if gpus and held > actual.count * of_one:
+            runs = f"{count_of(actual.count, 'run')} on {count_of(gpus, 'GPU')}"
+            said = f"{held:,} GPU-hours: {runs} can hold {actual.count * of_one:,} in {quarter}"
+            yield "gpu_hours", said, "look for hours of other runs among them"
+        elif held > Decimal(_SLIP * max(there, 1)):
+            said = f"{held:,} GPU-hours: those planned for {quarter} have {there:,.0f}"
+            yield "gpu_hours", said, _MEND
+
+    def _units(self, job: str) -> float:
+        """The most of a job in any quarter, placed or asked for."""
+
+        def units(plan: Plan, at: int) -> float:
+            short = plan.shortage.jobs if plan.shortage else ()
+            placed = [one.units[at] for one in plan.jobs if one.name == job]
+            return max((*placed, *(one.asked[at] for one in short if one.name == job)), default=0)
+
+        return self._most(units)
+
+    def _most(self, figure: Callable[[Plan, int], float], quarter: str | None = None) -> float:
+        """The greatest that a figure is in any plan, in one quarter or in all."""
+        return max(
+            (
+                figure(plan, at)
+                for plan in self._plans
+                for at, label in enumerate(plan.quarters)
+                if quarter in (None, label)
+            ),
+            default=0,
+        )
 
 
 def outcomes(

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.layers.written import flow
-from planner.inputs.reading.document import dotted
+from planner.inputs.reading.document import settable
 from planner.inputs.text.words import count_of
 from planner.whatif.comparison.actuals import outcomes
 from planner.whatif.comparison.causes import TITLES, cause_of
@@ -92,7 +92,7 @@ def _inputs(before: Side, after: Side) -> Iterator[InputChange]:
             if path[0] not in TITLES:
                 yield InputChange(
                     cause=cause_of(str(path[0]), str(path[-1])),
-                    path=dotted(path),
+                    path=settable(tuple(map(str, path))),
                     before=_stated(before, path, old),
                     after=_stated(after, path, new),
                 )
@@ -138,7 +138,7 @@ def _facts(
         shown = path[len(skip) :] if path[: len(skip)] == skip else path
         yield InputChange(
             cause=cause,
-            path=f"{name} {dotted(shown)}",
+            path=f"{name} {settable(tuple(map(str, shown)))}",
             before=None if old is None else flow(_plain(old)),
             after=None if new is None else flow(_plain(new)),
         )

@@ -59,7 +59,7 @@ def planned_side(label: str, inputs: Inputs, planner: Callable[[Inputs], Plan]) 
         raise InfeasibleError(f"{label}: {error.headline}", error.reasons, error.remedies) from None
     except LimitError as error:
         raise LimitError(f"{label}: {error}") from None
-    return Side(label, plan, question, Source(question, inputs.catalog, inputs.rules))
+    return Side(label, plan, question, Source(question, inputs.catalog_of_files, inputs.rules))
 
 
 def saved_side(
@@ -85,7 +85,7 @@ def saved_side(
         inputs = inputs_behind(label, made_from, question.inputs)
     except InputError as error:
         return Side(label, plan, asked, None, str(error))
-    return Side(label, plan, asked, Source(asked, inputs.catalog, inputs.rules))
+    return Side(label, plan, asked, Source(asked, inputs.catalog_of_files, inputs.rules))
 
 
 def scenario_of(made_from: Provenance) -> Path:

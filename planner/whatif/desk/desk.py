@@ -17,7 +17,7 @@ from planner.inputs.load import Question
 from planner.packing import translate
 from planner.plan.make import Shared, family_of_variants, make_plan
 from planner.whatif.desk.figures import tried
-from planner.whatif.desk.held import short_quarters
+from planner.whatif.desk.held import short_quarters, units_short
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from planner.plan.otherwise.committed import Purchase
     from planner.plan.otherwise.near import Goal, NearPlan
     from planner.plan.plan import Plan
-    from planner.whatif.desk.figures import Figures
+    from planner.whatif.desk.figures import Figures, JobShort
     from planner.whatif.desk.held import Commitment
 
 __all__ = ["Desk", "Station", "Variant"]
@@ -163,6 +163,10 @@ class Desk:
             time_limit_s=station.time_limit_s,
             sizers=self._begun.sizers,
         )
+
+    def units_short(self, inputs: Inputs) -> tuple[JobShort, ...] | None:
+        """What the owned nodes alone do not hold, quarter by quarter; None: not known in time."""
+        return units_short(inputs, self._begun.sizers, self.station.time_limit_s)
 
     def figures(self, variant: Variant) -> Figures:
         """What a variant comes to."""

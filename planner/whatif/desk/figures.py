@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from planner.plan.parts.shortage import Shortage
     from planner.plan.plan import Plan
 
-__all__ = ["Acquired", "Figures", "figures_of", "require_plan", "tried"]
+__all__ = ["Acquired", "Figures", "JobShort", "figures_of", "require_plan", "tried"]
 
 Result = Literal["proved", "not proved", "infeasible", "no plan in time", "failed its check"]
 
@@ -38,6 +38,15 @@ class Acquired(Frozen):
     count: int
     chosen: bool = False
     """Whether the offer is for other sites, too."""
+
+
+class JobShort(Frozen):
+    """Units of one job that find no room, quarter by quarter."""
+
+    job: str
+    """Of the scenario, or the deployment derived from one."""
+    asked: tuple[int, ...]
+    short: tuple[int, ...]
 
 
 class Figures(Frozen):
@@ -78,6 +87,8 @@ class Figures(Frozen):
     """Units that change node when a quarter begins."""
     short: tuple[str, ...] = ()
     """Jobs that are dropped or delayed."""
+    dropped: tuple[str, ...] = ()
+    """Those of them that run in no quarter; the others start later."""
     short_by_priority: tuple[tuple[int, int, int], ...] = ()
     """Priority, jobs dropped and jobs delayed, the highest first; those of which some are."""
     short_quarters: tuple[str, ...] | None = None
@@ -123,6 +134,7 @@ def figures_of(plan: Plan) -> Figures:
             in_service[quarter] += 1
             power[quarter] += watts.get(node.node_type) or 0
     known = all(watts.get(node.node_type) is not None for node in plan.nodes)
+    short = plan.shortage.jobs if plan.shortage else ()
     hours = sum(sum(pool.gpu_hours) for pool in plan.pools)
     held = sum(sum(pool.gpu_hours_used) for pool in plan.pools)
     return Figures(
@@ -153,7 +165,8 @@ def figures_of(plan: Plan) -> Figures:
         power_w=max(power.values(), default=0) if known else None,
         drawn_w=_mean_drawn(plan),
         moves=sum(plan.moves),
-        short=tuple(job.name for job in plan.shortage.jobs) if plan.shortage else (),
+        short=tuple(job.name for job in short),
+        dropped=tuple(job.name for job in short if job.outcome == "dropped"),
         short_by_priority=_by_priority(plan.shortage) if plan.shortage else (),
     )
 

@@ -1,4 +1,4 @@
-"""Whether the nodes of one plan hold the jobs of another future, quarter by quarter."""
+"""What given nodes hold of the jobs, quarter by quarter; the policies are kept."""
 
 from __future__ import annotations
 
@@ -6,22 +6,29 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planner.errors import LimitError
 from planner.inputs.scenario.scenario import Budget, FleetEntry
 from planner.packing import translate
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
+from planner.packing.statement.claims import Claim
 from planner.packing.statement.offers import entry_quarters
+from planner.packing.triage import triage
 from planner.plan.eligible import stuck_jobs
+from planner.whatif.desk.figures import JobShort
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
     from planner.sizing import SizedJob
     from planner.sizing.sizers import Sizers
 
-__all__ = ["Commitment", "commitments", "short_quarters"]
+__all__ = ["Commitment", "commitments", "short_quarters", "units_short"]
+
+_FIRST = 101
+"""The priority of units that are required, before all that may be stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +98,10 @@ def _holds(
     place: int,
     time_limit_s: float,
 ) -> bool:
-    active = tuple(
-        job.model_copy(update={"units": (job.units[place],)}) for job in jobs if job.units[place]
-    )
+    active = _active(jobs, [job.units[place] for job in jobs])
     if not active or not fleet:
         return not active
-    scenario = inputs.scenario
-    horizon = scenario.horizon
-    now = horizon.model_copy(update={"first_quarter": horizon.first_quarter + place, "quarters": 1})
-    only = {"horizon": now, "fleet": fleet, "offers": {}, "running": (), "budget": Budget()}
-    asked = inputs.model_copy(update={"scenario": scenario.model_copy(update=only), "offers": ()})
-    translation = translate(asked, active)
+    translation = translate(_only(inputs, fleet, place), active)
     if stuck_jobs(active, translation):
         return False
     try:
@@ -109,3 +109,94 @@ def _holds(
     except Infeasible:
         return False
     return True
+
+
+def units_short(inputs: Inputs, sizers: Sizers, time_limit_s: float) -> tuple[JobShort, ...] | None:
+    """The fewest units, the highest priority first, that the owned nodes do not hold.
+
+    Each quarter is looked at by itself, as if nothing ran yet, and so is each unit: of a job, some
+    may run. A deployment whose model is not tuned for want of room has nothing to serve. None where
+    the time, in seconds for each quarter, ends before it is known.
+    """
+    jobs = sizers.portfolio(inputs)
+    kept: dict[str, list[int]] = {job.name: [] for job in jobs}
+    for place, label in enumerate(inputs.scenario.horizon.labels):
+        asked = [min(job.units[place], _servable(inputs, job, kept, place)) for job in jobs]
+        fleet = _fleet(inputs, (), {}, label)
+        try:
+            lacking = _lacking(inputs, _active(jobs, asked), fleet, place, time_limit_s)
+        except (Infeasible, LimitError):
+            return None
+        for job, units in zip(jobs, asked, strict=True):
+            kept[job.name].append(units - lacking[job.name])
+    found = (
+        JobShort(
+            job=job.name,
+            asked=job.units,
+            short=tuple(n - k for n, k in zip(job.units, kept[job.name], strict=True)),
+        )
+        for job in jobs
+    )
+    return tuple(one for one in found if any(one.short))
+
+
+def _lacking(
+    inputs: Inputs,
+    active: tuple[SizedJob, ...],
+    fleet: dict[str, FleetEntry],
+    place: int,
+    time_limit_s: float,
+) -> Counter[str]:
+    """By job: units that have no room in a quarter."""
+    every = Counter({job.name: job.units[0] for job in active})
+    if not active or not fleet:
+        return every
+    asked = _only(inputs, fleet, place)
+    stuck = {job.name for job in stuck_jobs(active, translate(asked, active))}
+    translation = translate(asked, tuple(job for job in active if job.name not in stuck))
+    stated = inputs.scenario.jobs
+    roots = {job.name: stated[job.derived_from or job.name] for job in active}
+    claims = tuple(
+        Claim(
+            f"{name}\n{number:06}",  # a name of its own, in the order of the units
+            _FIRST if roots[name].required else roots[name].priority,
+            required=False,
+            starts=(((demand, 1),),),
+        )
+        for demand, members in enumerate(translation.members)
+        for name, number in members
+    )
+    found = triage(translation.problem, claims, asked_gap=1.0, time_limit_s=time_limit_s)
+    lacking = Counter({name: every[name] for name in stuck})
+    lacking.update(name.partition("\n")[0] for name, late in found.delays.items() if late is None)
+    return lacking
+
+
+def _active(jobs: Sequence[SizedJob], units: Sequence[int]) -> tuple[SizedJob, ...]:
+    """Jobs with so many units in one quarter, those that have any."""
+    return tuple(
+        job.model_copy(update={"units": (count,)})
+        for job, count in zip(jobs, units, strict=True)
+        if count
+    )
+
+
+def _only(inputs: Inputs, fleet: dict[str, FleetEntry], place: int) -> Inputs:
+    """One quarter in which these nodes are all there is."""
+    scenario = inputs.scenario
+    horizon = scenario.horizon
+    now = horizon.model_copy(update={"first_quarter": horizon.first_quarter + place, "quarters": 1})
+    only = {"horizon": now, "fleet": fleet, "offers": {}, "running": (), "budget": Budget()}
+    return inputs.model_copy(update={"scenario": scenario.model_copy(update=only), "offers": ()})
+
+
+def _servable(inputs: Inputs, job: SizedJob, kept: Mapping[str, Sequence[int]], place: int) -> int:
+    """Units of a deployment for whose model a run was kept before; of other jobs all."""
+    tuned = inputs.scenario.jobs[job.derived_from].tune if job.derived_from else None
+    if job.derived_from is None or tuned is None or tuned.deploy is None:
+        return job.units[place]
+    counts = inputs.scenario.jobs[job.derived_from].counts(inputs.scenario.horizon)
+    first = next(quarter for quarter, units in enumerate(job.units) if units)
+    delay = first - next(quarter for quarter, runs in enumerate(counts) if runs)
+    runs = kept[job.derived_from][: max(0, place - delay + 1)]
+    return max(runs, default=0) * tuned.deploy.replicas if delay else job.units[place]

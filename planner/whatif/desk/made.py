@@ -35,6 +35,13 @@ class Made:
         """The inputs of what is asked; raises InputError."""
         return self.desk.inputs(self._asked)
 
+    def inputs_with(self, settings: tuple[str, ...]) -> Inputs:
+        """The same with more settings; raises InputError."""
+        return self.desk.inputs(self._with(settings))
+
+    def _with(self, settings: tuple[str, ...]) -> Variant:
+        return Variant(self._asked.apply, (*self._asked.settings, *settings))
+
     def know(self, figures: Figures) -> None:
         """What is asked need not be planned: it comes to this."""
         self._figures[self.desk.key(self._asked)] = figures
@@ -46,7 +53,7 @@ class Made:
 
     def all(self, wanted: Iterable[tuple[str, ...]]) -> list[Figures]:
         """Several plans, in this order; those that there are not yet are made together."""
-        variants = [Variant(self._asked.apply, (*self._asked.settings, *one)) for one in wanted]
+        variants = [self._with(one) for one in wanted]
         keys = [self.desk.key(variant) for variant in variants]
         fresh = {
             key: variant

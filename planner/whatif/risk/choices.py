@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from planner.whatif.desk.desk import Station, Variant
     from planner.whatif.sweep import Hire
 
-__all__ = ["WORST_PER_CENT", "Choice", "Choices", "compared_choices", "mean_of_worst"]
+__all__ = ["PURCHASES", "WORST_PER_CENT", "Choice", "Choices", "compared_choices", "mean_of_worst"]
 
+PURCHASES = "purchases-"
+"""How the folders of the results with each purchase plan are called, before their numbers."""
 WORST_PER_CENT = 5
 """Share of the futures that are the bad cases."""
 
@@ -85,7 +87,7 @@ def compared_choices(
     tried: dict[tuple[Acquired, ...], list[Figures]] = {}
 
     def hold(purchased: tuple[Acquired, ...], searched: int | None) -> None:
-        folder = out / f"purchases-{len(plans)}"
+        folder = out / f"{PURCHASES}{len(plans)}"
         found = _held(desk.station, drawn, purchased, folder, hire, progress)
         tried[purchased] = found
         plans.append(_choice(searched, purchased, found))
@@ -128,7 +130,7 @@ def _held(
     bought = tuple(Purchase(one.offer, one.site, one.quarter, one.count) for one in purchased)
     desk = Desk(replace(station, committed=None, purchases=bought))
     folder.mkdir(exist_ok=True)
-    return all_figures(desk, drawn, folder, hire=hire, progress=progress)
+    return all_figures(desk, drawn, folder, force=True, hire=hire, progress=progress)
 
 
 def _choice(

@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 from planner.errors import InputError
 from planner.inputs.base import Count, Frozen, Name, Number, share
 from planner.inputs.layers.composed import base_path
-from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.diagnostics import read_as
 from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import read_document
 from planner.inputs.reading.shape import Shape
@@ -261,6 +261,5 @@ def _listed(inputs: Inputs, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
 
 def read_futures(path: FilePath) -> Futures:
     """Read the file; raises InputError with all its mistakes."""
-    document = read_document(path)
-    file = validate(document, FuturesFile)
+    document, file = read_as(partial(read_document, path), FuturesFile)
     return Futures(document, file, base_path(document, file.scenario, key="scenario"))

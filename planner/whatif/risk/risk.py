@@ -94,6 +94,7 @@ def risk(
     out: Path,
     *,
     plans: int = 0,
+    force: bool = False,
     hire: Hire,
     progress: Callable[[int, int, int], None],
 ) -> Risk:
@@ -107,7 +108,7 @@ def risk(
     plan = desk.plan(inputs)
     knowing = Desk(replace(desk.station, committed=commitments(plan)))
     drawn = futures.drawn(knowing, samples)
-    every = all_figures(knowing, drawn, out, hire=hire, progress=progress)
+    every = all_figures(knowing, drawn, out, force=force, hire=hire, progress=progress)
     planned = [one for one in every if one.cost_cents is not None]
     if not planned:
         raise InfeasibleError("no future has a plan", tuple(sorted({one.reason for one in every})))

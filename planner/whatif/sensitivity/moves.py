@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.whatif.found import Moved
+from planner.whatif.sensitivity.unmoved import would_do
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +32,14 @@ class Moves:
         """One plan."""
         settings, figures = self.together((lever, by))
         return Moved(by=float(by), settings=settings, figures=figures)
+
+    def turned(self, lever: Lever, by: Fraction) -> bool:
+        """Whether something else is recommended then, or nothing at all; equals are no turn."""
+        base, other = self.base(), self.at(lever, by).figures
+        if (base.cost_cents is None, base.acquired) == (other.cost_cents is None, other.acquired):
+            return False
+        moved = self._made.inputs_with(_settings([(lever, by)]))
+        return not would_do(self._made.inputs, moved, base, other)
 
     def together(self, *moves: tuple[Lever, Fraction]) -> tuple[tuple[str, ...], Figures]:
         """A plan with several moves at once, and its settings."""

@@ -1,7 +1,8 @@
 """How the cost answers to one figure at a time, and where the recommendation turns.
 
 The recommendation is what is acquired: offer, quarter and number of nodes. A turn is closed in
-between two plans: one that still acquires what the plan of the scenario does, one that does not.
+between two plans: one that still acquires what the plan of the scenario does, or costs no less than
+that would, and one that does not.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from planner.whatif.sensitivity.pairs import pairs_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.whatif.desk.figures import Figures
     from planner.whatif.desk.made import Made
     from planner.whatif.levers import Lever
 
 __all__ = ["sensitivity"]
+
+_HAS_PLANS = 2.0
+"""Beyond every part of a range."""
 
 
 @dataclass(slots=True)
@@ -62,7 +65,8 @@ def sensitivity(
 ) -> Sensitivity:
     """Move every lever of what is asked either way, and close in on where what is acquired turns.
 
-    At most so many `pairs` of those that move the cost most are then moved together.
+    No plan counts as the widest swing. At most so many `pairs` of those that come first are then
+    moved together.
     Raises InputError where a moved value is one that no scenario may have, LimitError where
     workers die.
     """
@@ -75,17 +79,16 @@ def sensitivity(
     searches = [
         _Search(lever, Fraction(0), end, Fraction(1) if lever.unit == "weeks" else precision)
         for lever, end in ends
-        if _differs(base, moved.at(lever, end).figures)
+        if moved.turned(lever, end)
     ]
-    _close_in(moved, base, searches)
+    _close_in(moved, searches)
     swings = [
         _swing(moved, lever, reach[lever.name], [one for one in searches if one.lever is lever])
         for lever in found
     ]
-    swings.sort(key=lambda one: (one.spread_cents is not None, -(one.spread_cents or 0)))
+    swings.sort(key=lambda one: _rank(one, reach[one.name]))
     by_name = {lever.name: lever for lever in found}
-    moving = [by_name[one.name] for one in swings if one.spread_cents]
-    moving += [by_name[one.name] for one in swings if one.spread_cents is None]
+    moving = [by_name[one.name] for one in swings if one.without_plan or one.spread_cents]
     return Sensitivity(
         question=question_of(made.inputs),
         scenario=made.inputs.scenario.name,
@@ -98,13 +101,20 @@ def sensitivity(
     )
 
 
-def _close_in(moved: Moves, base: Figures, searches: Sequence[_Search]) -> None:
+def _rank(one: Swing, reach: Fraction) -> tuple[float, int]:
+    """First what leaves no plan, the sooner the sooner, in parts of the range; then the widest."""
+    nearest = min((abs(end.by) for end in one.without_plan), default=None)
+    if nearest is None:
+        return _HAS_PLANS, -(one.spread_cents or 0)
+    return nearest / float(reach), 0
+
+
+def _close_in(moved: Moves, searches: Sequence[_Search]) -> None:
     """Narrow all brackets, those that are still too wide together."""
     while waiting := [search for search in searches if not search.closed]:
         moved.plan([((search.lever, search.middle),) for search in waiting])
         for search in waiting:
-            figures = moved.at(search.lever, search.middle).figures
-            search.narrow(turned=_differs(base, figures))
+            search.narrow(turned=moved.turned(search.lever, search.middle))
 
 
 def _swing(moved: Moves, lever: Lever, reach: Fraction, searches: Sequence[_Search]) -> Swing:
@@ -119,8 +129,3 @@ def _swing(moved: Moves, lever: Lever, reach: Fraction, searches: Sequence[_Sear
             for one in searches
         ),
     )
-
-
-def _differs(one: Figures, other: Figures) -> bool:
-    """Whether a plan recommends something else, or nothing at all."""
-    return (one.cost_cents is None, one.acquired) != (other.cost_cents is None, other.acquired)

@@ -1,0 +1,224 @@
+"""Figures in another unit than their key takes: W for kW, cents for USD, months for years.
+
+Each is held against what it should be near: the price book, a policy rule, or what the plan needs.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import floor
+from typing import TYPE_CHECKING
+
+from planner.inputs.checks.faults import entries
+from planner.inputs.rules.facts import SETTINGS
+from planner.inputs.scenario.offer import FleetEntry
+from planner.plan.figures.budgets import NOT_PAID_LINES
+from planner.plan.plan import Note
+from planner.plan.words import amount, price, usd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.inputs.catalog.catalog import NodeType
+    from planner.inputs.scenario.offer import OfferKind
+    from planner.inputs.scenario.scenario import Offer, Site
+    from planner.inputs.settled import Inputs
+    from planner.plan.plan import CostLine, Node
+
+__all__ = ["idle_budgets", "unit_slips"]
+
+_W_OF_A_KW = 1000
+"""Also the least kW that W for kW give: no site and no rack is fed less than one."""
+_USUAL = {
+    "energy_usd_per_kwh": ("energy_usd_per_kwh", "cents", "a price of MWh in thousands"),
+    "useful_life_years": ("useful_life_years", "months", "quarters or decades"),
+    "support_share_per_year": ("support_share_per_year", "the support of several years", None),
+    "colocation_usd_per_kw_month": (
+        "usual_colocation_usd_per_kw_month",
+        "the price of a year",
+        "that of a day or an hour",
+    ),
+    "licence_usd_per_gpu_year": (
+        "usual_licence_usd_per_gpu_year",
+        "the price of a node, or of several years",
+        "that of a month or an hour",
+    ),
+}
+"""Parameters of the cost: the policy rule that says what is usual, and what is slipped above it, by
+the factor of a far-off price, and below it, by an order of magnitude."""
+_BELOW = 10
+
+
+def unit_slips(
+    inputs: Inputs, nodes: Sequence[Node] = (), costs: Sequence[CostLine] | None = None
+) -> Iterator[Note]:
+    """All of these; `nodes` and `costs` are those of the plan, where there is one."""
+    for name, offer in sorted(inputs.scenario.offers.items()):
+        yield from _price(name, offer, inputs)
+        yield from _lead_time(name, offer, inputs)
+    yield from _finance(inputs)
+    for name, site in sorted(inputs.scenario.sites.items()):
+        yield from _power(name, site, inputs, nodes)
+    yield from idle_budgets(inputs, costs)
+
+
+def _price(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
+    """Prices stated here that differ by a factor from those of the price book."""
+    usual = _usual(offer, inputs)
+    if usual is None:
+        return
+    low, high, whose = usual
+    factor = inputs.rules.figure("far_off_price_factor")
+    stated: list[tuple[str, Decimal | None]] = [(offer.price_key, offer.stated_price)]
+    stated += [("price_breaks", level.price_usd) for level in offer.price_breaks]
+    for key, own in stated:
+        if own is not None and not low <= own * factor <= high * factor**2:
+            what = "a node, not of a GPU" if offer.kind == "buy" else "a GPU, not of a node"
+            figures = " to ".join(dict.fromkeys((price(low), price(high))))
+            yield Note(
+                text=f"the price of {name}, {price(own)}, is far from the {figures} of "
+                f"{whose}: the key takes USD, the price of {what}",
+                origin=f"offers.{name}.{key}",
+            )
+            return
+
+
+def _usual(offer: Offer, inputs: Inputs) -> tuple[Decimal, Decimal, str] | None:
+    """The price of its node type in the book, else those of as many GPUs, of this type or any."""
+    book, catalog = inputs.catalog.prices, inputs.catalog
+    kind: OfferKind = "buy" if offer.kind == "buy" else "rent"
+    listed = book.listed(kind, offer.node_type)
+    if listed is not None:
+        return listed.usd, listed.usd, "the price book"
+    node = catalog.nodes[offer.node_type]
+    by_gpu_type: dict[str, list[Decimal]] = {}
+    for node_type in book.purchase if kind == "buy" else book.rent:
+        other, known = catalog.nodes[node_type], book.listed(kind, node_type)
+        if known is not None:
+            gpus = other.gpus.value if kind == "buy" else 1
+            by_gpu_type.setdefault(other.gpu_type, []).append(known.usd / gpus)
+    alike = by_gpu_type.get(node.gpu_type)
+    each = alike or [one for some in by_gpu_type.values() for one in some]
+    if not each:
+        return None
+    gpus = node.gpus.value if kind == "buy" else 1
+    whose = "such GPUs" if alike else "other GPUs"
+    low, high = (round(one * gpus, 2) for one in (min(each), max(each)))
+    return low, high, f"the price book for {'as many ' if kind == 'buy' else ''}{whose}"
+
+
+def _lead_time(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
+    weeks = offer.lead_time_weeks
+    if weeks > inputs.rules.figure("long_lead_time_weeks"):
+        yield Note(
+            text=f"{name} takes {weeks:,} weeks from order to service: the key takes weeks, "
+            f"{weeks / 7:.3g} if these are days",
+            origin=f"offers.{name}.lead_time_weeks",
+        )
+
+
+def _finance(inputs: Inputs) -> Iterator[Note]:
+    """Parameters of the cost that are far from those of a policy rule."""
+    above = inputs.rules.figure("far_off_price_factor")
+    for key, (setting, larger, smaller) in _USUAL.items():
+        usual, rule = inputs.rules.figure(setting), inputs.rules.setting(setting)
+        stated = getattr(inputs.scenario.finance, key)
+        for gpu_type, own in (stated if isinstance(stated, dict) else {"": stated}).items():
+            if own and own > usual * above:
+                how, slip = "above", larger
+            elif own and smaller and own * _BELOW < usual:
+                how, slip = "below", smaller
+            else:
+                continue
+            unit = SETTINGS[setting].unit
+            yield Note(
+                text=f"{amount(own, unit)} are far {how} the {amount(usual, unit)} of the rule "
+                f"{rule.id}: the key does not take {slip}",
+                origin=".".join(part for part in ("finance", key, gpu_type) if part),
+            )
+
+
+def _power(name: str, site: Site, inputs: Inputs, nodes: Sequence[Node]) -> Iterator[Note]:
+    """Limits that are an order of magnitude above what can stand there, or in a rack."""
+    factor = inputs.rules.figure("far_off_need_factor")
+    racks, fed = site.racks, site.power_kw
+    limits = [
+        ("power_kw", max(fed.values()) if isinstance(fed, dict) else fed, _there),
+        ("racks.power_kw", racks.power_kw if racks else None, _in_a_rack),
+    ]
+    for key, limit, most in limits:
+        need = most(name, site, inputs, nodes) if limit is not None else Decimal(0)
+        if limit is not None and need and limit >= max(need * factor, Decimal(_W_OF_A_KW)):
+            yield Note(
+                text=f"{amount(limit, 'kW')} are {limit / need:,.0f} times what can stand there "
+                f"({amount(need, 'kW')}) and limit nothing: the key takes kW, write "
+                f"{(limit / _W_OF_A_KW).normalize():f} if these are W",
+                origin=f"sites.{name}.{key}",
+            )
+
+
+def _kw(node: NodeType) -> Decimal:
+    known = node.max_power_kw or node.mean_power_kw
+    return known.value if known else Decimal(0)
+
+
+def _there(name: str, site: Site, inputs: Inputs, nodes: Sequence[Node]) -> Decimal:
+    """The most of: one node, all that is owned and offered at a maximum, all that is planned."""
+    del site
+    types = inputs.catalog.nodes
+    one = owned = Decimal(0)
+    for _, entry in entries(inputs.scenario):
+        if name in entry.sites:
+            count = entry.count if isinstance(entry, FleetEntry) else entry.maximum
+            one = max(one, _kw(types[entry.node_type]))
+            owned += _kw(types[entry.node_type]) * (count or 0)
+    here = [node for node in nodes if node.site == name]
+    planned = [
+        sum((_kw(types[node.node_type]) for node in here if label in node.in_service), Decimal(0))
+        for label in inputs.scenario.horizon.labels
+    ]
+    return max(one, owned, *planned)
+
+
+def _in_a_rack(name: str, site: Site, inputs: Inputs, nodes: Sequence[Node]) -> Decimal:
+    """As many nodes as its height holds, of those that draw the most; one where that is open."""
+    del nodes
+    held = [Decimal(0)]
+    for _, entry in entries(inputs.scenario):
+        node = inputs.catalog.nodes[entry.node_type]
+        if name in entry.sites:
+            units = site.racks.units if site.racks and node.rack_units else 1
+            each = node.rack_units.value if node.rack_units else 1
+            held.append(_kw(node) * max(1, floor(units / each)))
+    return max(held)
+
+
+def idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[Note]:
+    """Budgets that buy nothing at all, and budgets that nothing comes near."""
+    every = [
+        (offer.kind, usd_each)
+        for offer in inputs.offers
+        for usd_each in (offer.unit_price_usd, *(one.unit_price_usd for one in offer.levels))
+    ]
+    buys = [usd_each for kind, usd_each in every if kind == "buy"]
+    paid = sum(line.total_cents for line in costs or () if line.name not in NOT_PAID_LINES)
+    most = max([paid, *(int(usd_each * 100) for usd_each in buys)])
+    factor = inputs.rules.figure("idle_budget_factor")
+    for cap in inputs.scenario.budget.caps():
+        keys = {"capex": "capex_usd", "opex": "opex_usd", "spending": "total_usd"}
+        origin = f"budget.{keys[cap.spend]}" + (f".{cap.quarter}" if cap.quarter else "")
+        prices = buys if cap.spend == "capex" else [usd_each for _, usd_each in every]
+        must_buy = cap.spend == "capex" or (cap.spend == "spending" and cap.quarter is None)
+        if must_buy and prices and 0 < cap.cents < min(prices) * 100:
+            yield Note(
+                text=f"{cap.name}, {usd(cap.cents)}, pays for no node: the cheapest on offer costs "
+                f"{price(min(prices))}; the key takes USD, not thousands of them",
+                origin=origin,
+            )
+        elif costs is not None and most and cap.cents >= most * factor:
+            yield Note(
+                text=f"{cap.name}, {usd(cap.cents)}, is {cap.cents / most:,.0f} times what this "
+                f"plan pays in all, or one node costs ({usd(most)}), and limits nothing: the key "
+                "takes USD, not cents",
+                origin=origin,
+            )

@@ -1,0 +1,80 @@
+"""What the nodes of the scenario's plan would come to where a figure is moved, planned by nobody.
+
+Where another plan costs no less than that, the two are equal, and the recommendation has not
+turned, whichever of them the search has found.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from planner.packing.statement.economics import CAPEX, NOT_PAID, node_costs, owned_costs
+from planner.packing.statement.offers import entry_quarters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.settled import Inputs
+    from planner.packing.statement.economics import CostStream
+    from planner.whatif.desk.figures import Figures
+
+__all__ = ["would_do"]
+
+
+def would_do(stated: Inputs, moved: Inputs, base: Figures, other: Figures) -> bool:
+    """Whether what the scenario's plan acquires would do as well as another plan, to the cent.
+
+    `stated` and `moved` are the inputs of the two. False where that is not known: where other jobs
+    are asked for, or the plan has costs that are not those of its nodes.
+    """
+    if base.cost_cents is None or other.cost_cents is None:
+        return False
+    if (moved.scenario.jobs, other.short) != (stated.scenario.jobs, base.short):
+        return False
+    if _present(stated, base) != base.cost_cents or _present(moved, base) > other.cost_cents:
+        return False
+    return _in_time(moved, base) and _affordable(moved, base)
+
+
+def _present(inputs: Inputs, plan: Figures) -> int:
+    return sum(count * stream.present_cents for count, stream in _streams(inputs, plan))
+
+
+def _streams(inputs: Inputs, plan: Figures) -> Iterator[tuple[int, CostStream]]:
+    """Nodes, and what each of them costs: those that are owned, and those that are acquired."""
+    for entry in inputs.scenario.fleet.values():
+        for stream in owned_costs(inputs, entry):
+            yield entry.count, stream
+    offers = {offer.name: offer for offer in inputs.offers}
+    labels = inputs.scenario.horizon.labels
+    orders: Counter[tuple[str, str]] = Counter()
+    for one in plan.acquired:
+        orders[one.offer, one.quarter] += one.count
+    for (name, quarter), count in orders.items():
+        for stream in node_costs(inputs, offers[name], labels.index(quarter), count):
+            yield count, stream
+
+
+def _in_time(inputs: Inputs, plan: Figures) -> bool:
+    labels = inputs.scenario.horizon.labels
+    offers = {offer.name: offer for offer in inputs.offers}
+    return all(
+        labels.index(one.quarter) in entry_quarters(inputs, offers[one.offer])
+        for one in plan.acquired
+    )
+
+
+def _affordable(inputs: Inputs, plan: Figures) -> bool:
+    labels = inputs.scenario.horizon.labels
+    for cap in inputs.scenario.budget.caps():
+        spent = sum(
+            count * (sum(stream.cents) if cap.quarter is None else stream.cents[place])
+            for place in [labels.index(cap.quarter) if cap.quarter else 0]
+            for count, stream in _streams(inputs, plan)
+            if stream.name != NOT_PAID
+            and (cap.spend == "spending" or (cap.spend == "capex") == (stream.name == CAPEX))
+        )
+        if spent > cap.cents:
+            return False
+    return True

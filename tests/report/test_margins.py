@@ -1,0 +1,357 @@
+"""How far figures may move before a plan meets a limit, held against plans made beyond it."""
+
+import json
+import re
+from fractions import Fraction
+
+import pytest
+
+from planner.errors import CheckError, InfeasibleError
+from planner.inputs.load import Question
+from planner.plan.figures.breakeven import break_evens
+from planner.plan.ledger.facility import Facility
+from planner.plan.ledger.margins import Margins
+from planner.plan.ledger.reader import Reader
+from planner.plan.ledger.rooms import Rooms
+from planner.plan.make import make_plan
+from planner.plan.plan import BudgetUse
+from planner.plan.store import dumps
+from planner.plan.verify import verify
+from planner.report import markdown
+from planner.report.document import Figure
+from planner.report.excel.looks import number
+from planner.report.format import styled
+from planner.report.html.draw import draw
+from planner.report.justification.beside import Beside
+from planner.report.justification.document import justification_document
+from planner.whatif.desk.crew import Processes
+from planner.whatif.desk.desk import Desk, Station, Variant
+from planner.whatif.desk.made import Made
+from planner.whatif.levers import price_of
+from planner.whatif.sensitivity.sensitivity import sensitivity
+from tests.report.pages import Page
+from tests.report.sums import again
+
+SCENARIO = """\
+format: 1
+name: Close to the edge
+horizon: {first_quarter: 2027Q1, quarters: 3, as_of: 2026-11-23}
+sites:
+  hall:
+    power_kw: {2027Q1: 21, 2027Q2: 33}
+    rack_units: 20
+    racks: {count: 2, units: 12, power_kw: 21}
+  barn: {}
+fleet:
+  own: {node_type: xe9680-h100, count: 1, site: hall}
+offers:
+  near: {node_type: xe9680-h100, kind: buy, site: hall, price_usd: 300000, quote: Q1,
+         lead_time_weeks: 12, maximum: 1, end_of_sale: 2027-01-20}
+  far: {node_type: xe9680-h100, kind: buy, site: barn, price_usd: 300000, quote: Q2,
+        lead_time_weeks: 14, maximum: 1}
+  plus: {node_type: xe9680-h200, kind: buy, site: barn, price_usd: 350000, quote: Q3,
+         lead_time_weeks: 12, available: 2027Q3}
+  hire: {node_type: xe9680-h100, kind: rent, site: hall, price_usd_per_gpu_hour: 4,
+         lead_time_weeks: 2, maximum: 1, available: 2027Q1}
+teams:
+  a: {quota_gpus: {2027Q1: 20, 2027Q2: 24}}
+finance:
+  support_share_per_year: 10%
+  energy_usd_per_kwh: 0.2
+  licence_usd_per_gpu_year: 100
+  colocation_usd_per_kw_month: 50
+budget:
+  capex_usd: {2027Q2: 630000, 2027Q3: 400000}
+  opex_usd: {2027Q1: 90000, total: 200000}
+  total_usd: {2027Q2: 700000, total: 1400000}
+jobs:
+  search: {fixed: {gpus: 8}, gpu_types: [h100-80gb-sxm], count: {2027Q1: 2, 2027Q2: 3, 2027Q3: 3},
+           team: a, labels: []}
+  chat: {fixed: {gpus: 8}, gpu_types: [h200-141gb-sxm], quarters: 2027Q3}
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("edge") / "edge.yaml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(file):
+    question = Question(file)
+    return question, make_plan(question.inputs(), price_choices=False)
+
+
+@pytest.fixture(scope="module")
+def tight(made):
+    return made[1]
+
+
+def found(plan):
+    margins = Margins(plan, Reader(plan))
+    return {(price.kind, price.node_type): margins.up(price) for price in margins.prices()}
+
+
+def test_each_price_is_held_against_each_budget_that_it_counts_in(tight):
+    met = found(tight)
+    assert {line.offer for line in tight.acquisitions} == {"near", "far", "plus", "hire"}
+    h100, h200 = met["buy", "xe9680-h100"], met["buy", "xe9680-h200"]
+    assert h100.by.value == Fraction(30_000, 600_000)
+    assert tight.budgets[h100.budget].quarter == "2027Q2"
+    assert h200.by.value == Fraction(50_000, 350_000)
+    every = met["buy", None]
+    assert every.by.value == h100.by.value, "all together meet what the nearest of them meets"
+    rent = 8 * 4 * 2190
+    spent = next(one for one in tight.budgets if (one.spend, one.quarter) == ("opex", "2027Q1"))
+    assert met["rent", "xe9680-h100"].by.value == Fraction(
+        spent.limit_cents - spent.spent_cents, rent * 100
+    )
+    assert {kind for kind, _ in met} == {
+        *("buy", "rent", "support", "energy", "licence", "colocation"),
+    }
+
+
+def repriced(question, plan, kind, node_type, times):
+    """Settings that move the prices of the offers that a row names."""
+    offers = question.inputs().scenario.offers
+    for name in sorted({line.offer for line in plan.acquisitions}):
+        offer = offers[name]
+        if offer.kind == kind and node_type in (None, offer.node_type):
+            price = Fraction(offer.stated_price) * times
+            yield f"offers.{name}.{offer.price_key}={float(price):.7f}"
+    for key, cost in (
+        ("support_share_per_year", "support"),
+        ("energy_usd_per_kwh", "energy"),
+        ("licence_usd_per_gpu_year", "licence"),
+        ("colocation_usd_per_kw_month", "colocation"),
+    ):
+        if kind == cost:
+            value = Fraction(getattr(question.inputs().scenario.finance, key)) * times
+            yield f"finance.{key}={float(value):.9f}"
+
+
+def test_no_margin_is_larger_than_the_smallest_cliff(made):
+    """A little before each of them there is a plan, and a little beyond it this plan is none.
+
+    Whatever the scenario allows, it allows by one way alone, so that beyond there is no plan.
+    """
+    question, plan = made
+    tried = 0
+    for (kind, node_type), meets in found(plan).items():
+        assert meets is not None
+        assert meets.budget is not None
+        for by, holds in ((-1, True), (1, False)):
+            times = 1 + meets.by.value + Fraction(by, 10**5)
+            settings = tuple(repriced(question, plan, kind, node_type, times))
+            assert settings
+            inputs = question.inputs((), settings)
+            if holds:
+                again = make_plan(inputs, price_choices=False)
+                assert [(line.offer, line.quarter, line.count) for line in again.acquisitions] == [
+                    (line.offer, line.quarter, line.count) for line in plan.acquisitions
+                ]
+            else:
+                with pytest.raises(InfeasibleError):
+                    make_plan(inputs, price_choices=False)
+            tried += 1
+    assert tried == 2 * len(found(plan)) >= 16
+
+
+def test_what_is_left_under_other_limits_is_that_of_the_tightest_quarter(tight):
+    read = Reader(tight)
+    rooms = {
+        (room.what, *room.of): (tight.quarters[room.quarter], int(room.left.value))
+        for room in Rooms(tight, read, Facility(tight, read)).rooms()
+    }
+    assert rooms["power", "hall"] == ("2027Q1", 21_000 - 2 * 10_200)
+    assert rooms["rack power", "hall", "1"] == ("2027Q1", 21_000 - 2 * 10_200)
+    assert rooms["rack units", "hall"] == ("2027Q1", 20 - 2 * 6)
+    assert rooms["racks", "hall"] == ("2027Q1", 1)
+    assert rooms["quota", "a"] == ("2027Q2", 0)
+    assert rooms["maximum", "near"] == ("2027Q2", 0)
+    assert rooms["maximum", "hire"] == ("2027Q1", 0)
+    assert ("maximum", "plus") not in rooms
+
+
+def test_orders_have_their_days_left_and_those_of_the_sale(tight):
+    read = Reader(tight)
+    orders = list(Rooms(tight, read, Facility(tight, read)).orders())
+    days = {
+        tight.acquisitions[one.line].offer: (
+            int(one.days.value),
+            None if one.days_of_sale is None else int(one.days_of_sale.value),
+        )
+        for one in orders
+    }
+    assert days == {"hire": (25, None), "far": (31, None), "near": (45, 13), "plus": (136, None)}
+    assert [one.days.value for one in orders] == sorted(one.days.value for one in orders)
+
+
+def test_every_figure_of_the_margins_comes_out_again_from_plan_json(tight):
+    page = Page(draw(justification_document(tight), "Margins"))
+    stored = json.loads(dumps(tight))
+    told = [figure for figure in page.figures if figure.to == "how-margins"]
+    assert len(told) > 40
+    for figure in told:
+        assert float(figure.value) == pytest.approx(float(again(stored, figure.sum)), rel=1e-12)
+    assert "how-margins" in page.ids
+    assert list(page.loose(stored)) == []
+
+
+def section_6(plan, beside=Beside()):  # noqa: B008 - frozen
+    drawn = markdown.draw(justification_document(plan, beside))
+    return drawn.partition("## 6.")[2].partition("## 7.")[0]
+
+
+def test_a_price_that_breaks_a_budget_says_which_and_that_nobody_planned_what_then(tight):
+    told = section_6(tight)
+    row = "| xe9680-h100, bought (far and near) | +5.0 % | breaks the capital of 2027Q2 | 30,000 |"
+    assert f"{row} another plan, or none: not planned |" in told
+    assert "| everything that is bought, together | +5.0 % | breaks the capital of 2027Q2" in told
+    assert "| Power at hall, kW | 2027Q1 | 20.4 | 21 | 0.6 | 10.2 |" in told
+    assert "| Quota of a, GPUs | 2027Q2 | 24 | 24 | 0 | – |" in told
+    assert "| near | 2027Q2 | 2027-01-07 | 45 | 13 |" in told
+    assert "may be dearer by" not in told
+
+
+@pytest.fixture(scope="module")
+def moved(file):
+    desk = Desk(Station(file))
+    with Processes(desk, 1) as crew:
+        return sensitivity(Made(desk, crew, Variant(), lambda _: None))
+
+
+def test_beyond_a_limit_planning_anew_tells_whether_there_is_a_plan(tight, moved):
+    told = section_6(tight, Beside(sensitivity=moved))
+    (row,) = re.findall(r"\| xe9680-h200, bought \(plus\) \|(.*)\|\n", told)
+    assert row.startswith(" +14.2 % | breaks the capital of 2027Q3 | 50,000 | no plan, planned")
+    energy = "| Energy | +101.1 % | breaks the running cost of the horizon | 38,790 |"
+    assert f"{energy} not planned; as here up to +20.0 %, planned anew |" in told
+    every = "| everything that is bought, together | +5.0 % | breaks the capital of 2027Q2 | 30,000"
+    assert f"{every} | another plan, or none: not planned |" in told
+    (late,) = (one for one in moved.swings if one.name == "lead times")
+    assert [turn.after.by for turn in late.turns if turn.after.by > 0] == [4]
+    assert "All lead times 4 weeks later, planned anew: no plan." in told
+    assert "no plan exists with" in told
+
+
+def test_a_turn_that_comes_before_a_limit_is_the_margin(tight, moved):
+    place, swing = next(
+        (place, one) for place, one in enumerate(moved.swings) if one.name == "price of plus"
+    )
+    (turn,) = swing.turns
+    figures = turn.before.figures
+    sooner = turn.model_copy(update={"after": turn.after.model_copy(
+        update={"by": 0.0312, "figures": figures})})  # fmt: skip
+    swings = list(moved.swings)
+    swings[place] = swing.model_copy(update={"turns": (sooner,)})
+    turning = moved.model_copy(update={"swings": tuple(swings)})
+    beside = Beside(sensitivity=turning)
+    told = section_6(tight, beside)
+    row = "| xe9680-h200, bought (plus) | +3.1 % | planned anew, the plan turns | – | another plan"
+    assert row in told
+    page = Page(draw(justification_document(tight, beside), "Turn"))
+    (figure,) = [one for one in page.figures if one.text == "+3.1 %"]
+    stored = json.loads(turning.model_dump_json())
+    assert again(stored, figure.sum.removeprefix("sensitivity.json: ")) == Fraction("0.0312")
+
+
+def test_a_node_stays_cheaper_to_buy_while_its_price_moves_by_less_than_told(tmp_path):
+    """Told of what is bought beside a rent, and true of the inputs at the ends of that range."""
+    path = tmp_path / "rented.yaml"
+    budget = SCENARIO[SCENARIO.index("budget:") : SCENARIO.index("jobs:")]
+    path.write_text(SCENARIO.replace(budget, ""), encoding="utf-8")
+    question = Question(path)
+    inputs = question.inputs()
+    plan = make_plan(inputs, price_choices=False)
+    (one,) = {(one.offer, one.rent) for one in plan.break_evens if one.offer == "far"}
+    margins = Margins(plan, Reader(plan))
+    prices = {(price.kind, price.node_type): price for price in margins.prices()}
+    up = margins.up(prices["buy", "xe9680-h100"])
+    down = margins.down(prices["rent", "xe9680-h100"])
+    assert up is not None
+    assert down is not None
+    for name, by in zip(one, (up.by.value, down.by.value), strict=True):
+        key, price = price_of(inputs, name)
+        asked = f"offers.{name}.{key}={float(Fraction(price) * (1 + by)):.6f}"
+        again = next(
+            other
+            for other in break_evens(question.inputs((), (asked,)), plan.acquisitions)
+            if other.offer == "far"
+        )
+        assert abs(again.buy_cents - again.rent_cents) < 10
+    told = section_6(plan)
+    assert "| one node, used in all hours, is cheaper rented | – | not planned |" in told
+    assert "| one node, used in all hours, is cheaper rented than bought | – |" in told
+
+
+def test_what_is_not_bought_has_no_margin(tmp_path):
+    """Break-evens are told of offers that the plan leaves, too; these end no plan."""
+    path = tmp_path / "left.yaml"
+    path.write_text(SCENARIO.replace("maximum: 1}\n  plus", "maximum: 9}\n  plus"), "utf-8")
+    plan = make_plan(Question(path).inputs(), price_choices=False)
+    bought = {line.offer for line in plan.acquisitions if line.kind == "buy"}
+    assert {one.offer for one in plan.break_evens} > bought & {"near", "far"}
+    left = {one.offer for one in plan.break_evens} - bought
+    table = section_6(plan).partition("Prices, the nearest limit first")[2].partition("Limits")[0]
+    assert left
+    assert not any(name in table for name in left)
+
+
+def test_a_plan_without_budgets_and_rents_says_that_no_price_ends_it(plan):
+    told = section_6(plan)
+    assert "No budget stands against a price, and nothing that is bought could be rented" in told
+    assert "| l40s-rent | 2027Q1 | 2027-01-01 | 0 |" in told
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (Fraction(50_999, 10**6), "+5.0 %"),
+        (Fraction(-48_599, 10**5), "-48.5 %"),
+        (Fraction(9, 10**4), "0.0 %"),
+        (Fraction(0), "0.0 %"),
+        (Fraction(1_000_999, 10**5), "+1,000.9 %"),
+    ],
+)
+def test_a_margin_is_cut_off_and_never_rounded_up(share, text):
+    assert styled(share, "margin") == text
+    shown = number(Figure(share, "margin", "", ""))
+    assert shown is not None
+    assert abs(shown) <= abs(share)
+    assert f"{abs(shown) * 100:,.1f} %" == text.lstrip("+-")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [({"maximum": 9}, "maximum of offer"), ({"end_of_sale": None}, "end_of_sale of offer")],
+)
+def test_what_an_offer_allows_is_checked(made, change, told):
+    question, plan = made
+    lines = tuple(
+        line.model_copy(update=change) if line.offer == "near" else line
+        for line in plan.acquisitions
+    )
+    with pytest.raises(CheckError) as caught:
+        verify(question.inputs(), plan.model_copy(update={"acquisitions": lines}))
+    assert any(told in violation for violation in caught.value.violations)
+
+
+def test_reservations_are_held_against_the_quarters_in_which_they_are_paid(plan):
+    line = plan.acquisitions[0].model_copy(
+        update={"kind": "reserve", "term_quarters": 4, "unit_price_cents": 1_000_00, "count": 2}
+    )
+    budget = {"spend": "opex", "limit_cents": 100_000_00, "spent_cents": 96_000_00}
+    uses = [{"quarter": quarter, **budget} for quarter in ("2027Q1", "2027Q2", None)]
+    reserved = plan.model_copy(
+        update={
+            "acquisitions": (line,),
+            "budgets": tuple(BudgetUse.model_validate(use) for use in uses),
+        }
+    )
+    met = found(reserved)["reserve", "xe9680-h200"]
+    assert met.by.value == 1, "over the horizon, two quarters of two nodes"
+    assert reserved.budgets[met.budget].quarter is None
+    assert again(json.loads(dumps(reserved)), met.by.sum) == 1

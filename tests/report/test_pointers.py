@@ -1,0 +1,200 @@
+"""Whatever a document points at is there: links, sections by their number, what is below or above.
+
+Each way to point is listed here with what must be found; a new one that is not listed fails.
+"""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from planner.report import markdown
+from planner.report.alternatives import alternatives_document
+from planner.report.compare import comparison_document
+from planner.report.html.draw import draw
+from planner.report.justification.beside import Beside
+from planner.report.justification.document import justification_document
+from planner.report.plan import FULL, SCREEN, plan_document
+from planner.report.quarterly import quarterly_document
+from planner.report.sensitivity import sensitivity_document
+from tests.report.pages import Page
+
+NUMBERS = r"(?:\d+(?:, \d+)*(?: and \d+)?)"
+SECTION = rf"sections? ({NUMBERS})|appendix ([A-Z])|appendices"
+"""Every way to name a section."""
+
+POINTERS = {
+    r"In support of \| [^|]*, section (\d+) \|": "Units that each job asks for",
+    r"line (\d+) of the bill, section (\d+)": "Bill of materials:",
+    r"\| the bill of materials, section (\d+) \|": "Bill of materials:",
+    r"rejected GPU types with their rules, section (\d+)": "were rejected, and by which rule\n\n|",
+    r"what other GPU types would add, job by job, appendix (A)": "would add to the bound elsewhere",
+    r"told job by job in appendix (A)": "would add to the bound elsewhere",
+    r"buying against renting, section (\d+)": "### Buying against renting",
+    r"the rule that section (\d+) names": "Parameters of cost and policy",
+    r"Its sizing, sum by sum, is told in appendix (A)": "The sums on ",
+    r"The sums of each job, [^.]*, are told in appendix (A)": "The sums on ",
+}
+"""What points, and what stands in that section."""
+READERS = {
+    "finance: sections": ("ask", "Options", "cost", "Sensitivity", "Affordability"),
+    "facilities:": ("already", "Facility"),
+    "procurement:": ("Bill", "Procurement", "Milestones"),
+    "an auditor:": ("Assumptions", "requirement", "Provenance"),
+}
+
+BELOW = {
+    "What stands open below is in no input": "Network fabric and cabling",
+    "The numbers are those of the jobs below": "Numbers of the node map:",
+    "unit by unit and quarter by quarter, see below": "Doing nothing, quarter by quarter",
+    "told apart below": "Jobs dropped or delayed",
+}
+ABOVE = {
+    "another hash of the scenario above": "SHA-256",
+    "sum of the present values above": "### Cost\n",
+    "The figures that come first above": "| Figure |",
+}
+NO_PLACE = re.compile(r"below zero|above which|(?:above|below) \d")
+"""Where above and below are no places."""
+ORDERED = re.compile(
+    r"\| R\d+ \| \S+ × [^(]*\(([^)]*)\) ordered after"
+    r".*\| line (\d+) of the bill, section (\d+)"
+)
+
+
+def without(plan, **changes):
+    return plan.model_copy(update=changes)
+
+
+def unrejected(plan):
+    sizings = {
+        name: one.model_copy(update={"rejections": ()}) for name, one in plan.sizings.items()
+    }
+    return without(plan, sizings=sizings)
+
+
+@pytest.fixture(
+    params=["plain", "nothing rejected", "nothing bought", "short", "everything beside", "no jobs"]
+)
+def variant(request, plan, short, beside, compared):
+    """A plan, and what is known beside it."""
+    return {
+        "plain": lambda: (plan, Beside()),
+        "nothing rejected": lambda: (unrejected(plan), Beside()),
+        "nothing bought": lambda: (without(plan, acquisitions=(), break_evens=()), Beside()),
+        "short": lambda: (short, Beside()),
+        "everything beside": lambda: (plan, replace(beside, since=compared)),
+        "no jobs": lambda: (
+            without(plan, jobs=(), sizings={}, placements=((), (), ()), acquisitions=()),
+            Beside(),
+        ),
+    }[request.param]()
+
+
+@pytest.fixture(params=[justification_document, quarterly_document])
+def document(request, variant):
+    return request.param(*variant)
+
+
+@pytest.fixture
+def drawn(document):
+    return markdown.draw(document)
+
+
+def sections(drawn):
+    """Text by number or letter of the section."""
+    parts = re.split(r"^## (\w+)\. (.*)$", drawn, flags=re.MULTILINE)
+    return {
+        number: f"{title}\n{text}"
+        for number, title, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
+    }
+
+
+def test_every_link_and_every_figure_of_a_page_arrives(document):
+    page = Page(draw(document, "Pointers"))
+    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
+    assert {figure.to for figure in page.figures} <= set(page.ids)
+
+
+def test_every_section_that_is_named_tells_of_what_it_is_named_for(drawn, variant):
+    found = sections(drawn)
+    jobs = bool(variant[0].jobs)
+    spans = []
+    for pattern, told in POINTERS.items():
+        for pointer in re.finditer(pattern, drawn):
+            spans.append(pointer.span())
+            number = pointer.groups()[-1]
+            assert number in found, pointer[0]
+            if jobs:
+                assert told in found[number], pointer[0]
+    opening = drawn.partition("\n## ")[0]
+    for mention in re.finditer(SECTION, drawn):
+        listed = any(start <= mention.start() < end for start, end in spans)
+        assert listed or mention.start() < len(opening), drawn[mention.start() - 60 : mention.end()]
+
+
+def test_lines_of_the_bill_are_those_that_are_named(drawn):
+    found = sections(drawn)
+    for what, line, number in ORDERED.findall(drawn):
+        (row,) = re.findall(rf"^\| {line} \| .*$", found[number], flags=re.MULTILINE)
+        assert what in row
+
+
+def test_each_reader_is_sent_to_their_sections(plan):
+    drawn = markdown.draw(justification_document(plan))
+    found = sections(drawn)
+    opening = drawn.partition("\n## ")[0]
+    for reader, titles in READERS.items():
+        (numbers,) = re.findall(rf"{reader} ({NUMBERS})", opening)
+        heads = [found[number].partition("\n")[0] for number in re.findall(r"\d+", numbers)]
+        assert len(heads) == len(titles)
+        assert all(title in head for title, head in zip(titles, heads, strict=True))
+
+
+def others(plan, beside, compared):
+    yield markdown.draw(plan_document(plan, FULL))
+    yield markdown.draw(plan_document(plan, SCREEN))
+    yield markdown.draw(alternatives_document(beside.alternatives))
+    yield markdown.draw(sensitivity_document(beside.sensitivity))
+    yield markdown.draw(comparison_document(compared, 99))
+
+
+def places(drawn):
+    """Every word that points up or down, with what stands before and after it."""
+    for word in re.finditer(r"\b(below|above)\b", drawn):
+        if not NO_PLACE.match(drawn[word.start() : word.end() + 6]):
+            yield word, drawn[max(0, word.start() - 80) : word.end() + 40]
+
+
+def check_places(drawn):
+    for word, around in places(drawn):
+        known = BELOW if word[1] == "below" else ABOVE
+        told = [text for phrase, text in known.items() if phrase in around]
+        assert told, f"not listed here: {around!r}"
+        there = drawn[word.end() :] if word[1] == "below" else drawn[: word.start()]
+        assert told[0] in there, around
+
+
+def test_what_is_said_to_be_below_or_above_is_there(drawn):
+    check_places(drawn.replace("\\", ""))
+
+
+def test_other_documents_point_at_what_they_hold(plan, beside, compared):
+    for drawn in others(plan, beside, compared):
+        check_places(drawn)
+        assert re.search(SECTION, drawn) is None
+
+
+def test_a_source_in_brackets_is_listed_where_that_is_said(drawn):
+    appendix = sections(drawn)["A"]
+    said = "listed at the end of this appendix" in appendix
+    assert said == ("### Sources" in appendix)
+    numbers = set(re.findall(r"\\\[(\d+)\\\]", appendix.partition("### Sources")[0]))
+    assert numbers <= set(re.findall(r"^- \\\[(\d+)\\\]", appendix, flags=re.MULTILINE))
+
+
+def test_sums_that_are_those_of_another_job_stand_above(drawn):
+    appendix = sections(drawn)["A"].replace("\\", "")
+    for way, job in re.findall(r"The sums on (.*) are those of (.*) above\.", appendix):
+        there = appendix.partition(f"### {job}\n")[2]
+        assert f"The sums on {way}:" in there.partition("\n### ")[0]
