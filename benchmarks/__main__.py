@@ -17,7 +17,6 @@ PARTS = {
     "catalogue": "Many jobs alike (seeds 0 / 1 / 2)",
     "naive": "Against a binary for each job and node",
     "quarterly": "Over four quarters (seeds 0 / 1 / 2)",
-    "variants": "Many variants of one scenario",
     "divided": "Serving jobs on partitions of GPUs (seeds 0 / 1 / 2)",
     "weekly": "Week by week, with all that binds",
     "unique": "No two jobs alike (seeds 0 / 1 / 2)",
@@ -68,7 +67,6 @@ def _measure(part: str, *, quick: bool) -> Iterator[Row]:
 
         return under_load()
     from benchmarks import portfolio_runs as runs  # noqa: PLC0415
-    from benchmarks.variant_runs import variants  # noqa: PLC0415
 
     sizes = (20, 50, 100, 200, 500, 1000)
     measured: dict[str, Callable[[], Iterator[Row]]] = {
@@ -76,7 +74,6 @@ def _measure(part: str, *, quick: bool) -> Iterator[Row]:
         "naive": lambda: runs.against_naive((50, 100), _NAIVE_LIMIT_S),
         "divided": runs.on_partitions,
         "quarterly": runs.over_quarters,
-        "variants": lambda: variants(100 if quick else 1000),
         "weekly": runs.week_by_week,
         "unique": lambda: runs.no_two_alike((200,) if quick else (200, 1000)),
     }

@@ -15,7 +15,6 @@ from planner.packing.search import search
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.packing.families.family import Family
     from planner.packing.solution import Solution
     from planner.packing.statement.translate import Translation
 
@@ -32,13 +31,11 @@ def solve(
     time_limit_s: float = 60.0,
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
-    family: Family | None = None,
 ) -> Solution:
     """Pack a portfolio at least cost, to a relative gap, within a time in seconds.
 
     With `crosscheck` other solvers are asked for the bound again, or whether there is no plan, each
-    within the same time. A `family` that the problem is of is asked before the search. Raises
-    InfeasibleError with the reasons in the user's words, LimitError
+    within the same time. Raises InfeasibleError with the reasons in the user's words, LimitError
     where time ends before any plan is found, DisagreementError where another solver refutes it.
     """
     try:
@@ -48,7 +45,6 @@ def solve(
             time_limit_s=time_limit_s,
             crosscheck=crosscheck,
             progress=progress,
-            family=family,
         )
     except Infeasible as proved:
         if crosscheck:
@@ -66,16 +62,13 @@ def attempt(
     time_limit_s: float,
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
-    family: Family | None = None,
 ) -> Solution:
     """The same where nobody asks for the reasons: raises Infeasible, which nobody is asked again.
 
     As `solve`, it raises LimitError and DisagreementError.
     """
     problem = translation.problem
-    found = family.found(problem, asked_gap) if family else None
-    if found is None:
-        found = search(problem, asked_gap=asked_gap, time_limit_s=time_limit_s, progress=progress)
+    found = search(problem, asked_gap=asked_gap, time_limit_s=time_limit_s, progress=progress)
     solution = answer(problem, found, asked_gap)
     if solution.cost_cents >= _MOST_CENTS:
         raise LimitError(f"the plan costs ${_MOST_CENTS // 100:,} or more: no solver counts so far")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
 from planner.errors import InfeasibleError, LimitError
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
-    from planner.packing.families.family import Family
     from planner.plan.parts.shortage import Shortage
     from planner.plan.plan import Plan
     from planner.sizing import SizedJob
 
-__all__ = ["Shared", "family_of_variants", "make_plan"]
+__all__ = ["make_plan"]
 
 
 def make_plan(
@@ -42,13 +41,13 @@ def make_plan(
     time_limit_s: float = 60.0,
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
-    shared: Shared | None = None,
+    sizers: Sizers | None = None,
     price_choices: bool = True,
 ) -> Plan:
     """Make a checked plan of least net present cost.
 
     `asked_gap` is the relative gap that counts as proved; with `crosscheck` other solvers are asked
-    for the bound again. Whoever plans many variants hands over what is `shared` by them and their
+    for the bound again. Whoever plans many variants hands over the `sizers` of them and their
     checks, where one plan alone is sized again for its check, and saves time without
     `price_choices`: what spare nodes cost and what parts of GPUs save, told as far as the search
     leaves time for it, and why jobs give way.
@@ -58,15 +57,14 @@ def make_plan(
     """
     say = progress or (lambda _: None)
     say("sizing jobs")
-    known = None if shared is None else shared.sizers
-    shared = shared or Shared()
-    jobs = shared.sizers.portfolio(inputs)
+    own = sizers or Sizers()
+    jobs = own.portfolio(inputs)
     asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
     deadline = time.monotonic() + time_limit_s
     try:
-        packed = _packed(inputs, jobs, asked, shared, crosscheck=crosscheck, explain=price_choices)
+        packed = _packed(inputs, jobs, asked, own, crosscheck=crosscheck, explain=price_choices)
     except InfeasibleError as why:
-        raise _with_policies(inputs, why, shared.sizers, explain=price_choices, say=say) from None
+        raise _with_policies(inputs, why, own, explain=price_choices, say=say) from None
     translation, solution = packed.translation, packed.solution
     plan = checked_plan(
         inputs,
@@ -78,7 +76,7 @@ def make_plan(
         crosscheck=crosscheck,
         shortage=packed.shortage,
         progress=say,
-        sizers=known,
+        sizers=sizers,
     )
     if not price_choices:
         return plan
@@ -110,41 +108,12 @@ def _with_policies(
     return InfeasibleError(why.headline, (*why.reasons, *looks), remedies, why.lacking)
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What the plans of many variants of a scenario do once for all of them."""
-
-    sizers: Sizers = field(default_factory=Sizers)
-    family: Family | None = None
-    """Problems that the packing of a variant may be one of."""
-
-
-def family_of_variants(inputs: Inputs, shared: Shared, time_limit_s: float) -> Family | None:
-    """Packing problems that differ from these inputs in counts and prices; None if they are hard.
-
-    Of one quarter only: what there is for one is not worth stating for several.
-    """
-    if inputs.scenario.horizon.quarters > 1:
-        return None
-    from planner.packing.families.family import family_of  # noqa: PLC0415 - few plans have one
-
-    jobs = shared.sizers.portfolio(inputs)
-    return family_of(translate(inputs, jobs).problem, time_limit_s)
-
-
 class _Asked(TypedDict):
     """What is asked of every search."""
 
     asked_gap: float
     time_limit_s: float
     progress: Callable[[str], None]
-
-
-class _How(TypedDict):
-    """What is asked where jobs need not give way."""
-
-    crosscheck: bool
-    family: Family | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,25 +130,24 @@ def _packed(
     inputs: Inputs,
     jobs: tuple[SizedJob, ...],
     asked: _Asked,
-    shared: Shared,
+    sizers: Sizers,
     *,
     crosscheck: bool,
     explain: bool,
 ) -> _Packed:
     """All jobs; where they do not fit and may give way, those that are kept."""
     translation = translate(inputs, jobs)
-    unfit = _unfit(inputs, jobs, translation, shared.sizers)
-    how = _How(crosscheck=crosscheck, family=shared.family)
+    unfit = _unfit(inputs, jobs, translation, sizers)
     if inputs.scenario.policies.shortage == "refuse":
         try:
-            return _Packed(jobs, translation, solve(translation, **how, **asked))
+            return _Packed(jobs, translation, solve(translation, crosscheck=crosscheck, **asked))
         except InfeasibleError as why:
             asked["progress"]("asking whether other GPU types would do")
-            remedies = (*why.remedies, *other_types(inputs, why.lacking, shared.sizers))
+            remedies = (*why.remedies, *other_types(inputs, why.lacking, sizers))
             raise InfeasibleError(why.headline, why.reasons, remedies, why.lacking) from None
     if unfit is None:
         with suppress(Infeasible, LimitError):
-            return _Packed(jobs, translation, attempt(translation, **how, **asked))
+            return _Packed(jobs, translation, attempt(translation, crosscheck=crosscheck, **asked))
     kept, shortage = give_way(inputs, jobs, unfit, crosscheck=crosscheck, explain=explain, **asked)
     translation = translate(inputs, kept)
     solution = solve(translation, crosscheck=crosscheck, **asked)

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from planner.packing.families.hedge import Mean, future_of, hedged
 from planner.packing.found import Infeasible
+from planner.packing.hedge import Mean, future_of, hedged
 from planner.packing.limits import SpendLimit
 from planner.packing.solvers.solver import Outcome
 from planner.packing.statement.hold import Order, holding

@@ -7,7 +7,7 @@ import pytest
 from planner.errors import CheckError, InfeasibleError
 from planner.inputs.load import load_inputs
 from planner.plan.explain import explain
-from planner.plan.make import Shared, make_plan
+from planner.plan.make import make_plan
 from planner.plan.store import dumps, loads
 from planner.plan.verify import verify
 from planner.sizing.portfolio import size_portfolio
@@ -70,20 +70,20 @@ def test_a_stored_plan_can_be_checked_and_explained(inputs, made):
 
 
 def test_what_is_sized_once_for_many_plans_hides_no_edit(inputs, made):
-    shared = Shared()
-    plan = make_plan(inputs, shared=shared)
+    sizers = Sizers()
+    plan = make_plan(inputs, sizers=sizers)
     assert dumps(plan) == dumps(made)
     first, *others = plan.jobs
     fewer = first.model_copy(update={"units": (1, 1)})
     edited = plan.model_copy(update={"jobs": (fewer, *others)})
     with pytest.raises(CheckError, match="units by quarter"):
-        verify(inputs, edited, shared.sizers)
+        verify(inputs, edited, sizers)
     sizings = {
         key: sizing.model_copy(update={"candidates": sizing.candidates[:1]})
         for key, sizing in plan.sizings.items()
     }
     with pytest.raises(CheckError, match="its sizing is not what the rules give"):
-        verify(inputs, plan.model_copy(update={"sizings": sizings}), shared.sizers)
+        verify(inputs, plan.model_copy(update={"sizings": sizings}), sizers)
 
 
 def test_the_rules_of_a_candidate_are_those_of_its_trace(inputs):

@@ -17,9 +17,10 @@ from planner.errors import InfeasibleError
 from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.load import Question as Asked
 from planner.inputs.rules.gathered import gathered_rules
-from planner.plan.make import Shared, make_plan
+from planner.plan.make import make_plan
 from planner.plan.store import dumps, loads
 from planner.plan.verify import verify
+from planner.sizing.sizers import Sizers
 from planner.whatif.comparison.compare import compare
 from planner.whatif.comparison.sides import planned_side, saved_side
 from tests.properties.questions import JOBS, QUESTIONS, Question, drawing, written
@@ -40,7 +41,7 @@ READ_ONCE = mock.patch.multiple(
     gathered_rules=once(gathered_rules),
 )
 """The shipped catalog and rules, which no step changes."""
-SHARED = Shared()
+SIZERS = Sizers()
 """One for all plans: what a variant leaves behind may change no other."""
 
 OVERRIDES = ("first", "second")
@@ -160,7 +161,7 @@ class Editing(RuleBasedStateMachine):
 
 def planned(inputs: Any) -> Any:
     """The plan, made with what earlier plans have left behind."""
-    return make_plan(inputs, asked_gap=0.0, shared=SHARED, price_choices=False)
+    return make_plan(inputs, asked_gap=0.0, sizers=SIZERS, price_choices=False)
 
 
 def figures(text: str) -> object:

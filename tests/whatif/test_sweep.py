@@ -239,41 +239,6 @@ def test_a_setting_sizes_anew_where_a_rule_asks_for_it(path, tmp_path):
     assert not sized("0.9").candidates
 
 
-ONE_QUARTER = """\
-format: 1
-name: One quarter
-horizon: {first_quarter: 2027Q1, quarters: 1}
-offers:
-  h100: {node_type: xe9680-h100, kind: buy, price_usd: 300000, quote: Q1}
-  l40s: {node_type: xe7740-l40s, kind: buy, price_usd: 200000, quote: Q2}
-jobs:
-  search: {fixed: {gpus: 1, cpus: 10, memory_gb: 200}, count: 9}
-  talk: {fixed: {gpus: 4}, gpu_types: [h100-80gb-sxm], count: 3}
-"""
-
-
-def test_counts_and_prices_of_one_quarter_are_packed_without_a_search(tmp_path, monkeypatch):
-    file = tmp_path / "one.yaml"
-    file.write_text(ONE_QUARTER, encoding="utf-8")
-    variants = [
-        Variant((), (f"jobs.search.count={count}", f"offers.l40s.price_usd={price}"))
-        for count in (5, 20, 33)
-        for price in (150_000, 310_000)
-    ]
-    exact = Desk(Station(file))
-    searched = [exact.figures(one) for one in variants]
-    quick = Desk(Station(file, gap=1e-3))
-    first = [quick.figures(one) for one in variants]
-    again = Desk(Station(file, gap=1e-3))
-    monkeypatch.setattr("planner.packing.pack.search", None)
-    assert [again.figures(one) for one in reversed(variants)] == first[::-1]
-    for one, best in zip(first, searched, strict=True):
-        assert one.result == best.result == "proved"
-        assert one.cost_cents is not None
-        assert best.cost_cents is not None
-        assert best.cost_cents <= one.cost_cents <= best.cost_cents * (1 + 1e-3)
-
-
 @pytest.mark.parametrize(
     ("text", "place", "message", "hint"),
     [

@@ -6,16 +6,17 @@ What a variant comes to does not depend on who plans it, nor beside which others
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from planner import __version__
-from planner.errors import InputError, LimitError
+from planner.errors import LimitError
 from planner.inputs.layers.written import flow
 from planner.inputs.load import Question
 from planner.packing import translate
-from planner.plan.make import Shared, family_of_variants, make_plan
+from planner.plan.make import make_plan
+from planner.sizing.sizers import Sizers
 from planner.whatif.desk.figures import tried
 from planner.whatif.desk.held import short_quarters, units_short
 
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Desk", "Station", "Variant"]
 
-_FAMILY_GAP = 1e-3
-"""From this gap on, variants are packed as a family where they are one: much sooner, though not on
-the cheapest GPUs among plans of the same cost."""
 _MOST_READ = 8
 """Inputs of variants that are kept: what is asked for is named by them before it is planned."""
 
@@ -79,7 +77,7 @@ class Desk:
             station.scenario, catalog=station.catalog, rules=station.rules, text=station.text
         )
         self._read = lru_cache(maxsize=_MOST_READ)(self.question.inputs)
-        self._begun = Shared()
+        self._sizers = Sizers()
         self._keys: dict[Variant, str] = {}
 
     @property
@@ -120,35 +118,23 @@ class Desk:
                 self.station.purchases,
                 asked_gap=self.station.gap,
                 time_limit_s=self.station.time_limit_s,
-                sizers=self._begun.sizers,
+                sizers=self._sizers,
             )
         return make_plan(
             inputs,
             asked_gap=self.station.gap,
             time_limit_s=self.station.time_limit_s,
-            shared=self._shared,
+            sizers=self._sizers,
             price_choices=False,
         )
 
     def size(self, inputs: Inputs) -> None:
         """Size the jobs, for all plans that are made here or in copies of this process."""
-        self._begun.sizers.portfolio(inputs)
+        self._sizers.portfolio(inputs)
 
     def translation(self, inputs: Inputs) -> Translation:
         """The packing problem of inputs in which all jobs are kept; raises InputError."""
-        return translate(inputs, self._begun.sizers.portfolio(inputs))
-
-    @cached_property
-    def _shared(self) -> Shared:
-        """What every plan here makes use of, whichever is the first."""
-        if self.station.gap < _FAMILY_GAP:
-            return self._begun
-        try:
-            stands = self.inputs(Variant())
-        except InputError:
-            return self._begun
-        family = family_of_variants(stands, self._begun, self.station.time_limit_s)
-        return replace(self._begun, family=family)
+        return translate(inputs, self._sizers.portfolio(inputs))
 
     def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
         """Plan for a goal that is no money, as the station asks; raises as `near_plan`."""
@@ -161,12 +147,12 @@ class Desk:
             most_cents,
             asked_gap=station.gap,
             time_limit_s=station.time_limit_s,
-            sizers=self._begun.sizers,
+            sizers=self._sizers,
         )
 
     def units_short(self, inputs: Inputs) -> tuple[JobShort, ...] | None:
         """What the owned nodes alone do not hold, quarter by quarter; None: not known in time."""
-        return units_short(inputs, self._begun.sizers, self.station.time_limit_s)
+        return units_short(inputs, self._sizers, self.station.time_limit_s)
 
     def figures(self, variant: Variant) -> Figures:
         """What a variant comes to."""
@@ -176,7 +162,7 @@ class Desk:
         if committed is None:
             return figures
         try:
-            short = short_quarters(inputs, committed, self._begun.sizers, self.station.time_limit_s)
+            short = short_quarters(inputs, committed, self._sizers, self.station.time_limit_s)
         except LimitError:
             return figures
         return figures.model_copy(update={"short_quarters": short})

@@ -1,1 +1,0 @@
-"""Many problems that differ in a few figures: stated once, and asked again and again."""
