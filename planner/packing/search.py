@@ -24,11 +24,10 @@ from planner.packing.counting.variants import (
     with_room,
 )
 from planner.packing.found import Found, Infeasible
-from planner.packing.heuristics.patterns import from_patterns
-from planner.packing.heuristics.reseat import Seated, reseatable, seat_by_counts, seat_the_rest
+from planner.packing.heuristics.reseat import seat_the_rest
 from planner.packing.heuristics.spread import spread
 from planner.packing.heuristics.start import begin
-from planner.packing.heuristics.whole import around_whole, in_whole_units
+from planner.packing.heuristics.whole import in_whole_units
 from planner.packing.joint import joint_stocks
 from planner.packing.layouts.packed import Packed
 from planner.packing.problem import ALWAYS
@@ -58,8 +57,6 @@ _LEVEL_RESERVE = 0.006
 """Share of cores and memory left free where very many demands do not fit on the bound's nodes."""
 _RESERVE_GAP = 1e-3
 """How exactly those nodes are counted."""
-_DIVE_SHARE = 0.25
-"""Of the time left, what counting anew around whole units may take."""
 _LARGE = 10_000
 """Variables of a program from which on a first plan is made before any integer program."""
 _SLOW = 0.1
@@ -185,23 +182,14 @@ class Search:
         self._rounded = ()
         if self._on_nodes(bounded.values):
             return False
-        if self._found.cost_cents is None and self._counts.opened:
-            self._dive(bounded)  # cuts of whole nodes may go on until time ends
         if self._found.cuts > cuts:
             return True
         if self._rounded or self._over():
             return False
-        if self._found.cost_cents is None:
-            self._dive(bounded)
         whole = self._bound(frozenset(), _WHOLE_TIME if self._counts.opened else 1.0)
         if whole is None or self._lay_out(whole.values) or self._on_nodes(whole.values):
             return False
         return self._found.cuts > cuts
-
-    def _dive(self, bounded: Answer) -> None:
-        answer = around_whole(self._counts, bounded.values, self._left_s() * _DIVE_SHARE)
-        if answer.values:
-            self._lay_out(answer.values)
 
     def _bound(self, relaxed: frozenset[int], share: float = 1.0) -> Answer | None:
         """Solve the counting program and keep its bound; None where time ended without values.
@@ -225,8 +213,7 @@ class Search:
     def _on_nodes(self, counted: tuple[float, ...], *, cheapest: bool = True) -> bool:
         """Lay whole units out on nodes that were counted; True where that worked.
 
-        The units are chosen on the GPUs that cost the least, or on any, then with the most room,
-        then from the patterns met so far, then by moving those that found none.
+        The units are chosen on the GPUs that cost the least, or on any, then with the most room.
         """
         acquired = self._counts.acquire.values()
         held = {index: float(round(counted[index])) for index in acquired}
@@ -235,39 +222,17 @@ class Search:
         if not self._many:
             any_gpus = self._counts.program.priced({})
             programs.insert(0, on_cheapest_gpus(self._counts) if cheapest else any_gpus)
-        before, chosen = self._found.cuts, []
         for program in programs:
             if self._over():
                 return False
             answer = in_whole_units(self._counts, program.fixed(held), self._left_s)
             if answer.values:
                 self._rounded = answer.values
-                chosen.append(answer.values)
                 if self._lay_out(answer.values):
                     return True
             elif answer.outcome is Outcome.INFEASIBLE:
                 break  # room or not, these nodes do not hold whole units
-        if self._stuck and not (self._many or self._counts.opened):
-            found = from_patterns(self._found, held, max(self._left_s(), 0.1))
-            if found is not None and self._found.keep(*found):
-                return True
-        return self._found.cuts == before and any(
-            self._reseat(values, more_nodes=False) for values in chosen
-        )
-
-    def _reseat(self, solved: tuple[float, ...], *, more_nodes: bool) -> bool:
-        """Move units between choices until all have a seat; only within one quarter."""
-        if not reseatable(self._counts):
-            return False
-        values = tuple(float(round(value)) for value in solved)
-        seated = seat_by_counts(self._counts, self._stocks, values)
-        return self._seat(seated, more_nodes=more_nodes)
-
-    def _seat(self, seated: Seated, *, more_nodes: bool) -> bool:
-        done = seat_the_rest(
-            self._counts, self._stocks, seated, self._in_time, more_nodes=more_nodes
-        )
-        return done is not None and self._found.keep(*done)
+        return False
 
     def _by_levelling(self, bounded: Answer | None) -> bool:
         """Spread units over the bound's nodes and level them; else over nodes with a reserve."""
@@ -283,7 +248,10 @@ class Search:
                 )
                 values = reserved.values if reserved.outcome is Outcome.OPTIMAL else values
             seated = spread(self._counts, values, self._at_last, more_nodes=True)
-        return seated is not None and self._seat(seated, more_nodes=True)
+        if seated is None:
+            return False
+        done = seat_the_rest(self._counts, self._stocks, seated, self._in_time)
+        return done is not None and self._found.keep(*done)
 
     def _in_time(self) -> bool:
         return self._left_s() > 0
@@ -301,8 +269,6 @@ class Search:
             answer = solve_integer(program, time_limit_s=max(self._left_s(), 1.0), relaxed=relaxed)
             if answer.values and self._on_nodes(answer.values):
                 return
-            if self._rounded:
-                self._reseat(self._rounded, more_nodes=True)
         if self._found.cost_cents is not None:
             return
         at_least: dict[tuple[int, int], int] = {}

@@ -16,18 +16,16 @@ from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program, Row, Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from planner.packing.counting.counts import Counts, PoolInQuarter, Terms
-    from planner.packing.layouts.greedy import Pattern
-    from planner.packing.problem import Choice, Problem, Shape
+    from planner.packing.problem import Choice, Problem
 
 __all__ = [
     "gpu_prices",
     "on_cheapest_gpus",
     "rounded_up",
     "with_at_least",
-    "with_patterns",
     "with_reserve",
     "with_room",
 ]
@@ -130,37 +128,6 @@ def with_reserve(counts: Counts, share: float) -> Program:
         )
         rows[number] = replace(row, terms=terms, right=row.right * (1 - share))
     return Program(counts.program.variables, rows)
-
-
-def with_patterns(
-    counts: Counts, known: Mapping[PoolInQuarter, tuple[tuple[Shape, ...], Sequence[Pattern]]]
-) -> tuple[Program, dict[PoolInQuarter, dict[Pattern, int]]]:
-    """The program in which some pools lay their units out by known patterns.
-
-    `known` gives, by (pool, quarter), the shapes that patterns index and the patterns. A plan of
-    this copy has its layouts; it says nothing of the bound, since other patterns may exist.
-    Returns the program and the variables that count how often a pattern is used.
-    """
-    copy = replace(
-        counts, program=Program(list(counts.program.variables), list(counts.program.rows))
-    )
-    columns: dict[PoolInQuarter, dict[Pattern, int]] = {}
-    for (pool, quarter), (shapes, patterns) in known.items():
-        used = {pattern: copy.program.variable("pattern", integer=True) for pattern in patterns}
-        columns[pool, quarter] = used
-        load: Terms = dict.fromkeys(used.values(), 1.0)
-        for usage in counts.usages[pool, quarter]:
-            if usage.span:
-                for index, factor in usage.terms:
-                    load[index] = load.get(index, 0.0) + usage.span * factor
-                continue
-            position = shapes.index(usage.shape)
-            held: Terms = dict(usage.terms)
-            for pattern, index in used.items():
-                held[index] = -float(dict(pattern).get(position, 0))
-            copy.program.row("held", held, "<=", 0.0)
-        copy.capacity_row("patterns", pool, quarter, load)
-    return copy.program, columns
 
 
 def rounded_up(counts: Counts) -> tuple[float, ...]:

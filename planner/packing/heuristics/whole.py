@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from planner.packing.solvers.program import Program
     from planner.packing.solvers.solver import Answer
 
-__all__ = ["around_whole", "in_whole_units"]
+__all__ = ["in_whole_units"]
 
 _GAP = 0.01
 _NODES = 200
@@ -77,10 +77,3 @@ def _settled(
         relaxed=relaxed,
         effort="branching" if relaxed else "rounding",
     )
-
-
-def around_whole(counts: Counts, values: Sequence[float], time_limit_s: float) -> Answer:
-    """A plan, dear maybe: what units are whole are held, others and nodes are counted anew."""
-    held = dict(_whole(counts, values))
-    limit_s = max(time_limit_s, _LEAST_S)
-    return solve_integer(counts.program.fixed(held), time_limit_s=limit_s, relative_gap=_GAP)

@@ -147,18 +147,6 @@ class CuttingStock:
             range(len(shapes)), key=lambda index: self.shapes[index], reverse=True
         )
         self._patterns: dict[Pattern, None] = {}
-        self._near: dict[tuple[tuple[int, ...], int], list[tuple[Pattern, int]]] = {}
-        """Packings that fell short of holding all units, by what was asked."""
-
-    def patterns(self) -> tuple[Pattern, ...]:
-        """Every real pattern met so far."""
-        return tuple(self._patterns)
-
-    def begun(self, patterns: Iterable[Pattern]) -> CuttingStock:
-        """Another one of the same nodes and shapes, that knows these patterns and has no limit."""
-        stock = CuttingStock(self._node, self.shapes)
-        stock._patterns.update(dict.fromkeys(patterns))
-        return stock
 
     def timed(self, pieces: Sequence[Started]) -> Timetable | None:
         """When pieces that fit a node in every week start, and on which GPUs; None: on none.
@@ -200,10 +188,7 @@ class CuttingStock:
             view = _View(self._node, self.shapes, counts, nodes, real=True)
             relaxation = self._relax(view, view.demands(counts), nodes)
         dived = self._dive(view, list(counts), nodes, relaxation)
-        if nodes_in(dived) <= nodes:
-            return Packed(tuple(dived))
-        self._near[tuple(counts), nodes] = self._fullest(dived, nodes)
-        return None
+        return Packed(tuple(dived)) if nodes_in(dived) <= nodes else None
 
     def separate(self, usage: Sequence[float], nodes: float) -> Cut | None:
         """A cut that a fractional usage of fractional nodes violates, if there is one."""
@@ -217,33 +202,6 @@ class CuttingStock:
             if relaxation.bound > nodes * (1 + _TOLERANCE) + _TOLERANCE:
                 return self._cut(view, relaxation)
         return None
-
-    def most(self, counts: Sequence[int], nodes: int) -> tuple[Packed, list[int]]:
-        """A packing of most units on these nodes, and the units by shape that found no room."""
-        packed = self._near.get((tuple(counts), nodes))
-        if packed is None:
-            packed, left = least_slack(self._node, self.shapes, counts, nodes)
-            return Packed(tuple(packed)), left
-        left = list(counts)
-        for pattern, times in packed:
-            for index, units in pattern:
-                left[index] -= units * times
-        return Packed(tuple(packed)), left
-
-    def _fullest(self, packed: list[tuple[Pattern, int]], nodes: int) -> list[tuple[Pattern, int]]:
-        """The fullest nodes of a packing that takes too many."""
-
-        def fill_of(pattern: Pattern) -> float:
-            gpus = sum(self.shapes[index].gpus * units for index, units in pattern)
-            memory_mb = sum(self.shapes[index].memory_mb * units for index, units in pattern)
-            return gpus / self._node.gpus + memory_mb / max(self._node.memory_mb, 1)
-
-        kept: list[tuple[Pattern, int]] = []
-        for pattern, times in sorted(packed, key=lambda entry: (-fill_of(entry[0]), entry)):
-            if nodes:
-                kept.append((pattern, min(times, nodes)))
-                nodes -= kept[-1][1]
-        return kept
 
     def exactly(self, chosen: Iterable[tuple[Pattern, int]], counts: Sequence[int]) -> Packed:
         """Patterns used so often, less the units that nobody asked for."""
