@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from planner.inputs.text.words import count_of
 from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.counting.limits import all_racked
+from planner.packing.counting.runs import rooms_of
 from planner.packing.counting.stays import kept_by_pool, moved_units
 from planner.packing.layouts.parts import starts
-from planner.packing.layouts.timetable import bundled
 from planner.packing.solution import (
     RUNNING_COST,
     WHOLE_NODES,
@@ -26,11 +26,12 @@ from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from planner.packing.counting.counts import Counts, Usage
+    from planner.packing.counting.counts import Counts
     from planner.packing.found import Found
     from planner.packing.layouts.bundles import Held
+    from planner.packing.layouts.greedy import Pattern
     from planner.packing.layouts.packed import Packed
     from planner.packing.problem import Pool, Problem, Shape
     from planner.packing.solvers.linear import Duals
@@ -105,85 +106,89 @@ def _layouts(found: Found, pool: int, quarter: int) -> tuple[Layout, ...]:
     if (pool, quarter) not in found.counts.usages:
         return ()
     waiting = _waiting(found, pool, quarter)
-    usages = found.counts.usages[pool, quarter]
     layouts = [
         Layout(((*part, 1),), units, usage.span)
-        for usage in usages
+        for usage in found.counts.usages[pool, quarter]
         if usage.span
         for part, units in waiting[usage.asked].items()
     ]
     packed = found.packings[pool, quarter]
-    gangs = _gangs(found, pool, packed, [usage for usage in usages if usage.shape.gang], waiting)
+    runs = _runs(found, pool, quarter, waiting)
     nodes: Counter[tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]] = Counter()
-    for number, (_, times) in enumerate(packed.patterns):
-        for _ in range(times):
-            nodes[_node(found, pool, packed, number, waiting, gangs)] += 1
+    number = 0
+    for pattern, times in packed.patterns:
+        with_runs = min(times, max(0, 1 + max(runs, default=-1) - number))
+        for _ in range(with_runs):
+            nodes[_node(found, pool, packed, pattern, waiting, runs.pop(number, ()))] += 1
+            number += 1
+        for _ in range(times - with_runs):
+            nodes[_node(found, pool, packed, pattern, waiting, ())] += 1
+            number += 1
+    for _, members in sorted(runs.items()):
+        nodes[(), bundled(members)] += 1
     shared = [
         Layout(parts, count, bundles=bundles) for (parts, bundles), count in sorted(nodes.items())
     ]
     return (*layouts, *shared)
 
 
-def _gangs(
-    found: Found,
-    pool: int,
-    packed: Packed,
-    usages: Sequence[Usage],
-    waiting: Mapping[Shape, Counter[Part]],
-) -> dict[tuple[Shape, int], Iterator[Part]]:
-    """Who is on several nodes at once, by what it holds of each and first week: once for each."""
-    if not usages:
+def _runs(
+    found: Found, pool: int, quarter: int, waiting: Mapping[Shape, Counter[Part]]
+) -> dict[int, list[tuple[Member, int]]]:
+    """By number of a node of the pool: the runs on it, each with its GPUs there."""
+    placed = [one for one in found.schedule.get(quarter, ()) if one.pool == pool]
+    if not placed:
         return {}
-    queues: dict[Shape, list[Part]] = defaultdict(list)
-    for usage in usages:
-        for part, units in waiting[usage.asked].items():
-            queues[usage.shape] += [part] * units * usage.times
-    begun: Counter[tuple[int, int]] = Counter()
-    for number, (_, times) in enumerate(packed.patterns):
-        for index, week, _ in found.stocks[pool].timetable_in(packed, number):
-            begun[week, index] += times
-    shapes, found_by_week = found.shapes[pool], {}
-    for (week, index), nodes in sorted(begun.items()):
-        if index < len(shapes) and shapes[index] in queues:
-            queue = queues[shapes[index]]
-            found_by_week[shapes[index], week] = iter(queue[:nodes])
-            del queue[:nodes]
-    return found_by_week
+    rooms = rooms_of(found.counts, found.values, found.packings, found.shapes, quarter)
+    numbers = [number for number, (_, room) in enumerate(rooms) if room.pool == pool]
+    gpus = found.counts.problem.pools[pool].node.gpus
+    members: dict[int, list[tuple[Member, int]]] = defaultdict(list)
+    for one in placed:
+        (part,) = _take(waiting[one.shape], 1)
+        for node, gpu in one.places:
+            taken = one.shape.gpus if len(one.places) == 1 else gpus
+            members[node - numbers[0]].append((Member(*part, one.start, gpu, 0), taken))
+    return members
+
+
+def bundled(members: Iterable[tuple[Member, int]]) -> tuple[Bundle, ...]:
+    """Runs of one node as bundles that are as small as can be; each comes with its GPUs."""
+    bundles: list[Bundle] = []
+    held: list[Member] = []
+    first = end = 0
+    for member, gpus in sorted(members, key=lambda entry: (entry[0].gpu, entry[0])):
+        if held and member.gpu >= end:
+            bundles.append(Bundle(end - first, tuple(sorted(held))))
+            held = []
+        if not held:
+            first = end = member.gpu
+        end = max(end, member.gpu + gpus)
+        held.append(replace(member, gpu=member.gpu - first))
+    if held:
+        bundles.append(Bundle(end - first, tuple(sorted(held))))
+    return tuple(sorted(bundles))
 
 
 def _node(
     found: Found,
     pool: int,
     packed: Packed,
-    number: int,
+    pattern: Pattern,
     waiting: dict[Shape, Counter[Part]],
-    gangs: Mapping[tuple[Shape, int], Iterator[Part]],
+    runs: Iterable[tuple[Member, int]],
 ) -> tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]:
-    """What one node holds: always-on pieces that are waiting, and bundles of those that are not."""
+    """What one node holds: pieces that are waiting, GPUs that they share, and runs."""
     held: Counter[Part] = Counter()
-    members: list[tuple[Member, int]] = []
     opened: list[Bundle] = []
-    kind, (pattern, _) = found.counts.problem.pools[pool], packed.patterns[number]
-    timetable = found.stocks[pool].timetable_in(packed, number)
+    kind = found.counts.problem.pools[pool]
     for index, units in pattern:
         if index < 0:
             gpu = packed.bundles[-1 - index]
             opened += [_opened(kind, gpu, waiting) for _ in range(units)]
-            continue
-        shape = found.shapes[pool][index]
-        runs = [(week, first) for piece, week, first in timetable if piece == index]
-        if shape.gang:
-            here = [next(gangs[shape, week]) for week, _ in runs]
         else:
-            taken = _take(waiting[shape], units)
-            if not shape.bundles:
-                held.update(taken)
-                continue
-            here = list(taken.elements())
-        for part, (week, first) in zip(here, runs, strict=True):
-            members.append((Member(*part, week, first, 0), shape.gpus))
+            held.update(_take(waiting[found.shapes[pool][index]], units))
     parts = tuple((*part, units) for part, units in sorted(held.items()))
-    return parts, tuple(sorted([*bundled(members), *opened]))
+    return parts, tuple(sorted([*bundled(runs), *opened]))
 
 
 def _opened(pool: Pool, gpu: Held, waiting: dict[Shape, Counter[Part]]) -> Bundle:

@@ -9,12 +9,13 @@ from planner.packing.counting.changes import with_changes
 from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.counting.limits import within_limits, within_reserves
 from planner.packing.counting.procure import acquirable
-from planner.packing.counting.quotas import starts_of, with_starts, within_quotas
+from planner.packing.counting.quotas import within_quotas
+from planner.packing.counting.runs import schedule_runs
 from planner.packing.counting.stays import move_costs, with_stays
-from planner.packing.layouts.timetable import in_step
 
 if TYPE_CHECKING:
     from planner.packing.counting.counts import Counts, PoolInQuarter
+    from planner.packing.counting.runs import Schedule
     from planner.packing.layouts.cutting import CuttingStock
     from planner.packing.layouts.packed import Packed
     from planner.packing.problem import Shape
@@ -46,7 +47,11 @@ class Found:
     cost_cents: int | None = None
     bound_cents: int = 0
     packings: dict[PoolInQuarter, Packed] = field(default_factory=dict)
-    """By (pool, quarter); units that span nodes are not in them."""
+    """By (pool, quarter); units that span nodes are not in them, nor are runs."""
+    schedule: Schedule = field(default_factory=dict)
+    """Runs of that plan."""
+    short: list[PoolInQuarter] = field(default_factory=list)
+    """Pools, with quarters, whose runs found no room when a plan was last to be kept."""
     shapes: dict[int, tuple[Shape, ...]] = field(default_factory=dict)
     """By pool: what the patterns' indices mean."""
     stocks: dict[int, CuttingStock] = field(default_factory=dict)
@@ -79,12 +84,12 @@ class Found:
         counts = self.counts
         opened = {key: packed.opened() for key, packed in packings.items()}
         values = with_changes(counts, with_stays(counts, counts.with_opened(solved, opened)))
-        started = starts_of(counts, self.stocks, packings)
-        values = with_starts(counts, values, started)
+        self.short = []
         tests = (acquirable, within_limits, within_reserves)
-        if not (all(keeps(counts, values) for keeps in tests) and self._in_step(packings)):
+        if not all(keeps(counts, values) for keeps in tests):
             return False
-        if not within_quotas(counts, values, started):
+        schedule, self.short = schedule_runs(counts, values, packings, self.shapes)
+        if self.short or not within_quotas(counts, values, schedule):
             return False
         problem = counts.problem
         cost = problem.fixed_cost_cents + sum(
@@ -94,19 +99,6 @@ class Found:
         cost += move_costs(counts, values)
         if self.cost_cents is None or cost < self.cost_cents:
             self.values, self.cost_cents, self.packings = values, cost, packings
+            self.schedule = schedule
         self.bound_cents = min(self.bound_cents, self.cost_cents)
         return True
-
-    def _in_step(self, packings: dict[PoolInQuarter, Packed]) -> bool:
-        """Whether what runs on several nodes starts on all of them in the same week."""
-        return all(
-            in_step(
-                self.shapes[pool],
-                (
-                    (self.stocks[pool].timetable_in(packed, number), times)
-                    for number, (_, times) in enumerate(packed.patterns)
-                ),
-            )
-            for (pool, _), packed in packings.items()
-            if any(shape.gang for shape in self.shapes[pool])
-        )

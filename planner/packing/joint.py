@@ -9,35 +9,40 @@ together first has found no layout.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.packing.counting.limits import free_to_hold
 from planner.packing.layouts.bundles import on_fewest_gpus
+from planner.packing.layouts.cutting import Cut, CuttingStock
 from planner.packing.layouts.packed import Packed
-from planner.packing.layouts.parts import OPENED
 from planner.packing.layouts.pricing import Pricing
-from planner.packing.layouts.stocks import most_pieces
-from planner.packing.layouts.timetable import numbered, pattern_of
-from planner.packing.layouts.weekly import WeeklyStock, holds
 from planner.packing.problem import WHOLE
+from planner.packing.solvers.program import Program
+from planner.packing.solvers.solver import solve_integer
+from planner.packing.solvers.warm import LinearMaster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from planner.packing.counting.counts import Counts, PoolInQuarter
     from planner.packing.layouts.bundles import Held
-    from planner.packing.layouts.cutting import Cut, CuttingStock
     from planner.packing.layouts.greedy import Pattern
-    from planner.packing.layouts.timetable import Started, Timetable
-    from planner.packing.problem import Pool, Shape
+    from planner.packing.problem import Pool, Problem, Shape
 
 __all__ = ["JointStock", "joint_stocks"]
 
+_TOLERANCE = 1e-6
+_SAFETY = 1 - 1e-7
+"""Taken off the weights that come from prices, against rounding in the programs."""
+_COLUMN_ROUNDS = 60
+_FEW_SHAPES = 40
+"""Beyond so many shapes in use, patterns take too long to price."""
+_PROGRAM_S, _PROGRAM_NODES = 5.0, 300
 
-class JointStock(WeeklyStock):
+
+class JointStock(CuttingStock):
     """Packings of the nodes of one pool; pieces may take parts of GPUs."""
-
-    _few_shapes = 40
 
     def __init__(
         self,
@@ -46,8 +51,9 @@ class JointStock(WeeklyStock):
         most: Sequence[int],
         go_on: Callable[[], bool],
     ) -> None:
-        super().__init__(pool.node, shapes, most, go_on)
-        self._pool = pool
+        """`most` are the pieces of each shape that there can be."""
+        super().__init__(pool.node, shapes, go_on)
+        self._pool, self._most_pieces = pool, most
         self._gpus: dict[Pattern, list[Held]] = {}
         """By pattern: the GPUs that its pieces share."""
 
@@ -61,7 +67,7 @@ class JointStock(WeeklyStock):
         position = {shape: index for index, shape in enumerate(self.shapes)}
         asked = [0] * len(position)
         for usage in counts.usages[key]:
-            if not usage.span:
+            if not usage.span and not usage.asked.is_run:
                 asked[position[usage.shape]] += round(usage.units(values))
         packed = self.pack(asked, round(counts.shared_nodes(*key, values)))
         if not isinstance(packed, Packed):
@@ -75,23 +81,119 @@ class JointStock(WeeklyStock):
         """A packing on at most `nodes`, a cut that the counts violate, or None for neither."""
         return self._from_prices(counts, nodes) or self._by_program(counts, nodes)
 
-    def timed(self, pieces: Sequence[Started]) -> Timetable | None:
-        """A timetable of pieces with the pattern of these, which is remembered."""
-        pattern = pattern_of(pieces)
-        if pattern not in self._timetables:
-            gpus = self._shared(pattern)
-            whole = [piece for piece in pieces if self.shapes[piece[0]].part == WHOLE]
-            opened = [(self.shapes.index(OPENED), 0)] * len(gpus)
-            timetable = numbered(self._node, self.shapes, [*whole, *opened])
-            if timetable is None:
-                return None
-            self._gpus[pattern] = gpus
-            self._timetables[pattern] = timetable
-            self._remember([(pattern, 1)])
-        return self._timetables[pattern]
+    def _from_prices(self, usage: Sequence[float], nodes: float) -> Cut | None:
+        """A cut from the prices of a fractional packing.
 
-    def _pricing(self, active: Sequence[int], most: Sequence[int] | None) -> Pricing:
-        return Pricing(self._node, self.shapes, active, most, self._pool)
+        Patterns may first hold any number of pieces of a shape, so that prices can be lifted; then
+        no more than there are, which says more where there are few.
+        """
+        if sum(units > _TOLERANCE for units in usage) > _FEW_SHAPES:
+            return None
+        for bounded in (False, True):
+            bound, prices = self._relaxed(usage, nodes, bounded=bounded)
+            if ceil(bound - _TOLERANCE) > nodes:
+                return self._unlifted(prices) if bounded else self._lifted(prices)
+        return None
+
+    def _relaxed(
+        self, usage: Sequence[float], nodes: float, *, bounded: bool
+    ) -> tuple[float, dict[int, float]]:
+        """Nodes that even a fractional packing takes, and prices by shape that prove it.
+
+        Ends once it is known whether they are more than `nodes`.
+        """
+        most = self._most_pieces if bounded else None
+        active = [index for index, units in enumerate(usage) if units > _TOLERANCE]
+        if not active:
+            return 0.0, {}
+        pricing = Pricing(self._pool, self.shapes, active, most)
+        master = LinearMaster([usage[index] for index in active])
+        row = {index: number for number, index in enumerate(active)}
+        for index in active:
+            alone = self._most_of(index)
+            master.add([(row[index], min(alone, most[index]) if most else alone)])
+        for pattern in self._patterns:
+            if all(
+                index in row and (most is None or units <= most[index]) for index, units in pattern
+            ):
+                master.add([(row[index], units) for index, units in pattern])
+        best: tuple[float, dict[int, float]] = (0.0, {})
+        for _ in range(_COLUMN_ROUNDS):
+            if not self._go_on():
+                break
+            objective, _, duals = master.solve()
+            if objective <= nodes * (1 + _TOLERANCE):
+                break
+            prices = {index: max(duals[row[index]], 0.0) for index in active}
+            ceiling, pattern = pricing.best(prices)
+            worth = max(1.0, ceiling)
+            if objective / worth > best[0]:
+                scaled = {index: price / worth for index, price in prices.items()}
+                best = (objective / worth, scaled)
+            value = sum(prices[index] * units for index, units in pattern)
+            if value <= 1 + _TOLERANCE or best[0] > nodes + 0.5:
+                break
+            master.add([(row[index], units) for index, units in pattern])
+            self._keep(pattern)
+        return best
+
+    def _unlifted(self, prices: dict[int, float]) -> Cut:
+        """Prices as a cut in which what was not in use weighs nothing."""
+        weights = (prices.get(index, 0.0) * _SAFETY for index in range(len(self.shapes)))
+        return Cut(tuple(weights), self.shapes)
+
+    def _lifted(self, prices: dict[int, float]) -> Cut:
+        """Prices as a cut: what was not in use weighs what the dearest that it could replace does.
+
+        It can replace what takes no more.
+        """
+        return Cut(
+            tuple(
+                max(
+                    (
+                        price
+                        for index, price in prices.items()
+                        if index == number or _replaces(shape, self.shapes[index])
+                    ),
+                    default=0.0,
+                )
+                * _SAFETY
+                for number, shape in enumerate(self.shapes)
+            ),
+            self.shapes,
+        )
+
+    def _by_program(self, counts: Sequence[int], nodes: int) -> Packed | None:
+        """The patterns met so far that hold all pieces on fewest nodes."""
+        asked = [index for index, units in enumerate(counts) if units]
+        program = Program()
+        used = {
+            pattern: program.variable("pattern", cost=1.0, integer=True)
+            for pattern in self._patterns
+            if any(counts[index] for index, _ in pattern)
+        }
+        for index in asked:
+            holds = {used[pattern]: float(dict(pattern).get(index, 0)) for pattern in used}
+            program.row("held", holds, ">=", counts[index])
+        program.row("nodes", dict.fromkeys(used.values(), 1.0), "<=", nodes)
+        answer = solve_integer(
+            program, time_limit_s=_PROGRAM_S, relative_gap=1.0, node_limit=_PROGRAM_NODES
+        )
+        if not answer.values:
+            return None
+        return self.exactly(
+            [(pattern, round(answer.values[index])) for pattern, index in used.items()], counts
+        )
+
+    def _keep(self, pattern: Pattern) -> None:
+        """Remember a pattern if the GPUs that its pieces share leave room for its whole ones."""
+        if pattern in self._gpus:
+            return
+        gpus = self._shared(pattern)
+        whole = sum(self.shapes[index].whole_gpus * units for index, units in pattern)
+        if whole + len(gpus) <= self._node.gpus:
+            self._gpus[pattern] = gpus
+            self._remember([(pattern, 1)])
 
     def _shared(self, pattern: Pattern) -> list[Held]:
         """The GPUs that the pieces of a pattern share."""
@@ -105,18 +207,17 @@ class JointStock(WeeklyStock):
     def _with_gpus(self, packed: Packed) -> Packed:
         """A packing with what the shared GPUs hold in place of their pieces."""
         held: dict[Held, int] = {}
-        patterns, timetables = [], []
+        patterns = []
         for pattern, times in packed.patterns:
             whole = {index: n for index, n in pattern if self.shapes[index].part == WHOLE}
             gpus = self._gpus.get(pattern) or self._kept(pattern)
             shared = Counter(-1 - held.setdefault(gpu, len(held)) for gpu in gpus)
             patterns.append((tuple(sorted((whole | shared).items())), times))
-            timetables.append(self.timetable(pattern))
-        return Packed(tuple(patterns), tuple(held), tuple(timetables))
+        return Packed(tuple(patterns), tuple(held))
 
     def _kept(self, pattern: Pattern) -> list[Held]:
         """The GPUs of a larger pattern, with the pieces that a smaller one keeps."""
-        larger = next(other for other in self._gpus if holds(other, pattern))
+        larger = next(other for other in self._gpus if _holds(other, pattern))
         left = Counter({self.shapes[index]: units for index, units in pattern})
         gpus = []
         for gpu in self._gpus[larger]:
@@ -137,10 +238,44 @@ def joint_stocks(
     for key in counts.opened:
         shapes = (usage.shape for usage in counts.usages[key])
         parts[key[0]].update(shape for shape in shapes if shape.part != WHOLE)
-    most, made = most_pieces(counts.problem), {}
+    most, made = _most_pieces(counts.problem), {}
     for number, taken in parts.items():
         pool = counts.problem.pools[number]
         every = (*stocks[number].shapes, *sorted(taken))
         pieces = [most[pool.gpu_type, shape] for shape in every]
         made[number] = JointStock(pool, every, pieces, go_on)
     return made
+
+
+def _most_pieces(problem: Problem) -> dict[tuple[str, Shape], int]:
+    """By GPU type and shape: pieces that there can be in any one quarter."""
+    pieces: Counter[tuple[str, Shape, int]] = Counter()
+    for demand in problem.demands:
+        copies: dict[tuple[str, Shape], int] = {}
+        for choice in demand.choices:
+            kind = (choice.gpu_type, choice.shape)
+            copies[kind] = max(choice.copies, copies.get(kind, 0))
+        for kind, times in copies.items():
+            pieces.update({(*kind, quarter): times * demand.count for quarter in demand.quarters})
+    most: dict[tuple[str, Shape], int] = defaultdict(int)
+    for (gpu_type, shape, _), units in pieces.items():
+        most[gpu_type, shape] = max(units, most[gpu_type, shape])
+    return most
+
+
+def _holds(larger: Pattern, pattern: Pattern) -> bool:
+    """Whether a pattern has all the pieces of another."""
+    held = dict(larger)
+    return all(units <= held.get(index, 0) for index, units in pattern)
+
+
+def _replaces(shape: Shape, other: Shape) -> bool:
+    """Whether `other` fits wherever a piece of this shape does."""
+    return (
+        other.gpus <= shape.gpus
+        and other.cpus <= shape.cpus
+        and other.memory_mb <= shape.memory_mb
+        and other.part.profile == shape.part.profile
+        and other.part.memory_mb <= shape.part.memory_mb
+        and (other.part == WHOLE) == (shape.part == WHOLE)
+    )

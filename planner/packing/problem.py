@@ -8,10 +8,9 @@ for several *pieces* of its shape, such as the replicas of one endpoint; each ha
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from planner.inputs.scenario.quarter import WEEKS
+from planner.inputs.scenario.quarter import RUN_HOURS
 
 if TYPE_CHECKING:
     from planner.packing.limits import Limit, RackSpace, Reserve, SpendLimit
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ALWAYS",
     "NOWHERE",
-    "WEEKS",
     "WHOLE",
     "Choice",
     "Demand",
@@ -40,33 +38,29 @@ NOWHERE = "~"
 
 
 class Run(NamedTuple):
-    """For which weeks of its quarters, counted from 0, a piece holds what it takes."""
+    """For which hours of its quarters, counted from 0, a piece holds what it takes."""
 
-    weeks: int
+    hours: int
     """Consecutive ones."""
     earliest: int
-    """First week in which it may start."""
+    """First hour in which it may start."""
     until: int
-    """Week before which it must have ended; at most `WEEKS`."""
+    """Hour by whose beginning it must have ended; at most `RUN_HOURS`."""
 
     @property
-    def starts(self) -> range:
-        """Weeks in which it may start."""
-        return range(self.earliest, self.until - self.weeks + 1)
-
-    @property
-    def share(self) -> Fraction:
-        """Of its quarter."""
-        return Fraction(self.weeks, WEEKS)
+    def latest(self) -> int:
+        """Last hour in which it may start."""
+        return self.until - self.hours
 
     def least_within(self, first: int, end: int) -> int:
-        """Weeks from the first to before the end that it takes of these whenever it starts."""
+        """Hours from the first to before the end that it takes of these whenever it starts."""
         return min(
-            max(0, min(start + self.weeks, end) - max(start, first)) for start in self.starts
+            max(0, min(start + self.hours, end) - max(start, first))
+            for start in (self.earliest, self.latest)
         )
 
 
-ALWAYS = Run(WEEKS, 0, WEEKS)
+ALWAYS = Run(RUN_HOURS, 0, RUN_HOURS)
 
 
 class Part(NamedTuple):
@@ -98,14 +92,12 @@ class Shape(NamedTuple):
     stays: str = ""
     """The pool or the held nodes that a unit may not leave; empty: it may run anywhere."""
     owner: str = ""
-    """Whose quota counts the weeks of its run, where one does; stated by the search."""
-    gang: int = 0
-    """Of what one node of several holds, whole and for some weeks: how many nodes do so at once."""
+    """Whose quota counts the hours of its run, where one does; stated by the search."""
 
     @property
-    def nodes_at_once(self) -> int:
-        """On how many nodes the piece is of which this is taken of one."""
-        return max(1, self.gang)
+    def is_run(self) -> bool:
+        """Whether it holds what it takes for some hours alone."""
+        return self.run != ALWAYS
 
     @property
     def whole_gpus(self) -> int:
@@ -114,8 +106,8 @@ class Shape(NamedTuple):
 
     @property
     def bundles(self) -> bool:
-        """Whether its GPUs may be those of other pieces as well: at other weeks, or in parts."""
-        return self.run != ALWAYS or self.part != WHOLE
+        """Whether its GPUs may be those of other pieces as well: at other hours, or in parts."""
+        return self.is_run or self.part != WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +171,7 @@ class Pool:
     def nodes_taken(self, shape: Shape) -> int | None:
         """Whole nodes that a piece takes: 0 if it may share one, None if it cannot run here.
 
-        A run of some weeks shares its node even where it takes all of the GPUs.
+        A run of some hours shares its node even where it takes all of the GPUs.
         """
         if shape.sites and self.site not in shape.sites:
             return None
@@ -197,15 +189,12 @@ class Pool:
         return nodes if self._hosts(shape, nodes) else None
 
     def on_node(self, shape: Shape) -> Shape:
-        """What a piece that can run here takes of each of its nodes, where others may follow it.
-
-        Of several nodes it takes everything for its weeks, so that only its owner, where a quota
-        counts these, makes a difference.
-        """
-        nodes = self.nodes_taken(shape) if shape.run != ALWAYS else 0
-        if not nodes:
+        """What a piece that can run here takes of each of its nodes while it runs."""
+        if not shape.is_run:
             return shape
-        return self.node._replace(run=shape.run, gang=nodes, owner=shape.owner)
+        if self.nodes_taken(shape):
+            return self.node
+        return Shape(shape.gpus, shape.cpus, shape.memory_mb, part=shape.part)
 
     def _hosts(self, shape: Shape, nodes: int) -> bool:
         """Whether so many nodes have the cores and the memory that a piece takes."""
@@ -307,7 +296,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """At most so many GPUs, in each week, that the units of one owner hold together."""
+    """At most so many GPUs, at any hour, that the units of one owner hold together."""
 
     name: str
     """In the user's words: `quota of customer-care`."""
@@ -318,7 +307,7 @@ class Quota:
     """By quarter; None: no quota."""
 
     def taken(self, choice: Choice) -> int:
-        """GPUs that one unit with this choice counts against it in each week in which it runs."""
+        """GPUs that a unit with this choice counts against it if all of its pieces run at once."""
         of_all = self.gpu_type is None and not choice.gpu_type.startswith(NOWHERE)
         counts = of_all or self.gpu_type == choice.gpu_type
         return choice.shape.gpus * choice.copies if counts else 0

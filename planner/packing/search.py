@@ -17,6 +17,7 @@ from planner.packing.counting.layout import cutting_stocks, lay_out, load_of
 from planner.packing.counting.opened import cut_shared, gpu_stocks
 from planner.packing.counting.stays import moves_held
 from planner.packing.counting.variants import (
+    at_random,
     on_cheapest_gpus,
     rounded_up,
     with_at_least,
@@ -30,7 +31,6 @@ from planner.packing.heuristics.start import begin
 from planner.packing.heuristics.whole import in_whole_units
 from planner.packing.joint import joint_stocks
 from planner.packing.layouts.packed import Packed
-from planner.packing.problem import ALWAYS
 from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.solver import Answer, Outcome, solve_integer
 
@@ -51,7 +51,7 @@ _BOUND_GAP, _BOUND_TIME = 0.7, 0.4
 _WHOLE_TIME = 0.6
 """Of the time left, what counting whole units may take where GPUs are shared: laying them out
 takes some as well."""
-_FEW_DEMANDS, _FEW_IN_WEEKS = 300, 100
+_FEW_DEMANDS = 300
 """Beyond so many demands there is time for one way to choose the units, not for all."""
 _LEVEL_RESERVE = 0.006
 """Share of cores and memory left free where very many demands do not fit on the bound's nodes."""
@@ -63,10 +63,12 @@ _SLOW = 0.1
 """Of the time left: a linear program that takes more is not solved again for more cuts."""
 _LAST_CHANCE_S = 1.0
 """Time beyond the limit while there is no plan at all."""
-_STEPS_IN_WEEKS = 1000
-"""Units seated at the cost of others without an advance, where quotas count weeks."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
+_DRAWN = 6
+"""Ways to run units that are drawn where few units find no room in time."""
+_RESERVES_FOR_RUNS = (0.15, 0.25, 0.4, 0.6)
+"""Further ones where runs that must be at the same time find no room beside each other."""
 _TOLERANCE = 1e-6
 """Of the objective."""
 
@@ -110,10 +112,9 @@ class Search:
         self._say = progress or (lambda _: None)
         self._counts = build_counts(problem)
         shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
-        self._in_weeks = any(shape.run != ALWAYS for shape in shapes)
-        """Whether pieces share GPUs in time: then nodes are added where they find no room."""
-        few = _FEW_IN_WEEKS if self._in_weeks else _FEW_DEMANDS
-        self._many = len(problem.demands) > few
+        self._runs = any(shape.is_run for shape in shapes)
+        """Whether pieces share GPUs in time."""
+        self._many = len(problem.demands) > _FEW_DEMANDS
         bundles = any(shape.bundles for shape in shapes)
         self._unlike = self._many and problem.quarters == 1 and not bundles
         self._found = Found(self._counts)
@@ -134,12 +135,6 @@ class Search:
         if not self._counts.program.variables:  # nothing runs, and nothing can be had
             self._found.raise_bound(0.0, frozenset())
             self._lay_out(())
-        any_will_do = self._asked_gap >= 1 and not self._many
-        if self._in_weeks and not any_will_do:  # else rounds find one in less time
-            from planner.packing.weeks.inweeks import plan_in_weeks  # noqa: PLC0415 - seldom needed
-
-            gap = self._asked_gap
-            plan_in_weeks(self._found, gap, gap * _BOUND_GAP, self._left_s, self._say)
         for number in range(1, _ROUNDS + 1):
             self._found.rounds = number
             if self._closed() or self._over():
@@ -196,7 +191,7 @@ class Search:
 
         It may take a share of the time left.
         """
-        limited = bool(self._problem.limits or self._problem.racks) or self._in_weeks
+        limited = bool(self._problem.limits or self._problem.racks) or self._runs
         answer = solve_integer(
             self._counts.program,
             time_limit_s=self._left_s() * (_BOUND_TIME if limited else share),
@@ -222,6 +217,8 @@ class Search:
         if not self._many:
             any_gpus = self._counts.program.priced({})
             programs.insert(0, on_cheapest_gpus(self._counts) if cheapest else any_gpus)
+        if self._runs and len(self._counts.choice) <= _FEW_DEMANDS:
+            programs += (at_random(self._counts, seed) for seed in range(_DRAWN))
         for program in programs:
             if self._over():
                 return False
@@ -261,7 +258,7 @@ class Search:
 
     def _beyond_need(self) -> None:
         """Give the pools whose units could not be laid out one more node at a time."""
-        for share in _RESERVES:
+        for share in (*_RESERVES, *(_RESERVES_FOR_RUNS if self._runs else ())):
             if self._over() or (not self._in_time() and share > _RESERVES[0]):
                 break
             program = with_reserve(self._counts, share)
@@ -351,14 +348,7 @@ class Search:
         if self._stuck:
             self._cut_shared(values)
             return False
-        return self._found.keep(values, packings) or self._seat_in_weeks(values)
-
-    def _seat_in_weeks(self, values: tuple[float, ...]) -> bool:
-        """Seat units that fit their nodes in weeks in which a quota is used up in others."""
-        if not self._counts.starts:
-            return False
-        from planner.packing.weeks.seating import seat_in_weeks  # noqa: PLC0415 - seldom needed
-
-        steps = _STEPS_IN_WEEKS
-        seated = seat_in_weeks(self._counts, self._stocks, values, self._in_time, steps=steps)
-        return seated is not None and self._found.keep(*seated.plan())
+        kept = self._found.keep(values, packings)
+        for pool, quarter in self._found.short[:1]:
+            self._stuck[pool, quarter] = round(self._counts.nodes(pool, quarter, values)) + 1
+        return kept

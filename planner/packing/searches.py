@@ -70,7 +70,7 @@ class _Anew(Search):
 
     def count(self) -> Found:
         """Count nodes, and lay nothing out; those of the question before where none cost less."""
-        if self._in_weeks or self._unlike:
+        if self._runs or self._unlike:
             raise LimitError("units in fractions say little of these nodes")
         known, variables = self._found.values, self._counts.program.variables
         cost = sum(one.cost * value for one, value in zip(variables, known, strict=False))

@@ -47,8 +47,8 @@ class Member:
 
     demand: int
     choice: int
-    week: int
-    """First week; 0 where it holds its GPUs all quarter."""
+    start: int
+    """Hour of the quarter in which it starts; 0 where it holds its GPUs all quarter."""
     gpu: int
     """First of its GPUs in the bundle, from 0."""
     slot: int

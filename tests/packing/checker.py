@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.packing.problem import (
-    WEEKS,
     WHOLE,
     Choice,
     Pool,
     Problem,
     Shape,
 )
-from tests.packing.meaning import changes, counts, holds, mixes, stands
+from tests.packing.meaning import SLOT, SLOTS, changes, counts, holds, mixes, stands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -110,17 +109,18 @@ class Checker:
 
     def _held(self, quota: Quota, quarter: int) -> list[int]:
         """GPUs by week that units hold of a quota."""
-        weeks = [0] * WEEKS
+        weeks = [0] * SLOTS
         for pool, layouts in zip(self.problem.pools, self.solution.layouts[quarter], strict=True):
             for layout in layouts:
                 pieces = [
-                    (number, range(WEEKS), units * self._shape(number, choice).gpus)
+                    (number, range(SLOTS), units * self._shape(number, choice).gpus)
                     for number, choice, units in layout.parts
                 ]
                 for bundle in layout.bundles:
                     for one in bundle.members:
                         shape = self._shape(one.demand, one.choice)
-                        held = range(one.week, one.week + shape.run.weeks)
+                        first = one.start // SLOT
+                        held = range(first, first + shape.run.hours // SLOT)
                         pieces.append((one.demand, held, min(shape.gpus, pool.node.gpus)))
                 for number, held, gpus in pieces:
                     if counts(quota, self.problem.demands[number].owner, pool.gpu_type):
@@ -182,7 +182,7 @@ class Checker:
     def _begun(self, layouts: Iterable[Layout]) -> Counter[tuple[int, int, int]]:
         """By demand, choice and week: on how many nodes one starts that shares its GPUs."""
         return Counter(
-            (member.demand, member.choice, member.week)
+            (member.demand, member.choice, member.start)
             for layout in layouts
             for bundle in layout.bundles
             for member in bundle.members
@@ -292,29 +292,29 @@ class Checker:
             yield f"{pool.name} holds a unit that must stay on {choice.shape.stays}"
 
     def _weekly(self, pool: Pool, layout: Layout, always: dict[str, int]) -> Iterator[str]:
-        """What is wrong with pieces that share GPUs with others, week by week."""
+        """What is wrong with pieces that share GPUs with others, slot by slot."""
         if layout.bundles and layout.span > 1:
             yield f"{pool.name}: GPUs are shared across nodes"
         bundled = sum(bundle.gpus for bundle in layout.bundles)
         if layout.bundles and always["gpus"] + bundled > pool.node.gpus:
             yield f"{pool.name}: bundles and pieces with GPUs to themselves take too many"
         busy: Counter[tuple[int, int, int]] = Counter()
-        weeks = [Counter(always) for _ in range(WEEKS)]
+        weeks = [Counter(always) for _ in range(SLOTS)]
         for number, bundle in enumerate(layout.bundles):
             for member in bundle.members:
                 choice = self.problem.demands[member.demand].choices[member.choice]
                 shape, run = choice.shape, choice.shape.run
                 if shape.gpus > pool.node.gpus:
                     shape = pool.node._replace(run=run)
-                ends = member.week + run.weeks
+                ends = member.start + run.hours
                 yield from self._belongs(pool, choice)
                 if not shape.bundles:
                     yield f"{pool.name}: a bundle holds a piece that has GPUs to itself"
-                if not run.earliest <= member.week <= ends <= run.until:
-                    yield f"{pool.name}: {run} in week {member.week}"
+                if not run.earliest <= member.start <= ends <= run.until:
+                    yield f"{pool.name}: {run} in week {member.start}"
                 if not 0 <= member.gpu <= bundle.gpus - shape.gpus:
                     yield f"{pool.name}: {shape.gpus} GPUs from {member.gpu} of {bundle.gpus}"
-                for week in range(member.week, ends):
+                for week in range(member.start // SLOT, ends // SLOT):
                     for gpu in range(member.gpu, member.gpu + shape.whole_gpus):
                         busy[number, gpu, week] += 1
                     weeks[week].update({"cpus": shape.cpus, "memory_mb": shape.memory_mb})

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.packing import test_brute_force, test_parts, test_quotas
-from tests.packing.test_weeks import in_weeks
+from tests.packing.test_runs import in_turns
 
 if TYPE_CHECKING:
     import random
@@ -17,7 +17,7 @@ __all__ = ["SHARING", "teams"]
 
 
 def runs(rng: random.Random) -> Problem:
-    return in_weeks(test_brute_force.draw(rng), rng)
+    return in_turns(test_brute_force.draw(rng), rng)
 
 
 def parts(rng: random.Random) -> Problem:
@@ -43,7 +43,7 @@ def teams(rng: random.Random) -> Problem:
         )
         for _ in range(rng.randrange(1, 3))
     )
-    return in_weeks(replace(problem, demands=demands, quotas=quotas), rng)
+    return in_turns(replace(problem, demands=demands, quotas=quotas), rng)
 
 
 SHARING = [runs, parts, parts_and_runs, teams]

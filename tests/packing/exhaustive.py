@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from planner.packing.problem import (
     ALWAYS,
-    WEEKS,
     WHOLE,
     Choice,
     Demand,
     Pool,
     Problem,
+    Run,
     Shape,
 )
-from tests.packing.meaning import changes, counts, holds, mixes, stands
+from tests.packing.meaning import SLOT, SLOTS, changes, counts, holds, mixes, stands
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from tests.packing.meaning import Gpus, Nodes
 
-Weeks = tuple["Shape", ...]
-"""What is free of a node, week by week."""
-Node: TypeAlias = "tuple[Weeks, Gpus]"
+Slots = tuple["Shape", ...]
+"""What is free of a node, slot by slot."""
+Node: TypeAlias = "tuple[Slots, Gpus]"
 """That, and the opened GPUs of a node."""
 Left = tuple[tuple[int, ...] | None, ...]
-"""By quota: the GPUs that it leaves, week by week; None: any number."""
+"""By quota: the GPUs that it leaves, slot by slot; None: any number."""
 Reached: TypeAlias = "tuple[Nodes, tuple[int, ...]]"
 """Nodes in service, and what is spent of each budget."""
 Order = tuple[tuple[int, int], ...]
@@ -49,7 +49,7 @@ class Exhaustive:
         self._there = lru_cache(maxsize=None)(self._empty)
         choices = [choice for demand in problem.demands for choice in demand.choices]
         always = all(choice.shape.run == ALWAYS for choice in choices)
-        self._weeks = 1 if always else WEEKS
+        self._weeks = 1 if always else SLOTS
         """Where everything runs all quarter, one week tells all of it."""
 
     def least_cost(self) -> int | None:
@@ -70,9 +70,9 @@ class Exhaustive:
         """Whether units that take these choices could keep to the quotas, in the mean of weeks."""
         return all(
             most is None
-            or most * WEEKS
+            or most * SLOTS
             >= sum(
-                choice.copies * choice.shape.gpus * choice.shape.run.weeks
+                choice.copies * choice.shape.gpus * (choice.shape.run.hours // SLOT)
                 for demand, choices in zip(self._problem.demands, way, strict=True)
                 for choice in choices
                 if quarter in demand.quarters and counts(quota, demand.owner, choice.gpu_type)
@@ -388,8 +388,8 @@ class Exhaustive:
         if span > 1 or (span == 1 and run == ALWAYS):
             yield from self._whole(pool, shape, list(nodes))
             return
-        for node, first in product(set(nodes), range(run.earliest, run.until - run.weeks + 1)):
-            held = range(self._weeks) if run == ALWAYS else range(first, first + run.weeks)
+        for node, first in product(set(nodes), _starts(run)):
+            held = range(self._weeks) if run == ALWAYS else range(first, first + run.hours // SLOT)
             for gpus, opened in self._gpus(pool, shape, node[1]):
                 left = tuple(
                     _less(week, gpus, shape) if number in held else week
@@ -423,8 +423,8 @@ class Exhaustive:
         joined = span == 1 or (pool.fabric and shape.spans)
         if over or not joined or not fits:
             return
-        for first in shape.run.starts:
-            held = range(first, first + shape.run.weeks) if self._weeks > 1 else range(1)
+        for first in _starts(shape.run):
+            held = range(first, first + shape.run.hours // SLOT) if self._weeks > 1 else range(1)
             free = Counter(
                 node for node in nodes if all(node[0][week] == pool.node for week in held)
             )
@@ -450,3 +450,8 @@ def _owned(choice: Choice, demand: Demand) -> Choice:
 
 def _less(free: Shape, gpus: int, shape: Shape) -> Shape:
     return Shape(free.gpus - gpus, free.cpus - shape.cpus, free.memory_mb - shape.memory_mb)
+
+
+def _starts(run: Run) -> range:
+    """Slots in which a run may start: what begins as soon as it can does so when a slot begins."""
+    return range(run.earliest // SLOT, run.latest // SLOT + 1)

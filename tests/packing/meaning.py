@@ -6,6 +6,8 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING
 
+from planner.packing.problem import Run
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -21,6 +23,13 @@ Gpus = tuple[tuple["Part", ...], ...]
 """Opened GPUs of a node: the parts taken of each, sorted."""
 Nodes = tuple[tuple[int, ...], ...]
 """pool × quarter: nodes in service."""
+SLOT, SLOTS = 166, 13
+"""Hours of a slot, and slots of a quarter, in which runs of the tests begin and end."""
+
+
+def slots(taken: int, first: int = 0, until: int = SLOTS) -> Run:
+    """A run of so many slots, from the first on and before the last."""
+    return Run(taken * SLOT, first * SLOT, until * SLOT)
 
 
 def stands(problem: Problem, nodes: Nodes) -> bool:

@@ -8,11 +8,8 @@ from itertools import product
 import pytest
 
 from planner.packing.joint import JointStock
-from planner.packing.layouts.cutting import Cut
-from planner.packing.layouts.moments import Moments
 from planner.packing.layouts.parts import OPENED
-from planner.packing.layouts.weekly import WeeklyStock
-from planner.packing.problem import WEEKS, Choice, Demand, Division, Part, Pool, Problem, Run, Shape
+from planner.packing.problem import Choice, Demand, Division, Part, Pool, Problem, Shape
 
 DIVISIONS = (
     Division((("1g", 0), ("1g", 1), ("2g", 2), ("1g", 4))),
@@ -29,16 +26,10 @@ def pool_of(rng, **gpus):
     return Pool("n", "main", "h100", node, 1, 0, True, **gpus)
 
 
-def runs(rng, number):
-    """Runs of some weeks; of the same size, some may start in more weeks than others."""
-    gpus, cpus, memory_mb = rng.choice((1, 2)), rng.randrange(5), rng.randrange(50)
+def whole(rng, number):
+    """Pieces of whole GPUs."""
     for _ in range(number):
-        weeks = rng.choice((4, 5, 6, 7, 9))
-        earliest = rng.randrange(WEEKS + 1 - weeks)
-        until = min(WEEKS, earliest + weeks + rng.choice((0, 2, WEEKS)))
-        if rng.random() < 0.5:
-            gpus, cpus, memory_mb = rng.choice((1, 2)), rng.randrange(5), rng.randrange(50)
-        yield Shape(gpus, cpus, memory_mb, run=Run(weeks, earliest, until))
+        yield Shape(rng.choice((1, 2)), rng.randrange(5), rng.randrange(50))
 
 
 def some_of(rng, shapes):
@@ -48,7 +39,7 @@ def some_of(rng, shapes):
 
 
 def with_parts(rng):
-    """A cut by the prices of whole nodes, for parts of GPUs and runs."""
+    """A cut by the prices of whole nodes, for parts of GPUs and whole ones."""
     parts = [Part(f"{n}g", 0) for n in (1, 2, 4)]
     pool = pool_of(rng, divisions=DIVISIONS)
     if rng.random() < 0.5:
@@ -56,26 +47,13 @@ def with_parts(rng):
         pool = pool_of(rng, shared_mb=80)
     cpus, memory_mb = rng.randrange(4), rng.randrange(40)
     drawn = {Shape(1, cpus, memory_mb, part=rng.choice(parts)) for _ in range(3)}
-    shapes = [*sorted(drawn), *runs(rng, 2)]
+    shapes = [*sorted(drawn), *whole(rng, 2)]
     stock = JointStock(pool, (*shapes, OPENED), [MANY] * (len(shapes) + 1), lambda: True)
     return pool, stock.pack([*some_of(rng, shapes), 0], 1)
 
 
-def in_weeks(rng):
-    """A cut by the weeks that runs take at the least."""
-    pool, shapes = pool_of(rng), [*runs(rng, 3)]
-    stock = WeeklyStock(pool.node, shapes, [MANY] * len(shapes))
-    return pool, stock.separate(some_of(rng, shapes), 1)
-
-
-def by_prices_of_weeks(rng):
-    pool, shapes = pool_of(rng), [*runs(rng, 3)]
-    weights = Moments(pool.node, shapes).priced(some_of(rng, shapes), 1)
-    return pool, Cut(weights or (), tuple(shapes))
-
-
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("draw", [with_parts, in_weeks, by_prices_of_weeks])
+@pytest.mark.parametrize("draw", [with_parts])
 def test_whatever_one_node_holds_weighs_at_most_one_in_a_cut(draw, seed, least_cost):
     pool, cut = draw(random.Random(seed))
     weights = dict(zip(cut.shapes, cut.weights, strict=True))

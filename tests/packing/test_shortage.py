@@ -10,9 +10,7 @@ import pytest
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
 from planner.packing.limits import SpendLimit
-from planner.packing.problem import Quota, Run
-from planner.packing.weeks.inweeks import plan_in_weeks
-from tests.packing.test_weeks import units
+from planner.packing.problem import Quota
 
 if TYPE_CHECKING:
     from planner.packing.problem import Demand, Pool, Supply
@@ -58,27 +56,6 @@ def test_the_job_the_quarter_the_limit_and_the_remedy_are_named(build, told):
         "node-h100@main (h100, 8 GPUs each): 1 owned",
     )
     assert error.remedies == ("have 1 node more of node-h100@main in service from 2027Q1",)
-
-
-def test_runs_of_some_weeks_are_not_counted_with_little_room_where_any_plan_will_do(
-    build, told, monkeypatch
-):
-    """Runs of 8 of 13 weeks cannot follow each other, so that three need three nodes."""
-    gaps = []
-
-    def planned(found, gap, *more):
-        gaps.append(gap)
-        plan_in_weeks(found, gap, *more)
-
-    monkeypatch.setattr("planner.packing.weeks.inweeks.plan_in_weeks", planned)
-    runs = units(3, (8, 0, Run(8, 0, 13)))
-    error = told([build.pool(owned=1)], [build.buy(100, maximum=1)], [("runs", runs)])
-    assert error.remedies == (
-        "have 1 node more of node-h100@main in service from 2027Q1",
-        "raise the maximum of offer buy-0 by 1, to 2 nodes",
-    )
-    assert gaps
-    assert max(gaps) < 1
 
 
 def test_an_offer_that_ends_at_its_maximum_is_named_with_it(build, told):

@@ -13,7 +13,7 @@ from planner.packing.problem import Problem, Quota
 from planner.packing.solution import Status
 from tests.packing.draws import SHARING
 from tests.packing.test_brute_force import draw
-from tests.packing.test_weeks import ROUNDING
+from tests.packing.test_runs import ROUNDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

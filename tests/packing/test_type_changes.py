@@ -11,7 +11,7 @@ from planner.packing.problem import Choice, Demand, Problem, Quota, Shape, Suppl
 from planner.packing.solution import Status
 from tests.packing.draws import SHARING
 from tests.packing.test_procurement import FEATURES, draw_budget, draw_pool, draw_supplies
-from tests.packing.test_weeks import ROUNDING
+from tests.packing.test_runs import ROUNDING
 
 RENT = 10_000_000
 

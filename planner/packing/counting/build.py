@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.counting.changes import add_changes
 from planner.packing.counting.counts import Counts, Usage
 from planner.packing.counting.lanes import add_lanes
@@ -20,17 +21,18 @@ from planner.packing.counting.procure import state_procurement, state_spent_on_m
 from planner.packing.counting.quotas import add_quotas
 from planner.packing.counting.spares import add_spares
 from planner.packing.counting.stays import add_stays
-from planner.packing.counting.turns import add_turns
-from planner.packing.layouts.dual import weights_by_order
-from planner.packing.problem import ALWAYS, WEEKS
+from planner.packing.layouts.dual import PARTS, TURNS, dual_feasible, weights_by_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.packing.counting.counts import PoolInQuarter, Terms
-    from planner.packing.problem import Pool, Problem, Shape
+    from planner.packing.problem import Pool, Problem, Run, Shape
 
 __all__ = ["build_counts"]
+
+_WINDOWS = 20
+"""Windows of runs that have rows of their own at the most, the shortest first."""
 
 
 def build_counts(problem: Problem) -> Counts:
@@ -53,7 +55,6 @@ def build_counts(problem: Problem) -> Counts:
         on_nodes = [*usages, *([opened] if opened else [])]
         _capacity(counts, key, on_nodes)
         add_lanes(counts, key)
-    add_turns(counts)
     return counts
 
 
@@ -124,11 +125,10 @@ def _usages(counts: Counts) -> None:
 
 
 def _usage(pool: Pool, key: PoolInQuarter, shape: Shape, pieces: Terms) -> Usage:
-    on_node = pool.on_node(shape)
-    times = on_node.nodes_at_once
-    span = 0 if on_node.gang else pool.nodes_taken(shape) or 0
+    nodes = pool.nodes_taken(shape) or 0
+    times, span = (max(nodes, 1), 0) if shape.is_run else (1, nodes)
     terms = tuple(sorted((index, factor * times) for index, factor in pieces.items()))
-    return Usage(*key, on_node, terms, span, shape)
+    return Usage(*key, pool.on_node(shape), terms, span, shape, times)
 
 
 def _split(
@@ -161,24 +161,49 @@ def _lent(counts: Counts) -> None:
 
 
 def _capacity(counts: Counts, key: PoolInQuarter, usages: list[Usage]) -> None:
-    """GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings `dual`."""
+    """GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings.
+
+    Each holds on the average of the quarter, and of each window of runs; those of windows tighten,
+    as do dual feasible functions of sizes (`dual`) and of hours (`turns`: of runs that are longer
+    than half of the quarter, only one can follow no other).
+    """
     node = counts.problem.pools[key[0]].node
-    in_weeks = any(usage.shape.run != ALWAYS for usage in usages)
+    runs = [usage.asked.run for usage in usages if usage.asked.is_run]
     for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
-        taken = [
-            (usage.span, _size(usage.shape, resource), usage.shape.run.weeks) for usage in usages
-        ]
-        if resource != "gpus" and not any(span or size for span, size, _ in taken):
+        sizes = [(usage.span, _size(usage.shape, resource)) for usage in usages]
+        if resource != "gpus" and not any(span or size for span, size in sizes):
             continue
-        for order, weights in weights_by_order(taken, offered, WEEKS):
-            load: Terms = defaultdict(float)
-            for usage, weight in zip(usages, weights, strict=True):
-                usage.weigh(load, weight)
-            name = resource if order == 0 else f"dual-{resource}-{order}"
-            row = counts.capacity_row(name, *key, load, tightens=order > 0)
-            counts.capacity_rows.setdefault(key, {})[name] = row
-            if order == 0 and (in_weeks or resource != "gpus"):
-                counts.room_rows[row] = key
+        for name, hours, of in _times(usages, runs):
+            taken = [(*size, taken) for size, taken in zip(sizes, hours, strict=True)]
+            for order, weights in weights_by_order(taken, offered, of):
+                load: Terms = defaultdict(float)
+                for usage, weight in zip(usages, weights, strict=True):
+                    usage.weigh(load, weight, 1.0)
+                parts = [name, "dual" * (order > 0), resource, f"{order}" * (order > 0)]
+                label = "-".join(filter(None, parts))
+                row = counts.capacity_row(label, *key, load, tightens=label != resource)
+                counts.capacity_rows.setdefault(key, {})[label] = row
+                if order == 0 and (runs or resource != "gpus"):
+                    counts.room_rows[row] = key
+
+
+def _times(usages: list[Usage], runs: list[Run]) -> Iterator[tuple[str, list[int], int]]:
+    """Ways to count time: a name, what each usage takes, and of how much."""
+    yield "", [usage.asked.run.hours for usage in usages], RUN_HOURS
+    if not runs:
+        return
+    for order in TURNS[1:]:
+        if any(run.hours * (order + 1) >= RUN_HOURS for run in runs):
+            hours = [dual_feasible(usage.asked.run.hours, RUN_HOURS, order) for usage in usages]
+            yield f"turns-{order}", hours, RUN_HOURS * PARTS
+    firsts = sorted({run.earliest for run in runs})
+    ends = sorted({run.until for run in runs})
+    windows = [(first, end) for first in firsts for end in ends if first < end]
+    for first, end in sorted(windows, key=lambda one: one[1] - one[0])[:_WINDOWS]:
+        hours = [usage.asked.run.least_within(first, end) for usage in usages]
+        taken = any(h for h, usage in zip(hours, usages, strict=True) if usage.asked.is_run)
+        if taken and (first, end) != (0, RUN_HOURS):
+            yield f"window-{first}-{end}", hours, end - first
 
 
 def _size(shape: Shape, resource: str) -> int:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.layouts.parts import OPENED
 from planner.packing.problem import WHOLE
 from planner.packing.solvers.program import Program
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from planner.packing.layouts.cutting import Cut
-    from planner.packing.problem import Pool, Problem, Run, Shape
+    from planner.packing.problem import Pool, Problem, Shape
 
-__all__ = ["CENTS_PER_UNIT", "Counts", "PoolInQuarter", "Starts", "Terms", "Usage"]
+__all__ = ["CENTS_PER_UNIT", "Counts", "PoolInQuarter", "Terms", "Usage"]
 
 CENTS_PER_UNIT = 100_000
 """The objective is stated in thousands of dollars, so that its coefficients stay near 1."""
@@ -35,18 +36,26 @@ Terms = dict[int, float]
 class Usage:
     """Where pieces of one shape on one pool are counted in one quarter: a sum of variables.
 
-    What takes several nodes for some weeks is counted on each of them.
+    A run on several nodes is counted on each of them. In rows, a run counts by the share of the
+    quarter that it takes: whatever holds at every hour holds on the average of all hours.
     """
 
     pool: int
     quarter: int
     shape: Shape
-    """What a piece takes, or what it takes of each of its nodes."""
+    """What a piece takes of each of its nodes while it runs."""
     terms: tuple[tuple[int, float], ...]
     span: int
     """Whole nodes that a piece takes all quarter; 0: it shares one."""
     asked: Shape
     """As the choices have it."""
+    times: int = 1
+    """On how many nodes a piece is counted."""
+
+    @property
+    def share(self) -> float:
+        """Of the quarter, for which a piece holds what it takes."""
+        return self.asked.run.hours / RUN_HOURS
 
     def units(self, values: Mapping[int, float] | tuple[float, ...]) -> float:
         """Pieces in a solution, those on several nodes once for each."""
@@ -56,32 +65,14 @@ class Usage:
         """Pieces in a solution, as they are asked for."""
         return self.units(values) / self.times
 
-    @property
-    def times(self) -> int:
-        """On how many nodes a piece is counted."""
-        return self.shape.nodes_at_once
+    def weigh(self, load: Terms, weight: float, share: float | None = None) -> None:
+        """Add its pieces, each with a weight for its share of the quarter, to the terms of a row.
 
-    def weigh(self, load: Terms, weight: float) -> None:
-        """Add its pieces, each with a weight, to the terms of a row."""
+        A `share` that is given counts instead.
+        """
+        weight *= self.share if share is None else share
         for index, factor in self.terms:
             load[index] += factor * weight
-
-
-class Starts(NamedTuple):
-    """Runs of an owner that are alike, in one quarter."""
-
-    owner: str
-    quarter: int
-    gpu_type: str
-    gpus: int
-    """Of one piece."""
-    run: Run
-
-    @classmethod
-    def of(cls, shape: Shape, quarter: int, gpu_type: str) -> Starts:
-        """Those of a shape, as it is asked for or as it is on one of its nodes."""
-        gpus = shape.gpus * shape.nodes_at_once
-        return cls(shape.owner, quarter, gpu_type, gpus, shape.run)
 
 
 @dataclass
@@ -122,11 +113,6 @@ class Counts:
     """Rows that give every node in service a place in a rack."""
     quota_rows: dict[int, dict[int, int]] = field(default_factory=dict)
     """By number of a quota: its rows, and the GPUs that each allows as stated."""
-    quota_terms: dict[int, tuple[tuple[tuple[int, int], ...], ...]] = field(default_factory=dict)
-    """By number of a quota and quarter: what one unit of a variable holds of it, in GPUs; without
-    runs."""
-    starts: dict[Starts, dict[int, int]] = field(default_factory=dict)
-    """Runs of an owner with a quota -> week -> variable: pieces that start in it."""
     capacity_rows: dict[PoolInQuarter, dict[str, int]] = field(default_factory=dict)
     """(pool, quarter) -> its rows by name, `dual` and `cutting` too; those alike share a name."""
     split_rows: dict[int, dict[PoolInQuarter, int]] = field(default_factory=dict)
@@ -145,8 +131,7 @@ class Counts:
     def unit_variables(self) -> frozenset[int]:
         """Variables that count units; relaxing them leaves the node counts integer."""
         opened = (index for usage in self.opened.values() for index, _ in usage.terms)
-        starts = (index for begun in self.starts.values() for index in begun.values())
-        return frozenset(self.choice.values()) | self.splits | frozenset((*opened, *starts))
+        return frozenset(self.choice.values()) | self.splits | frozenset(opened)
 
     @cached_property
     def shared_unit_variables(self) -> frozenset[int]:
@@ -168,7 +153,7 @@ class Counts:
             for usages in self.usages.values()
             for usage in usages
             for index, _ in usage.terms
-            if max(usage.span, usage.shape.gang) >= nodes
+            if max(usage.span, usage.times if usage.times > 1 else 0) >= nodes
         )
 
     def copied(self, problem: Problem) -> Counts:

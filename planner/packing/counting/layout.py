@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from planner.packing.counting.limits import free_to_hold
 from planner.packing.layouts.bundles import lay_out_bundles
-from planner.packing.layouts.cutting import Cut
+from planner.packing.layouts.cutting import Cut, CuttingStock
 from planner.packing.layouts.parts import OPENED
-from planner.packing.layouts.stocks import most_pieces, stock_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planner.packing.counting.counts import Counts, PoolInQuarter
-    from planner.packing.layouts.cutting import CuttingStock
     from planner.packing.layouts.packed import Packed
     from planner.packing.problem import Shape
 
@@ -35,12 +33,10 @@ def cutting_stocks(
         kept = kinds.setdefault((pool.gpu_type, pool.node), set())
         laid = counts.on_nodes(number, quarter)
         kept.update(usage.shape for usage in laid if not usage.span)
-    most = most_pieces(counts.problem)
     made = {}
     for (gpu_type, node), held in kinds.items():
         shapes_held = tuple(sorted(held))
-        units = [max(most[gpu_type, shape], node.gpus * (shape == OPENED)) for shape in shapes_held]
-        made[gpu_type, node] = shapes_held, stock_of(node, shapes_held, units, go_on)
+        made[gpu_type, node] = shapes_held, CuttingStock(node, shapes_held, go_on)
     shapes, stocks = {}, {}
     for number, pool in enumerate(pools):
         if (pool.gpu_type, pool.node) in made:
@@ -49,17 +45,23 @@ def cutting_stocks(
 
 
 def load_of(
-    counts: Counts, stock: CuttingStock, key: PoolInQuarter, values: tuple[float, ...]
+    counts: Counts,
+    stock: CuttingStock,
+    key: PoolInQuarter,
+    values: tuple[float, ...],
+    *,
+    stays: bool = False,
 ) -> tuple[list[float], float]:
     """What shares nodes, by the shapes of the stock, and the nodes left for it.
 
-    GPUs opened for parts count as pieces of `OPENED`, and their pieces do not count.
+    GPUs opened for parts count as pieces of `OPENED`, and their pieces do not count. A run counts
+    by its share of the quarter, or where only what `stays` is asked for, not at all.
     """
     position = {shape: index for index, shape in enumerate(stock.shapes)}
     load = [0.0] * len(position)
     for usage in counts.on_nodes(*key):
-        if not usage.span:
-            load[position[usage.shape]] += usage.units(values)
+        if not usage.span and not (stays and usage.asked.is_run):
+            load[position[usage.shape]] += usage.units(values) * usage.share
     return load, counts.shared_nodes(*key, values)
 
 
@@ -70,8 +72,8 @@ def lay_out(
     values: tuple[float, ...],
     go_on: Callable[[], bool],
 ) -> Packed | Cut | None:
-    """Whole units on the nodes of a plan, a cut that their counts violate, or None for neither."""
-    load, nodes = load_of(counts, stock, key, values)
+    """What stays, on the nodes of a plan; a cut that it violates; or None for neither."""
+    load, nodes = load_of(counts, stock, key, values, stays=True)
     if round(nodes) < 0:  # counts that were rounded each by itself may leave fewer than none
         return None
     asked = [round(units) for units in load]

@@ -1,9 +1,9 @@
 """What quotas allow their owners to hold: rows of the counting program, and the exact test.
 
-Rows `quota[name]` sum the GPUs of an owner's active units over the choices that they take. Every
-unit of an owner with a quota is in a demand of its own owner alone, so that these sums are exact.
-Where an owner has runs of some weeks, variables say how many of them start in which week, and each
-week has a row.
+Rows `quota[name]` sum the GPUs of an owner's active units over the choices that they take, a run by
+its share of the quarter. Every unit of an owner with a quota is in a demand of its own owner alone,
+so that these sums are exact. Rows `quota-wide` keep whole lanes for the owner's runs beside what it
+holds all quarter. In which hours runs are planned is tested with the plan.
 """
 
 from __future__ import annotations
@@ -12,129 +12,68 @@ from collections import Counter, defaultdict
 from math import gcd
 from typing import TYPE_CHECKING
 
-from planner.packing.counting.counts import Starts
-from planner.packing.counting.turns import fullest
-from planner.packing.problem import WEEKS
+from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.packing.layouts.dual import turns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.counting.counts import Counts, PoolInQuarter, Terms
-    from planner.packing.layouts.cutting import CuttingStock
-    from planner.packing.layouts.packed import Packed
-    from planner.packing.problem import Choice, Demand, Problem, Quota, Shape
+    from planner.packing.counting.counts import Counts, Terms
+    from planner.packing.layouts.schedule import Placed
+    from planner.packing.problem import Choice, Demand, Problem, Quota
 
-__all__ = [
-    "Allowance",
-    "Started",
-    "add_quotas",
-    "starts_of",
-    "whole_units",
-    "with_starts",
-    "within_quotas",
-]
-
-
-Started = Counter[tuple[Starts, int]]
-"""Pieces by the week in which they start."""
+__all__ = ["Allowance", "add_quotas", "held_all_quarter", "whole_units", "within_quotas"]
 
 
 def add_quotas(counts: Counts) -> None:
-    """State every quota; quarters in which the same units are active share the least figure.
-
-    Where some are runs, quarters share rows that have the same figures in all quotas of the owner.
-    """
+    """State every quota; quarters in which the same units are active share the least figure."""
     for number, quota in enumerate(counts.problem.quotas):
-        held = _held_by_quarter(counts, quota)
-        counts.quota_terms[number] = held
         least: dict[object, tuple[int, int]] = {}
         for quarter, most in enumerate(quota.at_most):
-            runs = _runs(counts, quota, quarter)
-            if most is not None and (held[quarter] or runs):
-                key = _alike(counts.problem, quota, quarter) if runs else held[quarter]
+            taken = _taken_in(counts, quota, quarter)
+            if most is not None and taken:
+                key = tuple(index for index, _ in taken)
                 least[key] = min((most, quarter), least.get(key, (most, quarter)))
-        counts.quota_rows[number] = {
-            row: most
-            for most, quarter in least.values()
-            for row in _rows(counts, quota, most, held[quarter], _runs(counts, quota, quarter))
-        }
-
-
-def _alike(problem: Problem, quota: Quota, quarter: int) -> object:
-    """Units of an owner that are active in a quarter, and what all quotas of the owner allow."""
-    owner = quota.owner
-    return (
-        tuple(
-            n
-            for n, one in enumerate(problem.demands)
-            if one.owner == owner and quarter in one.quarters
-        ),
-        tuple(one.at_most[quarter] for one in problem.quotas if one.owner == owner),
-    )
+        rows: dict[int, int] = {}
+        for most, quarter in least.values():
+            rows |= dict.fromkeys(
+                _rows(counts, quota, most, _taken_in(counts, quota, quarter)), most
+            )
+        counts.quota_rows[number] = rows
 
 
 def _rows(
-    counts: Counts,
-    quota: Quota,
-    most: int,
-    held: Sequence[tuple[int, int]],
-    runs: Mapping[Starts, Terms],
+    counts: Counts, quota: Quota, most: int, taken: Sequence[tuple[int, Choice]]
 ) -> Iterator[int]:
-    """One for each week that says something; what whole units hold there is a multiple."""
-    weeks = [dict(held)]
-    if runs:
-        begun = {kind: _begun(counts, kind, pieces) for kind, pieces in runs.items()}
-        weeks = [dict(held) | _in_week(begun, week) for week in range(WEEKS)]
-    for week, terms in fullest(weeks):
-        divisor = gcd(*terms.values())
-        load = {index: float(gpus) for index, gpus in terms.items()}
-        name = f"quota[{quota.name},{week}]" if runs else f"quota[{quota.name}]"
-        yield counts.program.row(name, load, "<=", most // divisor * divisor)
+    """What is held on the average; and for each width of runs, whole lanes beside the rest."""
+    load: Terms = defaultdict(float)
+    for index, choice in taken:
+        load[index] += quota.taken(choice) * choice.shape.run.hours / RUN_HOURS
+    whole = not any(choice.shape.is_run for _, choice in taken)
+    divisor = gcd(*(quota.taken(choice) for _, choice in taken)) if whole else 1
+    yield counts.program.row(f"quota[{quota.name}]", load, "<=", most // divisor * divisor)
+    runs = [(index, choice) for index, choice in taken if choice.shape.is_run]
+    for gpus in sorted({choice.shape.gpus for _, choice in runs}):
+        lanes = counts.program.variable(f"quota-lanes[{quota.name}]", integer=True)
+        for order, shares in turns_of([choice.shape.run for _, choice in runs]):
+            turns: Terms = defaultdict(float, {lanes: -1.0})
+            for (index, choice), share in zip(runs, shares, strict=True):
+                turns[index] += choice.shape.gpus // gpus * choice.copies * share
+            counts.program.row(f"quota-turns-{gpus}-{order}[{quota.name}]", turns, "<=", 0.0)
+        beside: Terms = defaultdict(float, {lanes: float(gpus)})
+        for index, choice in taken:
+            if not choice.shape.is_run:
+                beside[index] += quota.taken(choice)
+        yield counts.program.row(f"quota-wide-{gpus}[{quota.name}]", beside, "<=", most)
 
 
-def _begun(counts: Counts, kind: Starts, pieces: Terms) -> dict[int, int]:
-    """By week: the variable that counts the pieces that start; row `starts` has them all."""
-    if kind not in counts.starts:
-        name = f"starts[{kind.owner},{kind.quarter}]"
-        begun = {week: counts.program.variable(name, integer=True) for week in kind.run.starts}
-        terms = {index: -copies for index, copies in pieces.items()}
-        terms |= dict.fromkeys(begun.values(), 1.0)
-        counts.program.row(name, terms, "==", 0.0)
-        counts.starts[kind] = begun
-    return counts.starts[kind]
-
-
-def _in_week(begun: Mapping[Starts, Mapping[int, int]], week: int) -> dict[int, int]:
-    """GPUs that runs hold in a week, by when they start."""
-    return {
-        index: kind.gpus
-        for kind, variables in begun.items()
-        for start, index in variables.items()
-        if start <= week < start + kind.run.weeks
-    }
-
-
-def _held_by_quarter(counts: Counts, quota: Quota) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """By quarter: variables that count units, and the GPUs that one of them holds of the quota.
-
-    Without runs.
-    """
-    held: list[list[tuple[int, int]]] = [[] for _ in quota.at_most]
-    for index, demand, choice in _taken(counts, quota):
-        if not choice.shape.owner:
-            for quarter in demand.quarters:
-                held[quarter].append((index, quota.taken(choice)))
-    return tuple(tuple(terms) for terms in held)
-
-
-def _runs(counts: Counts, quota: Quota, quarter: int) -> dict[Starts, Terms]:
-    """Pieces of runs that a quota counts in a quarter, by the variables that count their units."""
-    found: dict[Starts, Terms] = defaultdict(dict)
-    for index, demand, choice in _taken(counts, quota):
-        if choice.shape.owner and quarter in demand.quarters:
-            kind = Starts.of(choice.shape, quarter, choice.gpu_type)
-            found[kind][index] = float(choice.copies)
-    return dict(found)
+def _taken_in(counts: Counts, quota: Quota, quarter: int) -> list[tuple[int, Choice]]:
+    """Variables of units that a quota counts in a quarter, with their choices."""
+    return [
+        (index, choice)
+        for index, demand, choice in _taken(counts, quota)
+        if quarter in demand.quarters
+    ]
 
 
 def _taken(counts: Counts, quota: Quota) -> Iterator[tuple[int, Demand, Choice]]:
@@ -146,63 +85,41 @@ def _taken(counts: Counts, quota: Quota) -> Iterator[tuple[int, Demand, Choice]]
             yield index, demand, choice
 
 
-def starts_of(
-    counts: Counts,
-    stocks: Mapping[int, CuttingStock],
-    packings: Mapping[PoolInQuarter, Packed],
-) -> Started:
-    """When the runs that quotas count start in a plan."""
-    found: Started = Counter()
-    for key, packed in packings.items() if counts.starts else ():
-        gpu_type, stock = counts.problem.pools[key[0]].gpu_type, stocks[key[0]]
-        runs = {index: shape for index, shape in enumerate(stock.shapes) if shape.owner}
-        nodes: Counter[tuple[Shape, int]] = Counter()
-        for number, (pattern, times) in enumerate(packed.patterns):
-            if runs.keys().isdisjoint(index for index, _ in pattern):
-                continue
-            for index, week, _ in stock.timetable_in(packed, number):
-                if index in runs:
-                    nodes[runs[index], week] += times
-        for (shape, week), begun in nodes.items():
-            found[Starts.of(shape, key[1], gpu_type), week] += begun // shape.nodes_at_once
-    return found
-
-
-def with_starts(counts: Counts, values: tuple[float, ...], started: Started) -> tuple[float, ...]:
-    """A plan with the starts that it has; where several quarters share them, those of one."""
-    changed = list(values)
-    for kind, begun in counts.starts.items():
-        for week, index in begun.items():
-            changed[index] = float(started[kind, week])
-    return tuple(changed)
-
-
-def within_quotas(counts: Counts, values: tuple[float, ...], started: Started) -> bool:
-    """Whether the units keep to every quota in every week, in whole numbers."""
-    for number, quota in enumerate(counts.problem.quotas):
-        for quarter, most in enumerate(quota.at_most):
-            if most is None:
-                continue
-            terms = counts.quota_terms[number][quarter]
-            weeks = [sum(gpus * round(values[index]) for index, gpus in terms)] * WEEKS
-            for (kind, first), pieces in started.items():
-                if _counted(quota, quarter, kind):
-                    for week in range(first, first + kind.run.weeks):
-                        weeks[week] += kind.gpus * pieces
-            if max(weeks) > most:
-                return False
-    return True
-
-
-def _counted(quota: Quota, quarter: int, kind: Starts) -> bool:
-    return (quota.owner, quarter) == (kind.owner, kind.quarter) and quota.gpu_type in (
-        None,
-        kind.gpu_type,
+def held_all_quarter(counts: Counts, quota: Quota, quarter: int, values: Sequence[float]) -> int:
+    """GPUs of a quota that whole units hold without runs."""
+    return sum(
+        quota.taken(choice) * round(values[index])
+        for index, choice in _taken_in(counts, quota, quarter)
+        if not choice.shape.is_run
     )
 
 
+def within_quotas(
+    counts: Counts, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
+) -> bool:
+    """Whether the units keep to every quota at every hour, in whole numbers."""
+    for quota in counts.problem.quotas:
+        for quarter, most in enumerate(quota.at_most):
+            if most is None:
+                continue
+            changes: Counter[int] = Counter()
+            for one in schedule.get(quarter, ()):
+                gpu_type = counts.problem.pools[one.pool].gpu_type
+                if one.shape.owner == quota.owner and quota.gpu_type in (None, gpu_type):
+                    changes[one.start] += one.shape.gpus
+                    changes[one.start + one.shape.run.hours] -= one.shape.gpus
+            held = held_all_quarter(counts, quota, quarter, values)
+            if held > most:
+                return False
+            for hour in sorted(changes):
+                held += changes[hour]
+                if held > most:
+                    return False
+    return True
+
+
 class Allowance:
-    """What is left of the quotas, in GPU-weeks, while units take choices one after another.
+    """What is left of the quotas, in GPU-hours, while units take choices one after another.
 
     What the units still to come need at the least is kept for them.
     """
@@ -211,7 +128,7 @@ class Allowance:
         """Before any unit has taken a choice."""
         self._quotas = problem.quotas
         self._left = {
-            (quota, quarter): most * WEEKS
+            (quota, quarter): most * RUN_HOURS
             for quota in problem.quotas
             for quarter, most in enumerate(quota.at_most)
             if most is not None
@@ -223,14 +140,14 @@ class Allowance:
     def allows(self, demand: Demand, choice: Choice) -> bool:
         """Whether a unit may take a choice."""
         return all(
-            _gpu_weeks(key[0], choice) - _least(key[0], demand) <= self._left[key]
+            _gpu_hours(key[0], choice) - _least(key[0], demand) <= self._left[key]
             for key in self._concerned(demand)
         )
 
     def take(self, demand: Demand, choice: Choice) -> None:
         """Let a unit take a choice, allowed or not."""
         for key in self._concerned(demand):
-            self._left[key] -= _gpu_weeks(key[0], choice) - _least(key[0], demand)
+            self._left[key] -= _gpu_hours(key[0], choice) - _least(key[0], demand)
 
     def _concerned(self, demand: Demand) -> list[tuple[Quota, int]]:
         return [
@@ -243,11 +160,11 @@ class Allowance:
 
 
 def _least(quota: Quota, demand: Demand) -> int:
-    return min((_gpu_weeks(quota, choice) for choice in demand.choices), default=0)
+    return min((_gpu_hours(quota, choice) for choice in demand.choices), default=0)
 
 
-def _gpu_weeks(quota: Quota, choice: Choice) -> int:
-    return quota.taken(choice) * (choice.shape.run.weeks if choice.shape.owner else WEEKS)
+def _gpu_hours(quota: Quota, choice: Choice) -> int:
+    return quota.taken(choice) * choice.shape.run.hours
 
 
 def whole_units(counts: Counts, values: Sequence[float]) -> Iterator[tuple[int, int]]:

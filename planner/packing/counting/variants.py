@@ -5,6 +5,7 @@ Each is a copy; the program that proves the bound is left as it is.
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict
 from dataclasses import replace
 from math import ceil
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from planner.packing.problem import Choice, Problem
 
 __all__ = [
+    "at_random",
     "gpu_prices",
     "on_cheapest_gpus",
     "rounded_up",
@@ -55,6 +57,12 @@ def on_cheapest_gpus(counts: Counts) -> Program:
     going_on = dict.fromkeys(_going_on(counts, program), worth)
     stays = stay_rewards(counts, costs | going_on)
     return program.priced(costs | stays | dict.fromkeys(going_on, -worth))
+
+
+def at_random(counts: Counts, seed: int) -> Program:
+    """The program that prefers some ways to run units to others, for no reason."""
+    rng = random.Random(seed)
+    return counts.program.priced({index: rng.random() for index in counts.choice.values()})
 
 
 def _going_on(counts: Counts, program: Program) -> list[int]:

@@ -6,7 +6,7 @@ It may be dear, but nearly always exists, and is there before anything that may 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from math import floor, inf
+from math import ceil, floor, inf
 from typing import TYPE_CHECKING
 
 from planner.packing.counting.quotas import whole_units
@@ -29,6 +29,8 @@ __all__ = ["begin"]
 
 _GAP, _NODES = 0.01, 200
 """How far the nodes are counted: to 1 %, or this many nodes of the solver's tree."""
+_ROOM = 1.1
+"""What nodes for runs offer in GPU-hours, as a multiple of what these take."""
 
 
 def begin(found: Found, values: Sequence[float], time_limit_s: float) -> bool:
@@ -39,11 +41,17 @@ def begin(found: Found, values: Sequence[float], time_limit_s: float) -> bool:
     nodes: dict[PoolInQuarter, int] = {}
     for key, usages in counts.usages.items():
         pieces: Counter[Shape] = Counter()
-        spanning = 0
+        spanning, gpu_hours, nodes_at_once = 0, 0.0, 0
         for usage in usages:
             number = round(sum(held[index] * factor for index, factor in usage.terms))
+            if usage.asked.is_run:
+                gpu_hours += number * usage.shape.gpus * usage.share
+                nodes_at_once = max(nodes_at_once, usage.times * (number > 0))
+                continue
             pieces[usage.shape] += number if not usage.span else 0
             spanning += number * usage.span
+        for_runs = ceil(gpu_hours * _ROOM / counts.problem.pools[key[0]].node.gpus)
+        spanning += max(for_runs, nodes_at_once)
         packed = _packed(counts, found.stocks[key[0]], key, pieces)
         if packed is None:
             return False
@@ -106,17 +114,9 @@ def _packed(
     shared = arranged(pool, (stock.shapes, asked), parts, many, inf)
     if shared is None:
         return None
-    packed = _by_first_fit(pool.node, shared.stock, shared.asked)
-    return shared.with_bundles(packed) if packed else None
+    return shared.with_bundles(_by_first_fit(pool.node, shared.stock, shared.asked))
 
 
-def _by_first_fit(node: Shape, stock: CuttingStock, asked: Sequence[int]) -> Packed | None:
-    """Pieces that share nothing, each on GPUs of its own for all weeks."""
-    packed = Packed(tuple(fullest_first_fit(node, stock.shapes, asked)))
-    for pattern, _ in packed.patterns:
-        pieces = [
-            (index, stock.shapes[index].run.earliest) for index, n in pattern for _ in range(n)
-        ]
-        if not stock.keeps(pieces):
-            return None
-    return packed
+def _by_first_fit(node: Shape, stock: CuttingStock, asked: Sequence[int]) -> Packed:
+    """Pieces that share nothing, each on GPUs of its own."""
+    return Packed(tuple(fullest_first_fit(node, stock.shapes, asked)))

@@ -17,9 +17,8 @@ from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
 from planner.packing.layouts.packed import Packed
 from planner.packing.layouts.parts import Sharing, fewest, fillings
 from planner.packing.layouts.repair import Bench, Seat
-from planner.packing.layouts.stocks import stock_of
 from planner.packing.layouts.tight import least_slack
-from planner.packing.problem import ALWAYS, WEEKS, WHOLE, Choice, Demand, Part, Problem, Shape
+from planner.packing.problem import WHOLE, Choice, Demand, Part, Problem, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -64,9 +63,6 @@ class Arrangement:
         return Packed(
             tuple((_indexed(pattern, self.whole), n) for pattern, n in packed.patterns),
             self.held,
-            tuple(
-                self.stock.timetable_in(packed, number) for number in range(len(packed.patterns))
-            ),
         )
 
 
@@ -129,13 +125,12 @@ def lay_out_bundles(
     No more than `most_opened` GPUs hold parts. `whole` are the shapes that patterns index, and the
     pieces of each.
     """
-    shapes = whole[0]
     room = _room(pool, whole, nodes, most_opened)
     for arrangement in _arrangements(pool, whole, pieces, room, go_on):
         packed = arrangement.stock.pack(arrangement.asked, nodes)
         if isinstance(packed, Packed):
             return arrangement.with_bundles(packed)
-    if any(shape.run != ALWAYS for shape in shapes) or sum(pieces.values()) > _MANY:
+    if sum(pieces.values()) > _MANY:
         return None
     packed = _by_nodes(pool, whole, pieces, nodes, go_on)
     return packed if packed and packed.opened() <= room else None
@@ -153,21 +148,12 @@ def arranged(
     return next(_arrangements(pool, whole, pieces, room, lambda: True), None)
 
 
-def _gpu_weeks(shapes: Sequence[Shape], units: Sequence[int]) -> float:
-    """What so many pieces of each shape hold together."""
-    return float(
-        sum(
-            shape.gpus * shape.run.weeks * number
-            for shape, number in zip(shapes, units, strict=True)
-        )
-    )
-
-
 def _room(
     pool: Pool, whole: tuple[Sequence[Shape], Sequence[int]], nodes: int, most_opened: float
 ) -> int:
     """GPUs that may be opened at the most."""
-    return int(min(nodes * pool.node.gpus - _gpu_weeks(*whole) / WEEKS, most_opened))
+    held = sum(shape.gpus * number for shape, number in zip(*whole, strict=True))
+    return int(min(nodes * pool.node.gpus - held, most_opened))
 
 
 def _arrangements(
@@ -192,7 +178,7 @@ def _arrangements(
             continue
         tried.add(bundles)
         units = [*asked, *(times for _, times in bundles)]
-        stock = stock_of(pool.node, (*shapes, *gpus), units, go_on)
+        stock = CuttingStock(pool.node, (*shapes, *gpus), go_on)
         yield Arrangement(len(shapes), tuple(one for one, _ in bundles), units, stock)
 
 

@@ -17,14 +17,11 @@ from planner.packing.layouts.greedy import Pattern, fill, fullest_first_fit, nod
 from planner.packing.layouts.knapsack import EXACT_SHAPES, GridPattern, Knapsack
 from planner.packing.layouts.packed import Packed
 from planner.packing.layouts.tight import least_slack
-from planner.packing.layouts.timetable import pattern_of
 from planner.packing.problem import Shape
 from planner.packing.solvers.warm import LinearMaster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from planner.packing.layouts.timetable import Started, Timetable
 
 __all__ = ["Cut", "CuttingStock"]
 
@@ -147,28 +144,6 @@ class CuttingStock:
             range(len(shapes)), key=lambda index: self.shapes[index], reverse=True
         )
         self._patterns: dict[Pattern, None] = {}
-
-    def timed(self, pieces: Sequence[Started]) -> Timetable | None:
-        """When pieces that fit a node in every week start, and on which GPUs; None: on none.
-
-        What is on several nodes, or counts against a quota, starts as it does here; others may
-        start in another week.
-        """
-        return self.timetable(pattern_of(pieces))
-
-    def keeps(self, pieces: Sequence[Started]) -> bool:
-        """Whether pieces that fit a node in every week find GPUs there; they do if always on."""
-        return self.timed(pieces) is not None
-
-    def timetable(self, pattern: Pattern) -> Timetable:
-        """When each piece of a pattern starts: all of them run all quarter."""
-        return tuple((index, 0, 0) for index, units in pattern for _ in range(units))
-
-    def timetable_in(self, packed: Packed, number: int) -> Timetable:
-        """When each piece starts of one of the patterns of a packing."""
-        if packed.timetables:
-            return packed.timetables[number]
-        return self.timetable(packed.patterns[number][0])
 
     def pack(self, counts: Sequence[int], nodes: int) -> Packed | Cut | None:
         """A packing on at most `nodes`, a cut that the counts violate, or None for neither."""

@@ -6,13 +6,19 @@ from functools import lru_cache
 from math import lcm
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.quarter import RUN_HOURS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["ORDERS", "PARTS", "dual_feasible", "weights_by_order"]
+    from planner.packing.problem import Run
+
+__all__ = ["ORDERS", "PARTS", "TURNS", "dual_feasible", "turns_of", "weights_by_order"]
 
 ORDERS = range(8)
 """Orders q of the dual feasible functions u_q: beyond 7 they cut nothing on 8-GPU nodes."""
+TURNS = range(3)
+"""Those of what runs take of the quarter: they are mostly short."""
 PARTS = lcm(*ORDERS[1:])
 """Divided by `offered` times so many, every weight is a whole number of parts."""
 
@@ -28,25 +34,38 @@ def dual_feasible(size: int, offered: int, order: int) -> int:
     return whole * offered * (PARTS // order)
 
 
+def turns_of(runs: Sequence[Run]) -> Iterator[tuple[int, list[float]]]:
+    """What runs count of a lane on which they take turns, by the function of each order.
+
+    Of runs that are longer than half of the quarter, one lane has one.
+    """
+    seen: list[tuple[int, ...]] = []
+    for order in TURNS:
+        counted = tuple(dual_feasible(run.hours, RUN_HOURS, order) for run in runs)
+        if not _adds_nothing(counted, seen):
+            seen.append(counted)
+            yield order, [hours / (RUN_HOURS * PARTS) for hours in counted]
+
+
 def weights_by_order(
-    taken: Sequence[tuple[int, int, int]], offered: int, weeks: int
+    taken: Sequence[tuple[int, int, int]], offered: int, hours: int
 ) -> Iterator[tuple[int, list[float]]]:
     """Shares of what a node or a GPU offers, by the function of each order that says more.
 
-    `taken` is by piece: whole nodes, or 0 and how much of one, and for how many of the `weeks`.
+    `taken` is by piece: whole nodes, or 0 and how much of one, and for how many of the `hours`.
     """
     kinds = tuple(dict.fromkeys(taken))
-    for order, weights in _weighed(kinds, max(offered, 1), weeks):
+    for order, weights in _weighed(kinds, max(offered, 1), hours):
         weighed = dict(zip(kinds, weights, strict=True))
         yield order, [weighed[kind] for kind in taken]
 
 
 @lru_cache(maxsize=4096)
 def _weighed(
-    kinds: tuple[tuple[int, int, int], ...], parts: int, weeks: int
+    kinds: tuple[tuple[int, int, int], ...], parts: int, hours: int
 ) -> tuple[tuple[int, list[float]], ...]:
     """The same, of each kind of piece; kept, since many questions are about the same pieces."""
-    one = parts * PARTS * weeks
+    one = parts * PARTS * hours
     seen: dict[int, tuple[int, ...]] = {}
     for order in ORDERS:
         weights = tuple(

@@ -157,7 +157,7 @@ def _demands(
     are alike only if they are in every quarter.
     """
     groups: dict[_Alike, list[Unit]] = defaultdict(list)
-    choices: dict[tuple[str, tuple[str, ...], int, int, str], tuple[Choice, ...]] = {}
+    choices: dict[tuple[str, tuple[str, ...], int, int, int, str], tuple[Choice, ...]] = {}
     for job in jobs:
         sites = () if in_play <= set(job.sites) else job.sites
         owner = job.team if job.team in owners else ""
@@ -172,7 +172,7 @@ def _demands(
                     origin, cents = "", 0  # a later stage: where it ran today is left by then
                 if chain and quarters[0] > active[0]:
                     cents = changes[quarters[0]]
-                kind = (job.sizing.id, sites, job.release_week, job.deadline_week, stays)
+                kind = (job.sizing.id, sites, job.release_hour, job.deadline_hour, job.runs, stays)
                 if kind not in choices:
                     choices[kind] = tuple(
                         _choice(candidate, job, sites, stays)
@@ -229,13 +229,14 @@ def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: 
         sites,
         stays=stays,
     )
-    if candidate.weeks is not None:
-        run = Run(candidate.weeks, job.release_week - 1, job.deadline_week)
-        shape = shape._replace(run=run)
+    copies = candidate.replicas
+    if candidate.planned_hours is not None:
+        run = Run(candidate.planned_hours, job.release_hour, job.deadline_hour)
+        shape, copies = shape._replace(run=run), job.runs
     if candidate.partition is not None or candidate.shared_mb:
         part = Part(candidate.partition or "", candidate.shared_mb)
         shape = shape._replace(part=part)
-    return Choice(candidate.gpu_type, shape, candidate.replicas, candidate.way)
+    return Choice(candidate.gpu_type, shape, copies, candidate.way)
 
 
 def _activity(job: SizedJob) -> Iterator[tuple[tuple[int, ...], range]]:

@@ -1,0 +1,102 @@
+"""Runs of a counted plan on the nodes that pieces which stay leave them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.packing.counting.quotas import held_all_quarter
+from planner.packing.layouts.schedule import Cap, Room, Waiting, scheduled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from planner.packing.counting.counts import Counts, PoolInQuarter
+    from planner.packing.layouts.packed import Packed
+    from planner.packing.layouts.schedule import Placed
+    from planner.packing.problem import Shape
+
+__all__ = ["Schedule", "rooms_of", "schedule_runs"]
+
+Schedule = dict[int, tuple["Placed", ...]]
+"""By quarter. Nodes are numbered as `rooms_of` gives them, pool after pool."""
+
+
+def schedule_runs(
+    counts: Counts,
+    values: tuple[float, ...],
+    packings: Mapping[PoolInQuarter, Packed],
+    shapes: Mapping[int, tuple[Shape, ...]],
+) -> tuple[Schedule, list[PoolInQuarter]]:
+    """All runs of a plan, and the pools whose runs found no room, with their quarters."""
+    schedule: Schedule = {}
+    short: dict[PoolInQuarter, None] = {}
+    for quarter in range(counts.problem.quarters):
+        runs = list(_waiting(counts, values, quarter))
+        if not runs:
+            continue
+        rooms = [room for _, room in rooms_of(counts, values, packings, shapes, quarter)]
+        caps = list(_caps(counts, values, quarter))
+        placed, left = scheduled(
+            rooms,
+            runs,
+            lambda caps=caps: [Cap(*cap) for cap in caps],  # type: ignore[misc]
+        )
+        schedule[quarter] = tuple(placed)
+        short |= dict.fromkeys((one.pool, quarter) for one in left)
+    return schedule, list(short)
+
+
+def rooms_of(
+    counts: Counts,
+    values: tuple[float, ...],
+    packings: Mapping[PoolInQuarter, Packed],
+    shapes: Mapping[int, tuple[Shape, ...]],
+    quarter: int,
+) -> Iterator[tuple[int, Room]]:
+    """Nodes that runs may use, pool after pool: in the order of their layouts, then empty ones.
+
+    Each comes with the number of its pattern, or -1. Of empty nodes, no more than runs could use.
+    """
+    for key in counts.usages:
+        if key[1] != quarter:
+            continue
+        node, packed = counts.problem.pools[key[0]].node, packings[key]
+        most = sum(round(usage.units(values)) for usage in counts.usages[key] if usage.asked.is_run)
+        if not most:
+            continue
+        free = round(counts.shared_nodes(*key, values))
+        for number, (pattern, times) in enumerate(packed.patterns):
+            taken = [0, 0, 0]
+            for index, units in pattern:
+                held = packed.bundles[-1 - index] if index < 0 else (shapes[key[0]][index],)
+                taken[0] += units if index < 0 else units * held[0].gpus
+                taken[1] += units * sum(one.cpus for one in held)
+                taken[2] += units * sum(one.memory_mb for one in held)
+            free -= times
+            left = (node.gpus - taken[0], node.cpus - taken[1], node.memory_mb - taken[2])
+            for _ in range(times):
+                yield number, Room(key[0], *left, whole=False)
+        for _ in range(min(free, most)):
+            yield -1, Room(key[0], node.gpus, node.cpus, node.memory_mb)
+
+
+def _waiting(counts: Counts, values: tuple[float, ...], quarter: int) -> Iterator[Waiting]:
+    for key, usages in counts.usages.items():
+        for usage in usages if key[1] == quarter else ():
+            if usage.asked.is_run:
+                run = Waiting(key[0], usage.asked, usage.shape, usage.times)
+                yield from [run] * round(usage.pieces(values))
+
+
+def _caps(
+    counts: Counts, values: tuple[float, ...], quarter: int
+) -> Iterator[tuple[str, frozenset[int], int]]:
+    for quota in counts.problem.quotas:
+        most = quota.at_most[quarter]
+        if most is not None:
+            pools = frozenset(
+                number
+                for number, pool in enumerate(counts.problem.pools)
+                if quota.gpu_type in (None, pool.gpu_type)
+            )
+            yield quota.owner, pools, most - held_all_quarter(counts, quota, quarter, values)

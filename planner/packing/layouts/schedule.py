@@ -1,0 +1,319 @@
+"""When runs start, and on which GPUs of which nodes: a list schedule, hour by hour.
+
+Each run in turn takes the node and the neighbouring GPUs on which it can start first. Several
+orders are tried; runs are short beside a quarter, so that hardly an hour is lost.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from planner.packing.problem import Shape
+
+__all__ = ["Cap", "Placed", "Room", "Waiting", "scheduled"]
+
+_PASSES, _SHUFFLED, _WORK = 8, 100, 4000
+"""Times that an order is tried again, orders drawn at random, and runs placed in all of them."""
+
+_Interval = tuple[int, int]
+"""First hour, and the hour by which it has ended."""
+
+
+@dataclass(slots=True)
+class Room:
+    """What a node leaves to runs: GPUs, numbered from 0, cores and host memory."""
+
+    pool: int
+    gpus: int
+    cpus: int
+    memory_mb: int
+    whole: bool = True
+    """Whether nothing else is on the node."""
+    busy: list[list[_Interval]] = field(default_factory=list)
+    """By GPU: when it is taken, in the order of time."""
+    loads: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """First hour, last one, cores and MB of each run, where they may be scarce."""
+    scarce: bool = False
+    """Whether runs that fill all GPUs may take more cores or memory than there are."""
+
+    def free_from(self, first: int, size: int) -> int:
+        """The hour from which nobody takes these neighbouring GPUs any more."""
+        return max((one[-1][1] for one in self.busy[first : first + size] if one), default=0)
+
+    def earliest(self, shape: Shape, after: int) -> tuple[int, int, int] | None:
+        """First possible start from an hour on, GPU-hours left idle before it, and first GPU."""
+        size, best = shape.gpus, None
+        if size > self.gpus or shape.cpus > self.cpus or shape.memory_mb > self.memory_mb:
+            return None
+        for first in _offsets(self.gpus, size):
+            start = max(after, self.free_from(first, size))
+            if start > shape.run.latest:
+                gap = self._gap(first, shape, after)
+                if gap is None:
+                    continue
+                start, idle = gap, 0
+            else:
+                ends = (one[-1][1] if one else 0 for one in self.busy[first : first + size])
+                idle = sum(start - end for end in ends)
+            if self.scarce:
+                later = self._with_host(first, shape, start)
+                if later is None:
+                    continue
+                start = later
+            if best is None or (start, idle, first) < best:
+                best = start, idle, first
+        return best
+
+    def _gap(self, first: int, shape: Shape, after: int) -> int | None:
+        """The first start at which these GPUs are free for as long as the run takes."""
+        taken = sorted(one for gpu in self.busy[first : first + shape.gpus] for one in gpu)
+        start = after
+        for begins, ends in taken:
+            if begins - start >= shape.run.hours:
+                break
+            start = max(start, ends)
+        return start if start <= shape.run.latest else None
+
+    def _with_host(self, first: int, shape: Shape, start: int) -> int | None:
+        """The first start from this one on at which cores and memory of the host do as well."""
+        ends = sorted({end for _, end, _, _ in self.loads if start < end <= shape.run.latest})
+        for begin in (start, *ends):
+            end = begin + shape.run.hours
+            if self._host_does(shape, begin, end) and self._are_free(first, shape.gpus, begin, end):
+                return begin
+        return None
+
+    def _are_free(self, first: int, size: int, begin: int, end: int) -> bool:
+        return all(
+            until <= begin or since >= end
+            for gpu in self.busy[first : first + size]
+            for since, until in gpu
+        )
+
+    def _host_does(self, shape: Shape, begin: int, end: int) -> bool:
+        beside = [load for load in self.loads if load[0] < end and begin < load[1]]
+        for hour in {begin, *(load[0] for load in beside if load[0] > begin)}:
+            here = [load for load in beside if load[0] <= hour < load[1]]
+            if sum(load[2] for load in here) + shape.cpus > self.cpus:
+                return False
+            if sum(load[3] for load in here) + shape.memory_mb > self.memory_mb:
+                return False
+        return True
+
+    def take(self, shape: Shape, start: int, first: int) -> None:
+        """Let a run have neighbouring GPUs."""
+        end = start + shape.run.hours
+        for gpu in self.busy[first : first + shape.gpus]:
+            gpu.append((start, end))
+            if len(gpu) > 1 and gpu[-2][0] > start:
+                gpu.sort()
+        if self.scarce:
+            self.loads.append((start, end, shape.cpus, shape.memory_mb))
+
+
+@dataclass(slots=True)
+class Cap:
+    """At most so many GPUs at any hour, of those whose runs it counts."""
+
+    owner: str
+    pools: frozenset[int]
+    """Those whose GPUs count."""
+    left: int
+    """What is held all quarter is taken off."""
+    held: list[tuple[int, int, int]] = field(default_factory=list)
+    """First hour, last one and GPUs of each run."""
+
+    def earliest(self, shape: Shape, start: int) -> float:
+        """The first start from this one on that leaves the cap unbroken; infinite: none."""
+        if shape.gpus > self.left:
+            return inf
+        ends = sorted({end for _, end, _ in self.held if start < end <= shape.run.latest})
+        for begin in (start, *ends):
+            end = begin + shape.run.hours
+            beside = [one for one in self.held if one[0] < end and begin < one[1]]
+            hours = {begin, *(since for since, _, _ in beside if since > begin)}
+            most = max(
+                sum(gpus for since, until, gpus in beside if since <= hour < until)
+                for hour in hours
+            )
+            if most + shape.gpus <= self.left:
+                return begin
+        return inf
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A run that needs a place."""
+
+    pool: int
+    shape: Shape
+    """As it is asked for."""
+    on_node: Shape
+    """What it takes of each of its nodes, for the same hours."""
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A run that has one."""
+
+    pool: int
+    shape: Shape
+    start: int
+    places: tuple[tuple[int, int], ...]
+    """(position of the node among the rooms, first GPU there)."""
+
+
+def scheduled(
+    rooms: Sequence[Room], runs: Sequence[Waiting], caps: Callable[[], Sequence[Cap]]
+) -> tuple[list[Placed], list[Waiting]]:
+    """Places of runs, and those that found none in the order that places the most GPU-hours.
+
+    `rooms` are empty at first, and `caps` gives them anew for each order.
+    """
+    _mark_scarce(rooms, runs)
+    best: tuple[int, list[Placed], list[Waiting]] | None = None
+    for order in _orders(runs):
+        for room in rooms:
+            room.busy, room.loads = [[] for _ in range(room.gpus)], []
+        placed, left = _filled(rooms, order, caps())
+        short = sum(one.shape.gpus * one.shape.run.hours for one in left)
+        if best is None or short < best[0]:
+            best = short, placed, left
+        if not left:
+            break
+        for one in left:
+            order.remove(one)
+        order[:0] = left
+    assert best is not None
+    return best[1], best[2]
+
+
+def _orders(runs: Sequence[Waiting]) -> Iterator[list[Waiting]]:
+    """Orders to try, each also with those first that found no place: a list is yielded again.
+
+    Where runs are few, then in any order.
+    """
+    tries = _WORK // max(len(runs), 1)
+    for key in _ORDERS:
+        order = sorted(runs, key=key)
+        for _ in range(1 + min(_PASSES, tries)):
+            yield order
+    rng, order = random.Random(0), sorted(runs, key=_ORDERS[0])
+    for _ in range(min(_SHUFFLED, tries - _PASSES * len(_ORDERS))):
+        rng.shuffle(order)
+        yield order
+
+
+def _mark_scarce(rooms: Iterable[Room], runs: Sequence[Waiting]) -> None:
+    most: dict[int, tuple[float, float]] = {}
+    for one in runs:
+        shape = one.on_node
+        cpus, memory_mb = most.get(one.pool, (0.0, 0.0))
+        most[one.pool] = (
+            max(cpus, shape.cpus / shape.gpus),
+            max(memory_mb, shape.memory_mb / shape.gpus),
+        )
+    for room in rooms:
+        cpus, memory_mb = most.get(room.pool, (0.0, 0.0))
+        room.scarce = cpus * room.gpus > room.cpus or memory_mb * room.gpus > room.memory_mb
+
+
+def _filled(
+    rooms: Sequence[Room], runs: Sequence[Waiting], caps: Sequence[Cap]
+) -> tuple[list[Placed], list[Waiting]]:
+    placed: list[Placed] = []
+    left: list[Waiting] = []
+    by_pool: dict[int, list[int]] = {}
+    for number, room in enumerate(rooms):
+        by_pool.setdefault(room.pool, []).append(number)
+    hopeless: set[Waiting] = set()
+    for one in runs:
+        mine = [cap for cap in caps if cap.owner == one.shape.owner and one.pool in cap.pools]
+        found = None
+        if one not in hopeless:
+            found = _place(rooms, by_pool.get(one.pool, []), one, mine)
+        if found is None:
+            hopeless.add(one)
+            left.append(one)
+            continue
+        start, places = found
+        on_node = one.on_node._replace(run=one.shape.run)
+        for number, first in places:
+            rooms[number].take(on_node, start, first)
+        for cap in mine:
+            cap.held.append((start, start + one.shape.run.hours, one.shape.gpus))
+        placed.append(Placed(one.pool, one.shape, start, tuple(places)))
+    return placed, left
+
+
+def _place(
+    rooms: Sequence[Room], numbers: Sequence[int], one: Waiting, caps: Sequence[Cap]
+) -> tuple[int, list[tuple[int, int]]] | None:
+    """The first start and where; None where there is none."""
+    after, on_node = one.shape.run.earliest, one.on_node._replace(run=one.shape.run)
+    while after <= one.shape.run.latest:
+        if one.nodes > 1:
+            found = _on_several(rooms, numbers, on_node, one.nodes, after)
+        else:
+            found = _on_one(rooms, numbers, on_node, after)
+        if found is None:
+            return None
+        allowed = max((cap.earliest(one.shape, found[0]) for cap in caps), default=found[0])
+        if allowed == found[0]:
+            return found
+        if allowed == inf:
+            return None
+        after = int(allowed)
+    return None
+
+
+def _on_one(
+    rooms: Sequence[Room], numbers: Iterable[int], shape: Shape, after: int
+) -> tuple[int, list[tuple[int, int]]] | None:
+    best: tuple[int, int, int, int] | None = None
+    for number in numbers:
+        found = rooms[number].earliest(shape, after)
+        if found is not None and (best is None or (*found[:2], number) < best[:3]):
+            best = (*found[:2], number, found[2])
+            if found[:2] == (after, 0):
+                break
+    return (best[0], [(best[2], best[3])]) if best else None
+
+
+def _on_several(
+    rooms: Sequence[Room], numbers: Sequence[int], shape: Shape, nodes: int, after: int
+) -> tuple[int, list[tuple[int, int]]] | None:
+    """Whole nodes that are all free from the same hour on."""
+    empty = [number for number in numbers if rooms[number].whole]
+    ends = {end for number in empty for gpu in rooms[number].busy for _, end in gpu}
+    for start in sorted({after, *(end for end in ends if after < end <= shape.run.latest)}):
+        open_to = [
+            number
+            for number in empty
+            if (found := rooms[number].earliest(shape, start)) is not None and found[0] == start
+        ]
+        if len(open_to) >= nodes:
+            return start, [(number, 0) for number in open_to[:nodes]]
+    return None
+
+
+def _offsets(gpus: int, size: int) -> list[int]:
+    """First GPUs of neighbours that break up least, and the last ones."""
+    aligned = list(range(0, gpus - size + 1, size))
+    return aligned if aligned[-1] == gpus - size else [*aligned, gpus - size]
+
+
+_ORDERS: tuple[Callable[[Waiting], tuple[object, ...]], ...] = (
+    lambda one: (-one.shape.gpus, one.shape.run.latest, -one.shape.run.hours, one.shape),
+    lambda one: (one.shape.run.latest, -one.shape.gpus, -one.shape.run.hours, one.shape),
+    lambda one: (-one.shape.gpus, -one.shape.run.hours, one.shape.run.latest, one.shape),
+    lambda one: (-one.shape.gpus * one.shape.run.hours, one.shape.run.latest, one.shape),
+)
+"""What comes first: wide runs, or those that must start soon, or the longest."""

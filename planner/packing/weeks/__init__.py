@@ -1,1 +1,0 @@
-"""Runs of some weeks: few nodes more than the bound counts, and units seated on them."""
