@@ -272,6 +272,8 @@ class Bar:
     name: str
     number: int
     """By which it is coloured, as on the node map."""
+    when: str
+    """From when to when, in words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.words import count_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ __all__ = [
     "copies_of",
     "count_of",
     "dollars",
+    "duration",
     "figure",
     "filled",
     "gap_percent",
@@ -33,6 +35,7 @@ __all__ = [
     "listed",
     "memory",
     "money",
+    "moments",
     "money_short",
     "numbers",
     "percent",
@@ -47,6 +50,8 @@ __all__ = [
     "with_unit",
 ]
 
+_LONG_HOURS = 72
+"""From so many on, hours are told as days."""
 _CODE_BEGINS, _CODE_ENDS = "\x0e", "\x0f"
 _CODE = re.compile(f"{_CODE_BEGINS}(.*?){_CODE_ENDS}")
 
@@ -262,6 +267,17 @@ def listed(items: Sequence[str], conjunction: str = "and") -> str:
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
+
+
+def duration(hours: float) -> str:
+    """`14 h`, and from three days on `3.5 d`."""
+    return f"{hours:,.0f} h" if hours < _LONG_HOURS else f"{hours / 24:,.1f} d"
+
+
+def moments(quarter: str, hours: tuple[int, int]) -> str:
+    """`4 Jan 08:00 – 5 Jan 22:00`: from one hour of a quarter to another."""
+    start = Quarter.parse(quarter)
+    return " – ".join(f"{at.day} {at:%b} {at:%H:%M}" for at in map(start.at, hours))
 
 
 def quarter_span(first: str, last: str) -> str:

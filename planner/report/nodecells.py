@@ -18,7 +18,7 @@ _SEVERAL = "+"
 
 
 def holders_by_gpu(use: NodeUse, node: Node) -> tuple[tuple[str, ...], ...]:
-    """Jobs that hold something of each GPU in some week, in order."""
+    """Jobs that hold something of each GPU at some hour, in order."""
     held: list[dict[str, None]] = [{} for _ in range(node.gpus)]
     for occupant in use.occupants:
         for gpu in occupant.gpus:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planner.report.format import count_of, memory
+from planner.report.format import duration, memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -13,28 +13,20 @@ if TYPE_CHECKING:
     from planner.plan.plan import GpuPart, Plan
     from planner.sizing.candidate import Candidate
 
-__all__ = ["parts_held", "some_share", "taken", "weeks_held"]
+__all__ = ["parts_held", "some_share", "taken"]
 
 
 def taken(candidate: Candidate) -> str:
-    """What one of its GPUs is: `h100-80gb-sxm`, `h100-80gb-sxm 1g.10gb`, `… for 5 weeks`."""
+    """What one of its GPUs is: `h100-80gb-sxm`, `h100-80gb-sxm 1g.10gb`, `… for 14 h`."""
     part = candidate.partition or ("shared" if candidate.shared_mb else "")
-    weeks = f"for {count_of(candidate.weeks, 'week')}" if candidate.weeks else ""
-    return " ".join(filter(None, (candidate.gpu_type, part, weeks)))
+    held = f"for {duration(candidate.planned_hours)}" if candidate.planned_hours else ""
+    return " ".join(filter(None, (candidate.gpu_type, part, held)))
 
 
 def some_share(plan: Plan) -> bool:
     """Whether jobs share GPUs, so that a GPU in use is not one that is held all the time."""
     held = (one for uses in plan.placements for use in uses for one in use.occupants)
-    return any(one.weeks or one.part for one in held)
-
-
-def weeks_held(weeks: tuple[int, int] | None) -> str:
-    """`in weeks 3–7`, `in week 3`; nothing for a whole quarter."""
-    if weeks is None:
-        return ""
-    first, last = weeks
-    return f"in week {first}" if first == last else f"in weeks {first}–{last}"
+    return any(one.hours or one.part for one in held)
 
 
 def parts_held(parts: Sequence[tuple[int, GpuPart]]) -> str:

@@ -262,7 +262,7 @@ def _resources(desk: Desk) -> tuple[Block, ...]:
         Column("Hours held", "right"),
         Column("Stranded", "right"),
     )
-    caption = "Pools by quarter: peak is the fullest week, stranded are free GPUs nobody can take"
+    caption = "Pools by quarter: peak is the fullest hour, stranded are free GPUs nobody can take"
     measured = (
         ("Measured use of the GPUs: active, useful", Blank("monitoring")),
         ("Nodes that failed, and open orders that slipped", Blank()),

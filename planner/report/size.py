@@ -51,7 +51,7 @@ def sizing_document(
 
 def _candidates(candidates: Sequence[Candidate]) -> Table:
     by_peak = any(one.memory is not None for one in candidates)
-    by_week = any(one.weeks is not None for one in candidates)
+    timed = any(one.planned_hours is not None for one in candidates)
     need = "Each needs / offers, GiB" if by_peak else "Need / offer, GB"
     return Table(
         (
@@ -62,16 +62,16 @@ def _candidates(candidates: Sequence[Candidate]) -> Table:
             Column("Cores", "right"),
             Column("Host, GB", "right", wraps=True),
             Column("Hours", "right"),
-            *((Column("Weeks", "right"),) if by_week else ()),
+            *((Column("Planned, h", "right", wraps=True),) if timed else ()),
             Column("Set by", wraps=True),
         ),
         tuple(
-            _candidate_row(candidate, by_peak=by_peak, by_week=by_week) for candidate in candidates
+            _candidate_row(candidate, by_peak=by_peak, timed=timed) for candidate in candidates
         ),
     )
 
 
-def _candidate_row(candidate: Candidate, *, by_peak: bool, by_week: bool) -> tuple[str, ...]:
+def _candidate_row(candidate: Candidate, *, by_peak: bool, timed: bool) -> tuple[str, ...]:
     need, offer = candidate.gpu_memory_mb, candidate.gpu_capacity_mb
     known = need > 0 and offer > 0
     whole = f"{gigabytes(need) if known else '–'} / {gigabytes(offer)}"
@@ -83,7 +83,7 @@ def _candidate_row(candidate: Candidate, *, by_peak: bool, by_week: bool) -> tup
         str(candidate.cpus),
         gigabytes(candidate.memory_mb),
         hours(candidate.hours).removesuffix(" h"),
-        *((str(candidate.weeks or "–"),) if by_week else ()),
+        *((str(candidate.planned_hours or "–"),) if timed else ()),
         candidate.decided_by,
     )
 

@@ -86,8 +86,8 @@ def _how(plan: Plan, charged: Chargeback) -> str:
     ]
     if some_share(plan):
         sentences.append(
-            "A run is charged for its weeks, a part of a GPU for its share of the memory; under "
-            "GPUs stands what is held in the week in which most are, each part as a GPU, as for "
+            "A run is charged for its hours, a part of a GPU for its share of the memory; under "
+            "GPUs stands what is held at the hour at which most are, each part as a GPU, as for "
             "quotas."
         )
     if _some_open(charged):
@@ -102,8 +102,8 @@ def quota_blocks(plan: Plan, charged: Chargeback) -> tuple[Block, ...]:
     )
     if not lines:
         return ()
-    runs = any(one.weeks for uses in plan.placements for use in uses for one in use.occupants)
-    when = ", in their fullest week," if runs else ""
+    runs = any(one.hours for uses in plan.placements for use in uses for one in use.occupants)
+    when = ", at their fullest hour," if runs else ""
     told = f"Quotas, as GPUs held{when} of GPUs allowed:"
     return (Paragraph(told, tone="faint"), Bullets(lines))
 

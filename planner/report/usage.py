@@ -45,8 +45,8 @@ def _reading_aid(*, peaks: bool) -> Iterator[str]:
     yield "Nodes and GPUs are used / in service."
     if peaks:
         yield (
-            "Used is the share of GPU-hours held over the quarter, Peak that of the GPUs held in "
-            "its fullest week; a part of a GPU counts by its share of the memory."
+            "Used is the share of GPU-hours held over the quarter, Peak that of the GPUs held at "
+            "its fullest hour; a part of a GPU counts by its share of the memory."
         )
     yield (
         "Stranded GPUs are free ones on nodes in use that no job of this plan could take for want "
@@ -81,7 +81,7 @@ def _figures(pools: Sequence[PoolUse], place: int, *, peaks: bool) -> tuple[str,
     def total(name: str) -> float:
         return float(sum(getattr(pool, name)[place] for pool in pools))
 
-    # The pools of a sum need not be fullest in the same week.
+    # The pools of a sum need not be fullest at the same hour.
     peak = _share(total("gpus_peak"), total("gpus")) if len(pools) == 1 else ""
     return (
         f"{total('nodes_used'):,.0f}/{total('nodes'):,.0f}",
@@ -109,7 +109,7 @@ def _asides(plan: Plan) -> tuple[Block, ...]:
     ]
     sentences += spare_sentences(plan)
     held = (one for uses in plan.placements for use in uses for one in use.occupants)
-    runs = plan.growth_reserve and any(one.weeks for one in held)
+    runs = plan.growth_reserve and any(one.hours for one in held)
     counted = ", each run counted in its whole quarter" if runs else ""
     sentences += [
         f"Kept free for growth: {percent(share)} of the GPUs of {gpu_type}, at the least{counted}."

@@ -16,7 +16,7 @@ __all__ = ["gantt", "grid", "meters"]
 
 _ROW, _TOP, _CHARACTER = 24, 24, 7.2
 _METER, _WORDS, _GAP = 90, 52, 18
-_WEEK = 34
+_CELL = 34
 _WIDEST = 1000
 
 
@@ -78,17 +78,17 @@ def gantt(picture: Gantt) -> Element:
     """A bar for each thing under the head of its group, its name beside it or inside."""
     rows = sum(1 + len(bars) for _, bars in picture.groups)
     labels = _width(bar.label for _, bars in picture.groups for bar in bars) + 12
-    right = labels + _WEEK * picture.cells
+    right = labels + _CELL * picture.cells
     names = _width(bar.name for _, bars in picture.groups for bar in bars)
     heads = _width(head for head, _ in picture.groups)
     width = max(right + 8 + names, heads)
     foot = _TOP + _ROW * rows
     svg = canvas(width, foot, **{"class": "map", "width": str(width)})
     for cell in range(picture.cells + 1):
-        x = labels + _WEEK * cell
+        x = labels + _CELL * cell
         put(svg, "line", class_="axis", x1=x, x2=x, y1=_TOP - 4, y2=foot)
         if cell < picture.cells:
-            middle = x + _WEEK / 2
+            middle = x + _CELL / 2
             put(svg, "text", str(cell + 1), x=middle, y=14, text_anchor="middle")
     y = _TOP
     for head, bars in picture.groups:
@@ -103,11 +103,11 @@ def gantt(picture: Gantt) -> Element:
 
 def _bar(svg: Element, bar: Bar, labels: int, y: int) -> None:
     put(svg, "text", bar.label, x=12, y=y + 13)
-    left, width = labels + _WEEK * (bar.first - 1), _WEEK * (bar.last - bar.first + 1)
+    left, width = labels + _CELL * (bar.first - 1), _CELL * (bar.last - bar.first + 1)
     drawn = put(
         svg, "rect", class_=colour_class(bar.number), x=left + 1, y=y, width=width - 2, height=18
     )
-    put(drawn, "title", f"{bar.name}: weeks {bar.first} to {bar.last}")
+    put(drawn, "title", f"{bar.name}: {bar.when}")
     middle = left + width / 2
     put(svg, "text", str(bar.number), class_="on", x=middle, y=y + 13, text_anchor="middle")
 

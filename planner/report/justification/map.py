@@ -1,4 +1,4 @@
-"""Who holds each GPU and when: the node map, the weeks of runs, parts of GPUs, and what moves."""
+"""Who holds each GPU and when: the node map, when runs are, parts of GPUs, and what moves."""
 
 from __future__ import annotations
 
