@@ -53,7 +53,8 @@ def settled_settings(
     Raises InputError naming every setting that neither gives.
     """
     stated: dict[str, Decimal | None] = {**dict(finance or Finance())}
-    stated["headroom"] = (policies or Policies()).headroom
+    policies = policies or Policies()
+    stated |= {"headroom": policies.headroom, "run_utilization": policies.run_utilization}
     settings: dict[str, Setting] = {}
     findings: list[Finding] = []
     for name in Settings.model_fields:

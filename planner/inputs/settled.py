@@ -47,6 +47,8 @@ class Settings(Frozen):
 
     headroom: Setting
     """Share of GPU memory."""
+    run_utilization: Setting
+    """Share of the hours that a run holds its GPUs."""
     discount_rate_per_year: Setting
     useful_life_years: Setting
     support_share_per_year: Setting

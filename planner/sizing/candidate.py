@@ -11,7 +11,7 @@ from pydantic_core import core_schema
 
 from planner.inputs.base import Frozen
 from planner.inputs.rules.expression import with_figures
-from planner.inputs.scenario.quarter import WEEKS
+from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.sizing.memory import Memory
 
 if TYPE_CHECKING:
@@ -140,8 +140,8 @@ class Candidate(Frozen):
     """For the tuned asset; 0 for other jobs."""
     hours: float | None
     """Run time of one tuning run; None where the job names no dataset."""
-    weeks: int | None = None
-    """Weeks of a quarter for which a run holds its GPUs; None: it holds them all quarter."""
+    planned_hours: int | None = None
+    """Hours for which a run holds its GPUs; None: it holds them all quarter."""
     partition: str | None = None
     """MIG profile of which it takes one partition; None: it takes no partition."""
     shared_mb: int = 0
@@ -225,10 +225,12 @@ class SizedJob(Frozen):
     """Units to place in each quarter: count × replicas."""
     sites: tuple[str, ...] = ()
     """Sites at which it may run, sorted; empty: any."""
-    release_week: int = 1
-    """First week of each of its quarters in which it may run."""
-    deadline_week: int = WEEKS
-    """Week by whose end it must have ended."""
+    release_hour: int = 0
+    """Hour of each of its quarters from which on a run may start."""
+    deadline_hour: int = RUN_HOURS
+    """Hour by which it must have ended."""
+    runs: int = 1
+    """Of each unit in each quarter; more than one only of tuning jobs."""
     keeps_gpu_type: bool = True
     """Whether a unit runs in one way over all of its quarters."""
     sizing: Sizing

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from planner.inputs.rules.check import PLACEHOLDER
 from planner.inputs.rules.rule import needs
-from planner.inputs.scenario.quarter import WEEKS
+from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.sizing.candidate import Candidate, Rejection, Trace
 from planner.sizing.memory import MEMORY_RESULTS, memory_at
 from planner.sizing.subject import GPU_FACTS
@@ -53,7 +53,7 @@ _SHOWN_WITH_HOURS: Final = ("hours", "hours_allowed")
 _LOAD: Final = "requests_per_second"
 """What a job states for which the replicas follow from throughput."""
 _REPLICAS: Final = "replicas_for_load"
-_WEEKS: Final = "weeks"
+_PLANNED: Final = "planned_hours"
 _SHARED: Final = "shared_memory_gb"
 
 _FREE: Final = "free_gb_per_gpu"
@@ -107,15 +107,18 @@ class Counter:
     def place_faster(
         self, placed: Placement, gpu: Mapping[str, Known], job: Tries
     ) -> Iterator[Placement]:
-        """Twice as many GPUs, and so on, as far as the rules allow and the run gets shorter."""
-        gpus, weeks = placed.candidate.gpus, placed.candidate.weeks
-        while weeks is not None and weeks > 1:
+        """Twice as many GPUs, and so on, as far as the rules allow and the run gets shorter.
+
+        Of a run within a week nobody gains by that: others have the GPUs after it.
+        """
+        gpus, hours = placed.candidate.gpus, placed.candidate.planned_hours
+        while hours is not None and hours > WEEK_HOURS:
             search = _Search(placed.candidate.gpu_type, gpu, job)
             search.start_at(2 * gpus, placed.candidate.gpus)
             found = self._found(search)
-            if isinstance(found, Rejection) or (found.candidate.weeks or weeks) >= weeks:
+            if isinstance(found, Rejection) or (found.candidate.planned_hours or hours) >= hours:
                 return
-            gpus, weeks = found.candidate.gpus, found.candidate.weeks
+            gpus, hours = found.candidate.gpus, found.candidate.planned_hours
             sooner = found.candidate.model_copy(update={"decided_by": "time"})
             yield found._replace(candidate=sooner)
 
@@ -162,13 +165,13 @@ class Counter:
 
     def _placement(self, search: _Search, at: Reasoning) -> Placement:
         gpus = _number(at, "gpus")
-        hours, replicas, weeks, shared_gb = (
-            at.number(name) for name in ("hours", _REPLICAS, _WEEKS, _SHARED)
+        hours, replicas, planned, shared_gb = (
+            at.number(name) for name in ("hours", _REPLICAS, _PLANNED, _SHARED)
         )
         shown = (
             *_SHOWN,
             *(() if hours is None else _SHOWN_WITH_HOURS),
-            *(() if weeks is None else (_WEEKS,)),
+            *(() if planned is None else (_PLANNED,)),
             *(() if shared_gb is None else (_SHARED,)),
             *(() if replicas is None else (_REPLICAS,)),
         )
@@ -184,7 +187,7 @@ class Counter:
             memory_mb=ceil(_number(at, "host_memory_gb") * _MB_PER_GB),
             storage_mb=ceil((at.number("storage_gb") or 0) * _MB_PER_GB),
             hours=None if hours is None else float(hours),
-            weeks=None if weeks is None else ceil(weeks),
+            planned_hours=None if planned is None else ceil(planned),
             shared_mb=ceil((shared_gb or 0) * _MB_PER_GB),
             replicas=1 if replicas is None else ceil(replicas),
             may_span=_number(at, "nodes_at_most") > 1,
@@ -275,9 +278,9 @@ def _asked(job: Tries) -> tuple[str, ...]:
     """Results without which there is no candidate for this job."""
     by_peak = (_FREE,) if job.by_peak else ()
     by_load = () if job.job.derive(_LOAD) is None else (_REPLICAS,)
-    allowed = job.job.number("weeks_allowed")
-    by_week = () if allowed is None or allowed == WEEKS else (_WEEKS,)
-    return (*NEEDED, *by_peak, *by_load, *by_week)
+    allowed = job.job.number("window_hours")
+    in_time = () if allowed is None or allowed == RUN_HOURS else (_PLANNED,)
+    return (*NEEDED, *by_peak, *by_load, *in_time)
 
 
 def _too_small(gpu_type: str, free: Derivation, at: Reasoning) -> Rejection:

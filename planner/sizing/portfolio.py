@@ -17,12 +17,11 @@ __all__ = ["size_portfolio"]
 
 def size_portfolio(sizer: Sizer, scenario: Scenario) -> tuple[SizedJob, ...]:
     """Size all jobs of a scenario and the deployments that they ask for, sorted by name."""
-    by_weeks = scenario.policies.time == "weeks"
     sized: list[SizedJob] = []
     for name, job in sorted(scenario.jobs.items()):
         sizing = sizer.size(job)
         counts = job.counts(scenario.horizon)
-        window = (job.run if by_weeks else None) or Run()
+        release, deadline = (job.run or Run()).window
         sized.append(
             SizedJob(
                 name=name,
@@ -33,8 +32,9 @@ def size_portfolio(sizer: Sizer, scenario: Scenario) -> tuple[SizedJob, ...]:
                 units=job.units(scenario.horizon),
                 sites=scenario.sites_of(job),
                 sizing=sizing,
-                release_week=window.release_week,
-                deadline_week=window.deadline_week,
+                release_hour=release,
+                deadline_hour=deadline,
+                runs=job.runs_per_quarter,
                 keeps_gpu_type=scenario.keeps_gpu_type(job, job.kind),
             )
         )

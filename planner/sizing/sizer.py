@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["LENGTH_UNKNOWN", "Sizer"]
 
 LENGTH_UNKNOWN = (
-    "holds its GPUs all quarter: neither `tune.dataset_tokens` nor `run.weeks` says how long a run "
+    "holds its GPUs all quarter: neither `tune.dataset_tokens` nor `run.hours` says how long a run "
     "takes"
 )
 """Of a tuning job: what a plan says of all such jobs at once, with what that may cost."""
@@ -63,7 +63,6 @@ class Sizer:
         self._catalog = catalog
         self._rules = rules
         self._policies = policies
-        self._by_weeks = policies.time == "weeks"
         self._calibration = calibration
         self._settings = setting_facts(settings, rules)
         considered = sorted(catalog.gpus if gpu_types is None else set(gpu_types))
@@ -95,8 +94,7 @@ class Sizer:
     def reasoning(self, job: Job, origins: dict[str, str] | None = None) -> Reasoning:
         """What is known of a job before a GPU type is chosen."""
         facts = self._settings | job_facts(job, self._catalog)
-        if self._by_weeks:
-            facts |= run_facts(job)
+        facts |= run_facts(job)
         for name, origin in (origins or {}).items():
             facts[name] = facts[name]._replace(origin=origin)
         if self._calibration is not None and job.tune is not None:
@@ -121,7 +119,7 @@ class Sizer:
                 rejections.append(outcome)
                 continue
             placements.append(outcome)
-            if job.tune is not None and (job.run is None or job.run.weeks is None):
+            if job.tune is not None and (job.run is None or job.run.hours is None):
                 placements += self._counter.place_faster(outcome, facts, tries)
             if job.serve is not None and not job.serve.whole_gpu and outcome.candidate.gpus == 1:
                 parts, refusals = self._parts[gpu_type].place(self._counter, tries)
@@ -182,17 +180,15 @@ class Sizer:
 
     def _of_time(self, job: Job, placements: Sequence[Placement]) -> Iterator[str]:
         """What is not known of the time that a run takes, or set aside."""
-        if job.run is not None and not self._by_weeks:
-            yield "`run` says nothing here: policies.time is quarters, not weeks"
         if job.tune is None:
             return
-        stated = job.run is not None and job.run.weeks is not None
-        if job.tune.dataset_tokens is None and self._by_weeks and not stated:
+        stated = job.run is not None and job.run.hours is not None
+        if job.tune.dataset_tokens is None and not stated:
             yield LENGTH_UNKNOWN
         sized = (placed.candidate for placed in placements)
         timeless = [one.gpu_type for one in sized if one.hours is None]
         if job.tune.dataset_tokens is not None and timeless:
-            held = " and it holds its GPUs all quarter" if self._by_weeks and not stated else ""
+            held = "" if stated else " and it holds its GPUs all quarter"
             yield (
                 f"run time unknown on {', '.join(timeless)}: the catalog gives no bf16 throughput, "
                 f"so the deadline is not checked there{held}"

@@ -118,11 +118,12 @@ def shared_facts(gpu_type: str, catalog: Catalog) -> dict[str, Known]:
 
 
 def run_facts(job: Job) -> dict[str, Known]:
-    """What a job says of its weeks, where time is planned by weeks; nothing of a serving job."""
-    if job.serve is not None:
+    """What a job says of the hours of its runs; nothing of a serving job, which is always on."""
+    if job.serve is not None or (job.fixed is not None and job.run is None):
         return {}
     run = job.run or Run()
-    return _known({"weeks_allowed": run.weeks_allowed, "weeks_stated": run.weeks}, "job")
+    release, deadline = run.window
+    return _known({"window_hours": deadline - release, "run_hours_stated": run.hours}, "job")
 
 
 def setting_facts(settings: Settings, rules: RuleBook) -> dict[str, Known]:

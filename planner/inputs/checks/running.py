@@ -206,12 +206,12 @@ def _unpinned(entry: Running, job: Job) -> str:
 
 
 def _may_share(scenario: Scenario, entry: Running, job: Job) -> bool:
-    """Whether others may hold the GPUs of its units as well: other parts, or in other weeks."""
+    """Whether others may hold the GPUs of its units as well: other parts, or at other hours."""
     policies = scenario.policies
     if job.serve is not None:
         in_parts = policies.shared_gpus or policies.mig != "never"
         return in_parts and not job.serve.whole_gpu and entry.gpus in (None, 1)
-    return policies.time == "weeks" and (job.tune is not None or job.run is not None)
+    return job.tune is not None or job.run is not None
 
 
 def _gpus(catalog: Catalog, entry: Running, job: Job, place: Place) -> int:

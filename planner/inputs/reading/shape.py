@@ -73,6 +73,15 @@ def _model(annotation: object) -> type[BaseModel] | None:
     return None
 
 
+_RETIRED = {
+    ("policies", "time"): "runs are planned by the hour now: delete the line",
+    ("run", "weeks"): "write `hours:`, those of one run; a week has 168",
+    ("run", "release_week"): "here that is `release`",
+    ("run", "deadline_week"): "here that is `deadline`",
+}
+"""Keys of earlier versions, by section: what to write instead."""
+
+
 class Shape:
     """The tree of one model's fields."""
 
@@ -122,6 +131,8 @@ class Shape:
     def hint_for_unknown(self, path: Path, beside: Collection[str] = ()) -> str | None:
         """Say where a key belongs or what it may have been meant to be: none that is there."""
         container, key = path[:-1], str(path[-1])
+        if retired := _RETIRED.get((str(path[-2]) if container else "", key)):
+            return retired
         known = [name for name in self.keys(container) if name not in beside]
         if here := _called(key, known):
             return f"here that is {one_of([f'`{name}`' for name in here])}"

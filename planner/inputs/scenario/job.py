@@ -304,6 +304,8 @@ class Job(Frozen):
     first, and `0` ends them."""
     growth_per_quarter: Annotated[Share, Field(gt=-1, le=LARGEST_COUNT_PER_QUARTER)] | None = None
     """Growth of `count` from quarter to quarter, rounded up."""
+    runs_per_quarter: Annotated[PositiveCount, Field(le=LARGEST_COUNT_PER_QUARTER)] = 1
+    """How often each unit of a tuning job runs in each of its quarters."""
     run: Run | None = None
     """When in its quarters it runs; all quarter if left out, but for a tuning job whose hours are
     known."""
@@ -362,14 +364,21 @@ class Job(Frozen):
 
     @model_validator(mode="after")
     def _run_of_known_length(self) -> Job:
+        if self.tune is None and self.runs_per_quarter != 1:
+            raise ValueError("`runs_per_quarter` goes with `tune:`")
         if self.run is None:
+            if self.tune and self.tune.dataset_tokens is None and self.runs_per_quarter != 1:
+                raise ValueError(
+                    "`runs_per_quarter` needs `run: {hours: …}`, or `tune.dataset_tokens` to work "
+                    "the hours out from: a run of unknown length holds its GPUs all quarter"
+                )
             return self
         if self.serve is not None:
             raise ValueError("`run` goes with `tune:` and `fixed:`; a serving job is always on")
-        if self.run.weeks is None and self.fixed is not None:
-            raise ValueError("`run` of a fixed job needs `weeks`: nothing else says how long it is")
-        if self.run.weeks is None and self.tune is not None and self.tune.dataset_tokens is None:
-            raise ValueError("`run` needs `weeks`, or `tune.dataset_tokens` to work them out from")
+        if self.run.hours is None and self.fixed is not None:
+            raise ValueError("`run` of a fixed job needs `hours`: nothing else says how long it is")
+        if self.run.hours is None and self.tune is not None and self.tune.dataset_tokens is None:
+            raise ValueError("`run` needs `hours`, or `tune.dataset_tokens` to work them out from")
         return self
 
     @property

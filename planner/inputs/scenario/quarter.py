@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from functools import total_ordering
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,8 @@ from pydantic_core import core_schema
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
 
-__all__ = ["RUN_HOURS", "WEEKS", "WEEK_HOURS", "Quarter"]
+__all__ = ["RUN_HOURS", "WEEK_HOURS", "Quarter"]
 
-WEEKS = 13
-"""Weeks of a quarter, into which it is divided evenly."""
 RUN_HOURS = 2160
 """Hours of a quarter in which runs may be planned: 90 days, the shortest quarter; the rest of a
 longer one stays free."""
@@ -55,10 +53,19 @@ class Quarter:
             raise ValueError(f"{text!r} lies outside the years {_FIRST_YEAR} to {_LAST_YEAR}")
         return cls(int(match["year"]), int(match["number"]))
 
+    @classmethod
+    def of(cls, day: date) -> Quarter:
+        """The one that a day lies in."""
+        return cls(day.year, (day.month + 2) // 3)
+
     @property
     def start(self) -> date:
         """The first day."""
         return date(self.year, 3 * self.number - 2, 1)
+
+    def at(self, hour: int) -> datetime:
+        """The moment so many hours after it begins."""
+        return datetime.combine(self.start, time()) + timedelta(hours=hour)
 
     @property
     def ordinal(self) -> int:

@@ -1,48 +1,97 @@
-"""When in its quarters a job runs, where time is planned by weeks."""
+"""How long a run of a job takes, and when in its quarters it may be."""
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from planner.inputs.base import Frozen, PositiveCount
-from planner.inputs.scenario.quarter import WEEKS
+from planner.inputs.base import Frozen, PositiveNumber, whole
+from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS, Quarter
 
 __all__ = ["Run"]
 
-Week = Annotated[PositiveCount, Field(le=WEEKS)]
-"""Of a quarter, from 1."""
+_WEEKS = 13
+_DAY_HOURS = 24
+
+
+def _week_or_date(value: object) -> object:
+    """A week of the quarter, from 1, or a date."""
+    counted = whole(value)
+    if isinstance(counted, int) and not isinstance(counted, bool) and 1 <= counted <= _WEEKS:
+        return counted
+    if isinstance(value, date):
+        return value
+    try:
+        return date.fromisoformat(str(value))
+    except ValueError:
+        raise ValueError(
+            f"{value!s} is neither a week of the quarter, 1 to {_WEEKS}, nor a date such as "
+            "2027-02-15"
+        ) from None
+
+
+WeekOrDate = Annotated[
+    int | date,
+    BeforeValidator(_week_or_date),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": _WEEKS},
+                {"type": "string", "format": "date"},
+            ]
+        }
+    ),
+]
 
 
 class Run(Frozen):
-    """Consecutive weeks in which a job holds its GPUs; in other weeks others may have them.
+    """One execution of a job, which holds its GPUs for some hours; then others may have them.
 
-    The same weeks of every quarter in which the job is active.
+    It is planned anew in every quarter in which the job is active.
     """
 
-    weeks: Week | None = None
-    """Weeks that one run takes; of a tuning job from its hours if left out."""
-    release_week: Week = 1
-    """First week of the quarter in which it may run."""
-    deadline_week: Week = WEEKS
-    """Week of the quarter by whose end it must have ended."""
+    hours: Annotated[PositiveNumber, Field(le=RUN_HOURS)] | None = None
+    """Hours that one run takes; of a tuning job from its data set if left out."""
+    release: WeekOrDate = 1
+    """Week of the quarter in which it may start, or the date on which it may."""
+    deadline: WeekOrDate = _WEEKS
+    """Week of the quarter by whose end it must have ended, or the date."""
 
     @property
-    def weeks_allowed(self) -> int:
-        """Weeks from release to deadline."""
-        return self.deadline_week - self.release_week + 1
+    def quarter(self) -> Quarter | None:
+        """The one quarter that its dates lie in; None: it states none."""
+        dates = [one for one in (self.release, self.deadline) if isinstance(one, date)]
+        return Quarter.of(dates[0]) if dates else None
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """From when to when it may run, in hours from the start of its quarter."""
+        return _hours(self.release, first=True), min(RUN_HOURS, _hours(self.deadline, first=False))
 
     @model_validator(mode="after")
-    def _fits_its_window(self) -> Run:
-        if self.deadline_week < self.release_week:
+    def _has_a_window(self) -> Run:
+        dates = [one for one in (self.release, self.deadline) if isinstance(one, date)]
+        if len({Quarter.of(one) for one in dates}) > 1:
             raise ValueError(
-                f"`deadline_week` {self.deadline_week} lies before `release_week` "
-                f"{self.release_week}"
+                f"`release` {self.release} and `deadline` {self.deadline} lie in two quarters: a "
+                "run is planned within one"
             )
-        if self.weeks is not None and self.weeks > self.weeks_allowed:
+        start, end = self.window
+        if end <= start:
+            raise ValueError(f"`deadline` {self.deadline} lies before `release` {self.release}")
+        if self.hours is not None and self.hours > end - start:
             raise ValueError(
-                f"a run of {self.weeks} weeks does not fit weeks {self.release_week} to "
-                f"{self.deadline_week}, which are {self.weeks_allowed}"
+                f"a run of {self.hours:f} hours does not fit between `release` {self.release} and "
+                f"`deadline` {self.deadline}, which are {end - start} hours"
             )
         return self
+
+
+def _hours(at: int | date, *, first: bool) -> int:
+    """Hours from the start of the quarter to the start or the end of a week or a day."""
+    if isinstance(at, date):
+        days = (at - Quarter.of(at).start).days
+        return (days if first else days + 1) * _DAY_HOURS
+    return (at - 1 if first else at) * WEEK_HOURS

@@ -56,8 +56,8 @@ class Policies(Frozen):
     """GPU types that may not be used."""
     waived_rules: dict[str, Name] = Field(default_factory=dict)
     """Exclusion rules that do not hold here: rule id and the reason, both printed in the plan."""
-    time: Literal["quarters", "weeks"] = "weeks"
-    """Whether runs hold their GPUs only for the weeks that they take, or all quarter."""
+    run_utilization: Annotated[Share, Field(gt=0, le=1)] | None = None
+    """Share of the hours in which runs make progress on the GPUs that they hold."""
     mig: Literal["never", "same-node", "own-node"] = "never"
     """Whether serving jobs may have MIG partitions of a GPU: not at all, on nodes that hold whole
     GPUs as well, or on nodes of which every GPU is partitioned."""
