@@ -38,7 +38,6 @@ __all__ = ["size"]
 @click.option("--headroom", metavar="SHARE", help="Share of GPU memory kept free, such as 10%.")
 @click.option("--mig", is_flag=True, help="Serving: on MIG partitions as well.")
 @click.option("--shared-gpus", is_flag=True, help="Serving: beside others on a GPU as well.")
-@click.option("--weeks", is_flag=True, help="Tuning: weeks of a run, on more and more GPUs.")
 @click.option("--gpu-type", multiple=True, metavar="ID", help="Only this GPU type. Repeatable.")
 @click.option("--sums", is_flag=True, help="Show every sum for each GPU type.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole sizing as JSON.")
@@ -111,7 +110,6 @@ def _policies(given: Mapping[str, Any]) -> Policies:
         stated["headroom"] = plain("headroom", headroom)
     if given["mig"]:
         stated["mig"] = "same-node"
-    stated["time"] = "weeks" if given["weeks"] else "quarters"
     return validate_values(stated, Policies, lambda _: "--headroom")
 
 
@@ -120,13 +118,9 @@ def _without_effect(job: Job, given: Mapping[str, Any]) -> Iterator[Finding]:
     for name, fits, other in (
         ("mig", job.serve, "`--serve`"),
         ("shared_gpus", job.serve, "`--serve`"),
-        ("weeks", job.tune, "`--method`"),
     ):
         if given[name] and fits is None:
             yield Finding(f"goes with {other} only", path=flag(name))
-    if job.tune is not None and given["weeks"] and job.tune.dataset_tokens is None:
-        hint = "give `--dataset-tokens`"
-        yield Finding("needs the hours of a run", path="--weeks", hint=hint)
 
 
 def _contradictions(job: Job, facts: Catalog) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from planner.exchange.names import (
     renamed,
 )
 from planner.exchange.needs import pods_of, refuse_shares
+from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,6 +39,9 @@ _HAMI = (
 IMAGE = "registry.example.com/replace-me:latest"
 """An API server takes no container without an image, and which it is no plan knows."""
 _IMAGE_NOTE = f"{IMAGE} is a placeholder: put the image of this job in its place"
+
+_MOST_RUNS = 20
+"""Runs whose hours an annotation lists."""
 
 
 def kubernetes_files(plan: Plan, quarter: str) -> dict[str, str]:
@@ -85,6 +89,18 @@ def _templates(
         yield _template(one, name, quarter, job, nodes, as_stated(one.job, jobs))
 
 
+def _runs(pods: Pods, quarter: str) -> dict[str, str]:
+    """When runs are planned, as ISO 8601 intervals; nothing for pods that hold all all quarter."""
+    start = Quarter.parse(quarter)
+    times = [
+        "/".join(f"{start.at(hour):%Y-%m-%dT%H:%M}" for hour in hours)
+        for hours in pods.hours
+        if hours != (0, RUN_HOURS)
+    ]
+    told = times[:_MOST_RUNS] + ([f"… {len(times) - _MOST_RUNS} more"] * (len(times) > _MOST_RUNS))
+    return {f"{LABELS}/runs": ", ".join(told)} if told else {}
+
+
 def _template(
     pods: Pods,
     name: str,
@@ -109,7 +125,7 @@ def _template(
                 **stated,
                 f"{LABELS}/quarter": quarter,
                 f"{LABELS}/pods": str(pods.count),
-                f"{LABELS}/weeks": f"{pods.weeks[0]}-{pods.weeks[-1]}",
+                **_runs(pods, quarter),
                 f"{LABELS}/image": _IMAGE_NOTE,
             },
         },

@@ -115,7 +115,7 @@ def _in_service(plan: Plan, quarter: str) -> Iterator[str]:
 
 
 def _quotas(pods: Sequence[Pods], flavors: Mapping[Pool, str]) -> _Quotas:
-    held: defaultdict[tuple[str, str, str], list[tuple[range, int]]] = defaultdict(list)
+    held: defaultdict[tuple[str, str, str], list[tuple[tuple[int, int], int]]] = defaultdict(list)
     for one in pods:
         amounts = {
             one.need.resource: one.need.amount,
@@ -124,7 +124,7 @@ def _quotas(pods: Sequence[Pods], flavors: Mapping[Pool, str]) -> _Quotas:
         }
         for resource, amount in amounts.items():
             key = (one.team or WITHOUT_TEAM, flavors[one.pool], resource)
-            held[key].append((one.weeks, amount * one.count))
+            held[key] += ((hours, amount) for hours in one.hours)
     return {key: held_at_once(amounts) for key, amounts in held.items()}
 
 
@@ -197,7 +197,7 @@ def _sums(
             in_service[flavor, "memory"] += node.memory_mb
     lines = [
         f"{plan.scenario}, {quarter}. Quotas are sums over all nodes of a flavor: what the team",
-        "holds in the week in which it holds most. What no quota gives out stays free.",
+        "holds at the hour at which it holds most. What no quota gives out stays free.",
         *_unracked(plan, quarter),
         *renamed,
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
@@ -50,9 +51,14 @@ class Pods:
     team: str | None
     pool: Pool
     need: Need
-    weeks: range
-    """Weeks of the quarter in which they hold all this, from 1."""
-    count: int
+    hours: tuple[tuple[int, int], ...]
+    """Of each: from when to when it holds all this, in hours of the quarter; those that hold it
+    all quarter have all of it."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.hours)
 
 
 def quarter_of(plan: Plan, asked: str | None) -> str:
@@ -80,15 +86,13 @@ def pods_of(plan: Plan, quarter: str) -> tuple[Pods, ...]:
             )
         )
     jobs = {job.name: job for job in plan.jobs}
-    found: Counter[tuple[str, Pool, Need, range]] = Counter()
+    found: defaultdict[tuple[str, Pool, Need], list[tuple[int, int]]] = defaultdict(list)
     for node, item, most in _occupants(plan, quarter, nodes):
         need = _need(node, item, facts[node.node_type].kubernetes_resource, most)
-        found[item.job, (node.node_type, node.site), need, item.held_weeks] += 1
+        found[item.job, (node.node_type, node.site), need].append(item.held_hours)
     return tuple(
-        Pods(job, jobs[job].kind, jobs[job].team, pool, need, weeks, count)
-        for (job, pool, need, weeks), count in sorted(
-            found.items(), key=lambda item: (*item[0][:3], item[0][3].start, item[0][3].stop)
-        )
+        Pods(job, jobs[job].kind, jobs[job].team, pool, need, tuple(sorted(hours)))
+        for (job, pool, need), hours in sorted(found.items())
     )
 
 
@@ -115,7 +119,7 @@ def _occupants(
 
 
 def _unit(item: Occupant) -> tuple[object, ...]:
-    return item.job, item.unit, item.replica, item.held_weeks, len(item.gpus)
+    return item.job, item.unit, item.replica, item.held_hours, len(item.gpus)
 
 
 def _need(node: Node, item: Occupant, resource: str, most: _Host) -> Need:
@@ -151,9 +155,10 @@ def refuse_shares(pods: Iterable[Pods], why: str, resources: Collection[str] = (
         )
 
 
-def held_at_once(held: Iterable[tuple[range, int]]) -> int:
-    """The most that is held in one week, of amounts that are each held for some weeks."""
-    by_week: Counter[int] = Counter()
-    for weeks, amount in held:
-        by_week.update(dict.fromkeys(weeks, amount))
-    return max(by_week.values(), default=0)
+def held_at_once(held: Iterable[tuple[tuple[int, int], int]]) -> int:
+    """The most that is held at any hour, of amounts that are each held for some hours."""
+    changes: Counter[int] = Counter()
+    for (start, end), amount in held:
+        changes[start] += amount
+        changes[end] -= amount
+    return max(accumulate(changes[hour] for hour in sorted(changes)), default=0)

@@ -36,8 +36,8 @@ class Place(Frozen):
     """GPU numbers held on the (first) node."""
     way: str
     """Of the candidate by which they run."""
-    weeks: tuple[int, int] | None = None
-    """First and last week in which they hold them, from 1; None: all quarter."""
+    hours: tuple[int, int] | None = None
+    """From when to when they hold them, in hours of the quarter; None: all quarter."""
     parts: tuple[tuple[int, GpuPart], ...] = ()
     """GPU number and what is held of it, unit by unit; empty where the GPUs are whole."""
 
@@ -134,7 +134,7 @@ def _places(plan: Plan, job: PlannedJob, candidates: Mapping[str, Candidate]) ->
         alike: dict[_Alike, list[tuple[int, int]]] = {}
         for piece, places in sorted(seats.items()):
             one = places[0][1]
-            key = tuple(node.id for node, _ in places), one.weeks or (0, 0), one.way
+            key = tuple(node.id for node, _ in places), one.hours or (0, 0), one.way
             alike.setdefault(key, []).append(piece)
         for (ids, _, way), pieces in sorted(alike.items()):
             node, first = seats[pieces[0]][0]
@@ -148,13 +148,13 @@ def _places(plan: Plan, job: PlannedJob, candidates: Mapping[str, Candidate]) ->
                 in_replicas=candidates[way].replicas > 1,
                 gpus=tuple(sorted({gpu for one in held for gpu in one.gpus})),
                 way=way,
-                weeks=first.weeks,
+                hours=first.hours,
                 parts=tuple((one.gpus[0], one.part) for one in held if one.part),
             )
 
 
 _Alike = tuple[tuple[str, ...], tuple[int, int], str]
-"""Nodes, weeks and way."""
+"""Nodes, hours and way."""
 
 
 def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[Verdict, ...]:

@@ -14,12 +14,13 @@ from planner.report.format import (
     hours,
     listed,
     memory,
+    moments,
     money,
     percent,
     quarter_span,
 )
 from planner.report.jobs import share_of
-from planner.report.parts import parts_held, taken, weeks_held
+from planner.report.parts import parts_held, taken
 from planner.report.peak import peak_blocks
 from planner.report.shortage import outcome_of, why_short
 from planner.report.sums import Sums
@@ -163,7 +164,12 @@ def _seat(place: Place) -> tuple[str, str, str]:
     nodes = ", ".join(place.nodes)
     gpus = "all" if len(place.nodes) > 1 else ", ".join(map(str, place.gpus))
     held = parts_held(place.parts) if place.parts else gpus
-    return (nodes, ", ".join(_unit_names(place)), f"{held} {weeks_held(place.weeks)}".rstrip())
+    return (nodes, ", ".join(_unit_names(place)), f"{held} {_when(place)}".rstrip())
+
+
+def _when(place: Place) -> str:
+    """`4 Jan 08:00 – 5 Jan 22:00`; nothing for a whole quarter."""
+    return moments(place.quarter, place.hours) if place.hours else ""
 
 
 def _unit_names(place: Place) -> Iterator[str]:

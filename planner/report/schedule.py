@@ -1,4 +1,4 @@
-"""Which run holds which GPUs from when to when, drawn week by week, or by day where all is short."""
+"""Which run holds which GPUs from when to when, drawn by week, or by day where all is short."""
 
 from __future__ import annotations
 
@@ -88,11 +88,12 @@ def _drawn(plan: Plan, most_lines: int) -> Iterator[tuple[str, tuple[str, ...], 
             alike[-1][1].append(number)
         else:
             alike.append((looks, [number]))
-    for looks, quarters in alike:
-        if looks:
-            first = quarters[0]
+    for drawn, quarters in alike:
+        if drawn:
+            first, last = quarters[0], quarters[-1]
             lines = _lines(plan.quarters[first], plan.placements[first], units, most_lines)
-            yield quarter_span(plan.quarters[first], plan.quarters[quarters[-1]]), tuple(lines), first
+            span = quarter_span(plan.quarters[first], plan.quarters[last])
+            yield span, tuple(lines), first
 
 
 def _runs(uses: Sequence[NodeUse]) -> list[tuple[str, Occupant]]:
@@ -117,9 +118,7 @@ def _cells(run: Occupant, cell: int) -> tuple[int, int]:
     return start // cell + 1, -(-end // cell)
 
 
-def _lines(
-    label: str, uses: Sequence[NodeUse], units: dict[str, int], most: int
-) -> Iterator[str]:
+def _lines(label: str, uses: Sequence[NodeUse], units: dict[str, int], most: int) -> Iterator[str]:
     runs = _runs(uses)
     cell, shown = _cell(runs), runs[:most]
     cells = _last(runs, cell)

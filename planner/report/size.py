@@ -65,9 +65,7 @@ def _candidates(candidates: Sequence[Candidate]) -> Table:
             *((Column("Planned, h", "right", wraps=True),) if timed else ()),
             Column("Set by", wraps=True),
         ),
-        tuple(
-            _candidate_row(candidate, by_peak=by_peak, timed=timed) for candidate in candidates
-        ),
+        tuple(_candidate_row(candidate, by_peak=by_peak, timed=timed) for candidate in candidates),
     )
 
 

@@ -180,6 +180,15 @@ def _activity(name: str, job: Job, scenario: Scenario) -> Iterator[Fault]:
     counts = job.counts(horizon)
     if not any(counts):
         yield Fault(("jobs", name), "is active in no quarter", "delete it, or give it a count")
+    dated = job.run.quarter if job.run else None
+    active = [q for q, count in zip(horizon.all_quarters, counts, strict=True) if count]
+    if dated and active and active != [dated]:
+        others = ", ".join(str(quarter) for quarter in active if quarter != dated)
+        yield Fault(
+            ("jobs", name, "run"),
+            f"has dates in {dated}, and the job is active in {others or 'no such quarter'}",
+            f"write `quarters: {dated}` beside it, or weeks of the quarter in place of dates",
+        )
     for quarter, count in zip(horizon.labels, counts, strict=True):
         if count > LARGEST_COUNT_PER_QUARTER:
             message = f"grows to {count:,} in {quarter}, at most {LARGEST_COUNT_PER_QUARTER:,}"

@@ -121,9 +121,9 @@ def _of_unknown_length(
         worth = f"could save up to {usd(saved)} ({theirs} to {usd(tags)}, but nodes come whole)"
     yield Note(
         text="the length of a run is not stated, so GPUs are held all quarter by "
-        f"{some_of(sorted(held), _HELD_NAMED)}: stating `tune.dataset_tokens` or `run.weeks` "
+        f"{some_of(sorted(held), _HELD_NAMED)}: stating `tune.dataset_tokens` or `run.hours` "
         f"{worth}",
-        origin="policies.time",
+        origin="rules/time/planned-hours",
     )
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
-from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.inputs.scenario.quarter import WEEKS
-from planner.plan.checks.view import Check, View, at_once, differences
+from planner.plan.checks.view import Check, View, at_once, differences, gpu_hours, most_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,33 +34,22 @@ class _Taken(NamedTuple):
     """What is taken of a node in use."""
 
     gpus: int
-    """Held by anybody in any week."""
+    """Held by anybody at any hour."""
     cpus: int
-    """In the fullest week; likewise `memory_mb`."""
+    """At the fullest hour; likewise `memory_mb`."""
     memory_mb: int
-    by_week: tuple[Fraction, ...]
-    """GPUs held; parts by their share."""
+    occupants: tuple[Occupant, ...]
 
 
 def _taken(view: View, quarter: int) -> dict[str, _Taken]:
-    found = {}
-    for use in view.plan.placements[quarter]:
-        weeks = [(0, 0, Fraction(0))] * WEEKS
-        for held, group in groupby(sorted(use.occupants, key=_weeks_held), key=_weeks_held):
-            here = list(group)
-            cpus, memory_mb = sum(one.cpus for one in here), sum(one.memory_mb for one in here)
-            gpus = sum(map(at_once, here), Fraction(0))
-            for week in range(held[0] - 1, held[1]):
-                before = weeks[week]
-                weeks[week] = (before[0] + cpus, before[1] + memory_mb, before[2] + gpus)
-        most_cpus, most_mb, by_week = zip(*weeks, strict=True)
-        distinct = {gpu for one in use.occupants for gpu in one.gpus}
-        found[use.node] = _Taken(len(distinct), max(most_cpus), max(most_mb), by_week)
-    return found
+    return {use.node: _of_node(use.occupants) for use in view.plan.placements[quarter]}
 
 
-def _weeks_held(occupant: Occupant) -> tuple[int, int]:
-    return occupant.weeks or (1, WEEKS)
+def _of_node(occupants: tuple[Occupant, ...]) -> _Taken:
+    cpus, _ = most_at_once((one, one.cpus) for one in occupants)
+    memory_mb, _ = most_at_once((one, one.memory_mb) for one in occupants)
+    distinct = {gpu for one in occupants for gpu in one.gpus}
+    return _Taken(len(distinct), int(cpus), int(memory_mb), occupants)
 
 
 def _pool(
@@ -74,9 +61,8 @@ def _pool(
 ) -> Iterator[str]:
     used = [taken[node.id] for node in serving if node.id in taken]
     gpus = sum(node.gpus for node in serving)
-    by_week = [
-        sum(weeks, Fraction(0)) for weeks in zip(*(one.by_week for one in used), strict=True)
-    ]
+    here = [one for node in used for one in node.occupants]
+    peak, _ = most_at_once((one, at_once(one)) for one in here)
     hours = Fraction(view.inputs.settings.hours_per_quarter.value)
     expected = {
         "nodes": len(serving),
@@ -84,9 +70,9 @@ def _pool(
         "nodes_spare": view.spare(pool.node_type, pool.site) if used else 0,
         "gpus": gpus,
         "gpus_used": sum(amounts.gpus for amounts in used),
-        "gpus_peak": float(max(by_week, default=0)),
+        "gpus_peak": float(peak),
         "gpu_hours": float(gpus * hours),
-        "gpu_hours_used": float(sum(by_week) / WEEKS * hours),
+        "gpu_hours_used": float(sum((gpu_hours(one, hours) for one in here), Fraction(0))),
         "cpus": sum(node.cpus for node in serving),
         "cpus_used": sum(amounts.cpus for amounts in used),
         "memory_mb": sum(node.memory_mb for node in serving),

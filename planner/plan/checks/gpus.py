@@ -1,11 +1,11 @@
-"""No GPU and no host gives more than it has in any week, and partitions lie where they can."""
+"""No GPU and no host gives more than it has at any hour, and partitions lie where they can."""
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
-from planner.inputs.scenario.quarter import WEEKS
+from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.plan.checks.view import Check, View
 
 if TYPE_CHECKING:
@@ -31,21 +31,21 @@ def _bounds(view: View) -> Iterator[str]:
         for one in occupants:
             if one.part and not 0 < one.part.taken <= one.part.of:
                 yield f"{label}: {one.job} on {node.id} holds {one.part.taken} of {one.part.of}"
-            if one.weeks and not 1 <= one.weeks[0] <= one.weeks[1] <= WEEKS:
+            if one.hours and not 0 <= one.hours[0] < one.hours[1] <= RUN_HOURS:
                 yield (
-                    f"{label}: {one.job} on {node.id} holds weeks {one.weeks[0]} to "
-                    f"{one.weeks[1]} of {WEEKS}"
+                    f"{label}: {one.job} on {node.id} holds hours {one.hours[0]} to "
+                    f"{one.hours[1]} of {RUN_HOURS:,}"
                 )
 
 
 def _gpus(view: View) -> Iterator[str]:
-    """Holders of a GPU in one week: one alone, or partitions apart, or memory within bounds."""
+    """Holders of a GPU at one hour: one alone, or partitions apart, or memory within bounds."""
     for label, node, occupants in view.uses():
         told: set[int] = set()
-        for week in _turns(occupants):
-            when = label if week is None else f"{label}, week {week}"
+        for hour, here in _turns(occupants):
+            when = label if hour is None else f"{label}, hour {hour}"
             held: dict[int, list[Occupant]] = {}
-            for one in _holding(occupants, week):
+            for one in here:
                 for gpu in one.gpus:
                     held.setdefault(gpu, []).append(one)
             for gpu, holders in sorted(held.items()):
@@ -54,17 +54,17 @@ def _gpus(view: View) -> Iterator[str]:
                 yield from (f"{when}: {fault}" for fault in faults)
 
 
-def _turns(occupants: Sequence[Occupant]) -> Sequence[int | None]:
-    """Weeks in which somebody begins: what is held together at all is held in one of them."""
-    if all(one.weeks is None for one in occupants):
-        return [None]
-    return sorted({one.weeks[0] if one.weeks else 1 for one in occupants})
-
-
-def _holding(occupants: Sequence[Occupant], week: int | None) -> list[Occupant]:
-    if week is None:
-        return list(occupants)
-    return [one for one in occupants if not one.weeks or one.weeks[0] <= week <= one.weeks[1]]
+def _turns(occupants: Sequence[Occupant]) -> Iterator[tuple[int | None, list[Occupant]]]:
+    """Who holds anything whenever somebody begins: what is held together at all is held then."""
+    runs = sorted((one for one in occupants if one.hours), key=lambda one: one.hours or (0, 0))
+    always = [one for one in occupants if not one.hours]
+    if not runs:
+        yield None, always
+    here: list[Occupant] = []
+    for start, beginning in groupby(runs, key=lambda one: one.hours[0] if one.hours else 0):
+        here = [one for one in here if one.hours and one.hours[1] > start]
+        here += beginning
+        yield start, [*always, *here]
 
 
 def _faults(gpu: str, holders: Sequence[Occupant]) -> Iterator[str]:
@@ -123,9 +123,8 @@ def _memory_slices(view: View, node: Node) -> int:
 
 def _hosts(view: View) -> Iterator[str]:
     for label, node, occupants in view.uses():
-        for week in _turns(occupants):
-            when = label if week is None else f"{label}, week {week}"
-            here = _holding(occupants, week)
+        for hour, here in _turns(occupants):
+            when = label if hour is None else f"{label}, hour {hour}"
             cpus = sum(one.cpus for one in here)
             memory_mb = sum(one.memory_mb for one in here)
             if cpus > node.cpus:
@@ -136,7 +135,7 @@ def _hosts(view: View) -> Iterator[str]:
 
 def _confirm_gpus(view: View) -> str:
     if any(one.part for _, _, occupants in view.uses() for one in occupants):
-        return "no GPU is held twice in any week, but in parts that do not overlap"
+        return "no GPU is held twice at any hour, but in parts that do not overlap"
     return "no GPU is held twice"
 
 
@@ -146,7 +145,7 @@ def _confirm_parts(view: View) -> str:
     return "no GPU is partitioned"
 
 
-FIRST = (Check(_bounds, lambda _: "every week is one of its quarter, every part one of a GPU"),)
+FIRST = (Check(_bounds, lambda _: "every hour is one of its quarter, every part one of a GPU"),)
 
 CHECKS = (
     Check(_numbers, lambda _: "only GPUs that a node has are held"),

@@ -1,10 +1,10 @@
-"""Runs keep to their weeks, and who takes a part of a GPU may take just this part."""
+"""Runs keep to their hours, and who takes a part of a GPU may take just this part."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.inputs.scenario.quarter import WEEKS
+from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
 from planner.inputs.text.words import count_of
 from planner.plan.checks.view import Check, View
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.inputs.scenario.job import Job
+    from planner.inputs.scenario.run import Run
     from planner.plan.plan import Node, Occupant
     from planner.sizing.candidate import Candidate
 
@@ -22,7 +23,7 @@ def _seated(view: View) -> Iterator[tuple[str, str, list[tuple[Node, Occupant]]]
     """What to call a piece in its quarter, its job, and its nodes."""
     for label, seats in zip(view.labels, view.seats, strict=True):
         for (job, unit, replica), places in seats.items():
-            which = f"unit {unit}" if replica == 1 else f"replica {replica} of unit {unit}"
+            which = f"unit {unit}" if replica == 1 else f"replica or run {replica} of unit {unit}"
             yield f"{label}: {which} of {job}", job, places
 
 
@@ -34,15 +35,27 @@ def _stated(view: View, job: str) -> Job | None:
 def _runs(view: View) -> Iterator[str]:
     for what, job, places in _seated(view):
         node, first = places[0]
-        if any(one.weeks != first.weeks for _, one in places):
-            yield f"{what} is moved while it runs"
+        if any(one.hours != first.hours for _, one in places):
+            yield f"{what} is not on all of its nodes at the same hours"
         candidate = view.candidate(job, node, first)
         if candidate is None:
             continue
         stated = _stated(view, job)
         run = stated.run if stated else None
-        window = (run.release_week, run.deadline_week) if run else (1, WEEKS)
-        yield from _timed(what, candidate.weeks, first.weeks, window)
+        yield from _timed(what, candidate.planned_hours, first.hours, _window(run))
+
+
+def _window(run: Run | None) -> tuple[int, int]:
+    """From when to when a run may be, in hours of its quarter."""
+    if run is None:
+        return 0, RUN_HOURS
+    hours = []
+    for at, more in ((run.release, 0), (run.deadline, 1)):
+        if isinstance(at, int):
+            hours.append((at - 1 + more) * 7 * 24)
+        else:
+            hours.append(((at - Quarter.of(at).start).days + more) * 24)
+    return hours[0], min(hours[1], RUN_HOURS)
 
 
 def _timed(
@@ -50,19 +63,15 @@ def _timed(
 ) -> Iterator[str]:
     if needed is None:
         if held is not None:
-            yield f"{what} holds its GPUs for {_span(held)}, it needs all of {WEEKS} weeks"
+            yield f"{what} holds its GPUs for {held[1] - held[0]:,} h, it needs them all quarter"
         return
-    held = held or (1, WEEKS)
-    if held[1] - held[0] + 1 != needed:
-        yield f"{what} runs for {_span(held)}, it needs {needed}"
-    if held[0] < window[0]:
-        yield f"{what} starts in week {held[0]}, its release is week {window[0]}"
-    if held[1] > window[1]:
-        yield f"{what} ends in week {held[1]}, its deadline is week {window[1]}"
-
-
-def _span(held: tuple[int, int]) -> str:
-    return count_of(held[1] - held[0] + 1, "week")
+    start, end = held or (0, RUN_HOURS)
+    if end - start != needed:
+        yield f"{what} runs for {end - start:,} h, it needs {needed:,}"
+    if start < window[0]:
+        yield f"{what} starts at hour {start:,}, its release is hour {window[0]:,}"
+    if end > window[1]:
+        yield f"{what} ends at hour {end:,}, its deadline is hour {window[1]:,}"
 
 
 def _parts(view: View) -> Iterator[str]:
@@ -100,8 +109,8 @@ def _allowed(view: View, what: str, job: str, one: Occupant) -> Iterator[str]:
         yield f"{what} takes a part of a GPU, which only serving jobs may"
     if stated and stated.serve and stated.serve.whole_gpu:
         yield f"{what} takes a part of a GPU, but asks for whole ones"
-    if one.weeks is not None:
-        yield f"{what} takes a part of a GPU for some weeks, parts are held all quarter"
+    if one.hours is not None:
+        yield f"{what} takes a part of a GPU for some hours, parts are held all quarter"
     if one.part and one.part.profile is not None and policies.mig == "never":
         yield f"{what} is on a partition, which policies.mig forbids"
     if one.part and one.part.profile is None and not policies.shared_gpus:
@@ -122,12 +131,12 @@ def _mixed(view: View) -> Iterator[str]:
 
 
 def _confirm_runs(view: View) -> str:
-    runs = sum(bool(places[0][1].weeks) for _, _, places in _seated(view))
+    runs = sum(bool(places[0][1].hours) for _, _, places in _seated(view))
     if not runs:
         return "every unit holds its GPUs all quarter"
     return (
-        f"{count_of(runs, 'run')} of some weeks: long enough, between release and deadline, and "
-        "not moved meanwhile"
+        f"{count_of(runs, 'run')}: long enough, between release and deadline, and not moved "
+        "meanwhile"
     )
 
 

@@ -6,22 +6,21 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from planner.inputs.scenario.quarter import WEEKS
 from planner.inputs.text.words import count_of
 from planner.plan.checks.current import moves_cents
 from planner.plan.checks.money import costs_of_changes, costs_of_one
-from planner.plan.checks.view import Check, View, differences, on_average
+from planner.plan.checks.view import Check, View, differences, gpu_hours, most_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from planner.plan.parts.teams import Chargeback, TeamUse
-    from planner.plan.plan import Node
+    from planner.plan.plan import Node, Occupant
 
 __all__ = ["CHECKS"]
 
-Held = tuple[str, int, int]
-"""GPU type, quarter and week."""
+Held = dict[tuple[str, int], list["Occupant"]]
+"""By GPU type and quarter."""
 Slot = tuple[str, str, int]
 """Node type, site and quarter."""
 _WHOLE = 1
@@ -35,19 +34,13 @@ def _team_of(view: View, job: str) -> str | None:
     return stated.team if stated else None
 
 
-def _held(view: View) -> dict[str | None, Counter[Held]]:
-    """GPUs by team, then by GPU type, quarter and week, from the placements.
-
-    All on which its units are, in whatever parts: so do quotas count them.
-    """
-    found: dict[str | None, Counter[Held]] = defaultdict(Counter)
+def _held(view: View) -> dict[str | None, Held]:
+    """Who holds GPUs by team, from the placements."""
+    found: dict[str | None, Held] = defaultdict(lambda: defaultdict(list))
     for quarter, seats in enumerate(view.seats):
         for (job, _, _), places in seats.items():
             for node, occupant in places:
-                first, last = occupant.weeks or (1, WEEKS)
-                for week in range(first, last + 1):
-                    held = (node.gpu_type, quarter, week)
-                    found[_team_of(view, job)][held] += len(occupant.gpus)
+                found[_team_of(view, job)][node.gpu_type, quarter].append(occupant)
     return found
 
 
@@ -82,22 +75,26 @@ def _quotas(view: View) -> Iterator[str]:
     for team in sorted(view.inputs.scenario.teams):
         for gpu_type, limits in _limits(view, team).items():
             for quarter, (label, most) in enumerate(zip(view.labels, limits, strict=True)):
-                weeks = _weeks_of(held[team], gpu_type, quarter)
-                gpus = max(weeks)
+                gpus, hour = _most(held[team], gpu_type, quarter)
                 if most is not None and gpus > most:
                     on = f" on {gpu_type}" if gpu_type else ""
-                    when = f" in week {weeks.index(gpus) + 1}" if min(weeks) < gpus else ""
+                    when = f" at hour {hour}" if hour else ""
                     taken = count_of(gpus, "GPU")
                     yield f"{label}: {team} holds {taken}{on}{when}, its quota is {most:,}"
 
 
-def _weeks_of(held: Mapping[Held, int], gpu_type: str | None, quarter: int) -> list[int]:
-    """GPUs held in each week of a quarter, of a type or of all."""
-    weeks = [0] * WEEKS
-    for (kind, at, week), gpus in held.items():
-        if at == quarter and (gpu_type is None or kind == gpu_type):
-            weeks[week - 1] += gpus
-    return weeks
+def _most(held: Held, gpu_type: str | None, quarter: int) -> tuple[int, int]:
+    """GPUs held together at the fullest hour of a quarter, of a type or of all; and that hour.
+
+    All on which units are, in whatever parts: so do quotas count them.
+    """
+    gpus, hour = most_at_once(
+        (one, len(one.gpus))
+        for (kind, at), occupants in held.items()
+        if at == quarter and gpu_type in (None, kind)
+        for one in occupants
+    )
+    return int(gpus), hour
 
 
 def _listed(view: View) -> Iterator[str]:
@@ -121,7 +118,7 @@ def _hours(view: View) -> Iterator[str]:
     average = _held_by_pool(view)
     quarter_hours = Fraction(view.inputs.settings.hours_per_quarter.value)
     for use in charged.teams:
-        gpus = tuple(max(_weeks_of(held[use.team], None, q)) for q in range(len(view.labels)))
+        gpus = tuple(_most(held[use.team], None, q)[0] for q in range(len(view.labels)))
         yield from differences(f"{_told(use)}: GPUs by quarter", use.gpus, gpus)
         hours = sum(average[use.team].values(), Fraction(0)) * quarter_hours
         yield from _figures(use, hours, delivered[use.team], unknown[use.team])
@@ -129,7 +126,7 @@ def _hours(view: View) -> Iterator[str]:
         expected = {
             key: (
                 tuple(limit),
-                tuple(max(_weeks_of(held[use.team], key, q)) for q in range(len(view.labels))),
+                tuple(_most(held[use.team], key, q)[0] for q in range(len(view.labels))),
             )
             for key, limit in limits.items()
         }
@@ -177,7 +174,7 @@ def _delivered(
             team = _team_of(view, job)
             candidate = view.candidate(job, *places[0])
             gpus = sum(len(occupant.gpus) for _, occupant in places)
-            held = sum((on_average(occupant) for _, occupant in places), Fraction(0)) * most
+            held = sum((gpu_hours(occupant, most) for _, occupant in places), Fraction(0))
             if job not in view.sized or view.sized[job].kind != "tune":
                 delivered[team] += held
             elif candidate is None or candidate.hours is None:
@@ -240,12 +237,13 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
 
 def _held_by_pool(view: View) -> dict[str | None, dict[Slot, Fraction]]:
     """GPUs on the average of the quarter, parts by their share."""
+    hours = Fraction(view.inputs.settings.hours_per_quarter.value)
     found: dict[str | None, dict[Slot, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     for quarter, seats in enumerate(view.seats):
         for (job, _, _), places in seats.items():
             for node, occupant in places:
                 slot = (node.node_type, node.site, quarter)
-                found[_team_of(view, job)][slot] += on_average(occupant)
+                found[_team_of(view, job)][slot] += gpu_hours(occupant, hours) / hours
     return found
 
 
@@ -281,7 +279,7 @@ def _confirm_quotas(view: View) -> str:
     stated = [name for name in view.inputs.scenario.teams if _limits(view, name)]
     if not stated:
         return "no team has a quota"
-    when = " in any week" if any(one.weeks for _, _, uses in view.uses() for one in uses) else ""
+    when = " at any hour" if any(one.hours for _, _, uses in view.uses() for one in uses) else ""
     told = count_of(len(stated), "team")
     return f"no team holds more GPUs than its quota{when} ({told} with one)"
 

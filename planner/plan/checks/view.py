@@ -6,12 +6,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from planner.inputs.scenario.quarter import WEEKS
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import date
     from decimal import Decimal
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from planner.plan.plan import Node, Occupant, Plan
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["Check", "Piece", "Unit", "View", "at_once", "differences", "on_average"]
+__all__ = ["Check", "Piece", "Unit", "View", "at_once", "differences", "gpu_hours", "most_at_once"]
 
 Unit = tuple[str, int]
 """Job and unit number."""
@@ -190,10 +189,28 @@ def at_once(occupant: Occupant) -> Fraction:
     return Fraction(gpus * part.taken, part.of) if part else Fraction(gpus)
 
 
-def on_average(occupant: Occupant) -> Fraction:
-    """The same over all weeks of the quarter."""
-    first, last = occupant.weeks or (1, WEEKS)
-    return at_once(occupant) * Fraction(last - first + 1, WEEKS)
+def gpu_hours(occupant: Occupant, of_quarter: Fraction) -> Fraction:
+    """The same times the hours for which it does; a quarter has so many."""
+    start, end = occupant.hours or (0, of_quarter)
+    return at_once(occupant) * (end - start)
+
+
+def most_at_once(held: Iterable[tuple[Occupant, int | Fraction]]) -> tuple[int | Fraction, int]:
+    """The most that is held together at any hour, and the first such hour."""
+    known = [(one.hours, amount) for one, amount in held]
+    always = sum((amount for hours, amount in known if hours is None), Fraction(0))
+    runs = [(hours, amount) for hours, amount in known if hours is not None]
+    most, when = always, 0
+    here: list[tuple[int, int | Fraction]] = []
+    held_now = always
+    for hours, amount in sorted(runs, key=lambda one: one[0]):
+        while here and here[0][0] <= hours[0]:
+            held_now -= heappop(here)[1]
+        heappush(here, (hours[1], amount))
+        held_now += amount
+        if held_now > most:
+            most, when = held_now, hours[0]
+    return most, when
 
 
 def differences(what: str, found: object, expected: object) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What each team holds, and what of the plan's cost it is charged.
 
 The net present cost of each node is spread evenly over the quarters in which it serves. What a pool
-costs in a quarter is shared by the GPUs held there, each for the weeks and the part of its memory
+costs in a quarter is shared by the GPUs held there, each for the hours and the part of its memory
 that is held; what nobody holds is idle. Shares are exact fractions, rounded to whole cents once, so
 that they add up to the plan's cost.
 """
@@ -60,7 +60,7 @@ class _Use:
         return sum(self.gpus.values(), Fraction(0))
 
     def in_quarter(self, quarter: int, gpu_type: str | None = None) -> int:
-        """In the week in which most are held."""
+        """At the hour at which most are held."""
         held = [
             occupant
             for (kind, at), occupants in self.occupants.items()
@@ -159,7 +159,8 @@ def _uses(
             for occupant in use.occupants:
                 job = of_job[occupant.job]
                 team = found[job.team]
-                team.gpus[pool_of[use.node], quarter] += occupant.gpu_quarters
+                average = occupant.gpu_hours(quarter_hours) / quarter_hours
+                team.gpus[pool_of[use.node], quarter] += average
                 team.occupants[gpu_type, quarter].append(occupant)
                 _count_hours(team, job, occupant, run_hours[job.name, occupant.way], quarter_hours)
     return found
@@ -168,8 +169,8 @@ def _uses(
 def _count_hours(
     team: _Use, job: SizedJob, occupant: Occupant, run_hours: float | None, quarter_hours: Fraction
 ) -> None:
-    """A tuning job delivers its run, in whatever part of its weeks; others all that they hold."""
-    held = occupant.gpu_quarters * quarter_hours
+    """A tuning job delivers its run, in whatever part of its hours; others all that they hold."""
+    held = occupant.gpu_hours(quarter_hours)
     if job.kind != "tune":
         team.delivered += held
     elif run_hours is None:

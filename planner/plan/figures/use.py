@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.inputs.scenario.quarter import WEEKS
 from planner.plan.plan import PoolUse
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _figures(
         free = (pool.node.gpus - gpus, pool.node.cpus - cpus, pool.node.memory_mb - memory_mb)
         stranded += stranded_gpus(free, shapes)
     everybody = [occupant for use in uses for occupant in use.occupants]
-    held = sum((occupant.gpu_quarters for occupant in everybody), Fraction(0))
+    held = sum((occupant.gpu_hours(hours) for occupant in everybody), Fraction(0))
     return _Quarter(
         nodes=nodes,
         nodes_used=len(uses),
@@ -98,7 +98,7 @@ def _figures(
         gpus_used=gpus_used,
         gpus_peak=float(at_peak(everybody, lambda occupant: occupant.gpus_at_once)),
         gpu_hours=float(nodes * pool.node.gpus * hours),
-        gpu_hours_used=float(held * hours),
+        gpu_hours_used=float(held),
         gpus_stranded=stranded,
         cpus=nodes * pool.node.cpus,
         cpus_used=cpus_used,
@@ -110,17 +110,13 @@ def _figures(
 def at_peak(
     occupants: Sequence[Occupant], amount: Callable[[Occupant], int | Fraction]
 ) -> int | Fraction:
-    """The sum of what is held in the week in which it is largest."""
-    always: int | Fraction = 0
-    by_week: list[int | Fraction] = [0] * WEEKS
+    """The sum of what is held at the hour at which it is largest."""
+    changes: dict[int, int | Fraction] = defaultdict(int)
     for occupant in occupants:
-        held = amount(occupant)
-        if occupant.weeks is None:
-            always += held
-            continue
-        for week in occupant.held_weeks:
-            by_week[week - 1] += held
-    return always + max(by_week)
+        start, end = occupant.held_hours
+        changes[start] += amount(occupant)
+        changes[end] -= amount(occupant)
+    return max(accumulate(changes[hour] for hour in sorted(changes)), default=0)
 
 
 def stranded_gpus(free: tuple[int, int, int], shapes: Iterable[Shape]) -> int:

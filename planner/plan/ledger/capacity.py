@@ -22,7 +22,7 @@ class Capacity:
         self._spares = [place for place, pool in enumerate(plan.pools) if any(pool.nodes_spare)]
 
     def needed(self, quarter: int) -> Traced:
-        """GPUs of which jobs hold anything in any week."""
+        """GPUs of which jobs hold anything at any hour."""
         return self._read.sum(f"pools[*].gpus_used[{quarter}]")
 
     def in_service(self, quarter: int) -> Traced:

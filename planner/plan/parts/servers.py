@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Literal
 
 from planner.inputs.base import Frozen
-from planner.inputs.scenario.quarter import WEEKS
+from planner.inputs.scenario.quarter import RUN_HOURS
 
 __all__ = ["GpuPart", "Node", "NodeUse", "Occupant", "PoolUse"]
 
@@ -50,42 +50,42 @@ class GpuPart(Frozen):
 
 
 class Occupant(Frozen):
-    """A unit of a job on a node, or one of its replicas."""
+    """A unit of a job on a node, or one of its replicas or runs."""
 
     job: str
     unit: int
     """From 1."""
     replica: int = 1
-    """From 1 in each unit; more than one only where the replicas follow from a load."""
+    """From 1 in each unit; more than one only where the replicas follow from a load, and where a
+    unit of a tuning job runs several times in a quarter."""
     gpus: tuple[int, ...]
     """GPU numbers on this node, from 0."""
     cpus: int
     memory_mb: int
     """Host memory taken on this node, MB."""
-    weeks: tuple[int, int] | None = None
-    """First and last week of the quarter in which it holds all this, from 1; None: all quarter."""
+    hours: tuple[int, int] | None = None
+    """From when to when it holds all this, in hours from the start of the quarter; None: all
+    quarter."""
     part: GpuPart | None = None
     """None: its GPUs are whole."""
     way: str = ""
     """Way of the candidate by which it runs, among those of the job."""
 
     @property
-    def held_weeks(self) -> range:
-        """Weeks in which it holds its GPUs, from 1."""
-        first, last = self.weeks or (1, WEEKS)
-        return range(first, last + 1)
+    def held_hours(self) -> tuple[int, int]:
+        """The same, of those that hold it all quarter as well."""
+        return self.hours or (0, RUN_HOURS)
 
     @property
     def gpus_at_once(self) -> Fraction:
-        """GPUs that it holds in each of its weeks; a part of one counts by its share."""
+        """GPUs that it holds while it does; a part of one counts by its share."""
         gpus = len(self.gpus)
         return gpus * self.part.share if self.part else Fraction(gpus)
 
-    @property
-    def gpu_quarters(self) -> Fraction:
-        """GPUs that it holds on the average of the quarter."""
-        held = self.gpus_at_once
-        return held * Fraction(len(self.held_weeks), WEEKS) if self.weeks else held
+    def gpu_hours(self, of_quarter: Fraction) -> Fraction:
+        """GPU-hours that it holds, where a quarter has so many hours."""
+        hours = Fraction(self.hours[1] - self.hours[0]) if self.hours else of_quarter
+        return self.gpus_at_once * hours
 
     @property
     def piece(self) -> tuple[str, int, int]:
@@ -114,9 +114,9 @@ class PoolUse(Frozen):
     gpus: tuple[int, ...]
     """In service."""
     gpus_used: tuple[int, ...]
-    """Of which anything is held in any week."""
+    """Of which anything is held at any hour."""
     gpus_peak: tuple[float, ...]
-    """Held in the week in which most are; a part of a GPU counts by its share of the memory."""
+    """Held at the hour at which most are; a part of a GPU counts by its share of the memory."""
     gpu_hours: tuple[float, ...]
     """In service."""
     gpu_hours_used: tuple[float, ...]
@@ -125,6 +125,6 @@ class PoolUse(Frozen):
     """Free GPUs on nodes in use that no unit could take for want of cores or host memory."""
     cpus: tuple[int, ...]
     cpus_used: tuple[int, ...]
-    """In the week in which most are, node by node; likewise host memory."""
+    """At the hour at which most are, node by node; likewise host memory."""
     memory_mb: tuple[int, ...]
     memory_used_mb: tuple[int, ...]

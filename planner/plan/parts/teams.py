@@ -17,7 +17,7 @@ class QuotaUse(Frozen):
     limit_gpus: tuple[int | None, ...]
     """By quarter; None: no limit."""
     gpus: tuple[int, ...]
-    """Held in each quarter, in the week in which most are."""
+    """Held in each quarter, at the hour at which most are."""
 
 
 class TeamUse(Frozen):
@@ -26,7 +26,7 @@ class TeamUse(Frozen):
     team: str | None
     """None: jobs without a team."""
     gpus: tuple[int, ...]
-    """Held in each quarter, in the week in which most are."""
+    """Held in each quarter, at the hour at which most are."""
     gpu_hours: float
     """GPUs held × hours of the quarters."""
     delivered_gpu_hours: float

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.packing.problem import ALWAYS
 from planner.plan.placing.match import match_layouts
 from planner.plan.placing.steady import Quarter, settle
 
@@ -64,15 +63,15 @@ class Host:
         return settled if fits and self._at_home(settled) == self._at_home(matched) else matched
 
     def _in_turn(self, hosting: Hosting) -> bool:
-        """Whether units have a node for weeks, so that they cannot be seated one by one."""
+        """Whether units have a node for some hours, so that they cannot be seated one by one."""
         return any(
-            self._in_weeks((member.demand, member.choice))
+            self._is_run((member.demand, member.choice))
             for bundle in hosting.bundles
             for member in bundle.members
         )
 
-    def _in_weeks(self, group: Group) -> bool:
-        return self.problem.demands[group[0]].choices[group[1]].shape.run != ALWAYS
+    def _is_run(self, group: Group) -> bool:
+        return self.problem.demands[group[0]].choices[group[1]].shape.is_run
 
     def _at_home(self, hostings: Sequence[Hosting]) -> Counter[int]:
         """In the first quarter, by demand: units in the pool in which they run before it.
@@ -104,7 +103,7 @@ class Host:
         spans: dict[Group, list[tuple[int, ...]]] = defaultdict(list)
         for nodes, groups in self.here.items():
             for group, units in groups.items():
-                if len(nodes) == 1 or self._in_weeks(group):
+                if len(nodes) == 1 or self._is_run(group):
                     for node in nodes:
                         residents[node][group] += units
                 else:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.packing.problem import ALWAYS, WHOLE
+from planner.packing.problem import WHOLE
 from planner.plan.parts.servers import GpuPart, NodeUse, Occupant
 from planner.plan.placing.host import Host
 from planner.plan.placing.keep import choices_kept
@@ -147,12 +147,12 @@ class _Seating:
         parts: dict[tuple[Group, int, int], dict[int, tuple[int, ...]]] = defaultdict(dict)
         for nodes, group, seat in places:
             if seat and len(nodes) == 1 and self._choice(group).shape.gpus > len(seat.gpus[0]):
-                parts[group, self.fleet.pool[nodes[0]], seat.week][nodes[0]] = seat.gpus[0]
+                parts[group, self.fleet.pool[nodes[0]], seat.start][nodes[0]] = seat.gpus[0]
             else:
                 whole.append((nodes, group, seat))
-        for (group, _, week), gpus in sorted(parts.items()):
+        for (group, _, start), gpus in sorted(parts.items()):
             for nodes, piece in self._gangs(group, gpus):
-                seat = Seat(nodes, tuple(gpus[node] for node in nodes), week, shared=True)
+                seat = Seat(nodes, tuple(gpus[node] for node in nodes), start, shared=True)
                 if piece is None:
                     whole.append((nodes, group, seat))
                 else:
@@ -216,7 +216,7 @@ class _Seating:
         for member in bundle.members:
             group = (member.demand, member.choice)
             gpus = numbers[member.gpu :][: self._choice(group).shape.gpus]
-            seat = Seat(nodes, (gpus,), member.week, member.slot, shared=True)
+            seat = Seat(nodes, (gpus,), member.start, member.slot, shared=True)
             same = next((one for one in residents[group] if self.before[one] == seat), None)
             if same is None:
                 places.append((group, seat))
@@ -275,7 +275,7 @@ def _node_uses(
     seats: Seats,
     gpu_types: Mapping[str, GpuType],
 ) -> tuple[NodeUse, ...]:
-    """Who holds each node, nodes in the fleet's order, occupants by first GPU, week and slice."""
+    """Who holds each node, nodes in the fleet's order, occupants by first GPU, hour and slice."""
     problem = translation.problem
     occupants: dict[int, list[Occupant]] = defaultdict(list)
     for (demand, position, replica), seat in seats.items():
@@ -285,7 +285,7 @@ def _node_uses(
         cpus, memory_mb = (
             _even(amount, len(seat.nodes)) for amount in (shape.cpus, shape.memory_mb)
         )
-        weeks = (seat.week + 1, seat.week + shape.run.weeks) if shape.run != ALWAYS else None
+        hours = (seat.start, seat.start + shape.run.hours) if shape.is_run else None
         pool = problem.pools[fleet.pool[seat.nodes[0]]]
         part = _part(choice, seat.slot, pool, gpu_types)
         for index, node in enumerate(seat.nodes):
@@ -297,7 +297,7 @@ def _node_uses(
                     gpus=seat.gpus[index],
                     cpus=cpus[index],
                     memory_mb=memory_mb[index],
-                    weeks=weeks,
+                    hours=hours,
                     part=part,
                     way=choice.way,
                 )
@@ -310,7 +310,7 @@ def _node_uses(
 
 def _in_order(one: Occupant) -> tuple[int, int, int]:
     first = one.part.first if one.part else None
-    return one.gpus[0], one.held_weeks.start, first or 0
+    return one.gpus[0], one.held_hours[0], first or 0
 
 
 def _part(

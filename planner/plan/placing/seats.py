@@ -26,12 +26,12 @@ class Seat:
 
     nodes: tuple[int, ...]
     gpus: tuple[tuple[int, ...], ...]
-    week: int
-    """First one, from 0."""
+    start: int
+    """Hour of the quarter from which on it sits there."""
     slot: int = 0
     """First memory slice of its partition."""
     shared: bool = False
-    """Whether others may have the same GPUs, in other weeks or parts."""
+    """Whether others may have the same GPUs, at other hours or in parts."""
 
 
 Seats = dict[Piece, Seat]
