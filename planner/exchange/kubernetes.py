@@ -90,15 +90,15 @@ def _templates(
 
 
 def _runs(pods: Pods, quarter: str) -> dict[str, str]:
-    """When runs are planned, as ISO 8601 intervals; nothing for pods that hold all all quarter."""
+    """When the pods run, as ISO 8601 intervals; nothing for those that hold GPUs all quarter."""
     start = Quarter.parse(quarter)
     times = [
         "/".join(f"{start.at(hour):%Y-%m-%dT%H:%M}" for hour in hours)
-        for hours in pods.hours
+        for hours in dict.fromkeys(pods.hours)
         if hours != (0, RUN_HOURS)
     ]
     told = times[:_MOST_RUNS] + ([f"… {len(times) - _MOST_RUNS} more"] * (len(times) > _MOST_RUNS))
-    return {f"{LABELS}/runs": ", ".join(told)} if told else {}
+    return {f"{LABELS}/hours": ", ".join(told)} if told else {}
 
 
 def _template(

@@ -13,7 +13,7 @@ from planner.plan.stages import quarters_by_way
 from planner.sizing.candidate import Candidate, Sizing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from planner.plan.plan import Node, Occupant, Plan
 
@@ -29,9 +29,9 @@ class Place(Frozen):
     gpu_type: str
     units: tuple[int, ...]
     replicas: tuple[int, ...]
-    """Of each of these units, from 1; a unit may have several here."""
+    """Of each of these units, from 1, or its runs; a unit may have several here."""
     in_replicas: bool
-    """Whether a unit has more than one on this GPU type."""
+    """Whether a unit has more than one in this way: several replicas, or runs in a quarter."""
     gpus: tuple[int, ...]
     """GPU numbers held on the (first) node."""
     way: str
@@ -100,7 +100,7 @@ def explain(plan: Plan, job_name: str) -> Explanation:
         job=job,
         sizing=sizing,
         quarters=plan.quarters,
-        places=tuple(_places(plan, job, candidates)),
+        places=tuple(_places(plan, job)),
         verdicts=_verdicts(job, sizing),
         chosen=tuple(candidates[way] for way, _ in job.ways),
         tag_cents=job.tag_cents,
@@ -122,7 +122,7 @@ def _unknown(plan: Plan, job_name: str) -> Finding:
     return Finding(message, hint=did_you_mean(job_name, names, 3))
 
 
-def _places(plan: Plan, job: PlannedJob, candidates: Mapping[str, Candidate]) -> Iterator[Place]:
+def _places(plan: Plan, job: PlannedJob) -> Iterator[Place]:
     nodes = {node.id: node for node in plan.nodes}
     for quarter, uses in zip(plan.quarters, plan.placements, strict=True):
         seats: dict[tuple[int, int], list[tuple[Node, Occupant]]] = {}
@@ -136,6 +136,7 @@ def _places(plan: Plan, job: PlannedJob, candidates: Mapping[str, Candidate]) ->
             one = places[0][1]
             key = tuple(node.id for node, _ in places), one.hours or (0, 0), one.way
             alike.setdefault(key, []).append(piece)
+        several = {places[0][1].way for (_, replica), places in seats.items() if replica > 1}
         for (ids, _, way), pieces in sorted(alike.items()):
             node, first = seats[pieces[0]][0]
             held = [seats[piece][0][1] for piece in pieces]
@@ -145,7 +146,7 @@ def _places(plan: Plan, job: PlannedJob, candidates: Mapping[str, Candidate]) ->
                 gpu_type=node.gpu_type,
                 units=tuple(unit for unit, _ in pieces),
                 replicas=tuple(replica for _, replica in pieces),
-                in_replicas=candidates[way].replicas > 1,
+                in_replicas=way in several,
                 gpus=tuple(sorted({gpu for one in held for gpu in one.gpus})),
                 way=way,
                 hours=first.hours,

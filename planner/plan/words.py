@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["amount", "price", "some_of", "usd"]
+    from planner.inputs.scenario.quarter import Quarter
+
+__all__ = ["amount", "moment", "price", "some_of", "usd"]
 
 
 def some_of(names: Sequence[str], shown: int) -> str:
@@ -24,6 +26,12 @@ def amount(value: Decimal | int, unit: str) -> str:
     if unit == "share":
         return f"{(exact * 100).normalize():f} %"
     return f"{exact.normalize():,f} {unit}"
+
+
+def moment(quarter: Quarter, hour: int) -> str:
+    """An hour of a quarter: `12 Jan 08:00`."""
+    at = quarter.at(hour)
+    return f"{at.day} {at:%b %H:%M}"
 
 
 def price(usd: Decimal) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Decimal
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.places import plain
@@ -49,22 +50,37 @@ def _pool(node: Node) -> str:
 
 
 def _nodes(view: View, quarter: int, unit: Unit) -> list[Node]:
-    """Nodes of a unit in a quarter; jobs that run today have no replicas within a unit."""
+    """Nodes of a unit in a quarter; of one that runs several times in it, those of its first run.
+
+    Jobs that run today have no replicas within a unit.
+    """
     return [node for node, _ in view.seats[quarter].get((*unit, 1), ())]
+
+
+def _places(view: View, quarter: int, unit: Unit) -> Iterator[list[Node]]:
+    """Nodes of each of its runs, or of itself."""
+    for replica in count(1):
+        places = view.seats[quarter].get((*unit, replica))
+        if not places:
+            return
+        yield [node for node, _ in places]
+
+
+def _runs(view: View, unit: Unit) -> bool:
+    """Whether a unit holds nodes for some hours: another node of the pool is no move then."""
+    return any(one.hours is not None for _, one in view.seats[0].get((*unit, 1), ()))
 
 
 def _pinned(view: View) -> Iterator[str]:
     for unit, today in _today(view).items():
         for quarter, label in enumerate(view.labels if today.pinned else ()):
-            nodes = _nodes(view, quarter, unit)
-            ids = {node.id for node in nodes}
-            if not nodes:
-                continue
-            told = f"{label}: unit {unit[1]} of {unit[0]} is pinned to"
-            if today.nodes and ids != today.nodes:
-                yield f"{told} {_listed(today.nodes)}, but is on {_listed(ids)}"
-            elif {_pool(node) for node in nodes} != {today.pool}:
-                yield f"{told} {today.pool}, but is on {_listed(ids)}"
+            for nodes in _places(view, quarter, unit):
+                ids = {node.id for node in nodes}
+                told = f"{label}: unit {unit[1]} of {unit[0]} is pinned to"
+                if today.nodes and ids != today.nodes:
+                    yield f"{told} {_listed(today.nodes)}, but is on {_listed(ids)}"
+                elif {_pool(node) for node in nodes} != {today.pool}:
+                    yield f"{told} {today.pool}, but is on {_listed(ids)}"
 
 
 def _listed(ids: set[str] | frozenset[str]) -> str:
@@ -101,7 +117,7 @@ def _moves(view: View) -> Iterator[str]:
     for unit, place in today.items():
         ids = {node.id for node in _nodes(view, 0, unit)}
         leaves = _leaves(view, unit, place)
-        if leaves or (place.nodes and ids != place.nodes):
+        if leaves or (place.nodes and ids != place.nodes and not _runs(view, unit)):
             origin = tuple(sorted(place.nodes)) or (place.pool,)
             cents = _cents(view, unit[0]) if leaves else 0
             expected[unit] = (origin, tuple(sorted(ids)), leaves, cents)

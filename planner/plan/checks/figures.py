@@ -96,11 +96,16 @@ def _moves(view: View) -> Iterator[str]:
         moves[quarter] = sum(
             {node.id for node, _ in before[piece]} != {node.id for node, _ in places}
             for piece, places in now.items()
-            if piece in before
+            if piece in before and not _is_run(before[piece]) and not _is_run(places)
         )
     yield from differences(
         "the number of units that move, by quarter,", view.plan.moves, tuple(moves)
     )
+
+
+def _is_run(places: list[tuple[Node, Occupant]]) -> bool:
+    """Whether it holds its nodes for some hours alone: the next one is another run, no move."""
+    return places[0][1].hours is not None
 
 
 def _storage(view: View) -> Iterator[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
-from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
 from planner.plan.checks.view import Check, View
+from planner.plan.words import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,7 +44,6 @@ def _gpus(view: View) -> Iterator[str]:
     for label, node, occupants in view.uses():
         told: set[int] = set()
         for hour, here in _turns(occupants):
-            when = label if hour is None else f"{label}, hour {hour}"
             held: dict[int, list[Occupant]] = {}
             for one in here:
                 for gpu in one.gpus:
@@ -51,7 +51,11 @@ def _gpus(view: View) -> Iterator[str]:
             for gpu, holders in sorted(held.items()):
                 faults = [] if gpu in told else list(_faults(f"GPU {gpu} of {node.id}", holders))
                 told.update([gpu] if faults else [])
-                yield from (f"{when}: {fault}" for fault in faults)
+                yield from (f"{_when(label, hour)}: {fault}" for fault in faults)
+
+
+def _when(label: str, hour: int | None) -> str:
+    return label if hour is None else f"{label}, {moment(Quarter.parse(label), hour)}"
 
 
 def _turns(occupants: Sequence[Occupant]) -> Iterator[tuple[int | None, list[Occupant]]]:
@@ -124,13 +128,15 @@ def _memory_slices(view: View, node: Node) -> int:
 def _hosts(view: View) -> Iterator[str]:
     for label, node, occupants in view.uses():
         for hour, here in _turns(occupants):
-            when = label if hour is None else f"{label}, hour {hour}"
             cpus = sum(one.cpus for one in here)
             memory_mb = sum(one.memory_mb for one in here)
             if cpus > node.cpus:
-                yield f"{when}: {node.id} has {node.cpus} cores, {cpus} are taken"
+                yield f"{_when(label, hour)}: {node.id} has {node.cpus} cores, {cpus} are taken"
             if memory_mb > node.memory_mb:
-                yield f"{when}: {node.id} has {node.memory_mb} MB of memory, {memory_mb} are taken"
+                yield (
+                    f"{_when(label, hour)}: {node.id} has {node.memory_mb} MB of memory, "
+                    f"{memory_mb} are taken"
+                )
 
 
 def _confirm_gpus(view: View) -> str:

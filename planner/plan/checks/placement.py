@@ -60,15 +60,19 @@ def _told(piece: Piece) -> str:
 
 
 def _replicas(view: View) -> Iterator[str]:
-    """As many on each GPU type as the load of the job takes there."""
+    """As many on each GPU type as the load of the job takes there, and all runs of the quarter."""
     for label, seats in zip(view.labels, view.seats, strict=True):
         found: dict[tuple[str, int], list[int]] = {}
         for job, unit, replica in sorted(seats):
             found.setdefault((job, unit), []).append(replica)
         for (job, unit), replicas in found.items():
             candidate = view.candidate(job, *seats[job, unit, replicas[0]][0])
-            wanted = list(range(1, candidate.replicas + 1)) if candidate else replicas
-            yield from differences(f"{label}: replicas of unit {unit} of {job}", replicas, wanted)
+            if candidate is None:
+                continue
+            runs = candidate.planned_hours is not None
+            wanted = list(range(1, 1 + (view.sized[job].runs if runs else candidate.replicas)))
+            what = "runs" if runs else "replicas"
+            yield from differences(f"{label}: {what} of unit {unit} of {job}", replicas, wanted)
 
 
 def _needs(view: View) -> Iterator[str]:
@@ -195,7 +199,10 @@ CHECKS = (
         _jobs, lambda view: f"{count_of(len(view.jobs), 'job')} sized again, with the same result"
     ),
     Check(_once, _confirm_once),
-    Check(_replicas, lambda _: "each unit has the replicas that its load takes on its GPU type"),
+    Check(
+        _replicas,
+        lambda _: "each unit has the replicas that its load takes on its GPU type, and its runs",
+    ),
     Check(_needs, lambda _: "each unit has the GPUs, cores and memory that its sizing asks for"),
     Check(_nodes_used, lambda _: "only nodes in service are used"),
     Check(_keeps, _confirm_kept),

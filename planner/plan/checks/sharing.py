@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
 from planner.inputs.text.words import count_of
 from planner.plan.checks.view import Check, View
+from planner.plan.words import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["CHECKS"]
 
 
-def _seated(view: View) -> Iterator[tuple[str, str, list[tuple[Node, Occupant]]]]:
-    """What to call a piece in its quarter, its job, and its nodes."""
-    for label, seats in zip(view.labels, view.seats, strict=True):
+def _seated(view: View) -> Iterator[tuple[Quarter, str, str, list[tuple[Node, Occupant]]]]:
+    """Each piece: its quarter, what to call it there, its job, and its nodes."""
+    for quarter, seats in zip(view.quarters, view.seats, strict=True):
         for (job, unit, replica), places in seats.items():
-            which = f"unit {unit}" if replica == 1 else f"replica or run {replica} of unit {unit}"
-            yield f"{label}: {which} of {job}", job, places
+            kind = "replica" if places[0][1].hours is None else "run"
+            which = f"unit {unit}" if replica == 1 else f"{kind} {replica} of unit {unit}"
+            yield quarter, f"{quarter}: {which} of {job}", job, places
 
 
 def _stated(view: View, job: str) -> Job | None:
@@ -33,7 +35,7 @@ def _stated(view: View, job: str) -> Job | None:
 
 
 def _runs(view: View) -> Iterator[str]:
-    for what, job, places in _seated(view):
+    for quarter, what, job, places in _seated(view):
         node, first = places[0]
         if any(one.hours != first.hours for _, one in places):
             yield f"{what} is not on all of its nodes at the same hours"
@@ -42,7 +44,9 @@ def _runs(view: View) -> Iterator[str]:
             continue
         stated = _stated(view, job)
         run = stated.run if stated else None
-        yield from _timed(what, candidate.planned_hours, first.hours, _window(run))
+        window = _window(run)
+        for fault in _timed(quarter, candidate.planned_hours, first.hours, window):
+            yield f"{what} {fault}"
 
 
 def _window(run: Run | None) -> tuple[int, int]:
@@ -59,23 +63,24 @@ def _window(run: Run | None) -> tuple[int, int]:
 
 
 def _timed(
-    what: str, needed: int | None, held: tuple[int, int] | None, window: tuple[int, int]
+    quarter: Quarter, needed: int | None, held: tuple[int, int] | None, window: tuple[int, int]
 ) -> Iterator[str]:
+    """What is wrong with the hours of a run."""
     if needed is None:
         if held is not None:
-            yield f"{what} holds its GPUs for {held[1] - held[0]:,} h, it needs them all quarter"
+            yield f"holds its GPUs for {held[1] - held[0]:,} h, it needs them all quarter"
         return
     start, end = held or (0, RUN_HOURS)
     if end - start != needed:
-        yield f"{what} runs for {end - start:,} h, it needs {needed:,}"
+        yield f"runs for {end - start:,} h, it needs {needed:,}"
     if start < window[0]:
-        yield f"{what} starts at hour {start:,}, its release is hour {window[0]:,}"
+        yield f"starts on {moment(quarter, start)}, its release is {moment(quarter, window[0])}"
     if end > window[1]:
-        yield f"{what} ends at hour {end:,}, its deadline is hour {window[1]:,}"
+        yield f"ends on {moment(quarter, end)}, its deadline is {moment(quarter, window[1])}"
 
 
 def _parts(view: View) -> Iterator[str]:
-    for what, job, places in _seated(view):
+    for _, what, job, places in _seated(view):
         node, one = places[0]
         candidate = view.candidate(job, node, one)
         if candidate is not None:
@@ -131,7 +136,7 @@ def _mixed(view: View) -> Iterator[str]:
 
 
 def _confirm_runs(view: View) -> str:
-    runs = sum(bool(places[0][1].hours) for _, _, places in _seated(view))
+    runs = sum(bool(places[0][1].hours) for *_, places in _seated(view))
     if not runs:
         return "every unit holds its GPUs all quarter"
     return (
@@ -141,7 +146,7 @@ def _confirm_runs(view: View) -> str:
 
 
 def _confirm_parts(view: View) -> str:
-    parts = sum(bool(places[0][1].part) for _, _, places in _seated(view))
+    parts = sum(bool(places[0][1].part) for *_, places in _seated(view))
     if not parts:
         return "every unit has whole GPUs"
     return (

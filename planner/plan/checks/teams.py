@@ -10,6 +10,7 @@ from planner.inputs.text.words import count_of
 from planner.plan.checks.current import moves_cents
 from planner.plan.checks.money import costs_of_changes, costs_of_one
 from planner.plan.checks.view import Check, View, differences, gpu_hours, most_at_once
+from planner.plan.words import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -78,7 +79,7 @@ def _quotas(view: View) -> Iterator[str]:
                 gpus, hour = _most(held[team], gpu_type, quarter)
                 if most is not None and gpus > most:
                     on = f" on {gpu_type}" if gpu_type else ""
-                    when = f" at hour {hour}" if hour else ""
+                    when = f" on {moment(view.quarters[quarter], hour)}" if hour else ""
                     taken = count_of(gpus, "GPU")
                     yield f"{label}: {team} holds {taken}{on}{when}, its quota is {most:,}"
 

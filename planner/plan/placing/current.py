@@ -42,16 +42,23 @@ def current_placement(
     fleet: Fleet,
     placement: Placement,
 ) -> CurrentPlacement | None:
-    """What becomes of the units that run today; None where the scenario lists none."""
+    """What becomes of the units that run today; None where the scenario lists none.
+
+    A unit that holds nodes for some hours only is where its first run is, on whatever node there.
+    """
     running = running_units(inputs.scenario)
     if not running:
         return None
     positions = _owned(fleet)
     place_of = {node.id: place for place, node in enumerate(fleet.nodes)}
     now: dict[Unit, list[int]] = defaultdict(list)
+    runs: set[Unit] = set()
     for use in placement.uses[0]:
         for occupant in use.occupants:
-            now[occupant.job, occupant.unit].append(place_of[use.node])
+            if occupant.replica == 1:
+                now[occupant.job, occupant.unit].append(place_of[use.node])
+            if occupant.hours is not None:
+                runs.add((occupant.job, occupant.unit))
     reasons = _Reasons(inputs, jobs, translation)
     moves = []
     for (job, unit), today in sorted(running.items()):
@@ -59,7 +66,7 @@ def current_placement(
         first = fleet.nodes[nodes[0]]
         leaves = (first.node_type, first.site) != (today.place.node_type, today.place.site)
         before = sorted(_positions(today.place, positions)) if today.place.numbers else []
-        if not leaves and (not before or before == nodes):
+        if not leaves and (not before or before == nodes or (job, unit) in runs):
             continue
         moves.append(
             Move(

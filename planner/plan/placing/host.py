@@ -30,7 +30,7 @@ class Host:
     """demand × member: choice."""
     quarter: int
     here: Mapping[tuple[int, ...], Mapping[Group, int]]
-    """Nodes -> units of each group that sat there and go on."""
+    """Nodes -> units of each group that sat there all quarter and go on."""
 
     def hostings(self, layouts: Sequence[Sequence[Layout]]) -> list[Hosting]:
         """Nodes with their units, so that few move; `layouts`, by pool, prove that there is a way.
@@ -63,15 +63,12 @@ class Host:
         return settled if fits and self._at_home(settled) == self._at_home(matched) else matched
 
     def _in_turn(self, hosting: Hosting) -> bool:
-        """Whether units have a node for some hours, so that they cannot be seated one by one."""
+        """Whether runs take turns on a node, so that they cannot be seated one by one."""
         return any(
-            self._is_run((member.demand, member.choice))
+            self.problem.demands[member.demand].choices[member.choice].shape.is_run
             for bundle in hosting.bundles
             for member in bundle.members
         )
-
-    def _is_run(self, group: Group) -> bool:
-        return self.problem.demands[group[0]].choices[group[1]].shape.is_run
 
     def _at_home(self, hostings: Sequence[Hosting]) -> Counter[int]:
         """In the first quarter, by demand: units in the pool in which they run before it.
@@ -103,9 +100,8 @@ class Host:
         spans: dict[Group, list[tuple[int, ...]]] = defaultdict(list)
         for nodes, groups in self.here.items():
             for group, units in groups.items():
-                if len(nodes) == 1 or self._is_run(group):
-                    for node in nodes:
-                        residents[node][group] += units
+                if len(nodes) == 1:
+                    residents[nodes[0]][group] += units
                 else:
                     spans[group].append(nodes)
         in_service, stay = self.fleet.in_service[self.quarter], self._stay()

@@ -36,7 +36,7 @@ class Placement:
     uses: tuple[tuple[NodeUse, ...], ...]
     """By quarter."""
     moves: tuple[int, ...]
-    """By quarter: pieces that change node when it begins."""
+    """By quarter: pieces, runs apart, that change node when it begins."""
     kept: tuple[tuple[int, ...], ...]
     """demand × member: choice."""
 
@@ -52,7 +52,8 @@ def place(
 
     `gpu_types` are those of the catalog, which know the sizes of partitions. `today` gives the
     nodes of units, by job and number, that run already: where their pool keeps them, they keep
-    their nodes as far as the others leave them room.
+    their nodes as far as the others leave them room. Runs go where the layouts of each quarter have
+    them.
     """
     kept = choices_kept(translation, solution)
     seats = seats_today(translation, fleet, kept, today or {})
@@ -72,7 +73,8 @@ def _going_on(
 ) -> tuple[Seats, Seats]:
     """Seats of the pieces that go on as they are, in canonical order, and of those in another way.
 
-    Where the next stage of a unit begins, its pieces go by the number that it has there.
+    Where the next stage of a unit begins, its pieces go by the number that it has there. Runs are
+    over.
     """
     demands = translation.problem.demands
     begins = {
@@ -83,7 +85,7 @@ def _going_on(
     }
     going_on: Seats = {}
     left: Seats = {}
-    for piece in sorted(seats):
+    for piece in sorted(piece for piece, seat in seats.items() if seat.start is None):
         index, position, replica = piece
         if quarter in demands[index].quarters:
             going_on[piece] = seats[piece]
@@ -96,8 +98,12 @@ def _going_on(
 
 
 def _moved(before: Seats, now: Seats) -> int:
-    """Pieces that are on other nodes than before."""
-    return sum(now[piece].nodes != seat.nodes for piece, seat in before.items() if piece in now)
+    """Pieces that are on other nodes than before, and no runs."""
+    return sum(
+        now[piece].nodes != seat.nodes
+        for piece, seat in before.items()
+        if piece in now and now[piece].start is None
+    )
 
 
 class _Seating:
@@ -111,6 +117,7 @@ class _Seating:
         before: Seats,
     ) -> None:
         self.demands = translation.problem.demands
+        self.pools = translation.problem.pools
         self.fleet = fleet
         self.kept = kept
         self.before = before
@@ -135,42 +142,35 @@ class _Seating:
             for hosting in hostings
             for group, seat in self._keep(hosting)
         ]
-        open_places = self._joined(open_places)
         waiting = self._waiting(quarter)
-        for nodes, group, seat in open_places:
+        for nodes, group, seat in sorted(self._joined(open_places), key=self._by_start):
             self._sit(next(waiting[group]), group, nodes, seat)
         return self.seats
 
-    def _joined(self, places: Sequence[_Open]) -> list[_Open]:
-        """The places of runs on several nodes, each of them in one; who had just these stays."""
-        whole: list[_Open] = []
+    def _joined(self, places: Sequence[_Open]) -> Iterator[_Open]:
+        """The places, those of a run on several nodes as one."""
         parts: dict[tuple[Group, int, int], dict[int, tuple[int, ...]]] = defaultdict(dict)
         for nodes, group, seat in places:
-            if seat and len(nodes) == 1 and self._choice(group).shape.gpus > len(seat.gpus[0]):
-                parts[group, self.fleet.pool[nodes[0]], seat.start][nodes[0]] = seat.gpus[0]
+            asked = self._choice(group).shape.gpus
+            if seat is None or seat.start is None or asked == len(seat.gpus[0]):
+                yield nodes, group, seat
             else:
-                whole.append((nodes, group, seat))
-        for (group, _, start), gpus in sorted(parts.items()):
-            for nodes, piece in self._gangs(group, gpus):
-                seat = Seat(nodes, tuple(gpus[node] for node in nodes), start, shared=True)
-                if piece is None:
-                    whole.append((nodes, group, seat))
-                else:
-                    self._take(piece, seat)
-        return whole
+                parts[group, self.fleet.pool[nodes[0]], seat.start][nodes[0]] = seat.gpus[0]
+        for (group, _, start), gpus in parts.items():
+            every = sorted(gpus)
+            size = self._choice(group).shape.gpus // len(gpus[every[0]])
+            for first in range(0, len(every), size):
+                held = tuple(every[first : first + size])
+                taken = tuple(gpus[node] for node in held)
+                yield held, group, Seat(held, taken, start, shared=True)
 
-    def _gangs(
-        self, group: Group, gpus: Mapping[int, tuple[int, ...]]
-    ) -> Iterator[tuple[tuple[int, ...], Piece | None]]:
-        """Nodes that run one together, and who of the group had just these, if anybody did."""
-        left = sorted(gpus)
-        for nodes, groups in self.here.items():
-            if len(nodes) > 1 and groups.get(group) and set(nodes) <= set(left):
-                yield nodes, groups[group].pop(0)
-                left = [node for node in left if node not in nodes]
-        size = self._choice(group).shape.gpus // len(gpus[left[0]]) if left else 1
-        for first in range(0, len(left), size):
-            yield tuple(left[first : first + size]), None
+    def _by_start(self, place: _Open) -> tuple[bool, int]:
+        """Where units ran before comes first, so that their first runs count as there."""
+        nodes, group, seat = place
+        if seat is None or seat.start is None:
+            return False, 0
+        home = self.pools[self.fleet.pool[nodes[0]]].home
+        return self.demands[group[0]].origin != home, seat.start
 
     def _keep(self, hosting: Hosting) -> Iterator[tuple[Group, Seat | None]]:
         """Seat those who were here; yield what is left open, None for any whole GPUs."""
@@ -216,7 +216,8 @@ class _Seating:
         for member in bundle.members:
             group = (member.demand, member.choice)
             gpus = numbers[member.gpu :][: self._choice(group).shape.gpus]
-            seat = Seat(nodes, (gpus,), member.start, member.slot, shared=True)
+            start = member.start if self._choice(group).shape.is_run else None
+            seat = Seat(nodes, (gpus,), start, member.slot, shared=True)
             same = next((one for one in residents[group] if self.before[one] == seat), None)
             if same is None:
                 places.append((group, seat))
@@ -243,7 +244,7 @@ class _Seating:
         return self.demands[group[0]].choices[group[1]]
 
     def _waiting(self, quarter: int) -> dict[Group, Iterator[Piece]]:
-        """Active pieces without a seat, by group in canonical order."""
+        """Active pieces without a seat, by group in canonical order; all first runs come first."""
         queues: dict[Group, list[Piece]] = defaultdict(list)
         for index, demand in enumerate(self.demands):
             if quarter not in demand.quarters:
@@ -252,6 +253,9 @@ class _Seating:
                 for replica in range(1, demand.choices[choice].copies + 1):
                     if (index, position, replica) not in self.seats:
                         queues[index, choice].append((index, position, replica))
+        for (index, choice), queue in queues.items():
+            if self.demands[index].choices[choice].shape.is_run:
+                queue.sort(key=lambda piece: (piece[2], piece[1]))
         return {group: iter(queue) for group, queue in queues.items()}
 
     def _sit(self, piece: Piece, group: Group, nodes: tuple[int, ...], seat: Seat | None) -> None:
@@ -260,7 +264,7 @@ class _Seating:
         numbers = tuple(tuple(self.free[node]) for node in nodes)
         if len(nodes) == 1:
             numbers = (numbers[0][: shape.gpus],)
-        self._take(piece, seat or Seat(nodes, numbers, shape.run.earliest))
+        self._take(piece, seat or Seat(nodes, numbers))
 
     def _take(self, piece: Piece, seat: Seat) -> None:
         self.seats[piece] = seat
@@ -285,7 +289,7 @@ def _node_uses(
         cpus, memory_mb = (
             _even(amount, len(seat.nodes)) for amount in (shape.cpus, shape.memory_mb)
         )
-        hours = (seat.start, seat.start + shape.run.hours) if shape.is_run else None
+        hours = None if seat.start is None else (seat.start, seat.start + shape.run.hours)
         pool = problem.pools[fleet.pool[seat.nodes[0]]]
         part = _part(choice, seat.slot, pool, gpu_types)
         for index, node in enumerate(seat.nodes):

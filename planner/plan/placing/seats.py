@@ -26,8 +26,8 @@ class Seat:
 
     nodes: tuple[int, ...]
     gpus: tuple[tuple[int, ...], ...]
-    start: int
-    """Hour of the quarter from which on it sits there."""
+    start: int | None = None
+    """Hour of the quarter in which its run starts; None: it holds them all quarter."""
     slot: int = 0
     """First memory slice of its partition."""
     shared: bool = False
@@ -46,7 +46,8 @@ def seats_today(
     """Seats of the units that run today with the choice that they take from now on.
 
     `today` gives their nodes by job and unit. Left out are units whose choice runs on other nodes,
-    and those for which their nodes, by the needs that the rules state, have no room.
+    those for which their nodes, by the needs that the rules state, have no room, and runs, which
+    hold no node for good.
     """
     seats: Seats = {}
     free = {place: _offered(fleet, place) for nodes in today.values() for place in nodes}
@@ -56,7 +57,9 @@ def seats_today(
         for position, unit in enumerate(members):
             nodes = today.get(unit, ())
             choice = translation.problem.demands[demand].choices[kept[demand][position]]
-            if not serving.issuperset(nodes) or not _runs_on(translation, fleet, choice, nodes):
+            if choice.shape.is_run or not serving.issuperset(nodes):
+                continue
+            if not _runs_on(translation, fleet, choice, nodes):
                 continue
             each = _share(choice.shape, len(nodes))
             if all(_fits(each, free[place]) for place in nodes):
@@ -64,9 +67,7 @@ def seats_today(
                 for place in nodes:
                     free[place] = _less(free[place], each)
                     del numbers[place][: each.gpus]
-                seats[demand, position, 1] = Seat(
-                    nodes, held, choice.shape.run.earliest, shared=choice.shape.bundles
-                )
+                seats[demand, position, 1] = Seat(nodes, held, shared=choice.shape.bundles)
     return seats
 
 
