@@ -100,7 +100,7 @@ def report(
     from planner.report.justification.beside import Beside  # noqa: PLC0415 - likewise
     from planner.whatif.kept import dumps  # noqa: PLC0415 - likewise
 
-    beside = Beside(others, found, moved, compared, saved.told("this plan"))
+    beside = Beside(others, found, moved, compared, saved.told("this plan", gone=False))
     with sound(str(plan_json)):
         files = drawn(plan, beside, together=staff.jobs > 1)
     if print_page:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from planner.errors import CheckError, Finding, InputError
 from planner.inputs.layers.written import stated
 from planner.inputs.load import Question
-from planner.inputs.reading.reader import parse_document
 from planner.plan.store import loads
 from planner.plan.verify import verify, verify_as_recorded
 from planner.plan.words import some_of
@@ -27,7 +26,10 @@ __all__ = ["Saved", "checked", "inputs_behind", "read_saved", "scenario_of", "so
 
 _NAMED = 8
 """Files that a sentence names."""
-_UNSOUND = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+_UNSOUND = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError),
+    *(RuntimeError, StopIteration, TypeError, ValueError),
+)
 """What code meets in a plan whose parts do not fit each other."""
 
 
@@ -53,10 +55,13 @@ class Saved:
         """The inputs that it was made from; None where they are not all as they were."""
         return None if self.missing else self.present
 
-    def told(self, whose: str) -> tuple[str, ...]:
-        """What is not as it was when the plan was made, a sentence each."""
+    def told(self, whose: str, *, gone: bool = True) -> tuple[str, ...]:
+        """What is not as it was when the plan was made, a sentence each.
+
+        What is `gone` depends on the current folder, and so is left out of files.
+        """
         said = []
-        for names, verbs in ((self.changed, _CHANGED), (self.gone, _GONE)):
+        for names, verbs in ((self.changed, _CHANGED), (self.gone if gone else (), _GONE)):
             if names:
                 said.append(f"{some_of(names, _NAMED)} {verbs[len(names) > 1]} {whose} was made")
         if self.missing and self.present is None:
@@ -223,16 +228,16 @@ def _require_own_question(saved: Saved) -> None:
     # What a plan took over from an earlier one stands in its question, not in the file's.
     taken = {"running"} if made_from.path_of("placement") else set()
     options = made_from.options
+    told = f"the scenario that it records is not what {scenario_of(made_from)} asks"
     try:
         asked = now.layers.composed(options.variations, options.settings).document
     except InputError:
-        asked = parse_document("", saved.label)
+        raise CheckError((told,)) from None
     here, there = (
         stated({key: value for key, value in one.data.items() if key not in taken})
         for one in (asked, saved.question)
     )
     if here != there:
-        told = f"the scenario that it records is not what {scenario_of(made_from)} asks"
         raise CheckError((told,))
 
 
