@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from planner.sizing.candidate import Rejection, Sizing
@@ -39,7 +37,6 @@ LENGTH_UNKNOWN = (
 
 _SERVE_APART = ("replicas", "whole_gpu")
 """Keys of a serving job on which its needs do not depend."""
-_FIGURE = re.compile(r"Decimal\('([^']*)'\)")
 
 
 class Sizer:
@@ -131,7 +128,7 @@ class Sizer:
                 placements += parts
                 refused_parts += refusals
         return Sizing(
-            id=hashlib.sha256(_in_digits(repr(key)).encode()).hexdigest()[:12],
+            id=hashlib.sha256(repr(key).encode()).hexdigest()[:12],
             summary=summary(job, reasoning.number("weight_bits")),
             candidates=tuple(placed.candidate for placed in placements),
             rejections=tuple(rejections),
@@ -209,11 +206,6 @@ def _warned(rule: Rule, situation: Reasoning) -> str:
 def _assumptions(placements: Iterable[Placement]) -> tuple[str, ...]:
     roots = (root for placed in placements for root in placed.roots)
     return tuple(sorted({text for one in walk(roots) for text in one.assumed}))
-
-
-def _in_digits(text: str) -> str:
-    """The text with `6E+8` as 600000000: however a figure was written, it is the same."""
-    return _FIGURE.sub(lambda found: f"Decimal('{Decimal(found[1]):f}')", text)
 
 
 def _specification(job: Job) -> tuple[object, ...]:
