@@ -114,9 +114,12 @@ class CheckError(PlannerError):
 
     exit_code = ExitCode.UNVERIFIED
 
-    def __init__(self, violations: tuple[str, ...]) -> None:
-        super().__init__("the plan failed its independent check\n" + "\n".join(violations))
+    def __init__(self, violations: tuple[str, ...], file: str | None = None) -> None:
+        whose = file or "the plan"
+        super().__init__(f"{whose} failed its independent check\n" + "\n".join(violations))
         self.violations = violations
+        self.file = file
+        """Where the plan was saved; None: it was made just now."""
 
 
 class DisagreementError(PlannerError):

@@ -123,7 +123,7 @@ def _made(
     progress: Callable[[str], None],
 ) -> Iterator[Made]:
     """Plans beside a plan; raises InputError where its inputs are not as they were."""
-    from planner.whatif.comparison.sides import inputs_behind, scenario_of  # noqa: PLC0415 - likewise
+    from planner.plan.saved import inputs_behind, scenario_of  # noqa: PLC0415 - slow to load
     from planner.whatif.desk.desk import Variant  # noqa: PLC0415 - slow to load
     from planner.whatif.desk.made import Made  # noqa: PLC0415 - likewise
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import plan_text
 from planner.cli.options import FILE, asking, effort_options, format_option, out_option
+from planner.cli.saved import saved_plan
 from planner.cli.screen import print_as
 from planner.errors import ExitCode, Finding, InputError
 from planner.inputs.text.words import did_you_mean
@@ -140,8 +140,9 @@ class _Sides:
         from planner.whatif.comparison.sides import planned_side, saved_side  # noqa: PLC0415
 
         if path.suffix == ".json":
+            asked = self._asked
             return saved_side(
-                text, plan_text(path), catalog=self._asked.catalog, rules=self._asked.rules
+                saved_plan(path, label=text, catalog=asked.catalog, rules=asked.rules)
             )
         return planned_side(text, self._inputs(path, variations), self._planner)
 

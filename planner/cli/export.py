@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.files import plan_text
 from planner.cli.options import FILE, asking, folder_option
+from planner.cli.saved import saved_plan
 from planner.cli.typos import Group
 
 if TYPE_CHECKING:
@@ -71,11 +71,12 @@ def _write(
 ) -> tuple[Plan, str]:
     """Write what a plan asks for in a quarter; both are returned."""
     from planner.exchange.needs import quarter_of  # noqa: PLC0415 - slow to load
-    from planner.plan.store import loads  # noqa: PLC0415 - likewise
+    from planner.plan.saved import sound  # noqa: PLC0415 - likewise
 
-    plan = loads(plan_text(plan_json), str(plan_json))
+    plan = saved_plan(plan_json).plan
     asked = quarter_of(plan, quarter)
-    files = exporter(plan, asked)
+    with sound(str(plan_json)):
+        files = exporter(plan, asked)
     out.require_free(files, [plan_json])
     out.write(files)
     return plan, asked

@@ -10,6 +10,7 @@ import click
 
 from planner.cli.files import Target, plan_text
 from planner.cli.options import FILE, asking, effort_options, format_option, out_option
+from planner.cli.saved import saved_plan, warn
 from planner.cli.screen import page_width, print_as, print_document
 from planner.errors import DisagreementError, ExitCode
 
@@ -66,7 +67,7 @@ def plan(
     if from_ is not None:
         from planner.plan.carry import carried_over  # noqa: PLC0415
 
-        inputs = carried_over(inputs, plan_text(from_), from_)
+        inputs = carried_over(inputs, plan_text(from_), from_, warn)
     target = out or Target(Path(), force=False)
     plans = (_PLAN_JSON, _PLAN_MD) if out else ()
     target.require_free((*plans, *(_DISAGREEMENT if crosscheck else ())), inputs.read_from)
@@ -105,11 +106,14 @@ def _markdown(made: Plan) -> str:
 def explain(plan_json: Path, job: str) -> None:
     """Say why a job of a saved plan runs where it runs, every number with formula and source.
 
-    PLAN.json is what `planner plan SCENARIO --out DIR` has written; nothing else is read.
+    PLAN.json is what `planner plan SCENARIO --out DIR` has written; it is checked against the
+    inputs that it names first.
     """
     from planner.plan.explain import explain as explained  # noqa: PLC0415
-    from planner.plan.store import loads  # noqa: PLC0415
+    from planner.plan.saved import sound  # noqa: PLC0415
     from planner.report.explain import explanation_document  # noqa: PLC0415
 
-    told = explained(loads(plan_text(plan_json), str(plan_json)), job)
-    print_document(explanation_document(told))
+    saved = saved_plan(plan_json)
+    with sound(str(plan_json)):
+        document = explanation_document(explained(saved.plan, job))
+    print_document(document)

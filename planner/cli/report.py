@@ -12,6 +12,7 @@ from planner.cli.beside import ALTERNATIVES, SENSITIVITY, options_ahead, results
 from planner.cli.compare import COMPARISON, comparison_json
 from planner.cli.files import plan_text
 from planner.cli.options import FILE, folder_option
+from planner.cli.saved import saved_plan
 from planner.cli.staff import jobs_options
 from planner.errors import Finding, InputError
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from planner.cli.files import Target
     from planner.cli.options import Effort
     from planner.cli.staff import Staff
-    from planner.plan.plan import Plan
+    from planner.plan.saved import Saved
     from planner.whatif.comparison.comparison import Comparison
 
 __all__ = ["report"]
@@ -87,18 +88,21 @@ def report(
     print_page = _printer() if pdf else None
     text = plan_text(plan_json)
     with options_ahead(text, plan_json, out, wanted, staff) as ahead:
-        plan = _plan(plan_json, text)
-        others = {name: _plan(path, plan_text(path)) for name, path in asked.items()}
-        compared = _compared(plan_json, since, actuals, staff.effort) if since else None
+        saved = saved_plan(plan_json, text)
+        plan = saved.plan
+        others = {name: saved_plan(path).plan for name, path in asked.items()}
+        compared = _compared(saved, since, actuals, staff.effort) if since else None
         from planner.cli.documents import drawn  # noqa: PLC0415 - slow to load
 
         found, moved = results_beside(plan, plan_json, out, wanted, staff, ahead, read=read)
+    from planner.plan.saved import sound  # noqa: PLC0415 - slow to load
     from planner.report.again import command_for  # noqa: PLC0415 - slow to load
     from planner.report.justification.beside import Beside  # noqa: PLC0415 - likewise
     from planner.whatif.kept import dumps  # noqa: PLC0415 - likewise
 
-    beside = Beside(others, found, moved, compared)
-    files = drawn(plan, beside, together=staff.jobs > 1)
+    beside = Beside(others, found, moved, compared, saved.told("this plan", gone=False))
+    with sound(str(plan_json)):
+        files = drawn(plan, beside, together=staff.jobs > 1)
     if print_page:
         files |= _printed(files, print_page)
     if found:
@@ -151,29 +155,13 @@ def _option(text: str) -> tuple[str, Path]:
     return name.strip(), Path(path)
 
 
-def _plan(path: Path, text: str) -> Plan:
-    """Read a plan, of which `text` is the file; earlier versions lack what a report looks up."""
-    from planner.plan.store import loads  # noqa: PLC0415 - slow to load
-
-    plan = loads(text, str(path))
-    if not plan.settings or (plan.nodes and not plan.node_types):
-        raise InputError(
-            Finding(
-                "lacks the settings and node types that a report states",
-                file=str(path),
-                hint="make the plan again with this version of the planner",
-            )
-        )
-    return plan
-
-
-def _compared(plan_json: Path, since: Path, actuals: Path | None, effort: Effort) -> Comparison:
+def _compared(saved: Saved, since: Path, actuals: Path | None, effort: Effort) -> Comparison:
     from planner.cli.progress import Progress  # noqa: PLC0415 - only with `--since`
     from planner.whatif.comparison.actuals import read_actuals  # noqa: PLC0415 - likewise
     from planner.whatif.comparison.compare import compare  # noqa: PLC0415 - likewise
     from planner.whatif.comparison.sides import saved_side  # noqa: PLC0415 - likewise
 
-    before, after = (saved_side(str(path), plan_text(path)) for path in (since, plan_json))
+    before, after = saved_side(saved_plan(since)), saved_side(saved)
     came = read_actuals(actuals, (before.plan, after.plan)) if actuals else ()
     with Progress() as progress:
         return compare(before, after, partial(effort.plan, progress=progress), came)

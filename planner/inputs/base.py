@@ -73,9 +73,11 @@ def _day(value: object) -> object:
 
 
 def _number(value: object) -> object:
-    """Numbers stay exact: `0.1` is one tenth, not the nearest binary fraction."""
+    """Numbers stay exact: `0.1` is one tenth, not the nearest binary fraction; 6e8 is 600000000."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return Decimal(str(value))
+        value = Decimal(str(value))
+    if isinstance(value, Decimal) and value.is_finite() and abs(value) <= LARGEST:
+        return Decimal(int(value)) if value == int(value) else value
     return value
 
 

@@ -128,7 +128,7 @@ class Question:
         )
         if attempts.findings or not attempts.sound or inputs is None:
             raise InputError(*self.in_order(attempts.findings))
-        files = (*self._scenario_files, *inputs.files)
+        files = (*self.scenario_files, *inputs.files)
         said = {
             "files": files,
             "changes": _notes(composed),
@@ -179,7 +179,8 @@ class Question:
         )
 
     @cached_property
-    def _scenario_files(self) -> tuple[InputFile, ...]:
+    def scenario_files(self) -> tuple[InputFile, ...]:
+        """The scenario and what it extends, with the digests of what they state."""
         *bases, scenario = self.layers.documents
         roles: list[tuple[Literal["scenario", "base"], Document]] = [("scenario", scenario)]
         roles += [("base", base) for base in reversed(bases)]

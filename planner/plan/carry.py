@@ -13,10 +13,10 @@ from planner.inputs.checks.running import not_staying
 from planner.inputs.reading.file import InputFile
 from planner.inputs.scenario.places import node_places, plain
 from planner.inputs.scenario.running import Running
-from planner.plan.store import loads
+from planner.plan.saved import checked, read_saved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from planner.inputs.scenario.places import Place
@@ -27,19 +27,25 @@ if TYPE_CHECKING:
 __all__ = ["carried_over"]
 
 
-def carried_over(inputs: Inputs, text: str, path: Path) -> Inputs:
+def carried_over(
+    inputs: Inputs, text: str, path: Path, warn: Callable[[str], None] = lambda _: None
+) -> Inputs:
     """The same question, where units run today as an earlier plan has them before the horizon.
 
     `text` is that plan's plan.json, read from `path`. What counts is its quarter before the first
     one of the horizon. Jobs that the scenario no longer has, and units beyond those that it has in
     its first quarter, have ended. A node that it does not own, such as a rented one, counts by its
-    pool alone.
+    pool alone. `warn` is told what of the inputs of that plan is not as it was.
 
-    Raises InputError for a file that is no plan, one without that quarter, a scenario that says
-    itself what runs, and units that are pinned where they may not stay.
+    Raises CheckError where that plan does not pass its check, InputError for a file that is no
+    plan, one without that quarter, a scenario that says itself what runs, and units that are pinned
+    where they may not stay.
     """
     shown_as = str(path)
-    earlier = loads(text, shown_as)
+    saved = checked(read_saved(text, shown_as))
+    earlier = saved.plan
+    for sentence in saved.told(shown_as):
+        warn(sentence)
     label = str(inputs.scenario.horizon.first_quarter + -1)
     _require_fitting(inputs.scenario, earlier, label, shown_as)
     running = tuple(_entries(inputs.scenario, earlier, earlier.quarters.index(label)))

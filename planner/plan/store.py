@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from contextlib import suppress
 from errno import EEXIST
 from fcntl import LOCK_EX, LOCK_NB, flock
@@ -17,10 +18,10 @@ from planner.errors import Finding, InputError
 from planner.plan.plan import FORMAT, Plan, Provenance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["digest_of", "dumps", "loads", "origin_of", "write_atomically"]
+__all__ = ["digest_of", "dumps", "each_once", "loads", "origin_of", "write_atomically"]
 
 _DEPTH = {"placements": 3, "sizings": 4}
 """How many levels stand on lines of their own; two where nothing is said."""
@@ -82,7 +83,9 @@ def loads(text: str, shown_as: str) -> Plan:
     where a hand has changed anything since.
     """
     try:
-        document = json.loads(text, parse_constant=_refuse_constant)
+        document = json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=each_once(text, shown_as)
+        )
     except json.JSONDecodeError as error:
         raise InputError(
             Finding(
@@ -121,9 +124,33 @@ def _value(text: str, key: str) -> Any:  # noqa: ANN401 - whatever JSON can hold
     mark = f'\n "{key}": '
     place = text.find(mark)
     if place < 0:  # another program has laid it out anew
-        return json.loads(text)[key]
-    value, _ = json.JSONDecoder().raw_decode(text, place + len(mark))
+        return json.loads(text, object_pairs_hook=each_once(text, "plan.json"))[key]
+    decoder = json.JSONDecoder(object_pairs_hook=each_once(text, "plan.json"))
+    value, _ = decoder.raw_decode(text, place + len(mark))
     return value
+
+
+def each_once(text: str, shown_as: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """What makes an object of JSON out of its keys and values, and refuses a key that is twice.
+
+    Readers of JSON differ in which of the two counts, so a file could tell each another story.
+    Raises InputError with the key, and its line where no other object of `text` has it.
+    """
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) == len(pairs):
+            return found
+        key = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        places = [
+            place.start() for place in re.finditer(re.escape(json.dumps(key)) + r"\s*:", text)
+        ]
+        alone = len(places) == sum(one == key for one, _ in pairs)
+        line = text.count("\n", 0, places[1]) + 1 if alone else None
+        hint = "the planner writes each key once: make the file again"
+        raise InputError(Finding(f"has the key {key!r} twice", shown_as, line, hint=hint))
+
+    return made
 
 
 def _refuse_constant(text: str) -> float:

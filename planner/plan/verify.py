@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.plan.checks.suite import check
+from planner.plan.checks.suite import check, check_as_recorded
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Plan
 
-__all__ = ["verify"]
+__all__ = ["verify", "verify_as_recorded"]
 
 
 def verify(inputs: Inputs, plan: Plan, sizers: Sizers | None = None) -> tuple[str, ...]:
@@ -27,3 +27,11 @@ def verify(inputs: Inputs, plan: Plan, sizers: Sizers | None = None) -> tuple[st
     Raises CheckError with the violations found.
     """
     return check(inputs, (sizers or Sizers()).portfolio(inputs), plan)
+
+
+def verify_as_recorded(inputs: Inputs, plan: Plan) -> None:
+    """Check a plan whose catalog or rules have changed: against its scenario, and in itself.
+
+    What only they can tell is taken as the plan records it. Raises CheckError.
+    """
+    check_as_recorded(inputs, Sizers().portfolio(inputs), plan)

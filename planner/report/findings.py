@@ -122,12 +122,20 @@ def _infeasible(error: InfeasibleError, pen: Pen) -> list[str]:
 
 def _unverified(error: CheckError, pen: Pen) -> list[str]:
     count = count_of(len(error.violations), "disagreement")
+    ending, hint = (
+        "it is neither printed nor written",
+        ("this is a fault of the planner, not of your files: report it with the scenario"),
+    )
+    if error.file:
+        ending, hint = (
+            "nothing is drawn from it",
+            ("it was edited, or made by another version: plan the scenario again"),
+        )
     return [
-        f"{pen.red('error:')} the plan failed its independent check ({count}), "
-        "so it is neither printed nor written",
-        *(f"  {visible(violation)}" for violation in error.violations),
-        f"{pen.cyan('hint:')} this is a fault of the planner, not of your files: "
-        "report it with the scenario",
+        f"{pen.red('error:')} {visible(error.file or 'the plan')} failed its independent check "
+        f"({count}), so {ending}",
+        *(f"  {visible(_short(violation))}" for violation in error.violations[:_MOST_SHOWN]),
+        f"{pen.cyan('hint:')} {hint}",
     ]
 
 

@@ -87,7 +87,7 @@ def quarterly_document(plan: Plan, beside: Beside = _ALONE) -> Document:
         "alarms": _alarms(desk),
         "assumptions": (*assumptions_section(desk), *risks_section(desk)),
         "bill": bill_section(desk),
-        "provenance": provenance_section(desk),
+        "provenance": provenance_section(desk, beside.changed),
         "jobs": jobs_section(desk),
         "how": how_section(desk),
     }

@@ -12,7 +12,7 @@ from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.layers.written import stated
 from planner.inputs.reading.reader import parse_document
-from planner.plan.store import digest_of
+from planner.plan.store import digest_of, each_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,7 +62,7 @@ def dumps(found: Kept) -> str:
 def loads(kind: type[K], text: str, shown_as: str) -> K:
     """Read what `dumps` wrote; raises InputError for what is none, or was changed since."""
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=each_once(text, shown_as))
         digest = document.pop("digest")
         if digest != digest_of(document):
             raise InputError(Finding("was changed after the planner had written it", shown_as))

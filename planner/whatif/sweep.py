@@ -6,15 +6,14 @@ the same bytes however the sweep was run.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from pydantic import ValidationError
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.text.words import count_of
-from planner.plan.store import write_atomically
+from planner.plan.store import each_once, write_atomically
 from planner.whatif.desk.desk import Variant
 from planner.whatif.desk.figures import Figures
 
@@ -177,6 +176,7 @@ def _lines_of(file: Path) -> list[str]:
 
 def _row_of(line: str) -> Row | None:
     try:
+        json.loads(line, object_pairs_hook=each_once(line, RESULTS))
         return Row.model_validate_json(line)
-    except ValidationError:
+    except (InputError, ValueError, RecursionError):
         return None

@@ -331,6 +331,18 @@ def test_a_file_that_is_called_like_results_and_holds_something_else_stays(asked
     assert contents() == {file: MINE.encode()}
 
 
+def test_a_row_with_a_key_twice_is_no_row(asked):
+    assert asked("sweep").exit_code == 0
+    path = Path("new/results.jsonl")
+    text = path.read_text(encoding="utf-8").replace("{", '{"key":"x",', 1)
+    for other in Path("new").iterdir():
+        other.unlink()
+    path.write_text(text, encoding="utf-8")
+    refused = asked("sweep", solving=False)
+    assert refused.exit_code == 2
+    assert "holds lines that are no rows of a sweep" in refused.stderr
+
+
 def test_what_is_called_like_results_is_replaced_where_that_is_asked_for(asked):
     assert asked("sweep").exit_code == 0
     whole = contents()

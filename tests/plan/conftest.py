@@ -102,6 +102,7 @@ SETTINGS = Settings(
     energy_usd_per_kwh=setting("0.10", "USD/kWh"),
     pue=setting("1.5", "ratio"),
     hours_per_quarter=setting("2190", "hours"),
+    run_utilization=setting("0.9", "share"),
 )
 
 

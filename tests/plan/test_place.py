@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.problem import Choice, Demand, Pool, Problem, Run, Shape
 from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.statement.translate import Translation
@@ -244,16 +245,16 @@ def test_a_spanning_unit_moves_when_one_of_its_nodes_leaves():
     assert set(seats(placement, 1)["big", 1]) == {"0", "2"}
 
 
-def wide_runs(weeks, holders):
-    """Bundles of a node on which runs on several nodes begin in these weeks."""
-    runs = zip(weeks, holders, strict=True)
-    return (Bundle(8, tuple(sorted(Member(demand, 0, week, 0, 0) for week, demand in runs))),)
+def wide_runs(starts, holders):
+    """Bundles of a node on which runs on several nodes begin at these hours."""
+    runs = zip(starts, holders, strict=True)
+    return (Bundle(8, tuple(sorted(Member(demand, 0, start, 0, 0) for start, demand in runs))),)
 
 
-def test_runs_on_two_nodes_take_turns_and_each_is_on_both_in_the_same_weeks():
+def test_runs_on_two_nodes_take_turns_and_each_is_on_both_at_the_same_hours():
     """Three nodes: two units of `wide` one after the other, `wider` on all three at last."""
-    wide = Choice(H100, SPANNING.shape._replace(run=Run(4, 0, 13)))
-    wider = Choice(H100, SPANNING.shape._replace(gpus=24, run=Run(5, 0, 13)))
+    wide = Choice(H100, SPANNING.shape._replace(run=Run(4, 0, RUN_HOURS)))
+    wider = Choice(H100, SPANNING.shape._replace(gpus=24, run=Run(5, 0, RUN_HOURS)))
     quarter = [
         Layout((), 2, 1, wide_runs((0, 4, 8), (0, 0, 1))),
         Layout((), 1, 1, wide_runs((8,), (1,))),
@@ -272,8 +273,8 @@ def test_runs_on_two_nodes_take_turns_and_each_is_on_both_in_the_same_weeks():
         ("wide", 2): both,
         ("wider", 1): {**both, "2": every},
     }
-    weeks = {(one.job, one.unit): one.weeks for use in placement.uses[0] for one in use.occupants}
-    assert weeks == {("wide", 1): (1, 4), ("wide", 2): (5, 8), ("wider", 1): (9, 13)}
+    hours = {(one.job, one.unit): one.hours for use in placement.uses[0] for one in use.occupants}
+    assert hours == {("wide", 1): (0, 4), ("wide", 2): (4, 8), ("wider", 1): (8, 13)}
     assert placement.moves == (0, 0)
     assert seats(placement, 1) == {("wide", 1): both, ("wide", 2): both}
 

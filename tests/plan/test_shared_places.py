@@ -1,4 +1,4 @@
-"""Pieces that share GPUs, in time or in parts, get their weeks, slices and GPU numbers."""
+"""Pieces that share GPUs, in time or in parts, get their hours, slices and GPU numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from planner.inputs.catalog.catalog import MigProfile
+from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.limits import Reserve
 from planner.packing.problem import Choice, Demand, Division, Part, Pool, Problem, Run, Shape
 from planner.packing.solution import Bundle, Layout, Member, Solution, Status
@@ -77,12 +78,12 @@ def placed(catalog, choices, active, layouts, nodes=2, reserves=(), *, mixes=Tru
 
 
 def seats(placement, quarter):
-    """(job, unit) -> node, GPUs, weeks, (profile, first, taken, of)."""
+    """(job, unit) -> node, GPUs, hours, (profile, first, taken, of)."""
     return {
         (one.job, one.unit): (
             use.node,
             one.gpus,
-            one.weeks,
+            one.hours,
             one.part and (one.part.profile, one.part.first, one.part.taken, one.part.of),
         )
         for use in placement.uses[quarter]
@@ -91,7 +92,7 @@ def seats(placement, quarter):
 
 
 def test_runs_follow_one_another_on_the_same_gpus(case):
-    early, late = Run(5, 0, 13), Run(8, 2, 13)
+    early, late = Run(5, 0, RUN_HOURS), Run(8, 2, RUN_HOURS)
     bundle = Bundle(4, (Member(0, 0, 0, 0, 0), Member(1, 0, 5, 0, 0), Member(2, 0, 5, 2, 0)))
     found = placed(
         case.inputs.catalog,
@@ -100,23 +101,36 @@ def test_runs_follow_one_another_on_the_same_gpus(case):
         [[Layout((), 1, 1, (bundle,))]],
     )
     assert seats(found, 0) == {
-        ("job-0", 1): ("0", (0, 1, 2, 3), (1, 5), None),
-        ("job-1", 1): ("0", (0, 1), (6, 13), None),
-        ("job-2", 1): ("0", (2, 3), (6, 13), None),
+        ("job-0", 1): ("0", (0, 1, 2, 3), (0, 5), None),
+        ("job-1", 1): ("0", (0, 1), (5, 13), None),
+        ("job-2", 1): ("0", (2, 3), (5, 13), None),
     }
     (use,) = found.uses[0]
     assert [one.way for one in use.occupants] == ["", "2x", ""]
 
 
-def test_a_run_that_has_its_gpus_alone_starts_as_soon_as_it_may(case):
+def test_runs_are_numbered_as_they_start_and_are_no_moves(case):
+    """Two units run twice each on one GPU; in the second quarter they go to another node."""
+    run = choice(run=Run(5, 0, RUN_HOURS))
+    twice = replace(run, copies=2)
+    starts = (20, 0, 10, 30)
+    bundle = Bundle(1, tuple(sorted(Member(0, 0, start, 0, 0) for start in starts)))
+    stays = Layout(((1, 0, 1),), 1)
     found = placed(
         case.inputs.catalog,
-        [choice(4, Run(5, 3, 13)), choice(16, Run(2, 1, 6))],
-        [(1,), (1,)],
-        [[Layout(((0, 0, 1),), 1), Layout(((1, 0, 1),), 1, 2)]],
-        nodes=3,
+        [twice, choice(8)],
+        [(2, 2), (1, 1)],
+        [[Layout((), 1, 1, (bundle,)), stays], [stays, Layout((), 1, 1, (bundle,))]],
     )
-    assert {one.weeks for use in found.uses[0] for one in use.occupants} == {(4, 8), (2, 3)}
+    for uses in found.uses:
+        assert {
+            (one.unit, one.replica): one.hours
+            for use in uses
+            for one in use.occupants
+            if one.job == "job-0"
+        } == {(1, 1): (0, 5), (2, 1): (10, 15), (1, 2): (20, 25), (2, 2): (30, 35)}
+    assert seats(found, 0)["job-1", 1] == seats(found, 1)["job-1", 1]
+    assert found.moves == (0, 0)
 
 
 def test_partitions_keep_gpu_and_slice_when_others_leave(case):

@@ -15,6 +15,7 @@ import pytest
 from planner.errors import CheckError
 from planner.inputs.catalog.catalog import MigProfile
 from planner.inputs.scenario.job import Fixed, Job, Serve
+from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.inputs.scenario.run import Run
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.scenario.team import Team
@@ -40,6 +41,10 @@ WINDOWS = {"first": (1, 6), "then": (1, 13), "beside": (5, 13)}
 SHARED_MB = 72_000
 
 
+def weeks(number):
+    return number * WEEK_HOURS
+
+
 def with_policies(inputs, **changes):
     policies = inputs.scenario.policies.model_copy(update=changes)
     scenario = inputs.scenario.model_copy(update={"policies": policies})
@@ -50,9 +55,7 @@ def sharing_inputs(inputs):
     gpu = inputs.catalog.gpus[H100].model_copy(update={"mig_profiles": PROFILES})
     catalog = inputs.catalog.model_copy(update={"gpus": {**inputs.catalog.gpus, H100: gpu}})
     jobs = {
-        name: Job(
-            fixed=Fixed(gpus=1), team="lab", run=Run(release_week=a, deadline_week=b, weeks=1)
-        )
+        name: Job(fixed=Fixed(gpus=1), team="lab", run=Run(release=a, deadline=b, hours=1))
         for name, (a, b) in WINDOWS.items()
     }
     jobs |= {name: Job(serve=Serve(model="m"), team="desk") for name in ("half", "memo", "small")}
@@ -60,7 +63,7 @@ def sharing_inputs(inputs):
         update={
             "jobs": jobs,
             "teams": {"desk": Team(), "lab": Team()},
-            "policies": Policies(time="weeks", mig="same-node", shared_gpus=True),
+            "policies": Policies(mig="same-node", shared_gpus=True),
         }
     )
     return inputs.model_copy(update={"catalog": catalog, "scenario": scenario})
@@ -83,8 +86,8 @@ def of_job(case, name, units, kind, team, **how):
             "team": team,
             "units": (units, 0, 0),
             "sizing": sizing,
-            "release_week": release,
-            "deadline_week": deadline,
+            "release_hour": (release - 1) * WEEK_HOURS,
+            "deadline_hour": min(deadline * WEEK_HOURS, RUN_HOURS),
         }
     )
 
@@ -93,12 +96,12 @@ def of_job(case, name, units, kind, team, **how):
 def shared(case):
     """The case described above, with its plan."""
     jobs = (
-        of_job(case, "beside", 1, "fixed", "lab", gpus=2, weeks=4),
-        of_job(case, "first", 1, "tune", "lab", gpus=4, weeks=5, hours=600.0),
+        of_job(case, "beside", 1, "fixed", "lab", gpus=2, planned_hours=weeks(4)),
+        of_job(case, "first", 1, "tune", "lab", gpus=4, planned_hours=weeks(5), hours=600.0),
         of_job(case, "half", 1, "serve", "desk", partition="3g.40gb"),
         of_job(case, "memo", 2, "serve", "desk", shared_mb=30_000, gpu_capacity_mb=SHARED_MB),
         of_job(case, "small", 4, "serve", "desk", partition="1g.10gb"),
-        of_job(case, "then", 1, "fixed", "lab", gpus=2, weeks=4),
+        of_job(case, "then", 1, "fixed", "lab", gpus=2, planned_hours=weeks(4)),
     )
     inputs = sharing_inputs(case.inputs)
     translation = translate(inputs, jobs)
@@ -109,11 +112,11 @@ def shared(case):
         if unit == 1
     }
 
-    def member(name, week=0, gpu=0, slot=0):
-        return Member(at[name], 0, week, gpu, slot)
+    def member(name, start=0, gpu=0, slot=0):
+        return Member(at[name], 0, start, gpu, slot)
 
     bundles = (
-        Bundle(4, (member("first"), member("then", 5), member("beside", 6, 2))),
+        Bundle(4, (member("first"), member("then", weeks(5)), member("beside", weeks(6), 2))),
         Bundle(1, (*(member("small", slot=slot) for slot in range(4)), member("half", slot=4))),
         Bundle(1, (member("memo"), member("memo"))),
     )
@@ -139,9 +142,9 @@ def shared(case):
 
 
 def held(plan):
-    """(job, unit) -> GPUs, weeks and first slice."""
+    """(job, unit) -> GPUs, hours and first slice."""
     return {
-        (one.job, one.unit): (one.gpus, one.weeks, one.part and one.part.first)
+        (one.job, one.unit): (one.gpus, one.hours, one.part and one.part.first)
         for use in plan.placements[0]
         for one in use.occupants
     }
@@ -150,12 +153,12 @@ def held(plan):
 def test_jobs_that_share_gpus_make_a_plan_that_passes_its_check(shared):
     plan = shared.plan
     said = check(shared.inputs, shared.jobs, plan)
-    assert "no GPU is held twice in any week, but in parts that do not overlap" in said
-    assert any(sentence.startswith("3 runs of some weeks: long enough") for sentence in said)
+    assert "no GPU is held twice at any hour, but in parts that do not overlap" in said
+    assert any(sentence.startswith("3 runs of some hours: long enough") for sentence in said)
     assert held(plan) == {
-        ("first", 1): ((0, 1, 2, 3), (1, 5), None),
-        ("then", 1): ((0, 1), (6, 9), None),
-        ("beside", 1): ((2, 3), (7, 10), None),
+        ("first", 1): ((0, 1, 2, 3), (0, weeks(5)), None),
+        ("then", 1): ((0, 1), (weeks(5), weeks(9)), None),
+        ("beside", 1): ((2, 3), (weeks(6), weeks(10)), None),
         **{("small", unit): ((4,), None, unit - 1) for unit in range(1, 5)},
         ("half", 1): ((4,), None, 4),
         **{("memo", unit): ((5,), None, None) for unit in (1, 2)},
@@ -163,33 +166,33 @@ def test_jobs_that_share_gpus_make_a_plan_that_passes_its_check(shared):
     assert loads(dumps(plan), "plan.json") == plan
 
 
-def test_utilization_counts_weeks_and_parts(shared):
+def test_utilization_counts_hours_and_parts(shared):
     """20 + 8 + 8 GPU-weeks of runs; 8 of 8 slices and 60 of 72 GB all quarter."""
     (pool,) = (one for one in shared.plan.pools if one.gpu_type == H100)
     parts = 1 + Fraction(60, 72)
     assert pool.gpus_used[0] == 6
     assert pool.gpus_peak[0] == float(4 + parts)
     assert pool.gpu_hours[0] == 8 * 2190
-    assert pool.gpu_hours_used[0] == float((Fraction(36, 13) + parts) * 2190)
+    assert pool.gpu_hours_used[0] == float(36 * WEEK_HOURS + parts * 2190)
     assert pool.cpus_used[0] == 3 * (2 + 7)
 
 
-def test_teams_pay_for_their_weeks_and_parts(shared):
+def test_teams_pay_for_their_hours_and_parts(shared):
     plan = shared.plan
     desk, lab = plan.chargeback.teams
     parts = 1 + Fraction(60, 72)
     assert desk.gpu_hours == desk.delivered_gpu_hours == float(parts * 2190)
-    assert lab.gpu_hours == float(Fraction(36, 13) * 2190)
-    assert lab.delivered_gpu_hours == float(Fraction(16, 13) * 2190 + 4 * 600)
+    assert lab.gpu_hours == float(weeks(36))
+    assert lab.delivered_gpu_hours == float(weeks(16) + 4 * 600)
     cents = plan.proof.cost_cents
     assert abs(desk.cost_cents + lab.cost_cents + sum(plan.chargeback.idle_cents) - cents) == 0
-    assert desk.cost_cents / lab.cost_cents == pytest.approx(float(parts / Fraction(36, 13)), 1e-3)
+    assert desk.cost_cents / lab.cost_cents == pytest.approx(float(parts * 2190 / weeks(36)), 1e-3)
 
 
-def test_explain_says_which_weeks_and_slices(shared):
+def test_explain_says_which_hours_and_slices(shared):
     plan = shared.plan
     (then,) = explain(plan, "then").places
-    assert (then.weeks, then.gpus, then.parts) == ((6, 9), (0, 1), ())
+    assert (then.hours, then.gpus, then.parts) == ((weeks(5), weeks(9)), (0, 1), ())
     (small,) = explain(plan, "small").places
     assert small.way == f"{H100} 1g.10gb"
     assert [(gpu, part.first, part.share) for gpu, part in small.parts] == [
@@ -212,13 +215,28 @@ def edited(plan, job, unit=1, of_part=None, **changes):
 
 
 BROKEN = [
-    ("two runs overlap by a week", "then", {"weeks": (5, 8)}, "week 5: GPU 0 of"),
-    ("a run is cut short", "then", {"weeks": (6, 8)}, "runs for 3 weeks, it needs 4"),
-    ("a run is longer than it needs", "then", {"weeks": (6, 10)}, "runs for 5 weeks, it needs 4"),
-    ("a run holds all quarter", "beside", {"weeks": None}, "runs for 13 weeks, it needs 4"),
-    ("a run starts too early", "beside", {"weeks": (4, 7)}, "starts in week 4, its release is"),
-    ("a run ends too late", "first", {"weeks": (3, 7)}, "ends in week 7, its deadline is week 6"),
-    ("a run ends after the quarter", "then", {"weeks": (11, 14)}, "holds weeks 11 to 14 of 13"),
+    ("two runs overlap by an hour", "then", {"hours": (839, 1511)}, "4 Feb 23:00: GPU 0 of"),
+    ("a run is cut short", "then", {"hours": (840, 1511)}, "runs for 671 h, it needs 672"),
+    ("a run is longer than it needs", "then", {"hours": (840, 1513)}, "runs for 673 h, it needs"),
+    ("a run holds all quarter", "beside", {"hours": None}, "runs for 2,160 h, it needs 672"),
+    (
+        "a run starts too early",
+        "beside",
+        {"hours": (671, 1343)},
+        "starts on 28 Jan 23:00, its release is 29 Jan 00:00",
+    ),
+    (
+        "a run ends too late",
+        "first",
+        {"hours": (169, 1009)},
+        "ends on 12 Feb 01:00, its deadline is 12 Feb 00:00",
+    ),
+    (
+        "a run ends after the quarter",
+        "then",
+        {"hours": (1500, 2172)},
+        "holds hours 1500 to 2172 of 2,160",
+    ),
     ("a run is on a GPU of a partition", "then", {"gpus": (0, 4)}, "GPU 4 of"),
     (
         "two partitions overlap",
@@ -246,7 +264,7 @@ BROKEN = [
         "the 5g.60gb of half on eight-h100/main/01 is no partition of",
     ),
     ("a job takes the whole GPU beside others", "half", {"part": None}, "is held 5 times"),
-    ("a part is held for some weeks", "small", {"weeks": (1, 4)}, "parts are held all quarter"),
+    ("a part is held for some hours", "small", {"hours": (1, 4)}, "parts are held all quarter"),
     (
         "memory is shared on a partitioned GPU",
         "memo",
@@ -281,7 +299,7 @@ def test_more_memory_than_a_gpu_shares_is_noticed(shared):
     )
 
 
-def test_host_memory_is_counted_by_the_week(shared):
+def test_host_memory_is_counted_by_the_hour(shared):
     """The runs follow one another: half of the node's memory each is enough, but not at once."""
     half_mb = shared.plan.nodes[0].memory_mb // 2 - 100_000
     jobs = tuple(
@@ -296,7 +314,7 @@ def test_host_memory_is_counted_by_the_week(shared):
     assert sized.plan.pools[0].memory_used_mb[0] == half_mb + 7 * 1000 + 1000
     greedy = edited(sized.plan, "small", 1, memory_mb=2 * half_mb)
     assert any(
-        "week 6: eight-h100/main/01 has" in violation or "week 1" in violation
+        "2027Q1, 5 Feb 00:00: eight-h100/main/01 has" in violation
         for violation in refused(sized, greedy)
     )
 
@@ -398,22 +416,48 @@ def test_whole_gpus_alone_save_nothing_worth_telling(case):
     assert saving is None
 
 
-def test_a_run_on_two_nodes_in_turn_is_moved_while_it_runs(shared):
-    """Weeks 1 to 2 here and 3 to 5 elsewhere."""
+def test_a_run_is_on_both_of_its_nodes_at_the_same_hours(shared):
     plan = shared.plan
     other = plan.nodes[0].model_copy(update={"id": "eight-h100/main/02"})
     (use,) = plan.placements[0]
     run = next(one for one in use.occupants if one.job == "first")
-    here = tuple(
-        one.model_copy(update={"weeks": (1, 2)}) if one is run else one for one in use.occupants
-    )
-    there = NodeUse(node=other.id, occupants=(run.model_copy(update={"weeks": (3, 5)}),))
+    there = NodeUse(node=other.id, occupants=(run.model_copy(update={"hours": (1, 841)}),))
     moved = plan.model_copy(
         update={
             "nodes": (*plan.nodes, other),
-            "placements": ((NodeUse(node=NODE, occupants=here), there), *plan.placements[1:]),
+            "placements": ((use, there), *plan.placements[1:]),
         }
     )
     view = View(shared.inputs, shared.jobs, moved)
     found = [told for one in sharing.CHECKS for told in one.find(view)]
-    assert "2027Q1: unit 1 of first is moved while it runs" in found
+    assert "2027Q1: unit 1 of first is not on all of its nodes at the same hours" in found
+
+
+def test_each_run_of_a_quarter_is_there(shared):
+    """`then` runs twice: at first on GPUs that nobody else has."""
+    jobs = tuple(
+        job.model_copy(update={"kind": "tune", "runs": 2}) if job.name == "then" else job
+        for job in shared.jobs
+    )
+    translation = translate(shared.inputs, jobs)
+    (layout,) = shared.solution.layouts[0][0]
+    runs, *parts = layout.bundles
+    first = next(one for one in runs.members if (one.start, one.gpu) == (weeks(5), 0))
+    alone = Bundle(2, (replace(first, start=0),))
+    layouts = (((replace(layout, bundles=(runs, alone, *parts)),), ()), ((), ()), ((), ()))
+    twice = replace(
+        shared,
+        jobs=jobs,
+        translation=translation,
+        solution=replace(shared.solution, layouts=layouts),
+    )
+    plan = twice.plan
+    check(shared.inputs, jobs, plan)
+    (use,) = plan.placements[0]
+    held = {one.replica: one.hours for one in use.occupants if one.job == "then"}
+    assert held == {1: (0, weeks(4)), 2: (weeks(5), weeks(9))}
+    left = tuple(one for one in use.occupants if one.replica == 1)
+    lacking = NodeUse(node=use.node, occupants=left)
+    damaged = plan.model_copy(update={"placements": ((lacking,), *plan.placements[1:])})
+    told = "2027Q1: runs of unit 1 of then is [1], the inputs give [1, 2]"
+    assert told in refused(twice, damaged)

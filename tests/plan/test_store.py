@@ -63,6 +63,8 @@ def test_names_outside_ascii_stay_readable(plan):
         ),
         ('{"format": "1.0", "proof": 1, "provenance": 1}', "p.json: provenance.digest: has no"),
         ('{"format": "1.0", "x": NaN}', "holds no finite number"),
+        ('{"a": 1,\n"a": 2}', "p.json:2: has the key 'a' twice"),
+        ('{"a": {"b": 1},\n"c": {"b": 1, "b": 2}}', "p.json: has the key 'b' twice"),
         ("[" * 100_000, "nested too deep"),
     ],
     ids=[
@@ -75,6 +77,8 @@ def test_names_outside_ascii_stay_readable(plan):
         "incomplete",
         "no origin",
         "not finite",
+        "key twice",
+        "key twice within",
         "too deep",
     ],
 )

@@ -18,6 +18,7 @@ from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.load import Question as Asked
 from planner.inputs.rules.gathered import gathered_rules
 from planner.plan.make import make_plan
+from planner.plan.saved import checked, read_saved
 from planner.plan.store import dumps, loads
 from planner.plan.verify import verify
 from planner.sizing.sizers import Sizers
@@ -120,7 +121,7 @@ class Editing(RuleBasedStateMachine):
         assert loads(text, "plan.json") == side.plan
         assert verify(inputs, side.plan) == side.plan.proof.checks
         with READ_ONCE:
-            saved = saved_side("then", text, catalog=(), rules=())
+            saved = saved_side(checked(read_saved(text, "then")))
         for other in (side, saved):
             assert compare(other, side, planned).same
 

@@ -9,6 +9,7 @@ import pytest
 
 from planner.inputs.load import Question
 from planner.plan.make import make_plan
+from planner.plan.saved import read_saved
 from planner.plan.store import dumps
 from planner.whatif.comparison.sides import planned_side, saved_side
 
@@ -71,6 +72,6 @@ def saved(planned):
 
     def side(*variations):
         made = planned(*variations)
-        return saved_side(f"{made.label}.json", dumps(made.plan))
+        return saved_side(read_saved(dumps(made.plan), f"{made.label}.json"))
 
     return side

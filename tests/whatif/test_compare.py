@@ -10,6 +10,7 @@ from planner.inputs.load import Question, load_inputs
 from planner.inputs.scenario.scenario import Scenario
 from planner.plan.make import make_plan
 from planner.plan.parts.servers import GpuPart
+from planner.plan.saved import read_saved
 from planner.plan.store import dumps
 from planner.report.compare import comparison_document
 from planner.report.markdown import draw
@@ -253,14 +254,14 @@ def test_saved_plans_with_price_files_of_their_own_are_told_apart_by_price(
         given = () if used else (book,)
         plans[quarter] = dumps(make_plan(load_inputs(Path(f"{quarter}.yaml"), catalog=given)))
 
-    found = compared(*(saved_side(quarter, plan) for quarter, plan in plans.items()))
+    found = compared(*(saved_side(read_saved(plan, quarter)) for quarter, plan in plans.items()))
 
     assert found.waterfall.missing is None
     assert [step.causes for step in found.waterfall.steps] == [("prices",)]
     assert found.waterfall.steps[0].added_cents > 0
 
     Path("last-prices.yaml").unlink()
-    found = compared(*(saved_side(quarter, plan) for quarter, plan in plans.items()))
+    found = compared(*(saved_side(read_saved(plan, quarter)) for quarter, plan in plans.items()))
 
     assert "last-prices.yaml" in str(found.waterfall.missing)
     assert "`--catalog` and `--rules` name it" in str(found.waterfall.missing)
@@ -270,7 +271,9 @@ def test_a_plan_of_other_files_says_why_its_cost_is_not_told_apart(planned, save
     side = saved("dear")
     files = (("catalog", "other.yaml", "0" * 64), *side.plan.provenance.files)
     provenance = side.plan.provenance.model_copy(update={"files": files})
-    other = saved_side("x", dumps(side.plan.model_copy(update={"provenance": provenance})))
+    other = saved_side(
+        read_saved(dumps(side.plan.model_copy(update={"provenance": provenance})), "x")
+    )
     found = compared(planned(), other)
     assert found.waterfall.steps == ()
     assert "other.yaml" in str(found.waterfall.missing)
@@ -281,7 +284,7 @@ def test_a_plan_of_other_files_says_why_its_cost_is_not_told_apart(planned, save
 def test_a_plan_that_records_no_scenario_is_still_compared(planned):
     side = planned("dear")
 
-    old = saved_side("old.json", dumps(side.plan.model_copy(update={"question": ""})))
+    old = saved_side(read_saved(dumps(side.plan.model_copy(update={"question": ""})), "old.json"))
     found = compared(planned(), old)
     assert found.waterfall.missing == "old.json does not record its scenario"
     assert any("old.json does not record" in sentence for sentence in found.unread)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import SettledOffer
     from planner.plan.plan import Acquisition, Node
 
-__all__ = ["CHECKS", "FIRST"]
+__all__ = ["CHECKS", "FIRST", "OF_HORIZON", "OF_OWNED"]
 
 
 def _horizon(view: View) -> Iterator[str]:
@@ -188,14 +188,17 @@ def _confirm_origin(view: View) -> str:
     )
 
 
+OF_HORIZON = Check(_horizon, lambda view: f"{count_of(len(view.labels), 'quarter')} as asked")
+OF_OWNED = Check(_owned, _confirm_origin)
+"""These two rest on the scenario alone."""
 FIRST = (
-    Check(_horizon, lambda view: f"{count_of(len(view.labels), 'quarter')} as asked"),
+    OF_HORIZON,
     Check(_figures, lambda _: "every node has the GPUs, cores and host memory of its type"),
 )
 """What the others rely on."""
 
 CHECKS = (
-    Check(_owned, _confirm_origin),
+    OF_OWNED,
     Check(_acquired, lambda _: "bought nodes stay to the end, reserved ones for their term"),
     Check(_maxima, lambda _: "no offer is taken beyond its maximum"),
     Check(_acquisitions, lambda _: "purchases and rents agree with the nodes and the offers"),

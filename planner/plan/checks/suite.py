@@ -15,12 +15,14 @@ from planner.plan.checks import (
     nodes,
     placement,
     proof,
+    recorded,
     reference,
     sharing,
     shortage,
     sites,
     teams,
 )
+from planner.plan.checks.recorded import sized_as_recorded
 from planner.plan.checks.view import View
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from planner.plan.plan import Plan
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["check"]
+__all__ = ["check", "check_as_recorded"]
 
 _STAGES: tuple[tuple[Check, ...], ...] = (
     (*nodes.FIRST, *shortage.FIRST),
@@ -52,15 +54,36 @@ _STAGES: tuple[tuple[Check, ...], ...] = (
 )
 """Later stages read what earlier ones have confirmed."""
 
+_AS_RECORDED: tuple[tuple[Check, ...], ...] = (
+    (nodes.OF_HORIZON, *shortage.FIRST),
+    (nodes.OF_OWNED, *gpus.FIRST),
+    (
+        *placement.CHECKS,
+        *sharing.CHECKS,
+        *current.CHECKS,
+        *recorded.CHECKS,
+        *proof.CHECKS,
+    ),
+)
+"""What can be held against the scenario and the plan itself, without catalog and rules."""
+
 
 def check(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -> tuple[str, ...]:
     """Check a plan against its inputs and their sizing; a sentence for each thing confirmed.
 
     Raises CheckError with every violation of the first stage that has any.
     """
-    view = View(inputs, jobs, plan)
+    return _confirmed(View(inputs, jobs, plan), _STAGES)
+
+
+def check_as_recorded(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -> None:
+    """The same without what catalog and rules say, which have changed since the plan was made."""
+    _confirmed(View(inputs, sized_as_recorded(jobs, plan), plan), _AS_RECORDED)
+
+
+def _confirmed(view: View, stages: tuple[tuple[Check, ...], ...]) -> tuple[str, ...]:
     confirmed: list[str] = []
-    for stage in _STAGES:
+    for stage in stages:
         violations = [violation for part in stage for violation in part.find(view)]
         if violations:
             raise CheckError(tuple(violations))

@@ -26,3 +26,5 @@ class Beside:
     sensitivity: Sensitivity | None = None
     since: Comparison | None = None
     """The last plan against this one."""
+    changed: tuple[str, ...] = ()
+    """What of the inputs of the plan is not as it was when it was made, a sentence each."""

@@ -79,7 +79,7 @@ def justification_document(plan: Plan, beside: Beside = _ALONE) -> Document:
         "affordability": affordability_section(desk),
         "procurement": procurement_section(desk),
         "milestones": milestones_section(desk),
-        "provenance": provenance_section(desk),
+        "provenance": provenance_section(desk, beside.changed),
         "jobs": jobs_section(desk),
         "how": how_section(desk),
         "rules": rules_section(plan, _RULES_LISTED),

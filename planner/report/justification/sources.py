@@ -35,7 +35,7 @@ _SIZINGS_TOLD = 300
 _APPROVERS = ("Requester", "Technical review", "Facilities", "Finance", "Procurement", "Approver")
 
 
-def provenance_section(desk: Desk) -> tuple[Block, ...]:
+def provenance_section(desk: Desk, changed: tuple[str, ...]) -> tuple[Block, ...]:
     """What was proved and checked, from which files, by which versions; and who signs."""
     plan = desk.plan
     proof, made_by = plan.proof, plan.provenance
@@ -68,6 +68,7 @@ def provenance_section(desk: Desk) -> tuple[Block, ...]:
         ),
         Paragraph("A check that shares no code with the search confirmed from the inputs alone:"),
         Bullets(proof.checks),
+        *_since(changed),
         Fold("Input files with their hashes", "files", (_files(desk),)),
         Table(
             (Column("Role"), Column("Name"), Column("Date"), Column("Signature")),
@@ -80,6 +81,11 @@ def provenance_section(desk: Desk) -> tuple[Block, ...]:
         ),
         *_changes(desk),
     )
+
+
+def _since(changed: tuple[str, ...]) -> tuple[Block, ...]:
+    told = f"Not as it was when this plan was made: {'; '.join(changed)}."
+    return (Paragraph(told, tone="warning"),) if changed else ()
 
 
 def _changes(desk: Desk) -> tuple[Block, ...]:

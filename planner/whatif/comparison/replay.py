@@ -12,6 +12,7 @@ from planner.inputs.load import Question
 from planner.plan.carry import carried_over
 from planner.plan.make import make_plan
 from planner.plan.plan import Plan
+from planner.plan.saved import read_saved
 from planner.plan.store import loads
 from planner.whatif.comparison.compare import compare
 from planner.whatif.comparison.comparison import FORMAT, Comparison
@@ -90,7 +91,7 @@ def replay(
         proved=saved.proof.status == "proved",
         origins=tuple(_origins(made_by, after.plan.provenance)),
         parts=parts,
-        comparison=compare(saved_side(label, text), after, planner) if parts else None,
+        comparison=compare(saved_side(read_saved(text, label)), after, planner) if parts else None,
     )
 
 

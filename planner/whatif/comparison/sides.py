@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.errors import Finding, InfeasibleError, InputError, LimitError
-from planner.inputs.load import Question, inputs_from
+from planner.errors import InfeasibleError, LimitError
+from planner.inputs.load import inputs_from
 from planner.inputs.reading.reader import parse_document
-from planner.plan.store import loads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.reading.document import Document
     from planner.inputs.rules.book import RuleBook
     from planner.inputs.settled import Inputs
-    from planner.plan.plan import Plan, Provenance
+    from planner.plan.plan import Plan
+    from planner.plan.saved import Saved
 
-__all__ = ["Side", "Source", "inputs_behind", "planned_side", "saved_side", "scenario_of"]
+__all__ = ["Side", "Source", "planned_side", "saved_side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,52 +61,10 @@ def planned_side(label: str, inputs: Inputs, planner: Callable[[Inputs], Plan]) 
     return Side(label, plan, question, Source(question, inputs.catalog_of_files, inputs.rules))
 
 
-def saved_side(
-    label: str, text: str, *, catalog: Sequence[Path] = (), rules: Sequence[Path] = ()
-) -> Side:
-    """Read a plan.json; it can be planned again if its catalog and rules are as they were.
-
-    They are looked for from the current folder, where the plan records them; `catalog` and `rules`
-    name the files of one's own where those have moved. Raises InputError for what is no plan.
-    """
-    plan = loads(text, label)
-    if not plan.question:
-        return Side(label, plan, None, None, f"{label} does not record its scenario")
-    made_from = plan.provenance
-    question = Question(
-        scenario_of(made_from),
-        catalog=catalog or tuple(map(Path, made_from.options.catalog)),
-        rules=rules or tuple(map(Path, made_from.options.rules)),
-        text=plan.question,
-    )
-    (asked,) = question.layers.documents
-    try:
-        inputs = inputs_behind(label, made_from, question.inputs)
-    except InputError as error:
-        return Side(label, plan, asked, None, str(error))
-    return Side(label, plan, asked, Source(asked, inputs.catalog_of_files, inputs.rules))
-
-
-def scenario_of(made_from: Provenance) -> Path:
-    """The file that a plan was made from, as it was named."""
-    return made_from.path_of("scenario") or Path()
-
-
-def inputs_behind(label: str, made_from: Provenance, read: Callable[[], Inputs]) -> Inputs:
-    """Read the inputs that a plan records; raises InputError where they are not as they were."""
-    try:
-        inputs = read()
-    except InputError as error:
-        first = error.findings[0]
-        told = f"{label} was made with {first.file}: {first.message}, seen from here"
-        raise InputError(Finding(f"{told}; `--catalog` and `--rules` name it")) from None
-    files = ((file.role, file.path, file.sha256) for file in inputs.files)
-    present, recorded = (
-        {file for file in some if file[0] in ("catalog", "rules")}
-        for some in (files, made_from.files)
-    )
-    if present != recorded:
-        names = sorted({path for _, path, _ in present ^ recorded})
-        told = f"{label} was made from other catalog or rule files than are here now, such as "
-        raise InputError(Finding(told + names[0]))
-    return inputs
+def saved_side(saved: Saved) -> Side:
+    """A saved plan; it can be planned again if its catalog and rules are as they were."""
+    asked, inputs = saved.question, saved.inputs
+    if asked is None or inputs is None:
+        return Side(saved.label, saved.plan, asked, None, saved.missing)
+    source = Source(asked, inputs.catalog_of_files, inputs.rules)
+    return Side(saved.label, saved.plan, asked, source)

@@ -1,0 +1,279 @@
+"""Nothing is drawn from a saved plan that does not pass its check, or without a word on changes."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.sealed import sealed
+
+COMMANDS = {
+    "explain": ("explain", "out/plan.json", "assistant"),
+    "report": ("report", "out/plan.json", "--what-if", "none", "--out", "new"),
+    "option": ("report", "good.json", "--option", "a=out/plan.json", "--out", "new"),
+    "since": ("report", "good.json", "--since", "out/plan.json", "--out", "new"),
+    "compare": ("compare", "good.json", "out/plan.json", "--out", "new"),
+    "watsonx": ("export", "watsonx", "out/plan.json", "--out", "new"),
+    "kueue": ("export", "kueue", "out/plan.json", "--out", "new"),
+    "kubernetes": ("export", "kubernetes", "out/plan.json", "--out", "new"),
+    "from": ("plan", "next.yaml", "--from", "out/plan.json", "--out", "new"),
+}
+
+
+def without_job(plan):
+    plan["jobs"] = [job for job in plan["jobs"] if job["name"] != "claims"]
+
+
+def without_job_anywhere(plan):
+    """Consistent in itself, but no plan for the scenario that it names."""
+    without_job(plan)
+    begin = plan["question"].index("  claims:")
+    plan["question"] = plan["question"][:begin]
+
+
+def without_unit(plan):
+    uses = plan["placements"][0]
+    uses[0]["occupants"].pop()
+
+
+def without_dollar(plan):
+    line = next(line for line in plan["costs"] if line["cents"][0] > 100)
+    line["cents"][0] -= 100
+    line["total_cents"] -= 100
+    line["present_cents"] -= 100
+    plan["proof"]["cost_cents"] -= 100
+    plan["proof"]["bound_cents"] -= 100
+    plan["proof"]["bound_terms"][-1][1] -= 100
+
+
+def without_node(plan):
+    plan["nodes"].pop()
+
+
+def with_a_move(plan):
+    for uses in plan["placements"]:
+        uses[0]["occupants"][0]["gpus"] = [7] * len(uses[0]["occupants"][0]["gpus"])
+        uses[0]["node"] = uses[-1]["node"]
+
+
+def without_sizing(plan):
+    plan["sizings"].clear()
+
+
+EDITS = (
+    without_job,
+    without_job_anywhere,
+    without_unit,
+    without_dollar,
+    without_node,
+    with_a_move,
+    without_sizing,
+)
+
+
+def resealed(path, edit):
+    document = json.loads(path.read_text(encoding="utf-8"))
+    edit(document)
+    path.write_text(sealed(json.dumps(document)), encoding="utf-8")
+
+
+@pytest.fixture
+def good(plan_json, scenario):
+    """The plan, a copy of it, and the scenario of a later horizon; the edits are of the first."""
+    Path("good.json").write_bytes(plan_json.read_bytes())
+    text = scenario.read_text(encoding="utf-8").replace("2027Q1", "2027Q3")
+    Path("next.yaml").write_text(text, encoding="utf-8")
+    return plan_json
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_is_drawn_from_a_plan_that_was_edited_and_sealed_again(run, good, edit, command):
+    resealed(good, edit)
+    result = run(*COMMANDS[command])
+    assert result.exit_code == 5, result.output
+    assert "out/plan.json failed its independent check" in result.stderr
+    assert result.stdout == ""
+    assert not Path("new").exists()
+
+
+@pytest.mark.parametrize("edit", [without_job, without_unit, without_node])
+def test_what_the_scenario_asks_for_is_checked_where_a_catalog_has_changed(run, good, edit):
+    def elsewhere(plan):
+        edit(plan)
+        for file in plan["provenance"]["files"]:
+            file[2] = "0" * 64 if file[0] == "catalog" else file[2]
+
+    resealed(good, elsewhere)
+    result = run(*COMMANDS["kueue"])
+    assert result.exit_code == 5, result.output
+    assert "failed its independent check" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["report", "explain", "kueue", "compare", "from"])
+def test_a_plan_that_is_as_it_was_is_drawn_without_a_warning(run, good, command):
+    result = run(*COMMANDS[command])
+    assert result.exit_code == 0, result.stderr
+    assert "warning:" not in result.stderr
+
+
+@pytest.mark.parametrize("place", ["proof", "cost_cents"])
+@pytest.mark.parametrize("command", [*COMMANDS, "replay"])
+def test_a_plan_with_a_key_twice_is_refused_with_the_key(run, good, place, command):
+    text = good.read_text(encoding="utf-8")
+    at = text.index(f'"{place}":')
+    good.write_text(f'{text[:at]}"{place}": 1,\n{text[at:]}', encoding="utf-8")
+    result = run(*COMMANDS.get(command, ("replay", good)))
+    assert result.exit_code == 2, result.output
+    line = text.count("\n", 0, at) + 2
+    assert f"out/plan.json:{line}: has the key '{place}' twice" in result.stderr
+    assert not Path("new").exists()
+
+
+def test_a_result_with_a_key_twice_is_told_and_left_out(run, good):
+    assert run("report", good, "--out", "first").exit_code == 0
+    text = Path("first/alternatives.json").read_text(encoding="utf-8")
+    twice = text.replace("{", '{"format": "1.0",', 1)
+    Path("out/alternatives.json").write_text(twice, encoding="utf-8")
+    result = run(*COMMANDS["report"])
+    assert result.exit_code == 0
+    assert "left out: out/alternatives.json:2: has the key 'format' twice" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["report", "explain", "kueue"])
+def test_a_scenario_that_has_changed_since_is_named(run, good, scenario, command):
+    text = scenario.read_text(encoding="utf-8")
+    scenario.write_text(text.replace("replicas: 6", "replicas: 7"), encoding="utf-8")
+    result = run(*COMMANDS[command])
+    assert result.exit_code == 0, result.stderr
+    told = "scenario.yaml has changed since out/plan.json was made"
+    assert result.stderr.count(f"warning: {told}\n") == 1
+    if command == "report":
+        for name in ("justification.md", "quarterly.md"):
+            drawn = Path("new", name).read_text(encoding="utf-8")
+            assert "scenario.yaml has changed since this plan was made" in drawn
+
+
+def test_a_scenario_that_cannot_be_read_any_more_has_changed(run, good, scenario):
+    scenario.write_text("[", encoding="utf-8")
+    result = run(*COMMANDS["explain"])
+    assert result.exit_code == 0
+    assert "warning: scenario.yaml has changed since" in result.stderr
+
+
+def test_a_scenario_that_is_gone_is_told_in_one_line(run, good, scenario):
+    scenario.unlink()
+    result = run(*COMMANDS["explain"])
+    assert result.exit_code == 0
+    (line,) = result.stderr.splitlines()
+    assert line == "warning: scenario.yaml is no longer where it was when out/plan.json was made"
+
+
+QUOTES = """\
+purchase:
+  xe9680-h200: {price_usd: 350000, date: 2026-11-01, basis: published, source: "https://a.b"}
+"""
+
+
+@pytest.fixture
+def layered(scenario, run):
+    """A plan from a base, an override, an earlier plan and prices in files of their own."""
+    Path("quotes.yaml").write_text(QUOTES, encoding="utf-8")
+    base = scenario.read_text(encoding="utf-8") + "overrides: {two: {fleet.east.count: 2}}\n"
+    Path("base.yaml").write_text(base, encoding="utf-8")
+    scenario.write_text("format: 1\nextends: base.yaml\nname: x\n", encoding="utf-8")
+    later = base.replace("2027Q1", "2027Q2")
+    Path("later.yaml").write_text(later, encoding="utf-8")
+    words = ("--scenario", "two", "--catalog", "quotes.yaml")
+    assert run("plan", scenario, *words, "--out", "out").exit_code == 0
+    again = run("plan", "later.yaml", *words, "--from", "out/plan.json", "--out", "later")
+    assert again.exit_code == 0, again.stderr
+
+
+def test_bases_overrides_and_earlier_plans_are_read_again_and_named(run, layered):
+    for folder in ("out", "later"):
+        result = run("explain", f"{folder}/plan.json", "assistant")
+        assert (result.exit_code, result.stderr) == (0, "")
+    for name in ("base.yaml", "out/plan.json"):
+        with Path(name).open("a", encoding="utf-8") as file:
+            file.write("\ndescription: other\n" if name == "base.yaml" else "\n")
+    assert "base.yaml has changed since" in run("explain", "out/plan.json", "claims").stderr
+    told = run("explain", "later/plan.json", "claims").stderr
+    assert told == "warning: out/plan.json has changed since later/plan.json was made\n"
+    Path("out/plan.json").unlink()
+    told = run("explain", "later/plan.json", "claims").stderr
+    assert "out/plan.json is no longer where it was when" in told
+
+
+def test_prices_that_have_changed_or_are_gone_leave_the_plan_checked_in_part(run, layered):
+    text = QUOTES.replace("350000", "1")
+    Path("quotes.yaml").write_text(text, encoding="utf-8")
+    result = run("report", "out/plan.json", "--what-if", "none", "--out", "new")
+    assert result.exit_code == 0, result.stderr
+    assert "warning: quotes.yaml has changed since out/plan.json was made" in result.stderr
+    assert "checked against its scenario and its own sums alone" in result.stderr
+    assert "quotes.yaml has changed since" in Path("new/quarterly.md").read_text(encoding="utf-8")
+    Path("quotes.yaml").unlink()
+    result = run("explain", "out/plan.json", "claims")
+    assert result.exit_code == 0
+    assert "warning: out/plan.json is not checked against its inputs: " in result.stderr
+    assert "quotes.yaml" in result.stderr
+
+
+def test_parts_that_do_not_fit_are_a_sentence_also_where_nothing_can_be_checked(run, layered):
+    def without_facts(plan):
+        without_sizing(plan)
+        plan["jobs"][0]["units"] = []
+
+    Path("quotes.yaml").unlink()
+    path = Path("out/plan.json")
+    resealed(path, without_facts)
+    for words in (
+        ("explain", path, "assistant"),
+        ("report", path, "--what-if", "none", "--out", "new"),
+    ):
+        result = run(*words)
+        assert result.exit_code == 5, result.output
+        assert "its parts do not fit each other" in result.stderr
+        assert result.stdout == ""
+        assert not Path("new").exists()
+
+
+def test_options_that_the_scenario_does_not_know_are_not_those_of_the_plan(run, layered):
+    def invented(plan):
+        plan["provenance"]["options"]["variations"] = ["three"]
+
+    resealed(Path("out/plan.json"), invented)
+    result = run("explain", "out/plan.json", "claims")
+    assert result.exit_code == 5
+    assert "the scenario that it records is not what scenario.yaml asks" in result.stderr
+
+
+def damaged(draw, value):
+    """A document with one value in it taken out, repeated or exchanged."""
+    while True:
+        key = draw.choice(list(value) if isinstance(value, dict) else range(len(value)))
+        inner = value[key]
+        if isinstance(inner, dict | list) and inner and draw.random() < 0.9:
+            value = inner
+            continue
+        how = draw.choice(("out", "again", "other"))
+        if how == "out":
+            del value[key]
+        elif how == "again" and isinstance(value, list):
+            value.append(inner)
+        else:
+            others = {str: "x", int: 3, float: 0.5, list: [], dict: {}, bool: True}
+            value[key] = others.get(type(inner), 1)
+        return
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_plan_damaged_anywhere_and_sealed_again_is_drawn_or_refused_in_words(run, good, seed):
+    resealed(good, lambda plan: damaged(random.Random(seed), plan))
+    result = run(*COMMANDS["explain"])
+    assert result.exit_code in {0, 2, 5}, result.output
+    assert result.exit_code == 0 or result.stderr.startswith("error: ")
