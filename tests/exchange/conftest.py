@@ -1,4 +1,4 @@
-"""A plan with all that a cluster has a name for: teams, makers, sites, weeks, partitions."""
+"""A plan with all that a cluster has a name for: teams, makers, sites, hours, partitions."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ fleet:
   parts: {node_type: xe9680-h100, count: 1, site: west}
   gaudi: {node_type: xe9680-gaudi3, count: 1, site: east}
   amd: {node_type: xe9680-mi300x, count: 1, site: east}
-policies: {time: weeks, mig: same-node}
+policies: {mig: same-node}
 jobs:
   assistant: {serve: {parameters_b: 1}, count: 10, team: search, sites: [west]}
   ranker: {fixed: {gpus: 2, cpus: 8, memory_gb: 100}, count: 2, team: search, sites: [east],
            gpu_types: [h100-80gb-sxm]}
   first: {fixed: {gpus: 8, cpus: 4, memory_gb: 10}, team: ml, gpu_types: [h100-80gb-sxm],
-          sites: [east], run: {weeks: 6}}
+          sites: [east], run: {hours: 900}}
   second: {fixed: {gpus: 8, cpus: 4, memory_gb: 10}, team: ml, gpu_types: [h100-80gb-sxm],
-           sites: [east], run: {weeks: 6}}
+           sites: [east], run: {hours: 900}}
   chat: {serve: {parameters_b: 10}, gpu_types: [gaudi3-128gb]}
   batch: {fixed: {gpu_memory_gb: 300}, gpu_types: [mi300x-192gb], quarters: 2027Q2, team: ml}
 """

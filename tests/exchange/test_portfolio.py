@@ -129,7 +129,15 @@ def test_numbers_below_zero_stay_numbers(number):
 def test_the_template_has_every_key_of_a_job():
     header = template().splitlines()[0].split(",")
     assert header[0] == NAME
-    assert {"tune.method", "serve.load.output_tokens", "run.weeks", "team", "count"} <= set(header)
+    assert {
+        "tune.method",
+        "serve.load.output_tokens",
+        "run.hours",
+        "run.release",
+        "runs_per_quarter",
+        "team",
+        "count",
+    } <= set(header)
 
 
 # Reading CSV
@@ -166,7 +174,7 @@ def test_the_delimiter_is_found_and_said(delimiter, word):
         ("job,fixed.gpus,\na,1,x\n", "p.csv:1:3: a column with values has no name"),
         ("job,team\na,x\n", "p.csv:2:1: a: a job has exactly one of"),
         ("job,tune.method\na,lora\n", "p.csv:2:1: "),
-        ("job,run\na,{weeks: 3}\n", "p.csv:2:2: run: holds a section"),
+        ("job,run\na,{hours: 3}\n", "p.csv:2:2: run: holds a section"),
     ],
 )
 def test_a_mistake_is_told_with_its_cell(text, message):

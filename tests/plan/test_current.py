@@ -195,8 +195,8 @@ def test_a_pin_on_gpus_that_the_job_may_not_use_says_so(load):
         ("mig: same-node", "serve: {SMALL}", True),
         ("shared_gpus: true", "serve: {SMALL, whole_gpu: true}", False),
         ("shared_gpus: false", "serve: {SMALL}", False),
-        ("time: weeks", "fixed: {gpus: 1}, run: {weeks: 3}", True),
-        ("time: weeks", "fixed: {gpus: 1}", False),
+        ("shared_gpus: false", "fixed: {gpus: 1}, run: {hours: 500}", True),
+        ("shared_gpus: false", "fixed: {gpus: 1}", False),
     ],
 )
 def test_more_units_than_gpus_run_on_a_node_where_they_may_share_them(load, policy, job, fits):

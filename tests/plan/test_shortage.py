@@ -377,10 +377,10 @@ def test_the_check_notices_a_job_that_is_delayed_out_of_sight(read):
 
 
 def test_of_gpus_that_others_may_have_in_turn_it_is_not_said_how_many_are_missing(read):
-    """Both runs together are three weeks too long for one server."""
-    runs = {name: job(8, quarters="2027Q1", run={"weeks": 8}) for name in "ab"}
+    """Both runs together are 64 hours too long for one server."""
+    runs = {name: job(8, quarters="2027Q1", run={"hours": 1000}) for name in "ab"}
     with pytest.raises(InfeasibleError) as caught:
-        make_plan(read(runs, policies={"time": "weeks"}))
+        make_plan(read(runs, policies={}))
     assert caught.value.cause == "in 2027Q1 more GPUs are needed than can be in service"
 
 

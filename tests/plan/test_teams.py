@@ -174,8 +174,8 @@ def test_a_quota_by_quarter_holds_until_the_next(inputs):
     assert caught.value.remedies == ("raise the quota of blue by 1 GPU, to 6 GPUs",)
 
 
-RUNS = "  sweep: {fixed: {gpus: 2}, count: 3, run: {weeks: 4}, team: green, quarters: 2027Q1}\n"
-GREEN = "teams: {green: {quota_gpus: 2}, red: {}, blue: {}}\npolicies: {time: weeks}\n"
+RUNS = "  sweep: {fixed: {gpus: 2}, count: 3, run: {hours: 600}, team: green, quarters: 2027Q1}\n"
+GREEN = "teams: {green: {quota_gpus: 2}, red: {}, blue: {}}\n"
 
 
 @pytest.fixture(scope="module")
@@ -185,23 +185,23 @@ def in_turn(inputs):
 
 
 def test_runs_of_a_team_take_turns_within_the_quota_of_one(inputs, in_turn):
-    """Three runs of four weeks are twelve of thirteen; by quarters, they hold six GPUs at once."""
+    """Three runs of 667 hours are 2,001 of 2,160; all quarter, they hold six GPUs at once."""
     _, plan = in_turn
-    weeks = sorted(one.weeks for use in plan.placements[0] for one in use.occupants if one.weeks)
-    assert all(before[1] < after[0] for before, after in pairwise(weeks))
+    hours = sorted(one.hours for use in plan.placements[0] for one in use.occupants if one.hours)
+    assert all(before[1] <= after[0] for before, after in pairwise(hours))
     green = used(plan, "green")
     assert (green.gpus, green.quotas[0].gpus) == ((2, 0), (2, 0))
-    told = "no team holds more GPUs than its quota in any week (1 team with one)"
+    told = "no team holds more GPUs than its quota at any hour (1 team with one)"
     assert told in plan.proof.checks
     with pytest.raises(InfeasibleError, match="the quota of green is 2 GPUs, at least 6 GPUs"):
-        make_plan(inputs(RUNS + GREEN.replace("weeks", "quarters")))
+        make_plan(inputs(RUNS.replace("run: {hours: 600}, ", "") + GREEN))
 
 
-@pytest.mark.parametrize("run", ["{weeks: 5}", "{weeks: 3, release_week: 2, deadline_week: 9}"])
+@pytest.mark.parametrize("run", ["{hours: 700}", "{hours: 450, release: 2, deadline: 9}"])
 def test_runs_that_must_overlap_name_the_quota_and_the_least_raise(inputs, run):
-    """Fifteen weeks of thirteen; nine weeks of eight."""
+    """2,334 hours of 2,160; 1,500 hours of eight weeks."""
     with pytest.raises(InfeasibleError) as caught:
-        make_plan(inputs(RUNS.replace("{weeks: 4}", run) + GREEN))
+        make_plan(inputs(RUNS.replace("{hours: 600}", run) + GREEN))
     assert caught.value.headline == (
         "no plan exists: the quota of green is 2 GPUs, at least 4 GPUs are needed"
     )
@@ -209,18 +209,18 @@ def test_runs_that_must_overlap_name_the_quota_and_the_least_raise(inputs, run):
 
 
 def test_the_check_notices_runs_that_overlap_beyond_the_quota(in_turn):
-    """The last run goes to free GPUs of its node, into the weeks of the one before it."""
+    """The last run goes to free GPUs of its node, into the hours of the one before it."""
     given, plan = in_turn
     uses = plan.placements[0]
-    runs = sorted(one.weeks for use in uses for one in use.occupants if one.weeks)
-    taken = {gpu for use in uses for one in use.occupants if one.weeks for gpu in one.gpus}
-    at = next(use for use in uses if any(one.weeks == runs[2] for one in use.occupants))
+    runs = sorted(one.hours for use in uses for one in use.occupants if one.hours)
+    taken = {gpu for use in uses for one in use.occupants if one.hours for gpu in one.gpus}
+    at = next(use for use in uses if any(one.hours == runs[2] for one in use.occupants))
     held = {gpu for one in at.occupants for gpu in one.gpus}
     free = sorted(set(range(8)) - held)[:2]
     assert len(free) == len(taken) == 2
     early = tuple(
-        changed(one, weeks=(runs[1][0] + 1, runs[1][1] + 1), gpus=tuple(free))
-        if one.weeks == runs[2]
+        changed(one, hours=(runs[1][0] + 1, runs[1][1] + 1), gpus=tuple(free))
+        if one.hours == runs[2]
         else one
         for one in at.occupants
     )
@@ -228,7 +228,7 @@ def test_the_check_notices_runs_that_overlap_beyond_the_quota(in_turn):
     doctored = changed(plan, placements=(others, *plan.placements[1:]))
     with pytest.raises(CheckError) as caught:
         verify(given, doctored)
-    told = f"2027Q1: green holds 4 GPUs in week {runs[1][0] + 1}, its quota is 2"
+    told = "2027Q1: green holds 4 GPUs on 28 Jan 20:00, its quota is 2"
     assert told in caught.value.violations
 
 
@@ -238,14 +238,15 @@ def test_runs_on_several_nodes_take_turns_under_a_quota(inputs):
         inputs(run + GREEN.replace("2", "16", 1), first="  first: {node_type: eight, count: 6}")
     )
     held = [
-        (one.unit, one.held_weeks)
+        (one.unit, one.held_hours)
         for use in plan.placements[0]
         for one in use.occupants
         if one.job == "sweep"
     ]
     by_unit = dict(held)
     assert len(held) == 2 * len(by_unit) == 4, "each on two nodes"
-    assert set(by_unit[1]).isdisjoint(by_unit[2])
+    first, then = sorted(by_unit.values())
+    assert first[1] <= then[0]
 
 
 def test_a_gpu_type_of_which_no_unit_fits_the_quota_says_so(inputs):
