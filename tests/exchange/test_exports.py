@@ -306,6 +306,18 @@ def test_the_templates_ask_for_all_that_the_plan_places_and_fit_their_nodes(plan
     assert asked == held
 
 
+def test_a_template_says_when_its_runs_are_planned(plan):
+    """`first` and `second` follow one another for 1,000 hours each on the same GPUs."""
+    told = {
+        one["metadata"]["name"]: one["metadata"]["annotations"].get("gpu-fit-planner/hours")
+        for one in objects(kubernetes_files(plan, Q1))
+    }
+    runs = sorted(told[name].split("/") for name in ("first", "second"))
+    assert runs[0][0] == "2027-01-01T00:00"
+    assert runs[0][1] == "2027-02-11T16:00" <= runs[1][0]
+    assert told["ranker"] is None
+
+
 def test_a_job_that_states_no_host_need_asks_for_none(planned):
     text = ALIKE.replace('"=one": {serve: {parameters_b: 10}}', "one: {fixed: {gpus: 1}}")
     one, _ = objects(kubernetes_files(planned(text), Q1))

@@ -1,0 +1,190 @@
+"""Runs by the hour, from a scenario file to a checked plan, and what its check refuses.
+
+Two tuning jobs run three times in each quarter, from its second week on; `wide` runs on two whole
+nodes in ten days of January; `always` holds four GPUs all year.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import combinations
+
+import pytest
+
+from planner.errors import CheckError
+from planner.inputs.load import load_inputs
+from planner.plan.explain import explain
+from planner.plan.make import make_plan
+from planner.plan.verify import verify
+
+SCENARIO = """
+format: 1
+name: runs by the hour
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-11-21}
+fleet: {own: {node_type: xe9680-h100, count: 3}}
+jobs:
+  tuner:
+    tune: {model: llama-3.1-8b, method: lora, dataset_tokens: 500000000}
+    run: {release: 2}
+    count: 2
+    runs_per_quarter: 3
+    team: lab
+  wide:
+    fixed: {gpus: 16}
+    run: {hours: 27, release: 2027-01-10, deadline: 2027-01-20}
+    quarters: 2027Q1
+    team: lab
+  always: {fixed: {gpus: 4}, team: desk}
+"""
+NINE_DAYS, TWENTY_DAYS = 9 * 24, 20 * 24
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "scenario.yaml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    return load_inputs(path)
+
+
+@pytest.fixture(scope="module")
+def plan(inputs):
+    return make_plan(inputs)
+
+
+def candidate(plan, name):
+    job = next(job for job in plan.jobs if job.name == name)
+    way = job.ways[0][0]
+    return next(one for one in plan.sizings[job.sizing].candidates if one.way == way)
+
+
+def runs_of(plan, job, quarter=0):
+    """(unit, run) -> where it is: node and who holds what there."""
+    found = defaultdict(list)
+    for use in plan.placements[quarter]:
+        for one in use.occupants:
+            if one.job == job:
+                found[one.unit, one.replica].append((use.node, one))
+    return found
+
+
+def test_each_unit_runs_as_often_as_asked_for_its_hours_and_within_its_window(plan):
+    hours = candidate(plan, "tuner").planned_hours
+    for quarter in (0, 1):
+        runs = runs_of(plan, "tuner", quarter)
+        assert set(runs) == {(unit, run) for unit in (1, 2) for run in (1, 2, 3)}
+        for ((_, one),) in runs.values():
+            start, end = one.hours
+            assert end - start == hours
+            assert start >= 7 * 24
+
+
+def test_runs_of_a_unit_are_numbered_as_they_start(plan):
+    runs = runs_of(plan, "tuner")
+    for unit in (1, 2):
+        starts = [runs[unit, run][0][1].hours[0] for run in (1, 2, 3)]
+        assert starts == sorted(starts)
+
+
+def test_a_run_on_whole_nodes_is_on_all_of_them_at_the_same_hours_between_its_dates(plan):
+    (places,) = runs_of(plan, "wide").values()
+    assert len(places) == 2
+    ((start, end),) = {one.hours for _, one in places}
+    assert end - start == candidate(plan, "wide").planned_hours == 30
+    assert start >= NINE_DAYS
+    assert end <= TWENTY_DAYS
+
+
+def test_who_runs_elsewhere_in_the_next_quarter_has_not_moved(plan):
+    assert plan.moves == (0, 0)
+
+
+def test_no_two_hold_a_gpu_at_the_same_hour(plan):
+    for uses in plan.placements:
+        for use in uses:
+            for one, other in combinations(use.occupants, 2):
+                if set(one.gpus) & set(other.gpus):
+                    (first, until), (then, end) = one.held_hours, other.held_hours
+                    assert until <= then or end <= first
+
+
+def test_a_team_is_charged_the_gpu_hours_of_its_runs(plan):
+    lab = next(use for use in plan.chargeback.teams if use.team == "lab")
+    tuner, wide = candidate(plan, "tuner"), candidate(plan, "wide")
+    of_tuner, of_wide = 12 * tuner.gpus, wide.gpus * wide.planned_hours
+    assert lab.gpu_hours == of_tuner * tuner.planned_hours + of_wide
+    assert lab.delivered_gpu_hours == pytest.approx(of_tuner * tuner.hours + of_wide)
+    desk = next(use for use in plan.chargeback.teams if use.team == "desk")
+    assert desk.gpu_hours == 2 * 4 * 2190
+
+
+def test_explain_gives_each_run_its_hours(plan):
+    places = explain(plan, "tuner").places
+    assert all(place.in_replicas for place in places)
+    held = {
+        piece: place.hours
+        for place in places
+        if place.quarter == "2027Q1"
+        for piece in zip(place.units, place.replicas, strict=True)
+    }
+    assert held == {piece: one.hours for piece, ((_, one),) in runs_of(plan, "tuner").items()}
+    (always, _) = explain(plan, "always").places
+    assert (always.hours, always.in_replicas) == (None, False)
+
+
+def damaged(plan, job, run, at, **changes):
+    """The plan with a run changed, or without it, on the first of its nodes or on all."""
+    uses, met = [], 0
+    for use in plan.placements[0]:
+        kept = []
+        for one in use.occupants:
+            if (one.job, one.unit, one.replica) == (job, 1, run):
+                met += 1
+                if at == "gone":
+                    continue
+                if at == "everywhere" or met == 1:
+                    one = one.model_copy(update=changes)  # noqa: PLW2901 - a copy
+            kept.append(one)
+        uses.append(use.model_copy(update={"occupants": tuple(kept)}))
+    kept = tuple(use for use in uses if use.occupants)
+    return plan.model_copy(update={"placements": (kept, *plan.placements[1:])})
+
+
+def refused(inputs, plan):
+    with pytest.raises(CheckError) as caught:
+        verify(inputs, plan)
+    return "\n".join(caught.value.violations)
+
+
+def test_a_run_over_another_is_refused(inputs, plan):
+    """Onto the first GPUs of `always`."""
+    ((node, always),) = runs_of(plan, "always")[1, 1]
+    ((_, one),) = runs_of(plan, "tuner")[1, 1]
+    use = next(use for use in plan.placements[0] if use.node == node)
+    over = one.model_copy(update={"gpus": always.gpus[: len(one.gpus)]})
+    gone = damaged(plan, "tuner", 1, "gone")
+    uses = [
+        each.model_copy(update={"occupants": (*each.occupants, over)})
+        if each.node == use.node
+        else each
+        for each in gone.placements[0]
+    ]
+    doctored = gone.model_copy(update={"placements": (tuple(uses), *plan.placements[1:])})
+    assert f"GPU {always.gpus[0]} of {node} is held 2 times" in refused(inputs, doctored)
+
+
+@pytest.mark.parametrize(
+    ("job", "run", "at", "shift", "told"),
+    [
+        ("tuner", 1, "everywhere", (-1000, -1000), "its release is 8 Jan 00:00"),
+        ("tuner", 2, "everywhere", (0, -1), "2027Q1: run 2 of unit 1 of tuner runs for"),
+        ("tuner", 3, "everywhere", (0, 1), "2027Q1: run 3 of unit 1 of tuner runs for"),
+        ("tuner", 2, "gone", (0, 0), "2027Q1: runs of unit 1 of tuner is [1, 3], the inputs give"),
+        ("wide", 1, "everywhere", (300, 300), "its deadline is 21 Jan 00:00"),
+        ("wide", 1, "everywhere", (-216, -216), "its release is 10 Jan 00:00"),
+        ("wide", 1, "once", (1, 1), "unit 1 of wide is not on all of its nodes at the same hours"),
+    ],
+)
+def test_a_run_at_other_hours_than_it_may_is_refused(inputs, plan, job, run, at, shift, told):
+    start, end = runs_of(plan, job)[1, run][0][1].hours
+    hours = (max(0, start + shift[0]), max(0, start + shift[0]) + end - start + shift[1] - shift[0])
+    assert told in refused(inputs, damaged(plan, job, run, at, hours=hours))
