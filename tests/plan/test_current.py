@@ -421,3 +421,34 @@ def test_pins_of_an_earlier_plan_that_cannot_be_kept_are_told_as_stated_ones(
         carried_over(inputs, dumps(moved[1]), Path("plan.json"))
     assert [(one.file, one.message) for one in told.value.findings] == [("plan.json", words)]
     assert "let it move (`pinned: false` of `jobs.small`)" in str(told.value.findings[0].hint)
+
+
+OF_HOURS = ("small: {fixed: {gpus: 4}, ", "small: {fixed: {gpus: 4}, run: {hours: 50}, ")
+
+
+def test_a_run_on_another_node_of_its_pool_has_not_moved(load):
+    """Both units go to the node that `whole` leaves: that one ran elsewhere today is no move."""
+    plan = make_plan(load(OF_HOURS, TOGETHER))
+    assert current(plan).moves == ()
+    (home,) = {*nodes_of(plan, "small", 1), *nodes_of(plan, "small", 2)}
+    assert home.startswith("xe9680-h100/here/")
+
+
+def test_a_run_that_leaves_its_pool_moves_and_pays(load):
+    inputs = load(OF_HOURS)
+    plan = make_plan(inputs)
+    verify(inputs, plan)
+    assert [move.cost_cents for move in current(plan).moves] == [100_000, 100_000]
+    assert plan.moves == (0, 0)
+
+
+def test_every_run_of_a_pinned_unit_stays_on_its_node(load):
+    tuner = "{tune: {model: llama-3.1-8b, method: lora, dataset_tokens: 500000000}, "
+    inputs = load(
+        ("small: {fixed: {gpus: 4}, count: 2, ", f"small: {tuner} runs_per_quarter: 4, count: 2, "),
+        ("gpus: 4}\n  - {job: small, node: xe9680-h100/here/2, gpus: 4}", "pinned: true}"),
+        TOGETHER,
+    )
+    plan = make_plan(inputs)
+    for quarter in (0, 1):
+        assert nodes_of(plan, "small", 1, quarter) == ["xe9680-h100/here/01"] * 4
