@@ -27,7 +27,7 @@ def _week_or_date(value: object) -> object:
         return date.fromisoformat(str(value))
     except ValueError:
         raise ValueError(
-            f"{value!s} is neither a week of the quarter, 1 to {_WEEKS}, nor a date such as "
+            f"{value!r} is neither a week of the quarter, 1 to {_WEEKS}, nor a date such as "
             "2027-02-15"
         ) from None
 
