@@ -148,6 +148,9 @@ class Place(NamedTuple):
         here = self.around[self.last]
         (here if isinstance(here, dict) else self.around)[key] = FIGURES[key]
 
+    def state_beside(self, key, value):
+        self.around[key] = value
+
     def state_site(self, site):
         self.around[self.last]["site"] = site
 
@@ -192,6 +195,7 @@ TO_FOLLOW: dict[str, Callable[..., None]] = {
     r"`\w+` belongs under `([\w.-]+)`.*": Place.move_to,
     r"state it here, beside `node_type`: `(\w+): .*": Place.state,
     r"state (?:its )?`(\w+)` ?(?:here|too).*": Place.state,
+    r"write `(quarters): (\w+)` beside it, or .*": Place.state_beside,
     r"state `site: (.+)`": Place.state_site,
     r"state `site`: one of ([^,]+).*": Place.state_site,
     r"state the same at (\S+), or .*": Place.state_the_same,

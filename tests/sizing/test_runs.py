@@ -1,4 +1,4 @@
-"""How long runs hold their GPUs, when in a quarter they may, and more GPUs that make them shorter."""
+"""How long runs hold their GPUs, when in a quarter they may, and what makes them shorter."""
 
 from __future__ import annotations
 

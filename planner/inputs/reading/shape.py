@@ -74,8 +74,8 @@ def _model(annotation: object) -> type[BaseModel] | None:
 
 
 _RETIRED = {
-    ("policies", "time"): "runs are planned by the hour now: delete the line",
-    ("run", "weeks"): "write `hours:`, those of one run; a week has 168",
+    ("policies", "time"): "delete the line: runs are planned by the hour now",
+    ("run", "weeks"): "here that is `hours`, those of one run: a week has 168",
     ("run", "release_week"): "here that is `release`",
     ("run", "deadline_week"): "here that is `deadline`",
 }
