@@ -38,6 +38,9 @@ __all__ = ["size"]
 @click.option("--headroom", metavar="SHARE", help="Share of GPU memory kept free, such as 10%.")
 @click.option("--mig", is_flag=True, help="Serving: on MIG partitions as well.")
 @click.option("--shared-gpus", is_flag=True, help="Serving: beside others on a GPU as well.")
+@click.option(
+    "--faster", is_flag=True, help="Tuning: on more and more GPUs, a shorter run on each."
+)
 @click.option("--gpu-type", multiple=True, metavar="ID", help="Only this GPU type. Repeatable.")
 @click.option("--sums", is_flag=True, help="Show every sum for each GPU type.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole sizing as JSON.")
@@ -81,6 +84,9 @@ def size(sums: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - cli
         runs = read_measurements(given["measured"], facts)
         calibration = calibrate(runs, Sizer(facts, book, settings, policies), facts, book)
     sizing = Sizer(facts, book, settings, policies, calibration=calibration).size(job)
+    if not given["faster"]:
+        smallest = tuple(one for one in sizing.candidates if one.decided_by != "time")
+        sizing = sizing.model_copy(update={"candidates": smallest})
     if as_json:
         print_exact(sizing.model_dump_json(indent=2) + "\n")
     else:
@@ -118,9 +124,13 @@ def _without_effect(job: Job, given: Mapping[str, Any]) -> Iterator[Finding]:
     for name, fits, other in (
         ("mig", job.serve, "`--serve`"),
         ("shared_gpus", job.serve, "`--serve`"),
+        ("faster", job.tune, "`--method`"),
     ):
         if given[name] and fits is None:
             yield Finding(f"goes with {other} only", path=flag(name))
+    if job.tune is not None and given["faster"] and job.tune.dataset_tokens is None:
+        hint = "give `--dataset-tokens`"
+        yield Finding("needs the hours of a run", path="--faster", hint=hint)
 
 
 def _contradictions(job: Job, facts: Catalog) -> Iterator[Finding]:

@@ -129,15 +129,17 @@ def test_parts_of_a_gpu_stand_beside_the_whole_one_and_say_what_speaks_against_t
     assert "1g.20gb, 2g.20gb, 3g.40gb, 4g.40gb" in " ".join(refused.split())
 
 
-def test_weeks_stand_beside_hours_on_more_and_more_gpus(run):
-    tokens = ("--dataset-tokens", "3e10", "--weeks")
-    rows = sized(run, "--model", "llama-3.1-8b", *LORA, *tokens)["candidates"]
-    weeks = [row["weeks"] for row in rows]
+def test_planned_hours_stand_beside_hours_on_more_and_more_gpus(run):
+    job = ("--model", "llama-3.1-8b", *LORA, "--dataset-tokens", "3e10")
+    (smallest,) = sized(run, *job)["candidates"]
+    rows = sized(run, *job, "--faster")["candidates"]
+    hours = [row["planned_hours"] for row in rows]
+    assert rows[0] == smallest
     assert len(rows) > 1
-    assert weeks == sorted(weeks, reverse=True)
-    shown = run("size", "--model", "llama-3.1-8b", *LORA, *tokens).stdout
+    assert hours == sorted(set(hours), reverse=True)
+    shown = run("size", *job, "--faster").stdout
     assert f"h100-80gb-sxm × {rows[-1]['gpus']}" in shown
-    assert "Weeks" in shown
+    assert "Planned, h" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize(
@@ -145,8 +147,8 @@ def test_weeks_stand_beside_hours_on_more_and_more_gpus(run):
     [
         (("--method", "lora", "--mig"), "--mig: goes with `--serve` only"),
         (("--method", "lora", "--shared-gpus"), "--shared-gpus: goes with `--serve` only"),
-        (("--serve", "--weeks"), "--weeks: goes with `--method` only"),
-        (("--method", "lora", "--weeks"), "--weeks: needs the hours of a run"),
+        (("--serve", "--faster"), "--faster: goes with `--method` only"),
+        (("--method", "lora", "--faster"), "--faster: needs the hours of a run"),
     ],
 )
 def test_options_that_would_change_nothing_are_refused(run, words, told):
