@@ -129,6 +129,8 @@ class PlannedJob(Frozen):
     """Key of `Plan.sizings`."""
     units: tuple[int, ...]
     """Units placed in each quarter; fewer than asked for only as `Plan.shortage` says."""
+    runs: int = 1
+    """Of each unit in each of its quarters; more than one only of tuning jobs."""
     gpu_types: tuple[tuple[str, int], ...]
     """GPU type and the number of units that keep it, most first."""
     ways: tuple[tuple[str, int], ...]

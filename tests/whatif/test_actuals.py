@@ -3,6 +3,8 @@
 import pytest
 
 from planner.errors import InputError
+from planner.inputs.load import load_inputs
+from planner.plan.make import make_plan
 from planner.whatif.comparison.actuals import outcomes, read_actuals
 
 HEADER = "quarter,job,node_type,count\n"
@@ -40,6 +42,31 @@ def test_demand_that_is_not_told_is_said_to_be_so(planned, read):
         ("talk", 1, None),
     ]
     assert deliveries == ()
+
+
+RUNS = """
+format: 1
+name: runs
+horizon: {first_quarter: 2027Q1, quarters: 2}
+fleet: {own: {node_type: xe9680-h100, count: 1}}
+jobs:
+  tuner:
+    tune: {model: llama-3.1-8b, method: lora, dataset_tokens: 50000000}
+    count: 2
+    runs_per_quarter: 5
+    quarters: 2027Q2
+"""
+
+
+def test_of_a_tuning_job_each_run_counts(tmp_path):
+    """Two units that run five times each are ten runs, as an accounting lists them."""
+    scenario = tmp_path / "runs.yaml"
+    scenario.write_text(RUNS, encoding="utf-8")
+    plan = make_plan(load_inputs(scenario))
+    file = tmp_path / "actuals.csv"
+    file.write_text(HEADER + "2027Q2,tuner,,12\n", encoding="utf-8")
+    demand, _ = outcomes(plan, read_actuals(file, [plan]))
+    assert ("tuner", 10, 12) in {(one.name, one.planned, one.actual) for one in demand}
 
 
 def test_of_a_quarter_that_the_plan_does_not_have_nothing_was_planned(planned, read):

@@ -61,6 +61,7 @@ def planned_jobs(
                 sites=job.sites,
                 sizing=job.sizing.id,
                 units=job.units,
+                runs=job.runs,
                 gpu_types=_most_first(units_on),
                 ways=_most_first(units_in),
                 tag_cents=tags.get(job.name, 0),

@@ -30,6 +30,7 @@ def _jobs(view: View) -> Iterator[str]:
             continue
         what = f"job {planned.name}"
         yield from differences(f"{what}: units by quarter", planned.units, sized.units)
+        yield from differences(f"{what}: runs of a unit", planned.runs, sized.runs)
         origin = (planned.kind, planned.derived_from, planned.derived_by, planned.team)
         known = (sized.kind, sized.derived_from, sized.derived_by, sized.team)
         yield from differences(f"{what}: (kind, derived from, by, team)", origin, known)

@@ -162,7 +162,8 @@ def _placed(free: list[list[tuple[Node, list[int]]]], job: SizedJob, candidate: 
     needs = (candidate.gpus, candidate.cpus, candidate.memory_mb)
     before = [[list(room) for _, room in rooms] for rooms in free]
     for rooms, units in zip(free, job.units, strict=True):
-        for _ in range(units * candidate.replicas):
+        pieces = candidate.replicas if candidate.planned_hours is None else job.runs
+        for _ in range(units * pieces):
             room = next(
                 (
                     room

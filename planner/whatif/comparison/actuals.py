@@ -36,7 +36,7 @@ _MEND = "more than ten times what is planned is taken for a slip of the hand"
 
 
 class Actual(Frozen):
-    """One line of what came: units of a job that were wanted, or nodes that entered service."""
+    """One line of what came: units of a job that were wanted, or its runs, or nodes in service."""
 
     quarter: Quarter
     job: Annotated[str, Field(min_length=1)] | None = None
@@ -63,7 +63,7 @@ class Outcome(Frozen):
     name: str
     """Job or node type."""
     planned: int | None
-    """Units of the forecast, or nodes to enter service; None where the plan does not know it."""
+    """Units of the forecast, or their runs, or nodes to enter service; None: not in the plan."""
     actual: int | None
     """None where the file does not say."""
 
@@ -161,12 +161,14 @@ class _Known:
             yield "gpu_hours", said, _MEND
 
     def _units(self, job: str) -> float:
-        """The most of a job in any quarter, placed or asked for."""
+        """The most of a job in any quarter, placed or asked for, each run."""
 
         def units(plan: Plan, at: int) -> float:
             short = plan.shortage.jobs if plan.shortage else ()
+            runs = next((one.runs for one in plan.jobs if one.name == job), 1)
             placed = [one.units[at] for one in plan.jobs if one.name == job]
-            return max((*placed, *(one.asked[at] for one in short if one.name == job)), default=0)
+            asked = [one.asked[at] for one in short if one.name == job]
+            return runs * max((*placed, *asked), default=0)
 
         return self._most(units)
 
@@ -191,7 +193,7 @@ def outcomes(
     What the plan has in such a quarter and the table leaves out is listed as not told.
     """
     units = {
-        (quarter, job.name): count
+        (quarter, job.name): count * job.runs
         for job in plan.jobs
         for quarter, count in zip(plan.quarters, job.units, strict=True)
         if count
