@@ -34,8 +34,9 @@ def carried_over(
 
     `text` is that plan's plan.json, read from `path`. What counts is its quarter before the first
     one of the horizon. Jobs that the scenario no longer has, and units beyond those that it has in
-    its first quarter, have ended. A node that it does not own, such as a rented one, counts by its
-    pool alone. `warn` is told what of the inputs of that plan is not as it was.
+    its first quarter, have ended, and so have runs of some hours. A node that it does not own, such
+    as a rented one, counts by its pool alone. `warn` is told what of the inputs of that plan is not
+    as it was.
 
     Raises CheckError where that plan does not pass its check, InputError for a file that is no
     plan, one without that quarter, a scenario that says itself what runs, and units that are pinned
@@ -111,17 +112,24 @@ def _with_running(question: str, running: tuple[Running, ...], shown_as: str) ->
 
 
 def _entries(scenario: Scenario, earlier: Plan, quarter: int) -> Iterator[Running]:
-    """One for each run of units of a job that are on the same nodes."""
+    """One for each sequence of units of a job that are on the same nodes.
+
+    What has run for some hours is over; of a pinned job the first run of each unit says where.
+    """
     nodes = {node.id: node for node in earlier.nodes}
     held: dict[str, dict[int, list[Node]]] = defaultdict(lambda: defaultdict(list))
     for use in earlier.placements[quarter]:
         for occupant in use.occupants:
+            job = scenario.jobs.get(occupant.job)
+            over = occupant.hours is not None and not (job and job.pinned)
+            if over or occupant.replica > 1:
+                continue
             held[occupant.job][occupant.unit].append(nodes[use.node])
     owned = node_places(scenario)
-    for name, job in sorted(scenario.jobs.items()):
-        if job.has_load:
+    for name, asked in sorted(scenario.jobs.items()):
+        if asked.has_load:
             continue
-        most = job.units(scenario.horizon)[0]
+        most = asked.units(scenario.horizon)[0]
         units = [on for unit, on in sorted(held[name].items()) if unit <= most]
         for entry, group in groupby(_entry(name, on, owned) for on in units):
             yield entry.model_copy(update={"count": sum(1 for _ in group)})

@@ -330,6 +330,17 @@ def test_units_and_jobs_that_have_ended_are_not_carried_over(load, moved):
     assert told == [("small", "xe9680-h100/there/01", 1)]
 
 
+def test_runs_of_an_earlier_plan_are_over_but_those_of_a_pinned_job_say_where_it_stays(load):
+    tuner = "{tune: {model: llama-3.1-8b, method: lora, dataset_tokens: 500000000}, "
+    twice = ("small: {fixed: {gpus: 4}, ", f"small: {tuner}runs_per_quarter: 2, ")
+    earlier = dumps(make_plan(load(twice)))
+    inputs = carried_over(later(load, twice), earlier, Path("plan.json"))
+    assert {entry.job for entry in inputs.scenario.running} == {"whole"}
+
+    pinned = carried_over(later(load, twice, ("red", "red, pinned: true")), earlier, Path("p.json"))
+    assert sum(one.count for one in pinned.scenario.running if one.job == "small") == 2
+
+
 def test_a_job_that_is_sized_by_its_load_is_not_carried_over_and_neither_is_nothing(load, moved):
     tokens = "requests_per_second: 1, input_tokens: 10, output_tokens: 10"
     held = f"model: llama-3.1-8b, context: 4096, concurrency: 4, load: {{{tokens}}}"
