@@ -28,6 +28,7 @@ __all__ = [
     "PositiveCount",
     "PositiveNumber",
     "Share",
+    "day",
     "share",
     "whole",
 ]
@@ -63,7 +64,8 @@ class Frozen(BaseModel):
             return super().__getattr__(name)
 
 
-def _day(value: object) -> object:
+def day(value: object) -> object:
+    """A date is written in one way alone; what is no text stays for others to judge."""
     if not isinstance(value, str):
         return value
     try:
@@ -127,7 +129,7 @@ def _payable_by_hour(price: Decimal) -> Decimal:
 Name = Annotated[str, AfterValidator(_clean), Field(min_length=1, max_length=120)]
 """Text a person wrote as a name: printable, not blank."""
 
-Day = Annotated[date, BeforeValidator(_day)]
+Day = Annotated[date, BeforeValidator(day)]
 """A date written YYYY-MM-DD."""
 
 Share = Annotated[Decimal, BeforeValidator(share)]

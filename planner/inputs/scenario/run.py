@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from planner.inputs.base import Frozen, PositiveNumber, whole
+from planner.inputs.base import Frozen, PositiveNumber, day, whole
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS, Quarter
 
 __all__ = ["Run"]
@@ -21,15 +21,16 @@ def _week_or_date(value: object) -> object:
     counted = whole(value)
     if isinstance(counted, int) and not isinstance(counted, bool) and 1 <= counted <= _WEEKS:
         return counted
-    if isinstance(value, date):
-        return value
     try:
-        return date.fromisoformat(str(value))
+        read = day(value)
     except ValueError:
-        raise ValueError(
-            f"{value!r} is neither a week of the quarter, 1 to {_WEEKS}, nor a date such as "
-            "2027-02-15"
-        ) from None
+        read = None
+    if isinstance(read, date):
+        return read
+    shown = repr(value) if isinstance(value, str) else str(value).lower()
+    raise ValueError(
+        f"{shown} is neither a week of the quarter, 1 to {_WEEKS}, nor a date such as 2027-02-15"
+    )
 
 
 WeekOrDate = Annotated[
@@ -79,6 +80,11 @@ class Run(Frozen):
                 "run is planned within one"
             )
         start, end = self.window
+        if start >= RUN_HOURS:
+            raise ValueError(
+                f"`release` {self.release} lies after the first {RUN_HOURS // _DAY_HOURS} days of "
+                "its quarter, in which runs are planned"
+            )
         if end <= start:
             raise ValueError(f"`deadline` {self.deadline} lies before `release` {self.release}")
         if self.hours is not None and self.hours > end - start:
