@@ -232,7 +232,7 @@ WORTH_A_LOOK = {
     ),
     "a run whose length nobody states, on GPUs that are owned and free": (
         tune("method: lora"),
-        "held all quarter by t: stating `tune.dataset_tokens` or `run.weeks` would save nothing",
+        "held all quarter by t: stating `tune.dataset_tokens` or `run.hours` would save nothing",
     ),
     "an old price": (
         offer("kind: buy, price_usd: 300000, price_date: 2026-06-30"),
