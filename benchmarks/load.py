@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.processes import run
 from benchmarks.scenario import write_scenario
+from benchmarks.start import starts
 from benchmarks.table import Row
 from planner.errors import ExitCode
 from planner.inputs.load import inputs_from, load_catalog, load_rules
@@ -59,15 +60,15 @@ def under_load() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         jobs, quarters, nodes = (Path(folder) / f"{name}.yaml" for name in ("jobs", "q", "nodes"))
         write_scenario(jobs, 100_000)
-        yield _row("100,000 jobs, one quarter", jobs, (ExitCode.PROVED,), 60)
+        yield _row("100,000 jobs, one quarter", jobs, (ExitCode.PROVED,), 900)
         write_scenario(quarters, 2_000, quarters=40)
-        yield _row("2,000 jobs, 40 quarters", quarters, _FOUND_OR_LIMIT, 90)
+        yield _row("2,000 jobs, 40 quarters", quarters, _FOUND_OR_LIMIT, 900)
         write_scenario(quarters, 20, quarters=50)
-        yield _row("50 quarters", quarters, (ExitCode.INPUT,), 5)
+        yield _row("50 quarters", quarters, (ExitCode.INPUT,), 50)
         for number in (1, 4):
             write_with_nodes(nodes, jobs=2_000, nodes=200, quarters=number)
             what = f"2,000 jobs, 200 node types, {number} quarter{'s' if number > 1 else ''}"
-            yield _row(what, nodes, _FOUND_OR_LIMIT, 90)
+            yield _row(what, nodes, _FOUND_OR_LIMIT, 900)
     grown = growth_of_plans(1_000, warm_up=100)
     yield Row(
         "a thousand plans in one process, after the first hundred",
@@ -77,15 +78,16 @@ def under_load() -> Iterator[Row]:
     )
 
 
-def _row(what: str, scenario: Path, expected: tuple[ExitCode, ...], seconds: float) -> Row:
+def _row(what: str, scenario: Path, expected: tuple[ExitCode, ...], most: float) -> Row:
     done = run("plan", str(scenario), "--out", str(scenario.parent / "out"))
     answer = _ANSWERS.get(ExitCode(done.code), f"exit code {done.code}")
+    taken = starts(done.processor_seconds)
     wanted = " or ".join(_ANSWERS[code] for code in expected)
     return Row(
         what,
-        f"{answer}; {done.processor_seconds:.0f} s; {done.peak_bytes / _GIB:.2f} GiB",
-        f"{wanted}; ≤ {seconds:g} s; ≤ 2 GiB",
-        done.code in expected and done.processor_seconds <= seconds and done.peak_bytes <= 2 * _GIB,
+        f"{answer}; {taken:.0f} R; {done.peak_bytes / _GIB:.2f} GiB",
+        f"{wanted}; ≤ {most:g} R; ≤ 2 GiB",
+        done.code in expected and taken <= most and done.peak_bytes <= 2 * _GIB,
     )
 
 

@@ -10,10 +10,11 @@ import random
 from dataclasses import dataclass, replace
 from math import ceil
 
+from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.packing.limits import Limit, SpendLimit
-from planner.packing.problem import WEEKS, Choice, Demand, Pool, Problem, Run, Shape, Supply
+from planner.packing.problem import Choice, Demand, Pool, Problem, Run, Shape, Supply
 
-__all__ = ["catalogue", "quarterly", "unique", "weekly"]
+__all__ = ["catalogue", "quarterly", "runs_beside", "unique"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +176,16 @@ def quarterly(jobs: int, seed: int) -> Problem:
     return Problem(quarters, pools, tuple(supplies), _merged(units), 0)
 
 
-def weekly(jobs: int, seed: int, quarters: int = 4) -> Problem:
-    """Tuning runs of some weeks beside serving, at two sites, with spare nodes and budgets.
+def runs_beside(runs: int, seed: int, endpoints: int = 100) -> Problem:
+    """Tuning runs of some hours beside endpoints, in two quarters, at two sites.
 
-    A run starts and ends within a window of its quarter, and is shorter on more or faster GPUs.
-    Every third job may run at one site only, of which the second has little power.
+    No two runs are equally long; each has a quarter, a third a window and a third one site alone.
+    The second site has little power, two node types keep a spare node, and money is limited by
+    quarter.
     """
-    rng = random.Random(f"weekly-{jobs}-{seed}")
+    quarters = 2
+    rng = random.Random(f"runs-{runs}-{seed}")
+    jobs = endpoints + runs // 20
     pools = tuple(
         replace(pool, site=site, owned=max(0, jobs // 120 - number), spare=int(number < 2))
         for site in _SITES
@@ -193,15 +197,18 @@ def weekly(jobs: int, seed: int, quarters: int = 4) -> Problem:
         for supply in _offers(_KINDS[number % len(_KINDS)], number, quarters)
     )
     units = []
-    for job in _draw(jobs, rng):
-        begins = rng.choice((0, 0, 0, 1, 2, 3))
-        lasts = rng.randrange(1, 3) if job.tuning else quarters
-        active = tuple(range(begins, min(begins + lasts, quarters)))
+    known = [one for one in _archetypes() if _choices(one)]
+    serving, tuning = ([one for one in known if one.tuning is kind] for kind in (False, True))
+    weights = [[1 / (rank + 1) for rank in range(len(kind))] for kind in (serving, tuning)]
+    for number in range(endpoints + runs):
+        is_run = number >= endpoints
+        job = rng.choices((serving, tuning)[is_run], weights[is_run])[0]
         sites = (rng.choice(_SITES),) if rng.random() < 1 / 3 else ()
         choices = tuple(
             replace(choice, shape=choice.shape._replace(sites=sites)) for choice in _choices(job)
         )
-        units.append((_in_weeks(choices, rng) if job.tuning else choices, active))
+        active = (rng.randrange(quarters),) if is_run else tuple(range(quarters))
+        units.append((_for_hours(choices, rng) if is_run else choices, active))
     watts = tuple(
         (number, pool.node.gpus * _WATTS_PER_GPU)
         for number, pool in enumerate(pools)
@@ -219,17 +226,17 @@ def weekly(jobs: int, seed: int, quarters: int = 4) -> Problem:
     )
 
 
-def _in_weeks(choices: tuple[Choice, ...], rng: random.Random) -> tuple[Choice, ...]:
-    """The choices whose run ends in time; the work is in weeks of the fewest GPUs, if A100."""
+def _for_hours(choices: tuple[Choice, ...], rng: random.Random) -> tuple[Choice, ...]:
+    """The choices whose run ends in time; the work is in hours of the fewest GPUs, if A100."""
     least = min(choice.shape.gpus for choice in choices)
-    work, released = rng.uniform(3.0, 10.0), rng.choice((0, 0, 0, 1, 2, 4))
-    due = min(WEEKS, released + ceil(work) + rng.choice((0, 1, 3, WEEKS)))
+    work, week = rng.uniform(2.0, 60.0), rng.randrange(13)
+    first, until = (WEEK_HOURS * week, RUN_HOURS) if rng.random() < 1 / 3 else (0, RUN_HOURS)
     found = []
     for choice in choices:
-        speed = _SPEED[choice.gpu_type] * (choice.shape.gpus / least) ** 0.9
-        weeks = max(1, ceil(work / speed))
-        if released + weeks <= due:
-            run = Run(weeks, released, due)
+        speed = _SPEED.get(choice.gpu_type, 1.0) * (choice.shape.gpus / least) ** 0.9
+        hours = max(1, ceil(work / speed))
+        if first + hours <= until:
+            run = Run(hours, first, until)
             found.append(replace(choice, shape=choice.shape._replace(run=run)))
     return tuple(sorted(found))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.scenario import write_scenario
+from benchmarks.start import starts
 from benchmarks.table import Row
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ __all__ = ["whole_processes"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 _QUARTERLY = "scenarios/quarterly.yaml"
-_BY_QUARTERS = ("--set", "policies.time=quarters")
-"""By weeks it is planned in a row of its own."""
 _GIB = 1024**3
 _NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 
@@ -65,9 +64,9 @@ def run(*arguments: str) -> Process:
 def whole_processes(jobs: tuple[int, ...]) -> Iterator[Row]:
     """Check, plan and report a shipped scenario, and plan generated ones of these sizes."""
     quarterly = str(_ROOT / _QUARTERLY)
-    yield _row(f"`planner check {_QUARTERLY}`", [run("check", quarterly) for _ in range(5)], 0.4)
-    plans = [run("plan", quarterly, *_BY_QUARTERS) for _ in range(3)]
-    yield _row(f"`planner plan {_QUARTERLY}`, by quarters", plans, 3.0)
+    yield _row(f"`planner check {_QUARTERLY}`", [run("check", quarterly) for _ in range(5)], 3.0)
+    plans = [run("plan", quarterly) for _ in range(3)]
+    yield _row(f"`planner plan {_QUARTERLY}`", plans, 60.0)
     with tempfile.TemporaryDirectory() as folder:
         yield from _reported(quarterly, folder)
         for number in jobs:
@@ -75,30 +74,30 @@ def whole_processes(jobs: tuple[int, ...]) -> Iterator[Row]:
             write_scenario(scenario, number)
             out = str(Path(folder) / "out")
             plans = [run("plan", str(scenario), "--out", out)]
-            yield _row(f"`planner plan` with {number:,} jobs, files written", plans, 10.0)
+            yield _row(f"`planner plan` with {number:,} jobs, files written", plans, 120.0)
 
 
 def _reported(scenario: str, folder: str) -> Iterator[Row]:
     """Documents of a plan: the first time, when its options are planned, and from then on."""
     plan = str(Path(folder) / "plan.json")
-    planned = run("plan", scenario, *_BY_QUARTERS, "--out", folder)
+    planned = run("plan", scenario, "--out", folder)
     first = [run("report", plan, "--out", str(Path(folder) / f"{n}")) for n in range(5)]
     told = run("report", plan, "--out", folder)
     failed = [one for one in (planned, told) if one.code]
-    yield _row("`planner report` of its plan, the first, which plans its options", first, 2.0)
+    yield _row("`planner report` of its plan, the first, which plans its options", first, 60.0)
     again = [run("report", plan, "--out", folder) for _ in range(3)]
-    yield _row("`planner report` of its plan, options known", failed or again, 2.0)
+    yield _row("`planner report` of its plan, options known", failed or again, 12.0)
 
 
-def _row(what: str, runs: list[Process], seconds: float) -> Row:
-    """The median of the times and the largest of the peaks."""
-    median = sorted(run.seconds for run in runs)[len(runs) // 2]
+def _row(what: str, runs: list[Process], most: float) -> Row:
+    """The median of the times, in starts as `most`, and the largest of the peaks."""
+    median = starts(sorted(run.seconds for run in runs)[len(runs) // 2])
     peak = max(run.peak_bytes for run in runs)
     failed = [str(run.code) for run in runs if run.code]
     suffix = f"; exit code {failed[0]}" if failed else ""
     return Row(
         what,
-        f"{median:.2f} s; {peak / _GIB:.2f} GiB{suffix}",
-        f"≤ {seconds:g} s; ≤ 2 GiB",
-        median <= seconds and peak <= 2 * _GIB and not failed,
+        f"{median:.1f} R; {peak / _GIB:.2f} GiB{suffix}",
+        f"≤ {most:g} R; ≤ 2 GiB",
+        median <= most and peak <= 2 * _GIB and not failed,
     )

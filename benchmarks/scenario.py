@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["write_scenario", "write_weeks"]
+__all__ = ["write_scenario"]
 
 _MODELS = (
     "llama-3.2-3b",
@@ -45,49 +45,6 @@ def write_scenario(path: Path, jobs: int, quarters: int = 1) -> None:
         "jobs:",
         *(f"  job-{number:05d}: {text}" for number, text in enumerate(drawn)),
     ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def write_weeks(path: Path, jobs: int, seed: int) -> None:
-    """Write a scenario of four quarters week by week, with two sites, spares, power and budgets.
-
-    Tuning jobs have a dataset, and so a run of some weeks, in one or two quarters; a third of the
-    jobs may run at one site only. The second site has little power, and no node without a
-    nameplate.
-    """
-    rng = random.Random(f"weeks-{jobs}-{seed}")
-    specifications = _specifications(rng)
-    weights = [1 / (rank + 1) for rank in range(len(specifications))]
-    places = [(node, site) for node in _OFFERS for site in _SITES]
-    places.remove((_OFFERS[-1], _SITES[-1]))
-    quarters = [f"2027Q{number}" for number in range(1, 5)]
-    capex = ", ".join(f"{quarter}: {jobs * 60_000}" for quarter in quarters)
-    lines = [
-        "format: 1",
-        f"name: {jobs} jobs week by week",
-        "horizon: {first_quarter: 2027Q1, quarters: 4, as_of: 2026-06-01}",
-        "policies: {time: weeks}",
-        f"sites: {{{_SITES[0]}: {{spare_nodes: 1}}, {_SITES[1]}: {{power_kw: {jobs * 2}}}}}",
-        f"budget: {{capex_usd: {{{capex}}}}}",
-        "offers:",
-        *(
-            f"  {kind}-{node}-{site}: {{node_type: {node}, kind: {kind}, site: {site}}}"
-            for node, site in places
-            for kind in ("buy", "rent")
-        ),
-        "jobs:",
-    ]
-    for number in range(jobs):
-        text = rng.choices(specifications, weights)[0].removesuffix("}")
-        first = rng.choice((0, 0, 0, 1, 2, 3))
-        last = 3
-        if text.startswith("{tune"):
-            millions = rng.choice((100, 200, 400, 800))
-            text = text.removesuffix("}") + f", dataset_tokens: {millions * 1_000_000}}}"
-            last = min(3, first + rng.randrange(2))
-        site = f", sites: [{rng.choice(_SITES)}]" if rng.random() < 1 / 3 else ""
-        span = f"{quarters[first]}..{quarters[last]}"
-        lines.append(f"  job-{number:05d}: {text}, quarters: {span}{site}}}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.packing.problem import ALWAYS, Choice, Demand, Problem, Shape
+from planner.packing.problem import ALWAYS, Choice, Demand, Problem, Run, Shape
 from planner.packing.solution import Status
 from tests.packing import test_procurement, test_quotas, test_sites
 from tests.packing.meaning import slots
@@ -25,7 +25,7 @@ ROUNDING = 1e-6
 
 def units(
     count: int,
-    *choices: tuple[int, int],
+    *choices: tuple[int, int, Run],
     gpu_type: str = "h100",
     quarters: tuple[int, ...] = (0,),
 ) -> Demand:

@@ -21,7 +21,7 @@ from planner.packing.counting.procure import state_procurement, state_spent_on_m
 from planner.packing.counting.quotas import add_quotas
 from planner.packing.counting.spares import add_spares
 from planner.packing.counting.stays import add_stays
-from planner.packing.layouts.dual import PARTS, TURNS, dual_feasible, weights_by_order
+from planner.packing.layouts.dual import PARTS, TURNS, dual_feasible, weights_by_order, windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Pool, Problem, Run, Shape
 
 __all__ = ["build_counts"]
-
-_WINDOWS = 20
-"""Windows of runs that have rows of their own at the most, the shortest first."""
 
 
 def build_counts(problem: Problem) -> Counts:
@@ -196,14 +193,9 @@ def _times(usages: list[Usage], runs: list[Run]) -> Iterator[tuple[str, list[int
         if any(run.hours * (order + 1) >= RUN_HOURS for run in runs):
             hours = [dual_feasible(usage.asked.run.hours, RUN_HOURS, order) for usage in usages]
             yield f"turns-{order}", hours, RUN_HOURS * PARTS
-    firsts = sorted({run.earliest for run in runs})
-    ends = sorted({run.until for run in runs})
-    windows = [(first, end) for first in firsts for end in ends if first < end]
-    for first, end in sorted(windows, key=lambda one: one[1] - one[0])[:_WINDOWS]:
+    for first, end in windows_of(runs):
         hours = [usage.asked.run.least_within(first, end) for usage in usages]
-        taken = any(h for h, usage in zip(hours, usages, strict=True) if usage.asked.is_run)
-        if taken and (first, end) != (0, RUN_HOURS):
-            yield f"window-{first}-{end}", hours, end - first
+        yield f"window-{first}-{end}", hours, end - first
 
 
 def _size(shape: Shape, resource: str) -> int:

@@ -13,7 +13,7 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.packing.layouts.dual import turns_of
+from planner.packing.layouts.dual import turns_of, windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,6 +53,12 @@ def _rows(
     divisor = gcd(*(quota.taken(choice) for _, choice in taken)) if whole else 1
     yield counts.program.row(f"quota[{quota.name}]", load, "<=", most // divisor * divisor)
     runs = [(index, choice) for index, choice in taken if choice.shape.is_run]
+    for first, end in windows_of([choice.shape.run for _, choice in runs]):
+        within: Terms = defaultdict(float)
+        for index, choice in taken:
+            hours = choice.shape.run.least_within(first, end)
+            within[index] += quota.taken(choice) * hours / (end - first)
+        yield counts.program.row(f"quota-window-{first}-{end}[{quota.name}]", within, "<=", most)
     for gpus in sorted({choice.shape.gpus for _, choice in runs}):
         lanes = counts.program.variable(f"quota-lanes[{quota.name}]", integer=True)
         for order, shares in turns_of([choice.shape.run for _, choice in runs]):

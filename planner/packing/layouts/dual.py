@@ -13,12 +13,22 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Run
 
-__all__ = ["ORDERS", "PARTS", "TURNS", "dual_feasible", "turns_of", "weights_by_order"]
+__all__ = [
+    "ORDERS",
+    "PARTS",
+    "TURNS",
+    "dual_feasible",
+    "turns_of",
+    "weights_by_order",
+    "windows_of",
+]
 
 ORDERS = range(8)
 """Orders q of the dual feasible functions u_q: beyond 7 they cut nothing on 8-GPU nodes."""
 TURNS = range(3)
 """Those of what runs take of the quarter: they are mostly short."""
+_WINDOWS = 20
+"""Windows of runs that have rows of their own at the most."""
 PARTS = lcm(*ORDERS[1:])
 """Divided by `offered` times so many, every weight is a whole number of parts."""
 
@@ -32,6 +42,18 @@ def dual_feasible(size: int, offered: int, order: int) -> int:
     if order == 0 or not rest:
         return size * PARTS
     return whole * offered * (PARTS // order)
+
+
+def windows_of(runs: Sequence[Run]) -> list[tuple[int, int]]:
+    """Spans of hours, shorter than the quarter, in which some run must take some; the shortest."""
+    firsts, ends = sorted({run.earliest for run in runs}), sorted({run.until for run in runs})
+    spans = [(first, end) for first in firsts for end in ends if first < end]
+    spans = [
+        (first, end)
+        for first, end in spans
+        if end - first < RUN_HOURS and any(run.least_within(first, end) for run in runs)
+    ]
+    return sorted(spans, key=lambda span: (span[1] - span[0], span))[:_WINDOWS]
 
 
 def turns_of(runs: Sequence[Run]) -> Iterator[tuple[int, list[float]]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from functools import cache
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -37,30 +38,33 @@ class Room:
     """Whether nothing else is on the node."""
     busy: list[list[_Interval]] = field(default_factory=list)
     """By GPU: when it is taken, in the order of time."""
+    ends: list[int] = field(default_factory=list)
+    """By GPU: the hour from which nobody takes it any more."""
     loads: list[tuple[int, int, int, int]] = field(default_factory=list)
     """First hour, last one, cores and MB of each run, where they may be scarce."""
     scarce: bool = False
     """Whether runs that fill all GPUs may take more cores or memory than there are."""
 
-    def free_from(self, first: int, size: int) -> int:
-        """The hour from which nobody takes these neighbouring GPUs any more."""
-        return max((one[-1][1] for one in self.busy[first : first + size] if one), default=0)
+    def clear(self) -> None:
+        """Take no run any more."""
+        self.busy, self.ends, self.loads = [[] for _ in range(self.gpus)], [0] * self.gpus, []
 
     def earliest(self, shape: Shape, after: int) -> tuple[int, int, int] | None:
         """First possible start from an hour on, GPU-hours left idle before it, and first GPU."""
         size, best = shape.gpus, None
         if size > self.gpus or shape.cpus > self.cpus or shape.memory_mb > self.memory_mb:
             return None
+        latest = shape.run.latest
         for first in _offsets(self.gpus, size):
-            start = max(after, self.free_from(first, size))
-            if start > shape.run.latest:
+            ends = self.ends[first : first + size]
+            start = max(after, *ends)
+            if start > latest:
                 gap = self._gap(first, shape, after)
                 if gap is None:
                     continue
                 start, idle = gap, 0
             else:
-                ends = (one[-1][1] if one else 0 for one in self.busy[first : first + size])
-                idle = sum(start - end for end in ends)
+                idle = size * start - sum(ends)
             if self.scarce:
                 later = self._with_host(first, shape, start)
                 if later is None:
@@ -109,10 +113,12 @@ class Room:
     def take(self, shape: Shape, start: int, first: int) -> None:
         """Let a run have neighbouring GPUs."""
         end = start + shape.run.hours
-        for gpu in self.busy[first : first + shape.gpus]:
+        for number in range(first, first + shape.gpus):
+            gpu = self.busy[number]
             gpu.append((start, end))
             if len(gpu) > 1 and gpu[-2][0] > start:
                 gpu.sort()
+            self.ends[number] = max(self.ends[number], end)
         if self.scarce:
             self.loads.append((start, end, shape.cpus, shape.memory_mb))
 
@@ -181,7 +187,7 @@ def scheduled(
     best: tuple[int, list[Placed], list[Waiting]] | None = None
     for order in _orders(runs):
         for room in rooms:
-            room.busy, room.loads = [[] for _ in range(room.gpus)], []
+            room.clear()
         placed, left = _filled(rooms, order, caps())
         short = sum(one.shape.gpus * one.shape.run.hours for one in left)
         if best is None or short < best[0]:
@@ -304,6 +310,7 @@ def _on_several(
     return None
 
 
+@cache
 def _offsets(gpus: int, size: int) -> list[int]:
     """First GPUs of neighbours that break up least, and the last ones."""
     aligned = list(range(0, gpus - size + 1, size))
