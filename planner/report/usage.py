@@ -110,7 +110,7 @@ def _asides(plan: Plan) -> tuple[Block, ...]:
     sentences += spare_sentences(plan)
     held = (one for uses in plan.placements for use in uses for one in use.occupants)
     runs = plan.growth_reserve and any(one.hours for one in held)
-    counted = ", each run counted in its whole quarter" if runs else ""
+    counted = ", each run counted by its share of the hours" if runs else ""
     sentences += [
         f"Kept free for growth: {percent(share)} of the GPUs of {gpu_type}, at the least{counted}."
         for gpu_type, share in plan.growth_reserve

@@ -10,6 +10,7 @@ from itertools import combinations, combinations_with_replacement, product
 from math import ceil, floor
 from typing import TYPE_CHECKING, TypeAlias
 
+from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.problem import (
     ALWAYS,
     WHOLE,
@@ -327,7 +328,11 @@ class Exhaustive:
         """GPUs that may be opened of each type with a reserve: the rest stays free for growth."""
         return tuple(
             floor((1 - reserve.free) * there)
-            - sum(one.shape.whole_gpus for one in active if one.gpu_type == reserve.gpu_type)
+            - sum(
+                Fraction(one.shape.whole_gpus * one.shape.run.hours, RUN_HOURS)
+                for one in active
+                if one.gpu_type == reserve.gpu_type
+            )
             for reserve in self._problem.reserves
             for there in [
                 sum(

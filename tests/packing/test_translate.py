@@ -86,6 +86,7 @@ SETTINGS = Settings(
     energy_usd_per_kwh=setting("0.10", "USD/kWh"),
     pue=setting("1.2", "ratio"),
     hours_per_quarter=setting("2000", "hours"),
+    run_utilization=setting("0.9", "share"),
 )
 """At 21.550625 % a year a quarter is discounted by exactly 1.05."""
 
@@ -372,28 +373,29 @@ def test_parts_become_shapes_of_one_gpu_whose_choices_have_names():
     assert [choice.shape.bundles for choice in demand.choices] == [False, True, True]
 
 
-def test_a_run_of_weeks_becomes_a_window_of_weeks_from_zero():
-    weekly = candidate("a", 2).model_copy(update={"weeks": 3})
-    job = sized("x", (1, 1), weekly).model_copy(update={"release_week": 4, "deadline_week": 9})
+def run_of(hours: int | None, name: str = "x", **window: int) -> SizedJob:
+    one = candidate("a", 2).model_copy(update={"planned_hours": hours})
+    return sized(name, (1, 1), one).model_copy(update=window)
+
+
+def test_a_run_becomes_hours_and_a_window_and_as_many_pieces_as_it_runs():
+    job = run_of(30, release_hour=504, deadline_hour=1512, runs=6)
     (demand,) = translate(inputs_of(BUY_A), (job,)).problem.demands
-    assert demand.choices[0].shape.run == Run(3, 3, 9)
+    assert demand.choices[0].shape.run == Run(30, 504, 1512)
+    assert demand.choices[0].copies == 6
 
 
-def test_a_run_of_all_weeks_and_a_job_without_weeks_hold_their_gpus_always():
-    for weeks in (13, None):
-        one = candidate("a", 2).model_copy(update={"weeks": weeks})
-        (demand,) = translate(inputs_of(BUY_A), (sized("x", (1, 1), one),)).problem.demands
-        assert demand.choices[0].shape.run == ALWAYS
-        assert not demand.choices[0].shape.bundles
+def test_a_job_without_hours_holds_its_gpus_always():
+    (demand,) = translate(inputs_of(BUY_A), (run_of(None),)).problem.demands
+    assert demand.choices[0].shape.run == ALWAYS
+    assert not demand.choices[0].shape.bundles
 
 
 def test_jobs_alike_but_for_their_windows_are_different_demands():
-    weekly = candidate("a", 2).model_copy(update={"weeks": 3})
-    early = sized("x", (1, 1), weekly).model_copy(update={"deadline_week": 6})
-    late = sized("y", (1, 1), weekly).model_copy(update={"release_week": 7})
-    again = sized("z", (1, 1), weekly).model_copy(update={"release_week": 7})
+    early = run_of(30, "x", deadline_hour=600)
+    late, again = (run_of(30, name, release_hour=700) for name in ("y", "z"))
     demands = translate(inputs_of(BUY_A), (early, late, again)).problem.demands
     assert sorted((one.count, one.choices[0].shape.run.earliest) for one in demands) == [
         (1, 0),
-        (2, 6),
+        (2, 700),
     ]

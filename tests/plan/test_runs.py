@@ -145,8 +145,8 @@ def damaged(plan, job, run, at, **changes):
                     one = one.model_copy(update=changes)  # noqa: PLW2901 - a copy
             kept.append(one)
         uses.append(use.model_copy(update={"occupants": tuple(kept)}))
-    kept = tuple(use for use in uses if use.occupants)
-    return plan.model_copy(update={"placements": (kept, *plan.placements[1:])})
+    held = tuple(use for use in uses if use.occupants)
+    return plan.model_copy(update={"placements": (held, *plan.placements[1:])})
 
 
 def refused(inputs, plan):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -55,7 +56,7 @@ def sharing_inputs(inputs):
     gpu = inputs.catalog.gpus[H100].model_copy(update={"mig_profiles": PROFILES})
     catalog = inputs.catalog.model_copy(update={"gpus": {**inputs.catalog.gpus, H100: gpu}})
     jobs = {
-        name: Job(fixed=Fixed(gpus=1), team="lab", run=Run(release=a, deadline=b, hours=1))
+        name: Job(fixed=Fixed(gpus=1), team="lab", run=Run(release=a, deadline=b, hours=Decimal(1)))
         for name, (a, b) in WINDOWS.items()
     }
     jobs |= {name: Job(serve=Serve(model="m"), team="desk") for name in ("half", "memo", "small")}

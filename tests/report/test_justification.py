@@ -613,10 +613,10 @@ def test_demand_that_starts_ends_and_grows_is_told_apart(plan):
     assert "Jobs that ask for as much in every quarter: 1." in drawn
 
 
-def test_runs_of_some_weeks_and_changes_of_the_scenario_are_shown(plan, make):
+def test_runs_of_some_hours_and_changes_of_the_scenario_are_shown(plan, make):
     first, *others = plan.placements
     use, *rest = first
-    run = use.occupants[0].model_copy(update={"weeks": (2, 6)})
+    run = use.occupants[0].model_copy(update={"hours": (168, 1000)})
     weekly = use.model_copy(update={"occupants": (run, *use.occupants[1:])})
     change = ChangeNote(path="finance.pue", before="1.3", after="1.4", by="--set")
     placed = {"placements": ((weekly, *rest), *others), "changes": (change,)}
@@ -624,7 +624,7 @@ def test_runs_of_some_weeks_and_changes_of_the_scenario_are_shown(plan, make):
     drawn = markdown.draw(make(weekly_plan))
     assert "### Schedule of runs" in drawn
     page = draw(make(weekly_plan), "Weeks")
-    assert ": weeks 2 to 6</title>" in page
+    assert ": 8 Jan 00:00 – 11 Feb 16:00</title>" in page
     assert "·#####·······" in drawn
     assert "| finance.pue | 1.3 | 1.4 | --set |" in drawn
 

@@ -100,10 +100,10 @@ def test_the_reserve_for_growth_says_how_it_counts_runs(plan):
     told = "Kept free for growth: 10.0 % of the GPUs of h100-80gb-sxm, at the least"
     assert f"{told}." in markdown.draw(plan_document(kept, FULL))
     (first, *others), *later = kept.placements
-    run = first.occupants[0].model_copy(update={"weeks": (1, 4)})
+    run = first.occupants[0].model_copy(update={"hours": (0, 600)})
     first = first.model_copy(update={"occupants": (run, *first.occupants[1:])})
     kept = kept.model_copy(update={"placements": ((first, *others), *later)})
-    assert f"{told}, each run counted in its whole quarter." in markdown.draw(
+    assert f"{told}, each run counted by its share of the hours." in markdown.draw(
         plan_document(kept, FULL)
     )
 

@@ -12,7 +12,7 @@ from planner.report import markdown
 from planner.report.document import Heading, Paragraph, Table, Verbatim
 from planner.report.explain import explanation_document
 from planner.report.format import visible
-from planner.report.parts import parts_held, weeks_held
+from planner.report.parts import parts_held
 from planner.report.plan import FULL, SCREEN, plan_document
 from planner.report.schedule import schedule_section
 from planner.report.shared import shared_section
@@ -39,9 +39,9 @@ PARTS = (
     *(holds("memo", unit, (7,), part=memory_of(30_000)) for unit in (1, 2)),
 )
 RUNS = (
-    holds("batch-inference", 1, (0, 1, 2, 3), weeks=(1, 5)),
-    holds("claims-tune", 1, (0, 1), weeks=(6, 13)),
-    holds("claims-tune", 2, (2,), weeks=(7, 7)),
+    holds("batch-inference", 1, (0, 1, 2, 3), hours=(0, 800)),
+    holds("claims-tune", 1, (0, 1), hours=(840, 2160)),
+    holds("claims-tune", 2, (2,), hours=(1010, 1024)),
 )
 
 
@@ -65,14 +65,30 @@ def only(kind, blocks):
     return found
 
 
-def test_each_run_has_its_weeks_under_its_node(sharing):
+def test_each_run_has_its_weeks_and_its_hours_under_its_node(sharing):
     assert only(Heading, schedule_section(sharing, 40)).text == "2027Q1"
     assert only(Verbatim, schedule_section(sharing, 40)).lines == (
-        "        1   5    10",
+        "week    1   5    10",
         HERE,
-        "  0–3  [#####········]  batch-inference",
-        "  0–1  [·····########]  claims-tune 1",
-        "  2    [······#······]  claims-tune 2",
+        "  0–3  [#####········]  batch-inference  1 Jan 00:00 – 3 Feb 08:00, 33.3 d",
+        "  0–1  [·····########]  claims-tune 1    5 Feb 00:00 – 1 Apr 00:00, 55.0 d",
+        "  2    [······#······]  claims-tune 2    12 Feb 02:00 – 12 Feb 16:00, 14 h",
+    )
+
+
+def test_runs_that_end_within_four_weeks_are_drawn_by_day(sharing):
+    runs = tuple(
+        one.model_copy(update={"hours": hours})
+        for one, hours in zip(RUNS, ((0, 40), (40, 110), (100, 114)), strict=True)
+    )
+    placements = ((NodeUse(node=HERE, occupants=runs),), *sharing.placements[1:])
+    plan = sharing.model_copy(update={"placements": placements})
+    assert only(Verbatim, schedule_section(plan, 40)).lines == (
+        "day     1   5",
+        HERE,
+        "  0–3  [##···]  batch-inference  1 Jan 00:00 – 2 Jan 16:00, 40 h",
+        "  0–1  [·####]  claims-tune 1    2 Jan 16:00 – 5 Jan 14:00, 70 h",
+        "  2    [····#]  claims-tune 2    5 Jan 04:00 – 5 Jan 18:00, 14 h",
     )
 
 
@@ -90,19 +106,12 @@ def test_partitions_and_shares_are_told_by_node_and_gpu(sharing):
     )
 
 
-@pytest.mark.parametrize(
-    ("weeks", "told"), [(None, ""), ((3, 3), "in week 3"), ((3, 7), "in weeks 3–7")]
-)
-def test_the_weeks_of_a_run_are_told_only_where_it_has_some(weeks, told):
-    assert weeks_held(weeks) == told
-
-
 def test_what_is_held_of_each_gpu_is_told_by_its_number():
     held = [(one.gpus[0], one.part) for one in reversed(PARTS)]
     assert parts_held(held) == "6 (1g.10gb at 0, 1; 3g.40gb at 4), 7 (60 GB)"
 
 
-def test_an_explanation_says_in_which_weeks_and_how_many_places_it_leaves_out(sharing):
+def test_an_explanation_says_from_when_to_when_and_how_many_places_it_leaves_out(sharing):
     def with_runs(occupants):
         runs = tuple(one.model_copy(update={"way": "h200-141gb-sxm"}) for one in occupants)
         use = sharing.placements[0][0].model_copy(update={"occupants": runs})
@@ -111,11 +120,11 @@ def test_an_explanation_says_in_which_weeks_and_how_many_places_it_leaves_out(sh
         return draw(explanation_document(explain(plan, "claims-tune")), Look(160))
 
     text = with_runs(RUNS[1:])
-    assert "0, 1 in weeks 6–13" in text
-    assert "2 in week 7" in text
+    assert "0, 1 5 Feb 00:00 – 1 Apr 00:00" in text
+    assert "2 12 Feb 02:00 – 12 Feb 16:00" in text
     assert "more place" not in text
     many = [
-        RUNS[1].model_copy(update={"unit": unit, "weeks": (unit % 13 + 1,) * 2})
+        RUNS[1].model_copy(update={"unit": unit, "hours": (unit, unit + 1)})
         for unit in range(1, 16)
     ]
     assert "more place" in with_runs(many)

@@ -97,17 +97,17 @@ def test_quotas_are_told_by_runs_of_alike_quarters(section):
     )
 
 
-def test_quotas_of_teams_with_runs_are_told_by_their_fullest_week(plan):
+def test_quotas_of_teams_with_runs_are_told_by_their_fullest_hour(plan):
     def said(plan):
         blocks = teams_section(plan.model_copy(update={"chargeback": CHARGEBACK}))
         return [block.text for block in blocks if isinstance(block, Paragraph)][-1]
 
     assert said(plan) == "Quotas, as GPUs held of GPUs allowed:"
     (first, *others), *later = plan.placements
-    run = first.occupants[0].model_copy(update={"weeks": (1, 4)})
+    run = first.occupants[0].model_copy(update={"hours": (0, 600)})
     first = first.model_copy(update={"occupants": (run, *first.occupants[1:])})
     runs = plan.model_copy(update={"placements": ((first, *others), *later)})
-    assert said(runs) == "Quotas, as GPUs held, in their fullest week, of GPUs allowed:"
+    assert said(runs) == "Quotas, as GPUs held, at their fullest hour, of GPUs allowed:"
 
 
 def test_without_quotas_none_are_told(section):

@@ -52,11 +52,38 @@ def nodes(plan: Plan) -> int:
 
 
 def test_runs_one_after_the_other_take_one_node_for_six(planned):
-    """Two weeks each on eight GPUs: six of them within thirteen weeks."""
+    """A run of nine days on eight GPUs: six of them within a quarter."""
     jobs = {"nightly": {"tune": LONG, "count": 6}}
     assert nodes(planned(jobs)) == 1
-    assert nodes(planned(jobs, time="weeks")) == 1
-    assert nodes(planned(jobs, time="quarters")) == 6
+
+
+def test_eighty_short_runs_take_one_server(planned):
+    """556 GPU-hours are a quarter of one GPU; by the quarter they took 27 servers."""
+    models = (
+        ("llama-3.1-8b", "lora", 8),
+        ("llama-3.1-70b", "qlora", 8),
+        ("qwen2.5-14b", "lora", 16),
+    )
+    jobs = {
+        f"run-{number:02}": {
+            "tune": {
+                "model": models[number % 3][0],
+                "method": models[number % 3][1],
+                "batch": models[number % 3][2],
+                "sequence": 2048,
+                "dataset_tokens": 2_000_000 + 700_000 * number,
+            }
+        }
+        for number in range(80)
+    }
+    plan = planned(jobs)
+    assert nodes(plan) == 1
+    assert sum(len(use.occupants) for use in plan.placements[0]) == 80
+    once = {"tuned": {**jobs["run-40"], "runs_per_quarter": 40}}
+    again = planned(once)
+    assert nodes(again) == 1
+    held = [one for use in again.placements[0] for one in use.occupants]
+    assert sorted(one.replica for one in held) == list(range(1, 41))
 
 
 def said_of_length(plan: Plan) -> str:
@@ -74,17 +101,13 @@ def test_every_job_that_holds_gpus_all_quarter_for_want_of_a_length_is_named(pla
     jobs = {
         "b-open": {"tune": OPEN},
         "a-open": {"tune": dict(OPEN)},
-        "stated": {"tune": dict(OPEN), "run": {"weeks": 2}},
+        "stated": {"tune": dict(OPEN), "run": {"hours": 300}},
         "sized": {"tune": LONG},
         "endpoint": {"fixed": {"gpus": 1}},
     }
     assert "held all quarter by a-open, b-open: stating" in said_of_length(planned(jobs))
     del jobs["a-open"], jobs["b-open"]
     assert not said_of_length(planned(jobs))
-
-
-def test_by_quarters_no_length_is_missed(planned):
-    assert not said_of_length(planned({"open": {"tune": OPEN}}, time="quarters"))
 
 
 @pytest.mark.parametrize(("count", "beside"), [(1, 0), (1, 5), (2, 7), (5, 3), (9, 9)])
@@ -94,35 +117,43 @@ def test_stating_the_length_of_runs_saves_no_more_than_the_plan_says(planned, co
     said = said_of_length(held)
     most = re.search(r"could save up to \$([0-9,]+\.[0-9]{2}) ", said)
     assert most, said
-    run = {"tune": OPEN, "count": count, "run": {"weeks": 1}}
+    run = {"tune": OPEN, "count": count, "run": {"hours": 150}}
     saved = held.proof.cost_cents - planned({"open": run, **others}).proof.cost_cents
     assert 0 <= saved <= round(float(most[1].replace(",", "")) * 100)
     assert saved or count == 1
 
 
-def test_a_seventh_run_of_two_weeks_does_not_fit_the_quarter(planned):
-    jobs = {"nightly": {"fixed": {"gpus": 8}, "run": {"weeks": 2}, "count": 7}}
-    assert nodes(planned(jobs)) == 2
+@pytest.mark.parametrize(("count", "wanted"), [(6, 1), (7, 2)])
+def test_a_seventh_run_of_two_weeks_does_not_fit_the_quarter(planned, count, wanted):
+    """Each holds its GPUs for 360 of 2,160 hours: nine tenths of these are 324."""
+    jobs = {"nightly": {"fixed": {"gpus": 8}, "run": {"hours": 324}, "count": count}}
+    assert nodes(planned(jobs)) == wanted
 
 
-def test_a_run_may_take_all_thirteen_weeks(planned):
-    jobs = {"long": {"fixed": {"gpus": 8}, "run": {"weeks": 13}}, "small": {"fixed": {"gpus": 1}}}
+def test_a_run_may_take_all_of_the_quarter(planned):
+    long = {"fixed": {"gpus": 8}, "run": {"hours": 1944}}
+    assert nodes(planned({"long": long, "small": {"fixed": {"gpus": 1}}})) == 2
+
+
+def test_with_every_hour_used_more_runs_fit(planned):
+    jobs = {"nightly": {"fixed": {"gpus": 8}, "run": {"hours": 360}, "count": 6}}
     assert nodes(planned(jobs)) == 2
+    assert nodes(planned(jobs, run_utilization=1)) == 1
 
 
 def test_windows_that_do_not_meet_share_a_node_and_windows_that_do_take_two(planned):
     def job(**run: int) -> dict[str, Any]:
-        return {"fixed": {"gpus": 8}, "run": {"weeks": 5, **run}}
+        return {"fixed": {"gpus": 8}, "run": {"hours": 700, **run}}
 
-    apart = {"early": job(deadline_week=6), "late": job(release_week=7)}
+    apart = {"early": job(deadline=6), "late": job(release=7)}
     assert nodes(planned(apart)) == 1
-    together = {"early": job(deadline_week=6), "late": job(release_week=2, deadline_week=9)}
+    together = {"early": job(deadline=6), "late": job(release=2, deadline=9)}
     assert nodes(planned(together)) == 2
 
 
 def test_a_deadline_makes_a_run_take_more_gpus_than_it_needs(planned):
-    """Four GPUs hold it and take three weeks; to end within the first, it takes sixteen."""
-    job = {"tune": {**LONG, "batch": 32}, "run": {"deadline_week": 1}}
+    """Four GPUs hold it and take weeks; to end within the first, it takes sixteen."""
+    job = {"tune": {**LONG, "batch": 32}, "run": {"deadline": 1}}
     plan = planned({"urgent": job})
     assert nodes(plan) == 2
 
@@ -131,21 +162,21 @@ def test_runs_on_two_nodes_take_turns_with_others(planned):
     """A 70 B model tuned in full takes two nodes: two such runs, and others after them."""
     full = {"model": "llama-3.1-70b", "method": "full", "sequence": 4096, "batch": 16}
     jobs = {
-        "first": {"tune": full, "run": {"weeks": 5}},
-        "then": {"tune": dict(full), "run": {"weeks": 4}},
-        "last": {"fixed": {"gpus": 8}, "run": {"weeks": 4, "release_week": 10}, "count": 2},
+        "first": {"tune": full, "run": {"hours": 750}},
+        "then": {"tune": dict(full), "run": {"hours": 600}},
+        "last": {"fixed": {"gpus": 8}, "run": {"hours": 550, "release": 10}, "count": 2},
     }
     plan = planned(jobs)
     assert nodes(plan) == 2
-    assert nodes(planned(jobs, time="quarters")) == 6
     held = {
-        (one.job, one.unit, use.node): one.weeks
+        (one.job, one.unit, use.node): one.hours
         for use in plan.placements[0]
         for one in use.occupants
     }
-    by_job = {job: {weeks for (one, _, _), weeks in held.items() if one == job} for job in jobs}
-    assert all(len(weeks) == 1 for weeks in by_job.values()), "the same weeks on both nodes"
-    assert by_job["last"] == {(10, 13)}
+    by_job = {job: {hours for (one, _, _), hours in held.items() if one == job} for job in jobs}
+    assert all(len(hours) == 1 for hours in by_job.values()), "the same hours on both nodes"
+    ((start, end),) = by_job["last"]
+    assert 9 * 168 <= start < end <= 2160
     assert len(held) == 6
 
 

@@ -7,9 +7,11 @@ racks by what they hold.
 from __future__ import annotations
 
 from collections import defaultdict
+from fractions import Fraction
 from math import floor, inf
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.counting.racks import kinds, patterns, racked
 
 if TYPE_CHECKING:
@@ -69,7 +71,8 @@ def add_reserves(counts: Counts) -> None:
     """State what stays free for growth: rows `reserve[type,q]`, after the units have variables."""
     for reserve in counts.problem.reserves:
         for quarter in range(counts.problem.quarters):
-            load = {index: float(gpus) for index, gpus in _held(counts, reserve, quarter)}
+            held = _held(counts, reserve, quarter)
+            load = {index: gpu_hours / RUN_HOURS for index, gpu_hours in held}
             share = float(1 - reserve.free)
             owned = 0.0
             for number, pool in _in_service(counts.problem, reserve.gpu_type):
@@ -80,16 +83,16 @@ def add_reserves(counts: Counts) -> None:
 
 
 def _held(counts: Counts, reserve: Reserve, quarter: int) -> Iterator[tuple[int, int]]:
-    """Variables that count units, and the GPUs of the type that one of them holds."""
+    """Variables that count units, and the GPU-hours of the type that one of them holds."""
     for (number, position), index in counts.choice.items():
         demand = counts.problem.demands[number]
         choice = demand.choices[position]
         if choice.gpu_type == reserve.gpu_type and quarter in demand.quarters:
-            yield index, choice.shape.whole_gpus * choice.copies
+            yield index, choice.shape.whole_gpus * choice.copies * choice.shape.run.hours
     for number, _ in _of_type(counts.problem, reserve.gpu_type):
         if (number, quarter) in counts.opened:
             for index, _ in counts.opened[number, quarter].terms:
-                yield index, 1
+                yield index, RUN_HOURS
 
 
 def _of_type(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
@@ -112,18 +115,24 @@ def within_reserves(counts: Counts, values: Sequence[float]) -> bool:
     )
 
 
-def free_to_hold(counts: Counts, gpu_type: str, quarter: int, values: Sequence[float]) -> float:
-    """GPUs of a type that units may still take before growth lacks them; infinite: no reserve."""
+def free_to_hold(
+    counts: Counts, gpu_type: str, quarter: int, values: Sequence[float]
+) -> float | Fraction:
+    """GPUs of a type that units may still take before growth lacks them; infinite: no reserve.
+
+    A run holds its GPUs for a share of the quarter.
+    """
     for reserve in counts.problem.reserves:
         if reserve.gpu_type == gpu_type:
             held = sum(
-                gpus * round(values[index]) for index, gpus in _held(counts, reserve, quarter)
+                gpu_hours * round(values[index])
+                for index, gpu_hours in _held(counts, reserve, quarter)
             )
             there = sum(
                 pool.node.gpus * round(counts.serving(number, quarter, values))
                 for number, pool in _in_service(counts.problem, gpu_type)
             )
-            return floor((1 - reserve.free) * there) - held
+            return floor((1 - reserve.free) * there) - Fraction(held, RUN_HOURS)
     return inf
 
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.plan.checks.view import Check, View, at_once, differences, gpu_hours, most_at_once
 
 if TYPE_CHECKING:
@@ -125,14 +126,17 @@ def _growth(view: View) -> Iterator[str]:
         names = {node.id for node in of_type}
         for label, uses in zip(view.labels, view.plan.placements, strict=True):
             there = sum(node.gpus for node in of_type if label in node.in_service)
-            held = sum(
-                len({gpu for occupant in use.occupants for gpu in occupant.gpus})
+            here = [one for use in uses if use.node in names for one in use.occupants]
+            always = sum(
+                len({gpu for one in use.occupants if not one.hours for gpu in one.gpus})
                 for use in uses
                 if use.node in names
             )
-            if there - held < Fraction(share) * there:
+            runs = sum(len(one.gpus) * (one.hours[1] - one.hours[0]) for one in here if one.hours)
+            free = there - always - Fraction(runs, RUN_HOURS)
+            if free < Fraction(share) * there:
                 yield (
-                    f"{label}: {there - held} of {there} GPUs of {gpu_type} are free, "
+                    f"{label}: {float(free):.4g} of {there} GPUs of {gpu_type} are free, "
                     f"{float(share):.4g} of them must stay so"
                 )
 
