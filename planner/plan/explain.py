@@ -124,6 +124,7 @@ def _unknown(plan: Plan, job_name: str) -> Finding:
 
 def _places(plan: Plan, job: PlannedJob) -> Iterator[Place]:
     nodes = {node.id: node for node in plan.nodes}
+    candidates = {one.way: one for one in plan.sizings[job.sizing].candidates}
     for quarter, uses in zip(plan.quarters, plan.placements, strict=True):
         seats: dict[tuple[int, int], list[tuple[Node, Occupant]]] = {}
         for use in uses:
@@ -146,7 +147,7 @@ def _places(plan: Plan, job: PlannedJob) -> Iterator[Place]:
                 gpu_type=node.gpu_type,
                 units=tuple(unit for unit, _ in pieces),
                 replicas=tuple(replica for _, replica in pieces),
-                in_replicas=way in several,
+                in_replicas=way in several or candidates[way].replicas > 1,
                 gpus=tuple(sorted({gpu for one in held for gpu in one.gpus})),
                 way=way,
                 hours=first.hours,

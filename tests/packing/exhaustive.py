@@ -324,7 +324,9 @@ class Exhaustive:
                 return False
         return True
 
-    def _grown(self, active: Sequence[Choice], nodes: Nodes, quarter: int) -> tuple[int, ...]:
+    def _grown(
+        self, active: Sequence[Choice], nodes: Nodes, quarter: int
+    ) -> tuple[Fraction | int, ...]:
         """GPUs that may be opened of each type with a reserve: the rest stays free for growth."""
         return tuple(
             floor((1 - reserve.free) * there)
@@ -343,7 +345,7 @@ class Exhaustive:
             ]
         )
 
-    def _grows(self, free: tuple[tuple[Node, ...], ...], grown: tuple[int, ...]) -> bool:
+    def _grows(self, free: tuple[tuple[Node, ...], ...], grown: tuple[Fraction | int, ...]) -> bool:
         return all(
             most
             >= sum(
@@ -359,7 +361,7 @@ class Exhaustive:
         self,
         waiting: tuple[Choice, ...],
         free: tuple[tuple[Node, ...], ...],
-        grown: tuple[int, ...],
+        grown: tuple[Fraction | int, ...],
         left: Left,
     ) -> bool:
         """Whether the units fit into what is free of each node, the first unit first."""

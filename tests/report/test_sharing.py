@@ -161,7 +161,7 @@ def test_gpus_that_several_jobs_share_are_marked_in_the_map(sharing):
 def test_utilization_tells_the_peak_where_jobs_share(sharing):
     text = draw(plan_document(sharing, SCREEN), Look(120))
     assert "Peak" in text
-    assert "in its fullest week" in " ".join(text.split())
+    assert "at its fullest hour" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
@@ -176,5 +176,5 @@ def test_the_sections_stay_on_the_page(sharing, width, unicode):
 
 def test_the_schedule_keeps_its_spacing_in_markdown(sharing):
     text = markdown.draw(plan_document(sharing, FULL))
-    assert "```text\n        1   5    10\n" in text
+    assert "```text\nweek    1   5    10\n" in text
     assert "| small: 1g.10gb at 0, 1; half: 3g.40gb at 4 | 2 of 8 slices |" in text

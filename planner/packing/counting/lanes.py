@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from planner.packing.layouts.dual import turns_of
+from planner.packing.layouts.dual import turns_of, windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +65,13 @@ def _state(
             usage.weigh(turns, _lanes_taken(usage, gpus, offered) / usage.times, share)
         name = f"wide-{gpus}-{order}" if order else f"wide-{gpus}"
         rows[name] = counts.program.row(f"{name}[{key[0]},{key[1]}]", turns, "<=", 0.0)
+    for first, end in windows_of([usage.asked.run for usage in runs]):
+        within: Terms = defaultdict(float, {lanes: -1.0})
+        for usage in runs:
+            share = usage.asked.run.least_within(first, end) / (end - first)
+            usage.weigh(within, _lanes_taken(usage, gpus, offered) / usage.times, share)
+        name = f"wide-{gpus}-{first}-{end}"
+        rows[name] = counts.program.row(f"{name}[{key[0]},{key[1]}]", within, "<=", 0.0)
     return rows
 
 

@@ -53,12 +53,6 @@ def _rows(
     divisor = gcd(*(quota.taken(choice) for _, choice in taken)) if whole else 1
     yield counts.program.row(f"quota[{quota.name}]", load, "<=", most // divisor * divisor)
     runs = [(index, choice) for index, choice in taken if choice.shape.is_run]
-    for first, end in windows_of([choice.shape.run for _, choice in runs]):
-        within: Terms = defaultdict(float)
-        for index, choice in taken:
-            hours = choice.shape.run.least_within(first, end)
-            within[index] += quota.taken(choice) * hours / (end - first)
-        yield counts.program.row(f"quota-window-{first}-{end}[{quota.name}]", within, "<=", most)
     for gpus in sorted({choice.shape.gpus for _, choice in runs}):
         lanes = counts.program.variable(f"quota-lanes[{quota.name}]", integer=True)
         for order, shares in turns_of([choice.shape.run for _, choice in runs]):
@@ -66,6 +60,13 @@ def _rows(
             for (index, choice), share in zip(runs, shares, strict=True):
                 turns[index] += choice.shape.gpus // gpus * choice.copies * share
             counts.program.row(f"quota-turns-{gpus}-{order}[{quota.name}]", turns, "<=", 0.0)
+        for first, end in windows_of([choice.shape.run for _, choice in runs]):
+            within: Terms = defaultdict(float, {lanes: -1.0})
+            for index, choice in runs:
+                share = choice.shape.run.least_within(first, end) / (end - first)
+                within[index] += choice.shape.gpus // gpus * choice.copies * share
+            name = f"quota-window-{gpus}-{first}-{end}[{quota.name}]"
+            counts.program.row(name, within, "<=", 0.0)
         beside: Terms = defaultdict(float, {lanes: float(gpus)})
         for index, choice in taken:
             if not choice.shape.is_run:
