@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from planner.report.format import code, count_of, duration, moments, numbers, qu
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from planner.plan.plan import NodeUse, Occupant, Plan
+    from planner.plan.plan import Occupant, Plan
 
 __all__ = ["schedule_pictures", "schedule_section"]
 
@@ -31,7 +32,7 @@ _ALIKE = " Dates are those of the first quarter."
 
 
 def schedule_section(plan: Plan, most_lines: int) -> tuple[Block, ...]:
-    """One line per run under its node, alike quarters drawn once; nothing where nothing runs."""
+    """A line for runs in turn under their node, alike quarters drawn once; none where none runs."""
     blocks = [
         block
         for span, lines, _ in _drawn(plan, most_lines)
@@ -40,15 +41,38 @@ def schedule_section(plan: Plan, most_lines: int) -> tuple[Block, ...]:
     return (Paragraph(_HOW + _ALIKE, tone="faint"), *blocks) if blocks else ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Runs of a job on the same GPUs, one right after the other, all of the same length."""
+
+    node: str
+    gpus: tuple[int, ...]
+    job: str
+    name: str
+    start: int
+    """Hour of the quarter in which the first begins; likewise `end`."""
+    end: int
+    runs: int
+
+    @property
+    def said(self) -> str:
+        """`tune 2`, or `tune, 20 runs`."""
+        return self.name if self.runs == 1 else f"{self.job}, {self.runs} runs"
+
+    @property
+    def each(self) -> str:
+        """How long one takes."""
+        return duration((self.end - self.start) // self.runs)
+
+
 def schedule_pictures(
     plan: Plan, numbers_of: Mapping[str, int], most_lines: int
 ) -> tuple[Block, ...]:
     """The same as pictures, in the colours of the node map."""
-    units = {job.name: max(job.units, default=0) for job in plan.jobs}
     pictures = []
     for span, lines, quarter in _drawn(plan, most_lines):
-        runs, label = _runs(plan.placements[quarter]), plan.quarters[quarter]
-        cell = _cell(runs)
+        turns, label = _turns(plan, quarter), plan.quarters[quarter]
+        cell = _cell(turns)
         groups = tuple(
             (
                 node,
@@ -56,21 +80,21 @@ def schedule_pictures(
                     Bar(
                         numbers(one.gpus),
                         *_cells(one, cell),
-                        _name(one, units),
+                        one.said,
                         numbers_of[one.job],
-                        moments(label, one.held_hours),
+                        moments(label, (one.start, one.end)),
                     )
-                    for _, one in group
+                    for one in group
                 ),
             )
-            for node, group in groupby(runs[:most_lines], key=lambda run: run[0])
+            for node, group in groupby(turns[:most_lines], key=lambda one: one.node)
         )
         pictures.append(
             Gantt(
                 title=f"Runs of {span} by {'day' if cell == _DAY_HOURS else 'week'}",
                 says=f"{_HOW}{_ALIKE} At the left the numbers of the GPUs, as in 0–3, under their "
                 "node.",
-                cells=_last(runs, cell),
+                cells=_last(turns, cell),
                 groups=groups,
                 lines=lines,
             )
@@ -80,62 +104,71 @@ def schedule_pictures(
 
 def _drawn(plan: Plan, most_lines: int) -> Iterator[tuple[str, tuple[str, ...], int]]:
     """Quarters that look alike, the lines of the first of them, and its number."""
-    units = {job.name: max(job.units, default=0) for job in plan.jobs}
-    alike: list[tuple[object, list[int]]] = []
-    for number, uses in enumerate(plan.placements):
-        looks = [(node, one.job, one.unit, one.gpus, one.hours) for node, one in _runs(uses)]
-        if alike and alike[-1][0] == looks:
-            alike[-1][1].append(number)
-        else:
-            alike.append((looks, [number]))
-    for drawn, quarters in alike:
-        if drawn:
+    for turns, alike in groupby(
+        range(len(plan.quarters)), key=lambda quarter: _turns(plan, quarter)
+    ):
+        quarters = list(alike)
+        if turns:
             first, last = quarters[0], quarters[-1]
-            lines = _lines(plan.quarters[first], plan.placements[first], units, most_lines)
             span = quarter_span(plan.quarters[first], plan.quarters[last])
-            yield span, tuple(lines), first
+            yield span, tuple(_lines(plan.quarters[first], turns, most_lines)), first
 
 
-def _runs(uses: Sequence[NodeUse]) -> list[tuple[str, Occupant]]:
-    return [(use.node, one) for use in uses for one in use.occupants if one.hours]
+def _turns(plan: Plan, quarter: int) -> list[_Turn]:
+    """Who takes turns on which GPUs of a node, by node, GPUs and time."""
+    units = {job.name: max(job.units, default=0) for job in plan.jobs}
+    found: list[_Turn] = []
+    for use in plan.placements[quarter]:
+        runs = [one for one in use.occupants if one.hours]
+        for one in sorted(runs, key=lambda one: (one.gpus[0], one.held_hours, one.job)):
+            start, end = one.held_hours
+            turn = _Turn(use.node, one.gpus, one.job, _name(one, units), start, end, 1)
+            before = found[-1] if found else None
+            if before and _follows(before, turn):
+                found[-1] = replace(before, end=end, runs=before.runs + 1)
+            else:
+                found.append(turn)
+    return found
 
 
-def _cell(runs: Sequence[tuple[str, Occupant]]) -> int:
+def _follows(before: _Turn, turn: _Turn) -> bool:
+    alike = (before.node, before.gpus, before.job) == (turn.node, turn.gpus, turn.job)
+    as_long = before.end - before.start == before.runs * (turn.end - turn.start)
+    return alike and as_long and before.end == turn.start
+
+
+def _cell(turns: Sequence[_Turn]) -> int:
     """Hours of a cell."""
-    ends = max(one.held_hours[1] for _, one in runs)
+    ends = max(one.end for one in turns)
     return _DAY_HOURS if ends <= _DAY_HOURS * _MOST_DAYS else WEEK_HOURS
 
 
-def _last(runs: Sequence[tuple[str, Occupant]], cell: int) -> int:
+def _last(turns: Sequence[_Turn], cell: int) -> int:
     """How many cells are drawn."""
-    ends = RUN_HOURS if cell == WEEK_HOURS else max(one.held_hours[1] for _, one in runs)
+    ends = RUN_HOURS if cell == WEEK_HOURS else max(one.end for one in turns)
     return -(-ends // cell)
 
 
-def _cells(run: Occupant, cell: int) -> tuple[int, int]:
+def _cells(turn: _Turn, cell: int) -> tuple[int, int]:
     """First and last cell in which it runs, from 1."""
-    start, end = run.held_hours
-    return start // cell + 1, -(-end // cell)
+    return turn.start // cell + 1, -(-turn.end // cell)
 
 
-def _lines(label: str, uses: Sequence[NodeUse], units: dict[str, int], most: int) -> Iterator[str]:
-    runs = _runs(uses)
-    cell, shown = _cell(runs), runs[:most]
-    cells = _last(runs, cell)
-    width = max(len(numbers(one.gpus)) for _, one in shown)
-    heads = {_name(one, units): None for _, one in shown}
-    names = max(map(len, heads))
+def _lines(label: str, turns: Sequence[_Turn], most: int) -> Iterator[str]:
+    cell, shown = _cell(turns), turns[:most]
+    cells = _last(turns, cell)
+    width = max(len(numbers(one.gpus)) for one in shown)
+    names = max(len(one.said) for one in shown)
     yield f"{'day' if cell == _DAY_HOURS else 'week':<{width + 2}}  {_ruler(cells)}".rstrip()
-    for node, group in groupby(shown, key=lambda run: run[0]):
+    for node, group in groupby(shown, key=lambda one: one.node):
         yield node
-        for _, one in group:
+        for one in group:
             bar = _bar(one, cell, cells)
-            start, end = one.held_hours
-            when = f"{moments(label, (start, end))}, {duration(end - start)}"
-            yield f"  {numbers(one.gpus):<{width}}  [{bar}]  {_name(one, units):<{names}}  {when}"
-    if len(runs) > most:
-        more = count_of(len(runs) - most, "more run")
-        yield f"… {more}, all of them in {code('placements')} of plan.json"
+            each = f"{one.each} each" if one.runs > 1 else one.each
+            when = f"{moments(label, (one.start, one.end))}, {each}"
+            yield f"  {numbers(one.gpus):<{width}}  [{bar}]  {one.said:<{names}}  {when}"
+    if left := sum(one.runs for one in turns[most:]):
+        yield f"… {count_of(left, 'more run')}, all of them in {code('placements')} of plan.json"
 
 
 def _ruler(cells: int) -> str:
@@ -145,8 +178,8 @@ def _ruler(cells: int) -> str:
     return "".join(marks)
 
 
-def _bar(run: Occupant, cell: int, cells: int) -> str:
-    first, last = _cells(run, cell)
+def _bar(turn: _Turn, cell: int, cells: int) -> str:
+    first, last = _cells(turn, cell)
     return "".join(_RUNS if first <= at <= last else _FREE for at in range(1, cells + 1))
 
 

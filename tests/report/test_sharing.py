@@ -92,6 +92,20 @@ def test_runs_that_end_within_four_weeks_are_drawn_by_day(sharing):
     )
 
 
+def test_runs_of_a_job_that_follow_each_other_are_one_line(sharing):
+    runs = tuple(
+        holds("claims-tune", 1, (0,), hours=(2 * run, 2 * run + 2), replica=run + 1)
+        for run in range(20)
+    )
+    later = holds("claims-tune", 1, (0,), hours=(50, 52), replica=21)
+    placements = ((NodeUse(node=HERE, occupants=(*runs, later)),), *sharing.placements[1:])
+    plan = sharing.model_copy(update={"placements": placements})
+    assert only(Verbatim, schedule_section(plan, 40)).lines[2:] == (
+        "  0  [##·]  claims-tune, 20 runs  1 Jan 00:00 – 2 Jan 16:00, 2 h each",
+        "  0  [··#]  claims-tune 1/21      3 Jan 02:00 – 3 Jan 04:00, 2 h",
+    )
+
+
 def test_a_long_schedule_says_how_much_is_left_out(sharing):
     lines = only(Verbatim, schedule_section(sharing, 2)).lines
     assert visible(lines[-1]) == "… 1 more run, all of them in `placements` of plan.json"
