@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from planner.inputs.load import Question
     from planner.inputs.settled import Inputs
+    from planner.packing.found import Found
+    from planner.packing.statement.translate import Translation
     from planner.plan.plan import Plan
 
 __all__ = [
@@ -231,6 +233,7 @@ class Effort:
         progress: Callable[[str], None] | None = None,
         *,
         crosscheck: bool = False,
+        watch: Callable[[Translation, Found], None] | None = None,
     ) -> Plan:
         """Make a plan with this effort; raises what planning raises."""
         from planner.plan.make import make_plan  # noqa: PLC0415 - not every command plans
@@ -241,6 +244,7 @@ class Effort:
             time_limit_s=self.time_limit_s,
             crosscheck=crosscheck,
             progress=progress,
+            watch=watch,
         )
 
 

@@ -16,6 +16,8 @@ from planner.errors import DisagreementError, ExitCode
 
 if TYPE_CHECKING:
     from planner.cli.options import Asked, Effort
+    from planner.packing.found import Found
+    from planner.packing.statement.translate import Translation
     from planner.plan.plan import Plan
 
 __all__ = ["explain", "plan"]
@@ -42,9 +44,16 @@ _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
     is_flag=True,
     help="Ask other solvers for the bound again, each for as long as the time limit.",
 )
+@click.option(
+    "--write-lp",
+    "lp",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.lp",
+    help="Also write the integer program, for any solver: its least value is the bound.",
+)
 @format_option
 @click.pass_context
-def plan(
+def plan(  # noqa: PLR0913, PLR0917 - click's options
     ctx: click.Context,
     scenario: Path,
     out: Target | None,
@@ -52,6 +61,7 @@ def plan(
     asked: Asked,
     effort: Effort,
     crosscheck: bool,
+    lp: Path | None,
     format_: str,
 ) -> None:
     """Plan a scenario: what to buy or rent when, what runs where, what it costs, and the proof.
@@ -71,14 +81,24 @@ def plan(
     target = out or Target(Path(), force=False)
     plans = (_PLAN_JSON, _PLAN_MD) if out else ()
     target.require_free((*plans, *(_DISAGREEMENT if crosscheck else ())), inputs.read_from)
+    program = lp and Target(lp.parent, force=ctx.params["force"])
+    if lp and program:
+        program.require_free((lp.name,), inputs.read_from)
+    searched: list[tuple[Translation, Found]] = []
     try:
         with Progress() as progress:
-            made = effort.plan(inputs, progress, crosscheck=crosscheck)
+            made = effort.plan(
+                inputs, progress, crosscheck=crosscheck, watch=lambda *one: searched.append(one)
+            )
     except DisagreementError as error:
         target.write(error.files)
         raise
     if out is not None:
         out.write({_PLAN_JSON: dumps(made), _PLAN_MD: _markdown(made)})
+    if lp and program:
+        from planner.packing.written import written_program  # noqa: PLC0415 - seldom asked for
+
+        program.write({lp.name: written_program(*searched[-1])})
     _print(made, format_)
     if made.proof.status != "proved":
         ctx.exit(ExitCode.LIMIT)

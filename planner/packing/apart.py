@@ -1,4 +1,4 @@
-"""What is stated apart: nodes for partitioned GPUs alone, and runs whose weeks a quota counts.
+"""What is stated apart: nodes for partitioned GPUs alone, and runs whose hours a quota counts.
 
 A pool whose nodes do not mix is stated as two: one for whole and shared GPUs, with all offers and
 owned nodes, and one for partitioned GPUs, to which the first lends nodes, quarter by quarter. And
@@ -42,7 +42,7 @@ def kept_apart(problem: Problem) -> Problem:
 
 
 def _named(problem: Problem, demand: Demand) -> Demand:
-    """The same, with the owner's name on each run that some quota of the owner counts by weeks."""
+    """The same, with the owner's name on each run that some quota of the owner counts by hours."""
     mine = [quota for quota in problem.quotas if demand.owner and quota.owner == demand.owner]
     choices = (
         replace(choice, shape=choice.shape._replace(owner=demand.owner))

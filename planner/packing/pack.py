@@ -15,6 +15,7 @@ from planner.packing.search import search
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from planner.packing.found import Found
     from planner.packing.solution import Solution
     from planner.packing.statement.translate import Translation
 
@@ -31,12 +32,14 @@ def solve(
     time_limit_s: float = 60.0,
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
+    watch: Callable[[Translation, Found], None] | None = None,
 ) -> Solution:
     """Pack a portfolio at least cost, to a relative gap, within a time in seconds.
 
-    With `crosscheck` other solvers are asked for the bound again, or whether there is no plan, each
-    within the same time. Raises InfeasibleError with the reasons in the user's words, LimitError
-    where time ends before any plan is found, DisagreementError where another solver refutes it.
+    Whoever wants to `watch` is shown the finished search. With `crosscheck` other solvers are asked
+    for the bound again, or whether there is no plan, each within the same time. Raises
+    InfeasibleError with the reasons in the user's words, LimitError where time ends before any plan
+    is found, DisagreementError where another solver refutes it.
     """
     try:
         return attempt(
@@ -45,6 +48,7 @@ def solve(
             time_limit_s=time_limit_s,
             crosscheck=crosscheck,
             progress=progress,
+            watch=watch,
         )
     except Infeasible as proved:
         if crosscheck:
@@ -62,6 +66,7 @@ def attempt(
     time_limit_s: float,
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
+    watch: Callable[[Translation, Found], None] | None = None,
 ) -> Solution:
     """The same where nobody asks for the reasons: raises Infeasible, which nobody is asked again.
 
@@ -69,6 +74,8 @@ def attempt(
     """
     problem = translation.problem
     found = search(problem, asked_gap=asked_gap, time_limit_s=time_limit_s, progress=progress)
+    if watch:
+        watch(translation, found)
     solution = answer(problem, found, asked_gap)
     if solution.cost_cents >= _MOST_CENTS:
         raise LimitError(f"the plan costs ${_MOST_CENTS // 100:,} or more: no solver counts so far")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
-from planner.packing.found import Infeasible
+from planner.packing.found import Found, Infeasible
 from planner.packing.pack import attempt
 from planner.plan.annotations.unlikely import limiting_figures
 from planner.plan.checked import checked_plan
@@ -43,6 +43,7 @@ def make_plan(
     progress: Callable[[str], None] | None = None,
     sizers: Sizers | None = None,
     price_choices: bool = True,
+    watch: Callable[[Translation, Found], None] | None = None,
 ) -> Plan:
     """Make a checked plan of least net present cost.
 
@@ -50,7 +51,7 @@ def make_plan(
     for the bound again. Whoever plans many variants hands over the `sizers` of them and their
     checks, where one plan alone is sized again for its check, and saves time without
     `price_choices`: what spare nodes cost and what parts of GPUs save, told as far as the search
-    leaves time for it, and why jobs give way.
+    leaves time for it, and why jobs give way. Whoever wants to `watch` is shown the search.
 
     Raises InfeasibleError where no plan exists, LimitError where the time ends before one is found,
     CheckError where the independent check disagrees, DisagreementError where another solver does.
@@ -60,9 +61,10 @@ def make_plan(
     own = sizers or Sizers()
     jobs = own.portfolio(inputs)
     asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
+    how = _How(crosscheck=crosscheck, watch=watch)
     deadline = time.monotonic() + time_limit_s
     try:
-        packed = _packed(inputs, jobs, asked, own, crosscheck=crosscheck, explain=price_choices)
+        packed = _packed(inputs, jobs, asked, own, how, explain=price_choices)
     except InfeasibleError as why:
         raise _with_policies(inputs, why, own, explain=price_choices, say=say) from None
     translation, solution = packed.translation, packed.solution
@@ -116,6 +118,13 @@ class _Asked(TypedDict):
     progress: Callable[[str], None]
 
 
+class _How(TypedDict):
+    """What is asked of the one search whose answer is kept."""
+
+    crosscheck: bool
+    watch: Callable[[Translation, Found], None] | None
+
+
 @dataclass(frozen=True, slots=True)
 class _Packed:
     """A solution, and the jobs that it is for."""
@@ -131,8 +140,8 @@ def _packed(
     jobs: tuple[SizedJob, ...],
     asked: _Asked,
     sizers: Sizers,
+    how: _How,
     *,
-    crosscheck: bool,
     explain: bool,
 ) -> _Packed:
     """All jobs; where they do not fit and may give way, those that are kept."""
@@ -140,17 +149,18 @@ def _packed(
     unfit = _unfit(inputs, jobs, translation, sizers)
     if inputs.scenario.policies.shortage == "refuse":
         try:
-            return _Packed(jobs, translation, solve(translation, crosscheck=crosscheck, **asked))
+            return _Packed(jobs, translation, solve(translation, **how, **asked))
         except InfeasibleError as why:
             asked["progress"]("asking whether other GPU types would do")
             remedies = (*why.remedies, *other_types(inputs, why.lacking, sizers))
             raise InfeasibleError(why.headline, why.reasons, remedies, why.lacking) from None
     if unfit is None:
         with suppress(Infeasible, LimitError):
-            return _Packed(jobs, translation, attempt(translation, crosscheck=crosscheck, **asked))
+            return _Packed(jobs, translation, attempt(translation, **how, **asked))
+    crosscheck = how["crosscheck"]
     kept, shortage = give_way(inputs, jobs, unfit, crosscheck=crosscheck, explain=explain, **asked)
     translation = translate(inputs, kept)
-    solution = solve(translation, crosscheck=crosscheck, **asked)
+    solution = solve(translation, **how, **asked)
     return _Packed(kept, translation, solution, shortage)
 
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import highspy
 import pytest
 
 
@@ -161,3 +162,18 @@ def test_a_time_limit_is_a_number_of_seconds(scenario, run, seconds):
     assert result.exit_code == 2
     assert "Invalid value for '--time-limit'" in result.stderr
     assert not Path("out").exists()
+
+
+def test_the_program_that_is_written_has_the_bound_as_its_least_value(scenario, run, tmp_path):
+    done = run("plan", str(scenario), "--format", "json", "--write-lp", str(tmp_path / "plan.lp"))
+    proof = json.loads(done.stdout)["proof"]
+    model = highspy.Highs()
+    model.setOptionValue("output_flag", False)
+    model.setOptionValue("mip_rel_gap", 0.0)
+    model.readModel(str(tmp_path / "plan.lp"))
+    model.run()
+    least_usd = model.getInfo().objective_function_value
+    assert least_usd == pytest.approx(proof["bound_cents"] / 100, abs=0.01)
+    again = run("plan", str(scenario), "--write-lp", str(tmp_path / "plan.lp"))
+    assert again.exit_code == 2
+    assert "is there already" in again.stderr

@@ -11,6 +11,7 @@ from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.counting.stays import stay_rewards
 from planner.packing.solvers.linear import solve_linear
@@ -47,7 +48,7 @@ def on_cheapest_gpus(counts: Counts) -> Program:
     for (number, position), index in counts.choice.items():
         demand = counts.problem.demands[number]
         choice = demand.choices[position]
-        gpus = choice.shape.whole_gpus * choice.copies
+        gpus = choice.shape.whole_gpus * choice.copies * choice.shape.run.hours / RUN_HOURS
         costs[index] = gpus * price[choice.gpu_type] * len(demand.quarters)
     for (pool, _), usage in counts.opened.items():
         for index, _ in usage.terms:
@@ -106,7 +107,7 @@ def with_room(counts: Counts, values: tuple[float, ...], useful: float = _USEFUL
 
     In each pool one share of cores, memory and every cut is kept free, and made as large as is
     `useful`: the more room, the easier the layout. GPUs need none, they divide evenly; those of
-    runs need some, in GPU-weeks.
+    runs need some, in GPU-hours.
     """
     variables = [replace(variable, cost=0.0) for variable in counts.program.variables]
     rows = list(counts.program.rows)
@@ -123,7 +124,7 @@ def with_room(counts: Counts, values: tuple[float, ...], useful: float = _USEFUL
 def with_reserve(counts: Counts, share: float) -> Program:
     """The program in which a share of every pool's cores and memory must stay free.
 
-    Where pieces run for some weeks, a share of its GPU-weeks too.
+    Where pieces run for some hours, a share of its GPU-hours too.
     """
     service = {index for terms in counts.in_service.values() for index in terms}
     service |= set(counts.usable.values())

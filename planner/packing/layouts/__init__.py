@@ -1,1 +1,1 @@
-"""What one node holds: cutting stocks of whole GPUs, of parts of GPUs, and of weeks."""
+"""What one node holds: cutting stocks of whole GPUs, and of parts of GPUs; and when runs are."""

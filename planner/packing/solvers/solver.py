@@ -29,6 +29,7 @@ __all__ = [
     "Halt",
     "Outcome",
     "cbc_version",
+    "lp_text",
     "mps_text",
     "solve_integer",
     "solve_with_cbc",
@@ -280,11 +281,22 @@ def mps_text(program: Program, relaxed: frozenset[int] = frozenset()) -> str:
         return path.read_text(encoding="utf-8")
 
 
-def _pulp_problem(program: Program, relaxed: frozenset[int]) -> tuple[Any, list[Any]]:
+def lp_text(program: Program, relaxed: frozenset[int] = frozenset()) -> str:
+    """The program in CPLEX LP format, by its own names: each once, of letters, digits, `_`, `.`."""
+    problem, _ = _pulp_problem(program, relaxed, named=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.lp"
+        problem.writeLP(str(path))
+        return path.read_text(encoding="utf-8")
+
+
+def _pulp_problem(
+    program: Program, relaxed: frozenset[int], *, named: bool = False
+) -> tuple[Any, list[Any]]:
     problem = pulp.LpProblem("plan", pulp.LpMinimize)
     columns = [
         problem.add_variable(
-            f"v{index}",
+            variable.name if named else f"v{index}",
             variable.lower,
             variable.upper,
             pulp.LpInteger if variable.integer and index not in relaxed else pulp.LpContinuous,
@@ -297,7 +309,9 @@ def _pulp_problem(program: Program, relaxed: frozenset[int]) -> tuple[Any, list[
     senses = {"<=": pulp.LpConstraintLE, ">=": pulp.LpConstraintGE, "==": pulp.LpConstraintEQ}
     for index, row in enumerate(program.rows):
         terms = pulp.LpAffineExpression([(columns[column], value) for column, value in row.terms])
-        problem += pulp.LpConstraint(terms, senses[row.sense], f"r{index}", row.right)
+        problem += pulp.LpConstraint(
+            terms, senses[row.sense], row.name if named else f"r{index}", row.right
+        )
     return problem, columns
 
 

@@ -1,0 +1,82 @@
+"""The program that counts nodes as a file that any solver reads, in names that a person reads."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planner.packing.counting.counts import CENTS_PER_UNIT
+from planner.packing.solvers.program import Program, Variable
+from planner.packing.solvers.solver import lp_text
+
+if TYPE_CHECKING:
+    from planner.packing.found import Found
+    from planner.packing.statement.translate import Translation
+
+__all__ = ["written_program"]
+
+_USD_PER_UNIT = CENTS_PER_UNIT / 100
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.]+")
+_PLACED = re.compile(r"(?!stays|units|buy|rent|reserve\[)([\w.-]+)\[([0-9]+),([0-9]+)\]")
+"""`gpus[0,1]`: of pool 0 in quarter 1."""
+_LONGEST = 200
+"""Characters of a name; readers of the format take 255."""
+
+
+def written_program(translation: Translation, found: Found) -> str:
+    """The program of a finished search in CPLEX LP format, with the cuts that it found.
+
+    Its least value is the bound of the plan in USD, net present cost with the running cost of the
+    owned nodes: units that were fractional where the bound was won are so here.
+    """
+    counts = found.counts
+
+    def plain(name: str) -> str:
+        """With the pool and the quarter in words, where a name ends in their numbers."""
+        placed = _PLACED.fullmatch(name)
+        if placed is None:
+            return name
+        pool = counts.problem.pools[int(placed[2])].name
+        return f"{placed[1]} {pool} {translation.quarters[int(placed[3])]}"
+
+    names = {index: plain(one.name) for index, one in enumerate(counts.program.variables)}
+    for (number, position), index in counts.choice.items():
+        demand, members = counts.problem.demands[number], translation.members[number]
+        job, unit = members[0]
+        more = f" and {len(members) - 1} more" if len(members) > 1 else ""
+        way = demand.choices[position].way or demand.choices[position].gpu_type
+        when = translation.quarters[demand.quarters[0]]
+        names[index] = f"units of {job} {unit}{more} on {way} from {when}"
+    for (number, quarter), index in counts.acquire.items():
+        supply = counts.problem.supplies[number]
+        site = counts.problem.pools[supply.pool].site
+        names[index] = f"{supply.kind} {supply.name} at {site} in {translation.quarters[quarter]}"
+    variables = [
+        replace(one, name=name, cost=one.cost * _USD_PER_UNIT)
+        for one, name in zip(counts.program.variables, _apart(list(names.values())), strict=True)
+    ]
+    fixed_usd = counts.problem.fixed_cost_cents / 100
+    variables.append(Variable("running_cost_of_owned_nodes", 1.0, 1.0, fixed_usd, integer=False))
+    rows = [
+        replace(row, name=name)
+        for row, name in zip(
+            counts.program.rows,
+            _apart([plain(row.name) for row in counts.program.rows]),
+            strict=True,
+        )
+    ]
+    return lp_text(Program(variables, rows), found.relaxed)
+
+
+def _apart(names: list[str]) -> list[str]:
+    """Names as the format takes them, each once."""
+    plain = [f"n_{_NO_NAME.sub('_', name).strip('_')}"[:_LONGEST] for name in names]
+    plain = [name.removeprefix("n_") if name[2:3].isalpha() else name for name in plain]
+    often, seen = Counter(plain), Counter[str]()
+    found = []
+    for name in plain:
+        seen[name] += 1
+        found.append(f"{name}.{seen[name]}" if often[name] > 1 else name)
+    return found
