@@ -32,8 +32,11 @@ __all__ = [
 
 _INTERRUPTED = threading.Event()
 
-_NO_ROOM = re.compile(r"failed to map|cannot allocate memory|can't start new thread", re.IGNORECASE)
-"""What the linker says of a library, and Python of a thread, for which there is no memory."""
+_NO_ROOM = re.compile(
+    r"failed to map|cannot allocate memory|can't start new thread|without exception set",
+    re.IGNORECASE,
+)
+"""What the linker says of a library, and Python of a thread or call, without memory for it."""
 
 BROKEN_PIPE = 141
 """128 + SIGPIPE: what a shell reports of a program whose reader went away."""
@@ -81,7 +84,7 @@ def told_of(error: Exception) -> int:
 
 def _lacks_memory(error: BaseException | None) -> bool:
     """Whether memory gave out: for objects, for a library that is to be loaded, for a thread."""
-    if isinstance(error, ImportError | RuntimeError):
+    if isinstance(error, ImportError | RuntimeError | SystemError):
         return _NO_ROOM.search(str(error)) is not None
     return isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
 
