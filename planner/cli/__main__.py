@@ -1,5 +1,5 @@
 """`python -m planner.cli` does what `planner` does."""
 
-from planner.cli.app import main
+from planner.cli import main
 
 main()

@@ -6,13 +6,14 @@ import gc
 import importlib
 import os
 import sys
+import threading
 from keyword import iskeyword
 from typing import Any
 
 import click
 
 from planner import __version__
-from planner.cli.guard import guarded, heed_interrupts, require_output, told_of
+from planner.cli.guard import guarded, require_output, say_nothing_of_memory, told_of
 from planner.cli.typos import Group, with_hint
 from planner.errors import ExitCode
 
@@ -92,13 +93,13 @@ def main() -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # Nor is there a large matrix here, for which numpy would start a thread on every other core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    heed_interrupts()
+    threading.excepthook = say_nothing_of_memory
     require_output()
     try:
         code = planner(prog_name="planner")
     except SystemExit as done:
         code = done.code
-    except OSError as error:  # help and version are written before any command runs
+    except Exception as error:  # help and version are written before any command runs
         code = told_of(error)
     try:
         sys.stdout.flush()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import signal
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,13 +24,19 @@ if TYPE_CHECKING:
 __all__ = [
     "BROKEN_PIPE",
     "guarded",
-    "heed_interrupts",
     "interrupts_held",
     "require_output",
+    "say_nothing_of_memory",
     "told_of",
 ]
 
-_INTERRUPTED = Event()
+_INTERRUPTED = threading.Event()
+
+_NO_ROOM = re.compile(
+    r"failed to map|cannot allocate memory|can't start new thread|without exception set",
+    re.IGNORECASE,
+)
+"""What the linker says of a library, and Python of a thread or call, without memory for it."""
 
 BROKEN_PIPE = 141
 """128 + SIGPIPE: what a shell reports of a program whose reader went away."""
@@ -37,8 +45,9 @@ BROKEN_PIPE = 141
 def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any:  # noqa: ANN401
     """Run an action to its last byte on standard output, without a traceback for a user."""
     try:
-        result = action(ctx)
-        sys.stdout.flush()
+        with _interrupts_heeded():
+            result = action(ctx)
+            sys.stdout.flush()
     except PlannerError as error:
         from planner.report.findings import draw_error  # noqa: PLC0415 - only an error needs it
 
@@ -46,27 +55,44 @@ def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any: 
         ctx.exit(error.exit_code)
     except KeyboardInterrupt:
         _say_interrupted(ctx)
-    except MemoryError:
-        click.echo(f"{error_pen().red('error:')} out of memory: no plan was made", err=True)
-        ctx.exit(ExitCode.LIMIT)
-    except OSError as error:
-        ctx.exit(told_of(error))
-    except Exception:
+    except Exception as error:
         # Libraries turn an interrupt that meets them at work into errors of their own.
-        if not _INTERRUPTED.is_set():
-            raise
-        _say_interrupted(ctx)
+        if _INTERRUPTED.is_set():
+            _say_interrupted(ctx)
+        ctx.exit(told_of(error))
     return result
 
 
-def told_of(error: OSError) -> int:
-    """Say what the system refused; the exit code. A reader that went away is told nothing."""
+def told_of(error: Exception) -> int:
+    """Say what the system refused; the exit code. A reader that went away is told nothing.
+
+    Raises again what the system has no part in.
+    """
+    if _lacks_memory(error):
+        _abandon_stdout()
+        click.echo("error: out of memory: no plan was made", err=True)  # a pen would take more
+        return ExitCode.LIMIT
+    if not isinstance(error, OSError):
+        raise error
     _abandon_stdout()
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
     name = f"{error.filename}: " if error.filename else ""
     click.echo(f"{error_pen().red('error:')} {name}{error.strerror or error}", err=True)
     return ExitCode.INPUT
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether memory gave out: for objects, for a library that is to be loaded, for a thread."""
+    if isinstance(error, ImportError | RuntimeError | SystemError):
+        return _NO_ROOM.search(str(error)) is not None
+    return isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+
+
+def say_nothing_of_memory(failed: threading.ExceptHookArgs) -> None:
+    """Leave it to whoever waits for a thread to say that memory gave out in it."""
+    if not _lacks_memory(failed.exc_value):
+        threading.__excepthook__(failed)
 
 
 def require_output() -> None:
@@ -87,14 +113,19 @@ def require_output() -> None:
         sys.exit(ExitCode.INPUT)
 
 
-def heed_interrupts() -> None:
+@contextmanager
+def _interrupts_heeded() -> Iterator[None]:
     """Remember that the user pressed Ctrl-C, besides raising KeyboardInterrupt for it."""
 
     def interrupt(signum: int, frame: FrameType | None) -> None:
         _INTERRUPTED.set()
         signal.default_int_handler(signum, frame)
 
-    signal.signal(signal.SIGINT, interrupt)
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

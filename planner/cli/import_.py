@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -94,8 +95,11 @@ def _imported(file: Path, text: str | None, mapping: Path | None, sheet: str | N
 
 def _grid(file: Path, text: str | None, sheet: str | None) -> Grid:
     if text is None:
+        hidden = sys.modules.setdefault("numpy", None) is None  # type: ignore[arg-type]
         from planner.exchange.workbook import workbook_grid  # noqa: PLC0415 - slow to load
 
+        if hidden:  # openpyxl loads it if it can, and takes 100 MiB for nothing that is read here
+            del sys.modules["numpy"]
         return workbook_grid(file, sheet)
     from planner.inputs.reading.grid import csv_grid  # noqa: PLC0415 - likewise
 

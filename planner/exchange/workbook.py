@@ -122,6 +122,8 @@ def _opened(content: bytes, shown_as: str, *, data_only: bool) -> OpenedWorkbook
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of charts and the like, which are not read
             return load_workbook(io.BytesIO(content), data_only=data_only, keep_links=False)
+    except MemoryError:
+        raise
     except Exception:  # openpyxl raises whatever it stumbles over in a broken file
         raise InputError(_unreadable(shown_as)) from None
 
@@ -175,6 +177,8 @@ def _require_small(archive: zipfile.ZipFile, part: str, shown_as: str) -> None:
 def _part(archive: zipfile.ZipFile, part: str, shown_as: str) -> bytes:
     try:
         return archive.read(part)
+    except MemoryError:
+        raise
     except Exception:  # whatever zipfile stumbles over: damage, a password, another method
         raise InputError(_unreadable(shown_as)) from None
 

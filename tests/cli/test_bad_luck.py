@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import openpyxl
 import pulp
 import pytest
 
@@ -140,6 +141,84 @@ def test_ctrl_c_while_solving_ends_at_once_with_130_and_nothing_written(scenario
     assert (process.returncode, shown, told) == (130, b"", b"interrupted\n")
     assert time.monotonic() - begun < 5
     assert not files()
+
+
+BEGUN = """\
+import planner.cli, sys
+heed = planner.cli.signal
+def heeding(*args):
+    heed(*args)
+    sys.stderr.write("begun\\n")
+    sys.stderr.flush()
+planner.cli.signal = heeding
+planner.cli.main()
+"""
+
+
+@pytest.mark.parametrize("words", [("--help",), ("catalog", "list"), ("plan", "scenario.yaml")])
+@pytest.mark.parametrize("milliseconds", [0, 10, 30, 70, 150, 300])
+def test_ctrl_c_while_the_command_is_loaded_is_one_word_and_130(scenario, words, milliseconds):
+    process = start(*words, code=BEGUN)
+    assert process.stderr.readline() == b"begun\n"
+    time.sleep(milliseconds / 1000)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=20)
+    done = words[0] != "plan" or milliseconds > 100
+    assert (process.returncode, told) in [(130, b"interrupted\n"), (0, b"")][: 1 + done]
+
+
+LITTLE = {
+    "help": ("--help",),
+    "check": ("check", "scenario.yaml"),
+    "rules": ("rules", "list"),
+    "plan": ("plan", "scenario.yaml", "--out", "out"),
+    "sweep": ("sweep", "grid.yaml", "--out", "out", "--jobs", "2"),
+    "alternatives": ("alternatives", "scenario.yaml", "--out", "out"),
+    "doctor": ("doctor",),
+}
+
+
+@pytest.mark.parametrize("mebibytes", [120, 180, 260])
+@pytest.mark.parametrize("command", LITTLE)
+def test_little_memory_is_enough_or_one_sentence(scenario, command, mebibytes):
+    Path("grid.yaml").write_text(GRID, encoding="utf-8")
+    most = mebibytes << 20
+    process = start(
+        *LITTLE[command],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),
+    )
+    shown, told = process.communicate(timeout=20)
+    if command in ("help", "check", "rules"):
+        assert (process.returncode, told) == (0, b"")
+        return
+    assert (process.returncode, shown) == (4, b"")
+    assert told.startswith(b"error: too little memory: the limit is %d MiB, " % mebibytes)
+    assert told.count(b"\n") == 1
+    assert not files("out")
+
+
+def test_a_workbook_is_read_within_little_memory(scenario):
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    book.active.append(["name"])
+    book.save("jobs.xlsx")
+    most = 120 << 20
+    words = ("import", "jobs.xlsx", "--out", "jobs.yaml")
+    process = start(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
+    _, told = process.communicate(timeout=20)
+    assert process.returncode == 2, told
+    assert b"jobs.xlsx: " in told
+    assert not any(word in told for word in (*SILENT, b"OpenBLAS", b"memory"))
+
+
+@pytest.mark.parametrize("which", [resource.RLIMIT_AS, resource.RLIMIT_DATA])
+def test_the_memory_that_planning_is_said_to_need_is_enough(scenario, which):
+    most = 400 << 20 if which == resource.RLIMIT_AS else 250 << 20
+    words = ("plan", str(scenario), "--out", "out")
+    process = start(*words, preexec_fn=lambda: resource.setrlimit(which, (most, most)))
+    _, told = process.communicate(timeout=40)
+    assert process.returncode == 0, told
+    assert files("out") == ["plan.json", "plan.md"]
 
 
 def running(process: str) -> bool:

@@ -164,6 +164,8 @@ class _WatchedHighs(_Highs):
             model.cancelSolve()
             thread.join(_GRACE_S)
             raise
+        if model.getModelStatus() == highspy.HighsModelStatus.kNotset:
+            raise MemoryError  # it ended the thread, which could tell nobody
 
 
 class _WatchedCbc(pulp.COIN_CMD):  # type: ignore[misc]
