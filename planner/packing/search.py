@@ -27,7 +27,7 @@ from planner.packing.counting.variants import (
 from planner.packing.found import Found, Infeasible
 from planner.packing.heuristics.reseat import seat_the_rest
 from planner.packing.heuristics.spread import spread
-from planner.packing.heuristics.start import begin
+from planner.packing.heuristics.start import begin, whole_near
 from planner.packing.heuristics.whole import in_whole_units
 from planner.packing.joint import joint_stocks
 from planner.packing.layouts.packed import Packed
@@ -65,6 +65,8 @@ _LAST_CHANCE_S = 1.0
 """Time beyond the limit while there is no plan at all."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
+_MANY_RUNS = 1_000
+"""Variables of runs from which on these are rounded: they are short, and the schedule decides."""
 _DRAWN = 6
 """Ways to run units that are drawn where few units find no room in time."""
 _RESERVES_FOR_RUNS = (0.15, 0.25, 0.4, 0.6)
@@ -219,17 +221,26 @@ class Search:
             programs.insert(0, on_cheapest_gpus(self._counts) if cheapest else any_gpus)
         if self._runs and len(self._counts.choice) <= _FEW_DEMANDS:
             programs += (at_random(self._counts, seed) for seed in range(_DRAWN))
+        runs = self._counts.run_variables
+        loose = runs if len(runs) > _MANY_RUNS else frozenset()
         for program in programs:
             if self._over():
                 return False
-            answer = in_whole_units(self._counts, program.fixed(held), self._left_s)
+            answer = in_whole_units(self._counts, program.fixed(held), self._left_s, loose)
             if answer.values:
-                self._rounded = answer.values
-                if self._lay_out(answer.values):
+                self._rounded = self._with_whole_runs(answer.values) if loose else answer.values
+                if self._lay_out(self._rounded):
                     return True
             elif answer.outcome is Outcome.INFEASIBLE:
                 break  # room or not, these nodes do not hold whole units
         return False
+
+    def _with_whole_runs(self, values: tuple[float, ...]) -> tuple[float, ...]:
+        """Runs in whole numbers, near a solution in which they are fractions."""
+        changed = list(values)
+        for index, number in whole_near(self._counts, values).items():
+            changed[index] = number
+        return tuple(changed)
 
     def _by_levelling(self, bounded: Answer | None) -> bool:
         """Spread units over the bound's nodes and level them; else over nodes with a reserve."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.packing.counting.counts import PoolInQuarter, Terms
-    from planner.packing.problem import Pool, Problem, Run, Shape
+    from planner.packing.problem import Pool, Problem, Shape
 
 __all__ = ["build_counts"]
 
@@ -170,7 +170,7 @@ def _capacity(counts: Counts, key: PoolInQuarter, usages: list[Usage]) -> None:
         sizes = [(usage.span, _size(usage.shape, resource)) for usage in usages]
         if resource != "gpus" and not any(span or size for span, size in sizes):
             continue
-        for name, hours, of in _times(usages, runs):
+        for name, hours, of in _times(counts, usages):
             taken = [(*size, taken) for size, taken in zip(sizes, hours, strict=True)]
             for order, weights in weights_by_order(taken, offered, of):
                 load: Terms = defaultdict(float)
@@ -184,16 +184,17 @@ def _capacity(counts: Counts, key: PoolInQuarter, usages: list[Usage]) -> None:
                     counts.room_rows[row] = key
 
 
-def _times(usages: list[Usage], runs: list[Run]) -> Iterator[tuple[str, list[int], int]]:
+def _times(counts: Counts, usages: list[Usage]) -> Iterator[tuple[str, list[int], int]]:
     """Ways to count time: a name, what each usage takes, and of how much."""
     yield "", [usage.asked.run.hours for usage in usages], RUN_HOURS
+    runs = [usage.asked.run for usage in usages if usage.asked.is_run]
     if not runs:
         return
     for order in TURNS[1:]:
         if any(run.hours * (order + 1) >= RUN_HOURS for run in runs):
             hours = [dual_feasible(usage.asked.run.hours, RUN_HOURS, order) for usage in usages]
             yield f"turns-{order}", hours, RUN_HOURS * PARTS
-    for first, end in windows_of(runs):
+    for first, end in windows_of(counts.gpus_of_runs(usages)):
         hours = [usage.asked.run.least_within(first, end) for usage in usages]
         yield f"window-{first}-{end}", hours, end - first
 

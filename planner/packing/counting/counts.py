@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,10 +16,10 @@ from planner.packing.problem import WHOLE
 from planner.packing.solvers.program import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from planner.packing.layouts.cutting import Cut
-    from planner.packing.problem import Pool, Problem, Shape
+    from planner.packing.problem import Pool, Problem, Run, Shape
 
 __all__ = ["CENTS_PER_UNIT", "Counts", "PoolInQuarter", "Terms", "Usage"]
 
@@ -134,6 +134,21 @@ class Counts:
         return frozenset(self.choice.values()) | self.splits | frozenset(opened)
 
     @cached_property
+    def run_variables(self) -> frozenset[int]:
+        """Those of them that count runs alone."""
+        return frozenset(
+            index
+            for usages in self.usages.values()
+            for usage in usages
+            if usage.asked.is_run
+            for index, _ in usage.terms
+        ) | frozenset(
+            index
+            for (number, position), index in self.choice.items()
+            if self.problem.demands[number].choices[position].shape.is_run
+        )
+
+    @cached_property
     def shared_unit_variables(self) -> frozenset[int]:
         """Those of them whose units take at most one node.
 
@@ -174,6 +189,21 @@ class Counts:
         whole = [usage for usage in self.usages[pool, quarter] if usage.shape.part == WHOLE]
         opened = self.opened.get((pool, quarter))
         return [*whole, opened] if opened else whole
+
+    def gpus_of_runs(self, usages: Iterable[Usage]) -> Iterator[tuple[Run, int]]:
+        """Runs with the GPUs that all that are like them hold, wherever they are."""
+        for usage in usages:
+            if usage.asked.is_run:
+                yield usage.asked.run, usage.asked.gpus * self._pieces[usage.asked]
+
+    @cached_property
+    def _pieces(self) -> Counter[Shape]:
+        """By shape of a choice: pieces, if every unit takes it that can."""
+        found: Counter[Shape] = Counter()
+        for demand in self.problem.demands:
+            for choice in demand.choices:
+                found[choice.shape] += demand.count * choice.copies
+        return found
 
     def open_gpus(self, key: PoolInQuarter, variables: Iterable[int]) -> None:
         """Say which variables count the GPUs of a pool and quarter that parts are taken of."""

@@ -65,7 +65,7 @@ def _state(
             usage.weigh(turns, _lanes_taken(usage, gpus, offered) / usage.times, share)
         name = f"wide-{gpus}-{order}" if order else f"wide-{gpus}"
         rows[name] = counts.program.row(f"{name}[{key[0]},{key[1]}]", turns, "<=", 0.0)
-    for first, end in windows_of([usage.asked.run for usage in runs]):
+    for first, end in windows_of(counts.gpus_of_runs(runs)):
         within: Terms = defaultdict(float, {lanes: -1.0})
         for usage in runs:
             share = usage.asked.run.least_within(first, end) / (end - first)

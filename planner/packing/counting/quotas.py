@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from planner.packing.counting.counts import Counts, Terms
     from planner.packing.layouts.schedule import Placed
-    from planner.packing.problem import Choice, Demand, Problem, Quota
+    from planner.packing.problem import Choice, Demand, Problem, Quota, Run
 
 __all__ = ["Allowance", "add_quotas", "held_all_quarter", "whole_units", "within_quotas"]
 
@@ -60,7 +60,7 @@ def _rows(
             for (index, choice), share in zip(runs, shares, strict=True):
                 turns[index] += choice.shape.gpus // gpus * choice.copies * share
             counts.program.row(f"quota-turns-{gpus}-{order}[{quota.name}]", turns, "<=", 0.0)
-        for first, end in windows_of([choice.shape.run for _, choice in runs]):
+        for first, end in windows_of(_gpus_of_runs(counts, runs)):
             within: Terms = defaultdict(float, {lanes: -1.0})
             for index, choice in runs:
                 share = choice.shape.run.least_within(first, end) / (end - first)
@@ -72,6 +72,13 @@ def _rows(
             if not choice.shape.is_run:
                 beside[index] += quota.taken(choice)
         yield counts.program.row(f"quota-wide-{gpus}[{quota.name}]", beside, "<=", most)
+
+
+def _gpus_of_runs(counts: Counts, runs: Sequence[tuple[int, Choice]]) -> Iterator[tuple[Run, int]]:
+    """Runs with the GPUs that as many as there can be hold."""
+    for index, choice in runs:
+        units = counts.program.variables[index].upper or 1.0
+        yield choice.shape.run, round(units) * choice.copies * choice.shape.gpus
 
 
 def _taken_in(counts: Counts, quota: Quota, quarter: int) -> list[tuple[int, Choice]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.packing.counting.quotas import held_all_quarter
-from planner.packing.layouts.schedule import Cap, Room, Waiting, scheduled
+from planner.packing.layouts.schedule import Cap, HourlyUse, Room, Waiting, scheduled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ def schedule_runs(
         placed, left = scheduled(
             rooms,
             runs,
-            lambda caps=caps: [Cap(*cap) for cap in caps],  # type: ignore[misc]
+            lambda caps=caps: [Cap(owner, pools, HourlyUse(most)) for owner, pools, most in caps],  # type: ignore[misc]
         )
         schedule[quarter] = tuple(placed)
         short |= dict.fromkeys((one.pool, quarter) for one in left)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from planner.packing.layouts.cutting import CuttingStock
     from planner.packing.problem import Shape
 
-__all__ = ["begin"]
+__all__ = ["begin", "whole_near"]
 
 _GAP, _NODES = 0.01, 200
 """How far the nodes are counted: to 1 %, or this many nodes of the solver's tree."""
@@ -36,7 +36,7 @@ _ROOM = 1.1
 def begin(found: Found, values: Sequence[float], time_limit_s: float) -> bool:
     """Keep a plan near a solution in fractions; False where first-fit takes too much for one."""
     counts = found.counts
-    held = _whole(counts, values)
+    held = whole_near(counts, values)
     packings: dict[PoolInQuarter, Packed] = {}
     nodes: dict[PoolInQuarter, int] = {}
     for key, usages in counts.usages.items():
@@ -68,7 +68,7 @@ def begin(found: Found, values: Sequence[float], time_limit_s: float) -> bool:
     return found.keep(tuple(float(round(value)) for value in answer.values), packings)
 
 
-def _whole(counts: Counts, values: Sequence[float]) -> dict[int, float]:
+def whole_near(counts: Counts, values: Sequence[float]) -> dict[int, float]:
     """Variables that count units and where their pieces are, in whole numbers."""
     held = dict.fromkeys(counts.choice.values(), 0.0)
     pieces: Counter[tuple[str, int, Shape]] = Counter()

@@ -24,25 +24,30 @@ _WHOLE = 1e-6
 _LEAST_S = 0.1
 
 
-def in_whole_units(counts: Counts, program: Program, left_s: Callable[[], float]) -> Answer:
-    """Whole units for a program in which node counts are held.
+def in_whole_units(
+    counts: Counts,
+    program: Program,
+    left_s: Callable[[], float],
+    relaxed: frozenset[int] = frozenset(),
+) -> Answer:
+    """Whole units, but for those that are `relaxed`, for a program in which node counts are held.
 
     Where GPUs are divided into parts, that may be hard: those that take whole nodes are counted
     first, and the others around them; all at once only where these do not fit.
     """
     if not counts.opened:
-        return _settled(program, left_s)
+        return _settled(program, left_s, relaxed)
     first = counts.whole_node_variables
-    answer = _settled(program, left_s, counts.unit_variables - first)
+    answer = _settled(program, left_s, counts.unit_variables - first | relaxed)
     if answer.outcome is Outcome.INFEASIBLE:
         return answer
     if answer.values:
         held = {index: float(round(answer.values[index])) for index in first}
         for around in _around_relaxed(counts, program.fixed(held)):
-            answer = _settled(around, left_s)
+            answer = _settled(around, left_s, relaxed)
             if answer.values:
                 return answer
-    return _settled(program, left_s)
+    return _settled(program, left_s, relaxed)
 
 
 def _around_relaxed(counts: Counts, program: Program) -> Iterator[Program]:

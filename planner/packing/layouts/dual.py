@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
+from itertools import product
 from math import lcm
 from typing import TYPE_CHECKING
 
@@ -44,16 +46,29 @@ def dual_feasible(size: int, offered: int, order: int) -> int:
     return whole * offered * (PARTS // order)
 
 
-def windows_of(runs: Sequence[Run]) -> list[tuple[int, int]]:
-    """Spans of hours, shorter than the quarter, in which some run must take some; the shortest."""
-    firsts, ends = sorted({run.earliest for run in runs}), sorted({run.until for run in runs})
-    spans = [(first, end) for first in firsts for end in ends if first < end]
-    spans = [
-        (first, end)
-        for first, end in spans
-        if end - first < RUN_HOURS and any(run.least_within(first, end) for run in runs)
+def windows_of(runs: Iterable[tuple[Run, int]]) -> list[tuple[int, int]]:
+    """Spans of hours in which runs must hold more GPUs than on the average of the quarter.
+
+    Each run comes with the GPUs of all that are like it. The fullest spans come first.
+    """
+    held: Counter[Run] = Counter()
+    for run, gpus in runs:
+        held[run] += gpus
+    average = sum(run.hours * gpus for run, gpus in held.items()) / RUN_HOURS
+    bounded = [
+        (run, gpus)
+        for run, gpus in held.items()
+        if run.latest + run.hours - run.earliest < RUN_HOURS
     ]
-    return sorted(spans, key=lambda span: (span[1] - span[0], span))[:_WINDOWS]
+    firsts = sorted({run.earliest for run, _ in bounded})
+    ends = sorted({run.until for run, _ in bounded})
+    fullest = []
+    for first, end in product(firsts, ends):
+        if first < end:
+            within = sum(run.least_within(first, end) * gpus for run, gpus in bounded)
+            if within > average * (end - first):
+                fullest.append((-within / (end - first), first, end))
+    return [(first, end) for _, first, end in sorted(fullest)[:_WINDOWS]]
 
 
 def turns_of(runs: Sequence[Run]) -> Iterator[tuple[int, list[float]]]:

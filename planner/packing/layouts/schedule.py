@@ -9,21 +9,45 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 from functools import cache
-from math import inf
 from typing import TYPE_CHECKING
+
+from planner.inputs.scenario.quarter import RUN_HOURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from planner.packing.problem import Shape
+    from planner.packing.problem import Run, Shape
 
-__all__ = ["Cap", "Placed", "Room", "Waiting", "scheduled"]
+__all__ = ["Cap", "HourlyUse", "Placed", "Room", "Waiting", "scheduled"]
 
 _PASSES, _SHUFFLED, _WORK = 8, 100, 4000
 """Times that an order is tried again, orders drawn at random, and runs placed in all of them."""
 
 _Interval = tuple[int, int]
 """First hour, and the hour by which it has ended."""
+
+
+@dataclass(slots=True)
+class HourlyUse:
+    """What runs take of something, hour by hour, and the most that they may take."""
+
+    most: int
+    by_hour: list[int] = field(default_factory=lambda: [0] * RUN_HOURS)
+
+    def earliest(self, amount: int, run: Run, start: int) -> int | None:
+        """The first start from this one on at which so much more is free for as long."""
+        allowed = self.most - amount
+        while start <= run.latest:
+            hours = self.by_hour[start : start + run.hours]
+            if max(hours) <= allowed:
+                return start
+            start += 1 + max(hour for hour, taken in enumerate(hours) if taken > allowed)
+        return None
+
+    def take(self, amount: int, start: int, end: int) -> None:
+        """Add what a run takes."""
+        for hour in range(start, end):
+            self.by_hour[hour] += amount
 
 
 @dataclass(slots=True)
@@ -40,14 +64,15 @@ class Room:
     """By GPU: when it is taken, in the order of time."""
     ends: list[int] = field(default_factory=list)
     """By GPU: the hour from which nobody takes it any more."""
-    loads: list[tuple[int, int, int, int]] = field(default_factory=list)
-    """First hour, last one, cores and MB of each run, where they may be scarce."""
+    host: tuple[HourlyUse, ...] = ()
+    """Cores and MB in use, where runs that fill all GPUs may take more than there are."""
     scarce: bool = False
-    """Whether runs that fill all GPUs may take more cores or memory than there are."""
+    """Whether they may."""
 
     def clear(self) -> None:
         """Take no run any more."""
-        self.busy, self.ends, self.loads = [[] for _ in range(self.gpus)], [0] * self.gpus, []
+        self.busy, self.ends = [[] for _ in range(self.gpus)], [0] * self.gpus
+        self.host = (HourlyUse(self.cpus), HourlyUse(self.memory_mb)) if self.scarce else ()
 
     def earliest(self, shape: Shape, after: int) -> tuple[int, int, int] | None:
         """First possible start from an hour on, GPU-hours left idle before it, and first GPU."""
@@ -65,7 +90,7 @@ class Room:
                 start, idle = gap, 0
             else:
                 idle = size * start - sum(ends)
-            if self.scarce:
+            if self.host:
                 later = self._with_host(first, shape, start)
                 if later is None:
                     continue
@@ -76,6 +101,8 @@ class Room:
 
     def _gap(self, first: int, shape: Shape, after: int) -> int | None:
         """The first start at which these GPUs are free for as long as the run takes."""
+        if after >= max(self.ends[first : first + shape.gpus]):
+            return after if after <= shape.run.latest else None
         taken = sorted(one for gpu in self.busy[first : first + shape.gpus] for one in gpu)
         start = after
         for begins, ends in taken:
@@ -86,29 +113,19 @@ class Room:
 
     def _with_host(self, first: int, shape: Shape, start: int) -> int | None:
         """The first start from this one on at which cores and memory of the host do as well."""
-        ends = sorted({end for _, end, _, _ in self.loads if start < end <= shape.run.latest})
-        for begin in (start, *ends):
-            end = begin + shape.run.hours
-            if self._host_does(shape, begin, end) and self._are_free(first, shape.gpus, begin, end):
-                return begin
+        amounts = (shape.cpus, shape.memory_mb)
+        free: int | None = start
+        while free is not None:
+            start = free
+            for use, amount in zip(self.host, amounts, strict=True):
+                later = use.earliest(amount, shape.run, free)
+                if later is None:
+                    return None
+                free = later
+            if free == start:
+                return start
+            free = self._gap(first, shape, free)
         return None
-
-    def _are_free(self, first: int, size: int, begin: int, end: int) -> bool:
-        return all(
-            until <= begin or since >= end
-            for gpu in self.busy[first : first + size]
-            for since, until in gpu
-        )
-
-    def _host_does(self, shape: Shape, begin: int, end: int) -> bool:
-        beside = [load for load in self.loads if load[0] < end and begin < load[1]]
-        for hour in {begin, *(load[0] for load in beside if load[0] > begin)}:
-            here = [load for load in beside if load[0] <= hour < load[1]]
-            if sum(load[2] for load in here) + shape.cpus > self.cpus:
-                return False
-            if sum(load[3] for load in here) + shape.memory_mb > self.memory_mb:
-                return False
-        return True
 
     def take(self, shape: Shape, start: int, first: int) -> None:
         """Let a run have neighbouring GPUs."""
@@ -119,8 +136,8 @@ class Room:
             if len(gpu) > 1 and gpu[-2][0] > start:
                 gpu.sort()
             self.ends[number] = max(self.ends[number], end)
-        if self.scarce:
-            self.loads.append((start, end, shape.cpus, shape.memory_mb))
+        for use, amount in zip(self.host, (shape.cpus, shape.memory_mb), strict=False):
+            use.take(amount, start, end)
 
 
 @dataclass(slots=True)
@@ -130,27 +147,8 @@ class Cap:
     owner: str
     pools: frozenset[int]
     """Those whose GPUs count."""
-    left: int
-    """What is held all quarter is taken off."""
-    held: list[tuple[int, int, int]] = field(default_factory=list)
-    """First hour, last one and GPUs of each run."""
-
-    def earliest(self, shape: Shape, start: int) -> float:
-        """The first start from this one on that leaves the cap unbroken; infinite: none."""
-        if shape.gpus > self.left:
-            return inf
-        ends = sorted({end for _, end, _ in self.held if start < end <= shape.run.latest})
-        for begin in (start, *ends):
-            end = begin + shape.run.hours
-            beside = [one for one in self.held if one[0] < end and begin < one[1]]
-            hours = {begin, *(since for since, _, _ in beside if since > begin)}
-            most = max(
-                sum(gpus for since, until, gpus in beside if since <= hour < until)
-                for hour in hours
-            )
-            if most + shape.gpus <= self.left:
-                return begin
-        return inf
+    use: HourlyUse
+    """What is held all quarter is taken off the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +252,7 @@ def _filled(
         for number, first in places:
             rooms[number].take(on_node, start, first)
         for cap in mine:
-            cap.held.append((start, start + one.shape.run.hours, one.shape.gpus))
+            cap.use.take(one.shape.gpus, start, start + one.shape.run.hours)
         placed.append(Placed(one.pool, one.shape, start, tuple(places)))
     return placed, left
 
@@ -271,12 +269,12 @@ def _place(
             found = _on_one(rooms, numbers, on_node, after)
         if found is None:
             return None
-        allowed = max((cap.earliest(one.shape, found[0]) for cap in caps), default=found[0])
-        if allowed == found[0]:
-            return found
-        if allowed == inf:
+        allowed = [cap.use.earliest(one.shape.gpus, one.shape.run, found[0]) for cap in caps]
+        if None in allowed:
             return None
-        after = int(allowed)
+        after = max((start for start in allowed if start is not None), default=found[0])
+        if after == found[0]:
+            return found
     return None
 
 

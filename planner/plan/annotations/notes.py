@@ -261,9 +261,9 @@ def _own_figures(inputs: Inputs) -> Iterator[Note]:
         alike = [(origin, entry) for origin, entry in asked if entry.node_type == node_type]
         for key in OWN_FIGURES:
             stated = [(origin, own) for origin, e in alike if (own := getattr(e, key)) is not None]
-            silent = [origin for origin, entry in alike if getattr(entry, key) is None]
+            silent = sorted(origin for origin, e in alike if getattr(e, key) is None)
             if stated and silent:
-                first, value = stated[0]
+                first, value = min(stated)
                 yield Note(
                     text=f"{', '.join(silent)}: {key} = {value} as {first} states it, since all "
                     f"{node_type} are alike",
