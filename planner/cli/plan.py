@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.files import Target, plan_text
-from planner.cli.options import FILE, asking, effort_options, format_option, out_option
+from planner.cli.options import FILE, NEW_FILE, asking, effort_options, format_option, out_option
 from planner.cli.saved import saved_plan, warn
 from planner.cli.screen import page_width, print_as, print_document
 from planner.errors import DisagreementError, ExitCode
@@ -47,7 +47,7 @@ _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
 @click.option(
     "--write-lp",
     "lp",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=NEW_FILE,
     metavar="FILE.lp",
     help="Also write the integer program, for any solver: its least value is the bound.",
 )
