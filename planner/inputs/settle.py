@@ -102,7 +102,8 @@ def _settled_offer(name: str, offer: Offer, catalog: Catalog, hours: Decimal) ->
         unit, text = price, f"${_money(price)} per node"
     else:
         gpus = catalog.nodes[offer.node_type].gpus.value
-        unit = _EXACT.multiply(_EXACT.multiply(price, gpus), hours)
+        each = hours if offer.step_hours is None else Decimal(offer.step_hours)
+        unit = _EXACT.multiply(_EXACT.multiply(price, gpus), each)
         text = f"${_money(price)} per GPU-hour"
     return SettledOffer(
         name=name,
@@ -115,7 +116,7 @@ def _settled_offer(name: str, offer: Offer, catalog: Catalog, hours: Decimal) ->
         price_date=priced_on.isoformat() if priced_on else None,
         illustrative=illustrative,
         lead_time_weeks=offer.lead_time_weeks,
-        maximum=offer.maximum,
+        maximum=_maximum(offer, catalog),
         levels=tuple(
             PriceLevel(
                 from_nodes=level.from_nodes,
@@ -125,10 +126,19 @@ def _settled_offer(name: str, offer: Offer, catalog: Catalog, hours: Decimal) ->
             for level in offer.price_breaks
         ),
         term_quarters=None if offer.term_years is None else 4 * offer.term_years,
+        step_hours=offer.step_hours,
+        minimum_hours=offer.minimum_hours or offer.step_hours or 1,
         available=offer.available,
         end_of_sale=offer.end_of_sale,
         licence_included=offer.licence_included,
     )
+
+
+def _maximum(offer: Offer, catalog: Catalog) -> int | None:
+    """Whole nodes."""
+    if offer.maximum_gpus is None:
+        return offer.maximum
+    return offer.maximum_gpus // catalog.nodes[offer.node_type].gpus.value
 
 
 def _listed_price(offer: Offer, catalog: Catalog) -> tuple[Decimal, str, date | None, bool]:

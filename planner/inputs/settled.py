@@ -74,7 +74,8 @@ class SettledOffer(Frozen):
     """Where its nodes may stand, sorted: all of them share its maximum and its price levels."""
     kind: OfferKind
     unit_price_usd: Decimal
-    """Buy: one node. Rent and reserve: one node for one quarter."""
+    """Buy: one node. Rent and reserve: one node for one quarter. By the hour or by the week: one
+    node for `step_hours`."""
     price_text: str
     """The price as offered: `$325,000 per node`, `$4.14 per GPU-hour`."""
     price_origin: str
@@ -88,6 +89,10 @@ class SettledOffer(Frozen):
     """Prices of larger orders, fewest nodes first."""
     term_quarters: int | None = None
     """Reserve: quarters that a node is held and paid."""
+    step_hours: int | None = None
+    """By the hour or by the week: hours that are paid as one; None: a node is had for quarters."""
+    minimum_hours: int = 1
+    """By the hour or by the week: what a node is paid for at the least each time it is had."""
     available: tuple[Quarter, ...] | None = None
     """Quarters in which nodes may enter service; None: any."""
     end_of_sale: date | None = None

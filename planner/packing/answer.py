@@ -26,12 +26,13 @@ from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from planner.packing.counting.counts import Counts
     from planner.packing.found import Found
     from planner.packing.layouts.bundles import Held
     from planner.packing.layouts.greedy import Pattern
+    from planner.packing.layouts.hire import Rental
     from planner.packing.layouts.packed import Packed
     from planner.packing.problem import Pool, Problem, Shape
     from planner.packing.solvers.linear import Duals
@@ -54,6 +55,7 @@ def answer(problem: Problem, found: Found, asked_gap: float) -> Solution:
         bought=_acquired(problem, found, "buy"),
         rented=_acquired(problem, found, "rent"),
         reserved=_acquired(problem, found, "reserve"),
+        hired=_acquired(problem, found, "hourly"),
         racks=all_racked(found.counts, found.values),
         assigned=tuple(
             tuple(
@@ -84,14 +86,16 @@ def answer(problem: Problem, found: Found, asked_gap: float) -> Solution:
 
 
 def _acquired(problem: Problem, found: Found, kind: str) -> tuple[tuple[int, ...], ...]:
+    """By supply and quarter; `hourly` is all that comes and goes within a quarter."""
+    kinds = ["hourly" if problem.pools[s.pool].hire else s.kind for s in problem.supplies]
     return tuple(
         tuple(
             round(found.values[found.counts.acquire[number, quarter]])
-            if supply.kind == kind and (number, quarter) in found.counts.acquire
+            if kinds[number] == kind and (number, quarter) in found.counts.acquire
             else 0
             for quarter in range(problem.quarters)
         )
-        for number, supply in enumerate(problem.supplies)
+        for number in range(len(problem.supplies))
     )
 
 
@@ -106,6 +110,11 @@ def _layouts(found: Found, pool: int, quarter: int) -> tuple[Layout, ...]:
     if (pool, quarter) not in found.counts.usages:
         return ()
     waiting = _waiting(found, pool, quarter)
+    if found.counts.problem.pools[pool].hire:
+        return tuple(
+            Layout((), 1, bundles=bundled(_members(one, waiting)), hours=(one.start, one.end))
+            for one in found.rentals.get((pool, quarter), ())
+        )
     layouts = [
         Layout(((*part, 1),), units, usage.span)
         for usage in found.counts.usages[pool, quarter]
@@ -149,6 +158,14 @@ def _runs(
             taken = one.shape.gpus if len(one.places) == 1 else gpus
             members[node - numbers[0]].append((Member(*part, one.start, gpu, 0), taken))
     return members
+
+
+def _members(
+    rental: Rental, waiting: Mapping[Shape, Counter[Part]]
+) -> Iterator[tuple[Member, int]]:
+    for shape, start, gpu in rental.runs:
+        (part,) = _take(waiting[shape], 1)
+        yield Member(*part, start, gpu, 0), shape.gpus
 
 
 def bundled(members: Iterable[tuple[Member, int]]) -> tuple[Bundle, ...]:

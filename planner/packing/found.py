@@ -10,12 +10,12 @@ from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.counting.limits import within_limits, within_reserves
 from planner.packing.counting.procure import acquirable
 from planner.packing.counting.quotas import within_quotas
-from planner.packing.counting.runs import schedule_runs
+from planner.packing.counting.runs import schedule_runs, with_rentals
 from planner.packing.counting.stays import move_costs, with_stays
 
 if TYPE_CHECKING:
     from planner.packing.counting.counts import Counts, PoolInQuarter
-    from planner.packing.counting.runs import Schedule
+    from planner.packing.counting.runs import Rentals, Schedule
     from planner.packing.layouts.cutting import CuttingStock
     from planner.packing.layouts.packed import Packed
     from planner.packing.problem import Shape
@@ -50,6 +50,8 @@ class Found:
     """By (pool, quarter); units that span nodes are not in them, nor are runs."""
     schedule: Schedule = field(default_factory=dict)
     """Runs of that plan."""
+    rentals: Rentals = field(default_factory=dict)
+    """Nodes that come and go within a quarter, with their runs."""
     short: list[PoolInQuarter] = field(default_factory=list)
     """Pools, with quarters, whose runs found no room when a plan was last to be kept."""
     shapes: dict[int, tuple[Shape, ...]] = field(default_factory=dict)
@@ -88,8 +90,11 @@ class Found:
         tests = (acquirable, within_limits, within_reserves)
         if not all(keeps(counts, values) for keeps in tests):
             return False
-        schedule, self.short = schedule_runs(counts, values, packings, self.shapes)
+        schedule, rentals, self.short = schedule_runs(counts, values, packings, self.shapes)
         if self.short or not within_quotas(counts, values, schedule):
+            return False
+        values = with_rentals(counts, values, rentals)
+        if rentals and not acquirable(counts, values):
             return False
         problem = counts.problem
         cost = problem.fixed_cost_cents + sum(
@@ -99,6 +104,6 @@ class Found:
         cost += move_costs(counts, values)
         if self.cost_cents is None or cost < self.cost_cents:
             self.values, self.cost_cents, self.packings = values, cost, packings
-            self.schedule = schedule
+            self.schedule, self.rentals = schedule, rentals
         self.bound_cents = min(self.bound_cents, self.cost_cents)
         return True

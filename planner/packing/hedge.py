@@ -68,7 +68,7 @@ def future_of(problem: Problem, time_limit_s: float) -> Future:
     entering: dict[_Purchase, list[int]] = defaultdict(list)
     for (number, quarter), index in counts.acquire.items():
         supply = counts.problem.supplies[number]
-        if supply.kind != "rent":
+        if supply.kind not in ("rent", "hourly"):
             site = counts.problem.pools[supply.pool].site
             entering[supply.name, site, quarter].append(index)
     return Future(counts, {key: tuple(indices) for key, indices in entering.items()})

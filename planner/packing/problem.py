@@ -8,11 +8,12 @@ for several *pieces* of its shape, such as the replicas of one endpoint; each ha
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 
 if TYPE_CHECKING:
+    from planner.inputs.scenario.offer import OfferKind
     from planner.packing.limits import Limit, RackSpace, Reserve, SpendLimit
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Choice",
     "Demand",
     "Division",
+    "Hire",
     "Lot",
     "Part",
     "Pool",
@@ -110,6 +112,19 @@ class Shape(NamedTuple):
         return self.is_run or self.part != WHOLE
 
 
+class Hire(NamedTuple):
+    """How nodes are paid that come and go within a quarter, for the runs on them."""
+
+    step_hours: int
+    """Hours that are paid as one."""
+    minimum_hours: int
+    """What a node is paid for at the least, each time it is had."""
+
+    def steps(self, hours: int) -> int:
+        """What is paid for a node that is had once for so many hours."""
+        return -(-max(hours, self.minimum_hours) // self.step_hours)
+
+
 @dataclass(frozen=True, slots=True)
 class Division:
     """One way to partition a GPU completely."""
@@ -145,16 +160,20 @@ class Pool:
     """Not all nodes of the type and site, but those of this name, which some unit may not leave."""
     lender: int | None = None
     """The pool whose nodes these are, lent for partitioned GPUs alone; stated by the search."""
+    hire: Hire | None = None
+    """How its nodes are paid where they come and go within a quarter; runs alone use them."""
+    offer: str = ""
+    """Whose nodes these are where they do."""
 
     @property
     def name(self) -> str:
         """`node type @ site`, or the name of its nodes."""
-        return self.held or f"{self.node_type}@{self.site}"
+        return self.held or f"{self.node_type}@{self.site}" + (self.offer and f" by {self.offer}")
 
     @property
     def home(self) -> str:
         """The pool of which it is all or a part: `node type/site`."""
-        return f"{self.node_type}/{self.site}"
+        return f"{self.node_type}/{self.site}" + (self.offer and f"/{self.offer}")
 
     def owned_in(self, quarter: int) -> int:
         """Owned nodes in service in a quarter."""
@@ -178,6 +197,8 @@ class Pool:
         if shape.stays and shape.stays not in (self.home, self.held):
             return None
         if self.lender is not None and not shape.part.profile:
+            return None
+        if self.hire is not None and not (shape.is_run and shape.part == WHOLE):
             return None
         if shape.part != WHOLE:
             return 0 if self.gives(shape.part) and self._hosts(shape, 1) else None
@@ -217,16 +238,17 @@ class Supply:
     """An offer as the program sees it, or what it has at one site, at one price level."""
 
     name: str
-    kind: Literal["buy", "rent", "reserve"]
+    kind: OfferKind
     pool: int
     maximum: int | None
-    """Buy: nodes over the horizon. Rent and reserve: nodes in any one quarter. Of all supplies of
-    one offer together."""
+    """Buy: nodes over the horizon. Rent and reserve: nodes in any one quarter, by the hour and by
+    the week in any one hour. Of all supplies of one offer together."""
     unit_cost_cents: tuple[int | None, ...]
     """Net cost of one node by the quarter it enters service; None where it cannot.
 
     Buy: purchase less residual value plus running cost to the end of the horizon, all discounted.
-    Rent: cost of that quarter, discounted. Reserve: of the quarters held within the horizon.
+    Rent: cost of that quarter, discounted. Reserve: of the quarters held within the horizon. Where
+    nodes come and go within a quarter: of what is paid as one, such as an hour of a node.
     """
     term: int | None = None
     """Reserve: quarters that a node is held."""
@@ -238,7 +260,7 @@ class Supply:
 
     def lasts(self) -> int | None:
         """Quarters that a node stays in service; None: to the end of the horizon."""
-        return {"buy": None, "rent": 1, "reserve": self.term}[self.kind]
+        return {"buy": None, "reserve": self.term}.get(self.kind, 1)
 
     def served(self, entry: int) -> range:
         """Quarters in which a node that enters in this one is in service."""

@@ -233,7 +233,20 @@ class Search:
                     return True
             elif answer.outcome is Outcome.INFEASIBLE:
                 break  # room or not, these nodes do not hold whole units
-        return False
+        return self._hiring_more(held, loose)
+
+    def _hiring_more(self, held: dict[int, float], loose: frozenset[int]) -> bool:
+        """Lay units out on these nodes, and on more of those that come and go within a quarter."""
+        hired = self._counts.hired_variables
+        if not hired or self._over():
+            return False
+        nodes = {index: number for index, number in held.items() if index not in hired}
+        answer = in_whole_units(
+            self._counts, self._counts.program.fixed(nodes), self._left_s, loose
+        )
+        if not answer.values:
+            return False
+        return self._lay_out(self._with_whole_runs(answer.values) if loose else answer.values)
 
     def _with_whole_runs(self, values: tuple[float, ...]) -> tuple[float, ...]:
         """Runs in whole numbers, near a solution in which they are fractions."""

@@ -76,6 +76,8 @@ class Layout:
     """Whole nodes that one use takes; more than 1 only for a single piece that spans nodes."""
     bundles: tuple[Bundle, ...] = ()
     """GPUs that pieces share; empty where the layout spans nodes."""
+    hours: tuple[int, int] | None = None
+    """From when to when the node is had and paid, in hours of the quarter; None: all quarter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class Solution:
     bought: tuple[tuple[int, ...], ...]
     """supply × quarter of entry; zero for rent and reserve."""
     rented: tuple[tuple[int, ...], ...]
-    """supply × quarter; zero for buy and reserve."""
+    """supply × quarter: for whole quarters; zero for all else."""
     assigned: tuple[tuple[int, ...], ...]
     """demand × choice: units that keep this choice."""
     layouts: tuple[tuple[tuple[Layout, ...], ...], ...]
@@ -139,15 +141,21 @@ class Solution:
     """quarter × rack space: the racks in use."""
     reserved: tuple[tuple[int, ...], ...] = ()
     """supply × quarter of entry; empty where nothing is."""
+    hired: tuple[tuple[int, ...], ...] = ()
+    """supply × quarter: hours or terms that are paid of nodes that come and go within it; empty
+    where there are none."""
     moved: tuple[int, ...] = ()
     """By demand: units that leave their pool of origin; empty where nothing runs."""
     opinions: tuple[Opinion, ...] = ()
     """What other solvers say of the bound, where they were asked."""
 
     def entering(self, supply: int, quarter: int) -> int:
-        """Nodes of an offer that enter service in a quarter, in whatever way."""
-        reserved = self.reserved[supply][quarter] if self.reserved else 0
-        return self.bought[supply][quarter] + self.rented[supply][quarter] + reserved
+        """Nodes of an offer that enter service in a quarter, in whatever way.
+
+        Of those that come and go within it: hours or terms that are paid.
+        """
+        others = (every[supply][quarter] for every in (self.reserved, self.hired) if every)
+        return self.bought[supply][quarter] + self.rented[supply][quarter] + sum(others)
 
     @property
     def gap(self) -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from planner.inputs.base import Frozen
+from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.settled import ChangeNote, Options
 from planner.plan.parts.moves import CurrentPlacement
 from planner.plan.parts.opinion import SecondOpinion
@@ -72,7 +73,7 @@ class Acquisition(Frozen):
     """One line of what to buy or rent, entering service in one quarter."""
 
     offer: str
-    kind: Literal["buy", "rent", "reserve"]
+    kind: OfferKind
     node_type: str
     product: str
     gpu_type: str
@@ -81,8 +82,10 @@ class Acquisition(Frozen):
     quarter: str
     """Buy: in service from this quarter. Rent: for this quarter. Reserve: for a term from it."""
     count: int
+    """Nodes; by the hour or by the week: hours or terms of nodes, all of them together."""
     unit_price_cents: int
-    """Buy: one node. Rent and reserve: one node for a quarter. Not discounted."""
+    """Buy: one node. Rent and reserve: one node for a quarter. By the hour or by the week: one node
+    for `step_hours`. Not discounted."""
     total_cents: int
     """What all of them cost, within the horizon."""
     price_text: str
@@ -94,6 +97,8 @@ class Acquisition(Frozen):
     """ISO date."""
     term_quarters: int | None = None
     """Reserve: quarters that each node is held."""
+    step_hours: int | None = None
+    """By the hour or by the week: hours that are paid as one; None: nodes are had for quarters."""
     committed_cents: int = 0
     """Reserve: what is still to be paid after the horizon; no part of any cost line."""
     sites: tuple[str, ...] = ()

@@ -5,12 +5,15 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.quarter import WEEK_HOURS
+from planner.inputs.text.words import count_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.inputs.scenario.quarter import Quarter
 
-__all__ = ["amount", "moment", "price", "some_of", "usd"]
+__all__ = ["amount", "moment", "nodes_text", "price", "some_of", "usd"]
 
 
 def some_of(names: Sequence[str], shown: int) -> str:
@@ -26,6 +29,15 @@ def amount(value: Decimal | int, unit: str) -> str:
     if unit == "share":
         return f"{(exact * 100).normalize():f} %"
     return f"{exact.normalize():,f} {unit}"
+
+
+def nodes_text(count: int, step_hours: int | None) -> str:
+    """Nodes that are had for quarters, hours or terms of weeks: `3`, `70 h`, `2 × 4 weeks`."""
+    if step_hours is None:
+        return f"{count:,}"
+    if step_hours == 1:
+        return f"{count:,} h"
+    return f"{count:,} × {count_of(step_hours // WEEK_HOURS, 'week')}"
 
 
 def moment(quarter: Quarter, hour: int) -> str:

@@ -152,7 +152,8 @@ def is_nothing_but_equal(one: Alternative, found: Alternatives) -> bool:
 
 def _waited(figures: Figures, quarters: tuple[str, ...]) -> int:
     """Quarters until the nodes enter service, in all."""
-    return sum(quarters.index(one.quarter) * one.count for one in figures.acquired)
+    whole = (one for one in figures.acquired if not one.step_hours)
+    return sum(quarters.index(one.quarter) * one.count for one in whole)
 
 
 def cheaper_ones(found: Alternatives) -> list[tuple[int, Alternative]]:

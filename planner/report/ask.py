@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from planner.plan.words import nodes_text
 from planner.report.format import (
     count_of,
     gap_percent,
@@ -14,6 +15,7 @@ from planner.report.format import (
     money_short,
     quarter_runs,
 )
+from planner.report.money import action_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,12 +80,13 @@ def _what(plan: Plan) -> str:
         "buy": _buy,
         "rent": lambda lines: _rent(plan.quarters, lines, first),
         "reserve": lambda lines: _reserve(lines, first),
+        "hourly": lambda lines: _rent(plan.quarters, lines, first),
     }
     parts = []
     for kind, told in tell.items():
         machines = _by_machine([line for line in plan.acquisitions if line.kind == kind])
         if machines:
-            parts.append(f"{kind} {_named([told(lines) for lines in machines])}")
+            parts.append(f"{action_of(kind, None)} {_named([told(lines) for lines in machines])}")
     words = listed(parts)
     return words[0].upper() + words[1:]
 
@@ -97,7 +100,8 @@ def _named(machines: Sequence[str]) -> str:
 
 def _by_machine(lines: Sequence[Acquisition]) -> list[list[Acquisition]]:
     def machine(line: Acquisition) -> tuple[str, str, int, int]:
-        return (line.product, line.gpu_type, line.gpus_per_node, line.term_quarters or 0)
+        term = line.term_quarters or line.step_hours or 0
+        return (line.product, line.gpu_type, line.gpus_per_node, term)
 
     ordered = sorted(lines, key=lambda line: (machine(line), line.quarter, line.offer))
     return [list(group) for _, group in groupby(ordered, key=machine)]
@@ -141,5 +145,9 @@ def _rent(quarters: Sequence[str], lines: Sequence[Acquisition], first_order: st
     }
     most = max(in_quarter.values())
     upto = "up to " if min(in_quarter.values()) < most else ""
-    what = _machine(f"{upto}{most:,}", lines[0])
+    step = lines[0].step_hours
+    if step is None:
+        what = _machine(f"{upto}{most:,}", lines[0])
+    else:
+        what = f"{upto}{nodes_text(most, step)} of {_machine('1', lines[0])}"
     return f"{what} in {quarter_runs(quarters, in_quarter)}{_if_first(lines, first_order)}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.quarter import WEEK_HOURS
+from planner.plan.words import nodes_text
 from planner.report.document import Block, Bullets, Column, Paragraph, Table
 from planner.report.format import count_of, dollars, listed, money, percent
 
@@ -74,17 +76,21 @@ def _committed_line(line: Acquisition) -> str:
 def _acquisition_row(line: Acquisition) -> tuple[str, ...]:
     return (
         line.quarter,
-        action_of(line.kind, line.term_quarters),
+        action_of(line.kind, line.term_quarters, line.step_hours),
         f"{line.node_type} @ {line.site}",
-        f"{line.count:,}",
+        nodes_text(line.count, line.step_hours),
         dollars(line.unit_price_cents),
         dollars(line.total_cents),
         line.order_by,
     )
 
 
-def action_of(kind: str, term_quarters: int | None) -> str:
-    """`buy`, `rent`, `reserve for 3 years`."""
+def action_of(kind: str, term_quarters: int | None, step_hours: int | None = None) -> str:
+    """`buy`, `rent`, `reserve for 3 years`, `rent by the hour`, `rent for 2 weeks`."""
+    if kind == "hourly":
+        return "rent by the hour"
+    if step_hours is not None:
+        return f"{kind} for {count_of(step_hours // WEEK_HOURS, 'week')}"
     if term_quarters is None:
         return kind
     return f"{kind} for {count_of(term_quarters // 4, 'year')}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.plan.ledger.reader import where
+from planner.plan.words import nodes_text
 from planner.report.ask import ask_sentence
 from planner.report.document import (
     Blank,
@@ -31,13 +32,14 @@ from planner.report.justification.options import options_blocks
 from planner.report.justification.registers import assumptions_section, risks_section
 from planner.report.justification.sources import how_section, jobs_section, provenance_section
 from planner.report.justification.within import cheaper_warnings, weighty_rows
+from planner.report.money import action_of
 from planner.report.shortage import shortage_section
 from planner.report.since import since_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.plan.plan import Plan
+    from planner.plan.plan import Acquisition, Plan
     from planner.whatif.comparison.comparison import Comparison
 
 __all__ = ["quarterly_document"]
@@ -146,7 +148,8 @@ def _calls(desk: Desk) -> tuple[Block, ...]:
     rows = tuple(
         (
             desk.day(line.order_by, f"acquisitions[{place}].order_by", "how-bill"),
-            f"{line.kind} {line.product}, {line.gpus_per_node}× {line.gpu_type}, by {line.offer}"
+            f"{action_of(line.kind, None, line.step_hours)} {line.product}, "
+            f"{line.gpus_per_node}× {line.gpu_type}, by {line.offer}"
             f"{f' for {line.site}' if line.sites else ''}",
             desk.at(f"acquisitions[{place}].count", "count", "how-bill"),
             line.quarter,
@@ -325,12 +328,20 @@ def _options(desk: Desk, beside: Beside) -> tuple[Block, ...]:
     return (*options_blocks(desk, beside), *told, *cost_by_quarter(desk))
 
 
+def _action(line: Acquisition) -> str:
+    """`buy 3 nodes`, `rent by the hour 70 h of`."""
+    if line.step_hours is None:
+        return f"{line.kind} {count_of(line.count, 'node')}"
+    action = action_of(line.kind, None, line.step_hours)
+    return f"{action} {nodes_text(line.count, line.step_hours)} of"
+
+
 def _recommendations(desk: Desk) -> tuple[Block, ...]:
     lines = sorted(desk.bill, key=lambda entry: (entry[1].order_by, entry[1].offer))
     rows = tuple(
         (
             str(number),
-            f"{line.kind} {count_of(line.count, 'node')} {line.node_type} @ {line.site} by "
+            f"{_action(line)} {line.node_type} @ {line.site} by "
             f"{line.offer}, to run in {line.quarter}",
             desk.day(line.order_by, f"acquisitions[{place}].order_by", "how-bill"),
             Blank(),

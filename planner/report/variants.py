@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.layers.setting import split_setting
 from planner.inputs.layers.written import flow
 from planner.inputs.text.cells import csv_text
+from planner.plan.words import nodes_text
 from planner.report.document import (
     Column,
     Document,
@@ -49,17 +50,20 @@ def acquired_text(acquired: Iterable[Acquired]) -> str:
     by_offer: dict[str, list[str]] = defaultdict(list)
     for one in acquired:
         where = f" @ {one.site}" if one.chosen else ""
-        by_offer[one.offer].append(f"{one.count} in {one.quarter}{where}")
+        count = nodes_text(one.count, one.step_hours)
+        by_offer[one.offer].append(f"{count} in {one.quarter}{where}")
     parts = (f"{offer} {', '.join(counts)}" for offer, counts in sorted(by_offer.items()))
     return "; ".join(parts) or "nothing"
 
 
 def acquired_short(acquired: Iterable[Acquired]) -> str:
     """`3 buy-h200, 3 rent-l40s`: nodes that enter service over all quarters, or `nothing`."""
-    nodes: Counter[str] = Counter()
+    nodes: Counter[tuple[str, int | None]] = Counter()
     for one in acquired:
-        nodes[one.offer] += one.count
-    return ", ".join(f"{count} {offer}" for offer, count in sorted(nodes.items())) or "nothing"
+        nodes[one.offer, one.step_hours] += one.count
+    ordered = sorted(nodes.items(), key=lambda item: item[0][0])
+    told = (f"{nodes_text(count, step)} {offer}" for (offer, step), count in ordered)
+    return ", ".join(told) or "nothing"
 
 
 def added_text(figures: Figures, base: Figures) -> str:

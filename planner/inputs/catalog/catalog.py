@@ -360,7 +360,7 @@ class PriceBook(Frozen):
         """
         if kind == "buy":
             return self.purchase.get(node_type)
-        return self.rent.get(node_type) if kind == "rent" else None
+        return self.rent.get(node_type) if kind in ("rent", "hourly") else None
 
 
 class CatalogFile(Frozen):

@@ -1,4 +1,4 @@
-"""Nodes that are owned, and nodes that may be bought, rented or reserved."""
+"""Nodes that are owned, and nodes that may be bought, rented, reserved or had by the hour."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from planner.inputs.base import (
     PositiveCount,
     whole,
 )
-from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.scenario.quarter import QUARTER_WEEKS, RUN_HOURS, WEEK_HOURS, Quarter
 from planner.inputs.scenario.site import Cooling
 from planner.inputs.scenario.spelling import LARGEST_FLEET, OneOrMoreNames, Quarters
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OWN_FIGURES", "FleetEntry", "Nodes", "Offer", "OfferKind", "PriceBreak"]
 
-OfferKind = Literal["buy", "rent", "reserve"]
+OfferKind = Literal["buy", "rent", "reserve", "hourly"]
 Term = Annotated[Literal[1, 3], BeforeValidator(whole)]
 
 OWN_FIGURES = ("max_power_kw", "mean_power_kw", "rack_units", "cooling")
@@ -77,20 +77,25 @@ class PriceBreak(Frozen):
 
 
 class Offer(Nodes):
-    """Nodes that may be bought, rented or reserved; a price left out is that of the price book."""
+    """Nodes that may be had; a price left out is that of the price book."""
 
     kind: OfferKind
-    """To buy for good, to rent whole for a quarter, or to reserve whole for a term."""
+    """To buy for good, to rent whole for a quarter or for weeks, to reserve whole for a term, or to
+    have whole by the hour. Runs of known length alone use nodes by the hour and by the week."""
     site: OneOrMoreNames = "main"
     """Where they will stand: one site, or several that share the offer; the plan says which."""
     price_usd: NodePrice | None = None
     """Buy only: price of one node."""
     price_usd_per_gpu_hour: HourPrice | None = None
-    """Rent and reserve: price of one GPU for one hour, of a whole node in every hour it is held."""
+    """All but buy: price of one GPU for one hour, of a whole node in every hour it is held."""
     price_breaks: tuple[PriceBreak, ...] = ()
     """Buy only: lower prices for larger orders."""
     term_years: Term | None = None
     """Reserve only: how long a node is held and paid, 1 or 3 years."""
+    term_weeks: Annotated[PositiveCount, Field(le=QUARTER_WEEKS)] | None = None
+    """Rent only: a node is held and paid for terms of so many weeks, not for a quarter."""
+    minimum_hours: Annotated[PositiveCount, Field(le=RUN_HOURS)] | None = None
+    """By the hour only: what a node is paid for at the least each time it is had; 1 if left out."""
     price_date: Day | None = None
     """Day of the price stated here."""
     quote: Name | None = None
@@ -103,6 +108,8 @@ class Offer(Nodes):
     """Last day of an order."""
     maximum: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
     """Buy: nodes over the whole horizon. Rent and reserve: nodes at any one time."""
+    maximum_gpus: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
+    """By the hour only: GPUs at any one time, of whole nodes."""
     licence_included: Name | None = None
     """What shows that the price covers the software licence; without it `finance` says its cost."""
 
@@ -120,6 +127,13 @@ class Offer(Nodes):
     def sites(self) -> tuple[str, ...]:
         """Where nodes may stand, sorted."""
         return (self.site,) if isinstance(self.site, str) else tuple(sorted(self.site))
+
+    @property
+    def step_hours(self) -> int | None:
+        """Hours that are paid as one where a node may come and go within a quarter; else None."""
+        if self.kind == "hourly":
+            return 1
+        return self.term_weeks * WEEK_HOURS if self.term_weeks else None
 
     @model_validator(mode="after")
     def _price_matches_kind(self) -> Offer:
@@ -139,6 +153,21 @@ class Offer(Nodes):
             raise ValueError("an offer to reserve needs `term_years`, 1 or 3")
         if self.kind != "reserve" and self.term_years is not None:
             raise ValueError(f"an offer to {self.kind} has no `term_years`, only one to reserve")
+        return self
+
+    @model_validator(mode="after")
+    def _hours_match_kind(self) -> Offer:
+        if self.kind != "rent" and self.term_weeks is not None:
+            raise ValueError(f"an offer of kind {self.kind} has no `term_weeks`, only one to rent")
+        if self.kind == "hourly":
+            if self.maximum is not None:
+                raise ValueError("an offer by the hour takes `maximum_gpus`, not `maximum`")
+        else:
+            for key in ("minimum_hours", "maximum_gpus"):
+                if getattr(self, key) is not None:
+                    raise ValueError(f"only an offer of kind hourly has `{key}`, not {self.kind}")
+        if self.step_hours is not None and len(self.sites) > 1:
+            raise ValueError("an offer by the hour or by the week stands at one site")
         return self
 
     @model_validator(mode="after")

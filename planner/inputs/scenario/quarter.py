@@ -13,13 +13,15 @@ from pydantic_core import core_schema
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
 
-__all__ = ["RUN_HOURS", "WEEK_HOURS", "Quarter"]
+__all__ = ["QUARTER_WEEKS", "RUN_HOURS", "WEEK_HOURS", "Quarter"]
 
 RUN_HOURS = 2160
 """Hours of a quarter in which runs may be planned: 90 days, the shortest quarter; the rest of a
 longer one stays free."""
 WEEK_HOURS = 168
 """Hours of a week."""
+QUARTER_WEEKS = 13
+"""Weeks of a quarter, the last one not quite whole."""
 
 _WRITTEN = re.compile(r"(?P<year>[0-9]{4})-?Q(?P<number>[1-4])")
 _YEAR, _NUMBER = re.compile(r"\b20[0-9]{2}"), re.compile(r"[Qq]([1-4])(?![0-9])")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.counting.changes import add_changes
 from planner.packing.counting.counts import Counts, Usage
+from planner.packing.counting.hire import add_hire
 from planner.packing.counting.lanes import add_lanes
 from planner.packing.counting.limits import add_limits, add_reserves
 from planner.packing.counting.opened import add_opened
@@ -51,7 +52,10 @@ def build_counts(problem: Problem) -> Counts:
         opened = counts.opened.get(key)
         on_nodes = [*usages, *([opened] if opened else [])]
         _capacity(counts, key, on_nodes)
-        add_lanes(counts, key)
+        if counts.problem.pools[key[0]].hire:
+            add_hire(counts, key)
+        else:
+            add_lanes(counts, key)
     return counts
 
 
@@ -82,7 +86,10 @@ def _running(problem: Problem, pools: list[int], shape: Shape) -> list[int]:
 
 
 def _acquisitions(counts: Counts) -> None:
-    """Bought nodes stay, rent lasts a quarter, reserved ones stay for their term."""
+    """Bought nodes stay, rent lasts a quarter, reserved ones stay for their term.
+
+    Nodes that come and go within a quarter are in service for the share of it that is paid.
+    """
     problem, program = counts.problem, counts.program
     counts.in_service = {
         (pool, quarter): {}
@@ -93,15 +100,20 @@ def _acquisitions(counts: Counts) -> None:
         for quarter, cents in enumerate(supply.unit_cost_cents):
             if cents is None or supply.maximum == 0:
                 continue
+            hire = problem.pools[supply.pool].hire
+            most = supply.maximum
+            if hire and most is not None:
+                most *= hire.steps(RUN_HOURS)
             index = program.variable(
                 f"{supply.kind}[{number},{quarter}]",
                 cost=counts.cost(cents),
-                upper=supply.maximum,
+                upper=most,
                 integer=True,
             )
             counts.acquire[number, quarter] = index
             for served in supply.served(quarter):
-                counts.in_service[supply.pool, served][index] = 1.0
+                share = hire.step_hours / RUN_HOURS if hire else 1.0
+                counts.in_service[supply.pool, served][index] = share
     state_procurement(counts)
 
 
@@ -170,7 +182,7 @@ def _capacity(counts: Counts, key: PoolInQuarter, usages: list[Usage]) -> None:
         sizes = [(usage.span, _size(usage.shape, resource)) for usage in usages]
         if resource != "gpus" and not any(span or size for span, size in sizes):
             continue
-        for name, hours, of in _times(counts, usages):
+        for name, hours, of in _times(counts, key[0], usages):
             taken = [(*size, taken) for size, taken in zip(sizes, hours, strict=True)]
             for order, weights in weights_by_order(taken, offered, of):
                 load: Terms = defaultdict(float)
@@ -184,11 +196,14 @@ def _capacity(counts: Counts, key: PoolInQuarter, usages: list[Usage]) -> None:
                     counts.room_rows[row] = key
 
 
-def _times(counts: Counts, usages: list[Usage]) -> Iterator[tuple[str, list[int], int]]:
-    """Ways to count time: a name, what each usage takes, and of how much."""
+def _times(counts: Counts, pool: int, usages: list[Usage]) -> Iterator[tuple[str, list[int], int]]:
+    """Ways to count time: a name, what each usage takes, and of how much.
+
+    Nodes that come and go are there for as long as is paid, in whichever hours: the average alone.
+    """
     yield "", [usage.asked.run.hours for usage in usages], RUN_HOURS
     runs = [usage.asked.run for usage in usages if usage.asked.is_run]
-    if not runs:
+    if not runs or counts.problem.pools[pool].hire:
         return
     for order in TURNS[1:]:
         if any(run.hours * (order + 1) >= RUN_HOURS for run in runs):

@@ -134,6 +134,16 @@ class Counts:
         return frozenset(self.choice.values()) | self.splits | frozenset(opened)
 
     @cached_property
+    def hired_variables(self) -> frozenset[int]:
+        """Those that count what is paid of nodes that come and go within a quarter."""
+        supplies, pools = self.problem.supplies, self.problem.pools
+        return frozenset(
+            index
+            for (number, _), index in self.acquire.items()
+            if pools[supplies[number].pool].hire
+        )
+
+    @cached_property
     def run_variables(self) -> frozenset[int]:
         """Those of them that count runs alone."""
         return frozenset(

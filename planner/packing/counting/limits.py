@@ -72,7 +72,9 @@ def add_reserves(counts: Counts) -> None:
     for reserve in counts.problem.reserves:
         for quarter in range(counts.problem.quarters):
             held = _held(counts, reserve, quarter)
-            load = {index: gpu_hours / RUN_HOURS for index, gpu_hours in held}
+            load: Terms = defaultdict(float)
+            for index, gpu_hours in held:
+                load[index] += gpu_hours / RUN_HOURS
             share = float(1 - reserve.free)
             owned = 0.0
             for number, pool in _in_service(counts.problem, reserve.gpu_type):
@@ -89,7 +91,11 @@ def _held(counts: Counts, reserve: Reserve, quarter: int) -> Iterator[tuple[int,
         choice = demand.choices[position]
         if choice.gpu_type == reserve.gpu_type and quarter in demand.quarters:
             yield index, choice.shape.whole_gpus * choice.copies * choice.shape.run.hours
-    for number, _ in _of_type(counts.problem, reserve.gpu_type):
+    for number, pool in _of_type(counts.problem, reserve.gpu_type):
+        if pool.hire:  # its nodes come for their runs, and leave nothing free
+            for usage in counts.usages.get((number, quarter), ()):
+                for index, factor in usage.terms:
+                    yield index, -int(factor) * usage.shape.gpus * usage.asked.run.hours
         if (number, quarter) in counts.opened:
             for index, _ in counts.opened[number, quarter].terms:
                 yield index, RUN_HOURS
@@ -102,8 +108,9 @@ def _of_type(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
 
 
 def _in_service(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
-    """Without pools that only borrow nodes."""
-    return ((n, pool) for n, pool in _of_type(problem, gpu_type) if pool.lender is None)
+    """Without pools that only borrow nodes, or whose nodes come and go for their runs."""
+    every = _of_type(problem, gpu_type)
+    return ((n, pool) for n, pool in every if pool.lender is None and not pool.hire)
 
 
 def within_reserves(counts: Counts, values: Sequence[float]) -> bool:

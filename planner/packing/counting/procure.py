@@ -86,7 +86,7 @@ def repriced(counts: Counts, problem: Problem) -> Counts:
 def _maximum(counts: Counts, supplies: Sequence[int]) -> None:
     """An offer ends: over the horizon to buy, in any one quarter to rent or reserve."""
     supply = counts.problem.supplies[supplies[0]]
-    if supply.maximum is None:
+    if supply.maximum is None or counts.problem.pools[supply.pool].hire:
         return
     quarters = range(counts.problem.quarters)
     windows = [quarters] if supply.kind == "buy" else [supply.entries(q) for q in quarters]

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.packing.counting.hire import most_at_once
 from planner.packing.counting.quotas import held_all_quarter
-from planner.packing.layouts.schedule import Cap, HourlyUse, Room, Waiting, scheduled
+from planner.packing.layouts.hire import hired
+from planner.packing.layouts.schedule import Cap, HourlyUse, Placed, Room, Waiting, scheduled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from planner.packing.counting.counts import Counts, PoolInQuarter
+    from planner.packing.layouts.hire import Rental
     from planner.packing.layouts.packed import Packed
-    from planner.packing.layouts.schedule import Placed
     from planner.packing.problem import Shape
 
-__all__ = ["Schedule", "rooms_of", "schedule_runs"]
+__all__ = ["Rentals", "Schedule", "rooms_of", "schedule_runs", "with_rentals"]
 
 Schedule = dict[int, tuple["Placed", ...]]
 """By quarter. Nodes are numbered as `rooms_of` gives them, pool after pool."""
+Rentals = dict["PoolInQuarter", tuple["Rental", ...]]
+"""Nodes that come and go within a quarter."""
 
 
 def schedule_runs(
@@ -26,24 +30,63 @@ def schedule_runs(
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
     shapes: Mapping[int, tuple[Shape, ...]],
-) -> tuple[Schedule, list[PoolInQuarter]]:
+) -> tuple[Schedule, Rentals, list[PoolInQuarter]]:
     """All runs of a plan, and the pools whose runs found no room, with their quarters."""
     schedule: Schedule = {}
+    rentals: Rentals = {}
+    pools = counts.problem.pools
     short: dict[PoolInQuarter, None] = {}
     for quarter in range(counts.problem.quarters):
-        runs = list(_waiting(counts, values, quarter))
-        if not runs:
+        every = list(_waiting(counts, values, quarter))
+        runs = [one for one in every if not pools[one.pool].hire]
+        hiring = [one for one in every if pools[one.pool].hire]
+        if not every:
             continue
         rooms = [room for _, room in rooms_of(counts, values, packings, shapes, quarter)]
         caps = list(_caps(counts, values, quarter))
         placed, left = scheduled(
             rooms,
             runs,
-            lambda caps=caps: [Cap(owner, pools, HourlyUse(most)) for owner, pools, most in caps],  # type: ignore[misc]
+            lambda caps=caps: _with(caps, ()),  # type: ignore[misc]
         )
+        for pool in sorted({one.pool for one in hiring}):
+            mine = [one for one in hiring if one.pool == pool]
+            had, without = hired(
+                pools[pool],
+                most_at_once(counts, pool),
+                mine,
+                lambda caps=caps, placed=tuple(placed): _with(caps, placed),  # type: ignore[misc]
+            )
+            rentals[pool, quarter] = tuple(had)
+            left += without
+            placed += [
+                Placed(pool, shape, start, ((-1, gpu),))
+                for rental in rentals[pool, quarter]
+                for shape, start, gpu in rental.runs
+            ]
         schedule[quarter] = tuple(placed)
         short |= dict.fromkeys((one.pool, quarter) for one in left)
-    return schedule, list(short)
+    return schedule, rentals, list(short)
+
+
+def _with(caps: Iterable[tuple[str, frozenset[int], int]], placed: Iterable[Placed]) -> list[Cap]:
+    """What quotas leave beside runs that have a place."""
+    found = [Cap(owner, pools, HourlyUse(most)) for owner, pools, most in caps]
+    for one in placed:
+        for cap in found:
+            if cap.owner == one.shape.owner and one.pool in cap.pools:
+                cap.use.take(one.shape.gpus, one.start, one.start + one.shape.run.hours)
+    return found
+
+
+def with_rentals(counts: Counts, values: tuple[float, ...], rentals: Rentals) -> tuple[float, ...]:
+    """A solution in which what is paid of nodes that come and go is what their runs need."""
+    changed = list(values)
+    for (number, quarter), index in counts.acquire.items():
+        pool = counts.problem.supplies[number].pool
+        if counts.problem.pools[pool].hire:
+            changed[index] = float(sum(one.steps for one in rentals.get((pool, quarter), ())))
+    return tuple(changed)
 
 
 def rooms_of(
@@ -58,7 +101,7 @@ def rooms_of(
     Each comes with the number of its pattern, or -1. Of empty nodes, no more than runs could use.
     """
     for key in counts.usages:
-        if key[1] != quarter:
+        if key[1] != quarter or counts.problem.pools[key[0]].hire:
             continue
         node, packed = counts.problem.pools[key[0]].node, packings[key]
         most = sum(round(usage.units(values)) for usage in counts.usages[key] if usage.asked.is_run)

@@ -90,8 +90,9 @@ def gpu_prices(problem: Problem) -> dict[str, float]:
     for number, pool in enumerate(problem.pools):
         if pool.lender is not None:
             continue
+        quarter = RUN_HOURS / pool.hire.step_hours if pool.hire else 1.0
         offered = [
-            cents
+            cents * quarter
             for supply in problem.supplies
             if supply.pool == number
             for cents in supply.unit_cost_cents
@@ -158,6 +159,8 @@ def with_at_least(
     """The program in which some pools have at least so many usable nodes, or opened GPUs."""
     extra = []
     for (pool, quarter), wanted in sorted(nodes.items()):
+        if counts.problem.pools[pool].hire:
+            continue
         terms, owned = counts.usable_nodes(pool, quarter)
         row = Row(f"at-least[{pool},{quarter}]", tuple(terms.items()), ">=", wanted - owned)
         extra.append(row)

@@ -40,6 +40,9 @@ def begin(found: Found, values: Sequence[float], time_limit_s: float) -> bool:
     packings: dict[PoolInQuarter, Packed] = {}
     nodes: dict[PoolInQuarter, int] = {}
     for key, usages in counts.usages.items():
+        if counts.problem.pools[key[0]].hire:  # the runs decide what is paid
+            packings[key] = Packed(())
+            continue
         pieces: Counter[Shape] = Counter()
         spanning, gpu_hours, nodes_at_once = 0, 0.0, 0
         for usage in usages:

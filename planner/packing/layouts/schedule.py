@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Run, Shape
 
-__all__ = ["Cap", "HourlyUse", "Placed", "Room", "Waiting", "scheduled"]
+__all__ = ["ORDERS", "Cap", "HourlyUse", "Placed", "Room", "Waiting", "allowed_by", "scheduled"]
 
 _PASSES, _SHUFFLED, _WORK = 8, 100, 4000
 """Times that an order is tried again, orders drawn at random, and runs placed in all of them."""
@@ -44,9 +44,13 @@ class HourlyUse:
             start += 1 + max(hour for hour, taken in enumerate(hours) if taken > allowed)
         return None
 
+    def allows(self, amount: int, start: int, end: int) -> bool:
+        """Whether so much more is free in all of these hours."""
+        return max(self.by_hour[start:end], default=0) + amount <= self.most
+
     def take(self, amount: int, start: int, end: int) -> None:
         """Add what a run takes."""
-        for hour in range(start, end):
+        for hour in range(start, min(end, RUN_HOURS)):
             self.by_hour[hour] += amount
 
 
@@ -99,6 +103,17 @@ class Room:
                 best = start, idle, first
         return best
 
+    def first_gap(self, shape: Shape, after: int) -> tuple[int, int] | None:
+        """First possible start from an hour on, before or after others, and first GPU."""
+        found = []
+        for first in _offsets(self.gpus, shape.gpus):
+            start = self._gap(first, shape, after)
+            if start is not None and self.host:
+                start = self._with_host(first, shape, start)
+            if start is not None:
+                found.append((start, first))
+        return min(found, default=None)
+
     def _gap(self, first: int, shape: Shape, after: int) -> int | None:
         """The first start at which these GPUs are free for as long as the run takes."""
         if after >= max(self.ends[first : first + shape.gpus]):
@@ -149,6 +164,22 @@ class Cap:
     """Those whose GPUs count."""
     use: HourlyUse
     """What is held all quarter is taken off the most."""
+
+    def counts(self, one: Waiting) -> bool:
+        """Whether a run counts against it."""
+        return self.owner == one.shape.owner and one.pool in self.pools
+
+
+def allowed_by(caps: Iterable[Cap], shape: Shape, start: int) -> int | None:
+    """The first start from this one on that leaves all of these caps unbroken."""
+    while True:
+        later = [cap.use.earliest(shape.gpus, shape.run, start) for cap in caps]
+        if None in later:
+            return None
+        after = max((hour for hour in later if hour is not None), default=start)
+        if after == start:
+            return start
+        start = after
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +236,12 @@ def _orders(runs: Sequence[Waiting]) -> Iterator[list[Waiting]]:
     Where runs are few, then in any order.
     """
     tries = _WORK // max(len(runs), 1)
-    for key in _ORDERS:
+    for key in ORDERS:
         order = sorted(runs, key=key)
         for _ in range(1 + min(_PASSES, tries)):
             yield order
-    rng, order = random.Random(0), sorted(runs, key=_ORDERS[0])
-    for _ in range(min(_SHUFFLED, tries - _PASSES * len(_ORDERS))):
+    rng, order = random.Random(0), sorted(runs, key=ORDERS[0])
+    for _ in range(min(_SHUFFLED, tries - _PASSES * len(ORDERS))):
         rng.shuffle(order)
         yield order
 
@@ -239,7 +270,7 @@ def _filled(
         by_pool.setdefault(room.pool, []).append(number)
     hopeless: set[Waiting] = set()
     for one in runs:
-        mine = [cap for cap in caps if cap.owner == one.shape.owner and one.pool in cap.pools]
+        mine = [cap for cap in caps if cap.counts(one)]
         found = None
         if one not in hopeless:
             found = _place(rooms, by_pool.get(one.pool, []), one, mine)
@@ -269,12 +300,10 @@ def _place(
             found = _on_one(rooms, numbers, on_node, after)
         if found is None:
             return None
-        allowed = [cap.use.earliest(one.shape.gpus, one.shape.run, found[0]) for cap in caps]
-        if None in allowed:
-            return None
-        after = max((start for start in allowed if start is not None), default=found[0])
-        if after == found[0]:
-            return found
+        allowed = allowed_by(caps, one.shape, found[0])
+        if allowed is None or allowed == found[0]:
+            return found if allowed is not None else None
+        after = allowed
     return None
 
 
@@ -315,7 +344,7 @@ def _offsets(gpus: int, size: int) -> list[int]:
     return aligned if aligned[-1] == gpus - size else [*aligned, gpus - size]
 
 
-_ORDERS: tuple[Callable[[Waiting], tuple[object, ...]], ...] = (
+ORDERS: tuple[Callable[[Waiting], tuple[object, ...]], ...] = (
     lambda one: (-one.shape.gpus, one.shape.run.latest, -one.shape.run.hours, one.shape),
     lambda one: (one.shape.run.latest, -one.shape.gpus, -one.shape.run.hours, one.shape),
     lambda one: (-one.shape.gpus, -one.shape.run.hours, one.shape.run.latest, one.shape),

@@ -51,7 +51,7 @@ def node_costs(
 ) -> tuple[CostStream, ...]:
     """Costs of one node that enters service in a quarter, from 0, in an order of so many nodes.
 
-    Rent: of that quarter alone.
+    Rent: of that quarter alone. By the hour or by the week: of what is paid as one.
     """
     settings, horizon = inputs.settings, inputs.scenario.horizon.quarters
     price = offer.level(nodes).unit_price_usd
@@ -65,10 +65,11 @@ def node_costs(
             *_licence(inputs, offer.node_type, served, offer.licence_included),
         )
     held = range(quarter, min(quarter + (offer.term_quarters or 1), horizon))
-    name = "rent" if offer.kind == "rent" else "reservation"
+    name = "reservation" if offer.kind == "reserve" else "rent"
+    share = (offer.step_hours or 0) / settings.hours_per_quarter.value or Decimal(1)
     return (
         *_each_quarter(name, price, held, inputs),
-        *_licence(inputs, offer.node_type, held, offer.licence_included),
+        *_licence(inputs, offer.node_type, held, offer.licence_included, share),
     )
 
 
@@ -103,12 +104,17 @@ def _running(inputs: Inputs, node_type: str, served: range) -> Iterator[CostStre
 
 
 def _licence(
-    inputs: Inputs, node_type: str, served: range, included: str | None
+    inputs: Inputs,
+    node_type: str,
+    served: range,
+    included: str | None,
+    share: Decimal = Decimal(1),
 ) -> Iterator[CostStream]:
+    """The licence of a node for a share of each quarter."""
     node = inputs.catalog.nodes[node_type]
     usd = inputs.scenario.finance.licence_usd(node.gpu_type)
     if usd and included is None:
-        yield from _each_quarter("licence", usd * node.gpus.value / 4, served, inputs)
+        yield from _each_quarter("licence", usd * node.gpus.value / 4 * share, served, inputs)
 
 
 def _each_quarter(name: str, usd: Decimal, served: range, inputs: Inputs) -> Iterator[CostStream]:

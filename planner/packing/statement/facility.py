@@ -61,7 +61,7 @@ def _stands(inputs: Inputs, pools: Sequence[Pool], site: str) -> list[Stand]:
     return [
         (number, inputs.catalog.nodes[pool.node_type])
         for number, pool in enumerate(pools)
-        if pool.site == site
+        if pool.site == site and not pool.hire
     ]
 
 

@@ -64,7 +64,7 @@ def _entries(problem: Problem, order: Order) -> set[int]:
 
 
 def _only_due(problem: Problem, supply: Supply, due: Counter[_Entry]) -> Supply:
-    if supply.kind == "rent":
+    if supply.kind in ("rent", "hourly"):
         return supply
     costs = tuple(
         cents if due[*_place(problem, supply), quarter] else None

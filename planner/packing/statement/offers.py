@@ -23,13 +23,15 @@ __all__ = ["entry_quarters", "spend_limits", "supplies_of"]
 def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Supply, ...]:
     """One supply for each offer, site and price level, named as the offer."""
     places = {
-        (pool.node_type, pool.site): number for number, pool in enumerate(pools) if not pool.held
+        (pool.node_type, pool.site, pool.offer): number
+        for number, pool in enumerate(pools)
+        if not pool.held
     }
     return tuple(
         Supply(
             offer.name,
             offer.kind,
-            places[offer.node_type, site],
+            places[offer.node_type, site, offer.name if offer.step_hours else ""],
             offer.maximum,
             _unit_costs(inputs, offer, lot.fewest if lot else 1),
             offer.term_quarters,

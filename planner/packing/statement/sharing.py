@@ -42,7 +42,9 @@ def shareable(pools: Sequence[Pool], inputs: Inputs, jobs: Sequence[SizedJob]) -
         for gpu_type, used in profiles.items()
     }
     return tuple(
-        replace(
+        pool
+        if pool.hire
+        else replace(
             pool,
             divisions=divisions.get(pool.gpu_type, ()),
             shared_mb=shared.get(pool.gpu_type, 0),

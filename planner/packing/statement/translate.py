@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.places import fleet_by_pool, running_units
-from planner.packing.problem import Choice, Demand, Part, Pool, Problem, Quota, Run, Shape
+from planner.packing.problem import Choice, Demand, Hire, Part, Pool, Problem, Quota, Run, Shape
 from planner.packing.statement.economics import change_costs, owned_costs
 from planner.packing.statement.facility import (
     growth_reserves,
@@ -21,6 +21,7 @@ from planner.packing.statement.sharing import shareable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from planner.inputs.catalog.catalog import NodeType
     from planner.inputs.scenario.places import Place, RunningUnit
     from planner.inputs.scenario.scenario import FleetEntry, Scenario
     from planner.inputs.settled import Inputs
@@ -93,7 +94,8 @@ def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
     owned = fleet_by_pool(scenario)
     held = sorted({unit.place for unit in running.values() if unit.pinned and unit.place.numbers})
     apart = {(place.node_type, place.site, number) for place in held for number in place.numbers}
-    offered = {(offer.node_type, site) for offer in inputs.offers for site in offer.sites}
+    whole_quarters = (offer for offer in inputs.offers if not offer.step_hours)
+    offered = {(offer.node_type, site) for offer in whole_quarters for site in offer.sites}
     pools = []
     for node_type, site in sorted({*owned, *offered}):
         node = catalog.nodes[node_type]
@@ -105,7 +107,7 @@ def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
             node_type,
             site,
             node.gpu_type,
-            Shape(node.gpus.value, node.cpu_cores.value, int(node.host_memory_gb.value * 1000)),
+            _node(node),
             len(everybody),
             spare_nodes(inputs, node_type, site),
             node.scale_out_fabric is not None,
@@ -119,7 +121,21 @@ def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
                 pools.append(
                     replace(whole, owned=count, spare=0, retired=gone, held=held_name(place))
                 )
-    return tuple(pools)
+    return (*pools, *_hired(inputs))
+
+
+def _node(node: NodeType) -> Shape:
+    return Shape(node.gpus.value, node.cpu_cores.value, int(node.host_memory_gb.value * 1000))
+
+
+def _hired(inputs: Inputs) -> Iterator[Pool]:
+    """Nodes that come and go within a quarter, by offer; a run takes part of one."""
+    for offer in inputs.offers:
+        if offer.step_hours:
+            node = inputs.catalog.nodes[offer.node_type]
+            hire = Hire(offer.step_hours, offer.minimum_hours)
+            place = (offer.node_type, offer.sites[0], node.gpu_type, _node(node))
+            yield Pool(*place, 0, 0, fabric=False, hire=hire, offer=offer.name)
 
 
 def held_name(place: Place) -> str:

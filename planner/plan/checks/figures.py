@@ -7,7 +7,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.plan.checks.view import Check, View, at_once, differences, gpu_hours, most_at_once
+from planner.plan.checks.view import (
+    Check,
+    View,
+    at_once,
+    differences,
+    gpu_hours,
+    most_at_once,
+    node_hours,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,14 +26,14 @@ __all__ = ["CHECKS"]
 
 
 def _pools(view: View) -> Iterator[str]:
-    in_pool: dict[tuple[str, str], list[Node]] = defaultdict(list)
+    in_pool: dict[tuple[str, str, str], list[Node]] = defaultdict(list)
     for node in view.plan.nodes:
-        in_pool[node.node_type, node.site].append(node)
-    listed = [(pool.node_type, pool.site) for pool in view.plan.pools]
+        in_pool[node.pool].append(node)
+    listed = [(pool.node_type, pool.site, pool.offer) for pool in view.plan.pools]
     yield from differences("the list of pools", sorted(listed), sorted(in_pool))
     taken = [_taken(view, quarter) for quarter in range(len(view.labels))]
     for pool in view.plan.pools:
-        nodes = in_pool[pool.node_type, pool.site]
+        nodes = in_pool[pool.node_type, pool.site, pool.offer]
         for quarter, label in enumerate(view.labels):
             serving = [node for node in nodes if label in node.in_service]
             yield from _pool(view, pool, quarter, serving, taken[quarter])
@@ -60,6 +68,9 @@ def _pool(
     serving: list[Node],
     taken: dict[str, _Taken],
 ) -> Iterator[str]:
+    everybody = [one for n in serving if n.id in taken for one in taken[n.id].occupants]
+    offered = serving
+    serving = [node for node in serving if node.hours is None]
     used = [taken[node.id] for node in serving if node.id in taken]
     gpus = sum(node.gpus for node in serving)
     here = [one for node in used for one in node.occupants]
@@ -68,12 +79,12 @@ def _pool(
     expected = {
         "nodes": len(serving),
         "nodes_used": len(used),
-        "nodes_spare": view.spare(pool.node_type, pool.site) if used else 0,
+        "nodes_spare": view.spare(pool.node_type, pool.site) if used and not pool.offer else 0,
         "gpus": gpus,
         "gpus_used": sum(amounts.gpus for amounts in used),
         "gpus_peak": float(peak),
-        "gpu_hours": float(gpus * hours),
-        "gpu_hours_used": float(sum((gpu_hours(one, hours) for one in here), Fraction(0))),
+        "gpu_hours": float(sum((node_hours(node, hours) for node in offered), Fraction(0))),
+        "gpu_hours_used": float(sum((gpu_hours(one, hours) for one in everybody), Fraction(0))),
         "cpus": sum(node.cpus for node in serving),
         "cpus_used": sum(amounts.cpus for amounts in used),
         "memory_mb": sum(node.memory_mb for node in serving),
@@ -122,7 +133,7 @@ def _storage(view: View) -> Iterator[str]:
 
 def _growth(view: View) -> Iterator[str]:
     for gpu_type, share in view.inputs.scenario.policies.growth_reserve.items():
-        of_type = [node for node in view.plan.nodes if node.gpu_type == gpu_type]
+        of_type = [n for n in view.plan.nodes if n.gpu_type == gpu_type and n.hours is None]
         names = {node.id for node in of_type}
         for label, uses in zip(view.labels, view.plan.placements, strict=True):
             there = sum(node.gpus for node in of_type if label in node.in_service)

@@ -42,9 +42,9 @@ def expected_costs(view: View) -> dict[str, Sums]:
     factor = _quarterly_factor(view)
     quarters = len(view.labels)
     totals: dict[str, Sums] = defaultdict(lambda: Sums([0] * quarters))
-    known: dict[tuple[str, str, tuple[str, ...]], dict[str, Sums]] = {}
+    known: dict[tuple[str, str, tuple[str, ...], int], dict[str, Sums]] = {}
     for node in view.plan.nodes:
-        key = (node.entry, node.origin, node.in_service)
+        key = (node.entry, node.origin, node.in_service, node.steps)
         if key not in known:
             known[key] = _of_one_node(view, node, factor)
         for name, sums in known[key].items():
@@ -81,15 +81,19 @@ def _quarterly_factor(view: View) -> Fraction:
 
 
 def _of_one_node(view: View, node: Node, factor: Fraction) -> dict[str, Sums]:
-    """A rent is for one quarter, so that each quarter's present value is rounded by itself."""
+    """A rent is for one quarter, so that each quarter's present value is rounded by itself.
+
+    So is what is paid by the hour or by the week: hour by hour, term by term.
+    """
     flows = list(_flows(view, node))
     spells = [(flow[1], [flow]) for flow in flows] if node.origin == "rent" else [(0, flows)]
     found: dict[str, Sums] = defaultdict(lambda: Sums([0] * len(view.labels)))
     for _, spell in spells:
         for name, sums in _rounded(view, spell, factor).items():
-            found[name].present_cents += sums.present_cents
+            found[name].present_cents += node.steps * sums.present_cents
             found[name].cents = [
-                before + more for before, more in zip(found[name].cents, sums.cents, strict=True)
+                before + node.steps * more
+                for before, more in zip(found[name].cents, sums.cents, strict=True)
             ]
     return dict(found)
 
@@ -116,8 +120,8 @@ def _flows(view: View, node: Node) -> Iterator[Flow]:
     served = [view.labels.index(label) for label in node.in_service]
     if node.origin == "buy":
         yield from _purchase_flows(view, view.offers[node.entry], served[0])
-    if node.origin in ("rent", "reserve"):
-        name = "rent" if node.origin == "rent" else "reservation"
+    if node.origin in ("rent", "reserve", "hourly"):
+        name = "reservation" if node.origin == "reserve" else "rent"
         price = Fraction(view.offers[node.entry].unit_price_usd)
         yield from ((name, quarter, quarter, price) for quarter in served)
     else:
@@ -158,7 +162,11 @@ def _licence_usd(view: View, node: Node) -> Fraction:
         return Fraction(0)
     kind = view.inputs.catalog.nodes[node.node_type]
     by_type = stated if isinstance(stated, dict) else {kind.gpu_type: stated}
-    return Fraction(by_type.get(kind.gpu_type, 0)) * kind.gpus.value / 4
+    quarter = Fraction(by_type.get(kind.gpu_type, 0)) * kind.gpus.value / 4
+    if node.hours is None:
+        return quarter
+    of_quarter = Fraction(view.inputs.settings.hours_per_quarter.value)
+    return quarter * Fraction(node.hours[1] - node.hours[0], node.steps) / of_quarter
 
 
 def _energy_usd(view: View, node_type: str) -> Fraction:

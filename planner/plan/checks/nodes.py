@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.inputs.text.words import count_of
 from planner.plan.checks.view import Check, View, differences
 
@@ -78,7 +79,7 @@ def _acquired(view: View) -> Iterator[str]:
         if offer is None:
             yield f"node {node.id}: there is no offer {node.entry}"
             continue
-        expected = (offer.kind, offer.node_type)
+        expected = ("hourly" if offer.step_hours else offer.kind, offer.node_type)
         found = (node.origin, node.node_type)
         yield from differences(f"node {node.id}: (kind, node type)", found, expected)
         if node.site not in offer.sites:
@@ -92,8 +93,33 @@ def _acquired(view: View) -> Iterator[str]:
         term = offer.term_quarters
         if offer.kind == "reserve" and node.in_service != view.labels[first:][:term]:
             yield f"node {node.id} is reserved but not in service for its {term} quarters"
+        yield from _hours(node, offer)
         for label in node.in_service if offer.kind == "rent" else node.in_service[:1]:
             yield from _in_time(view, node, offer, view.labels.index(label))
+
+
+def _hours(node: Node, offer: SettledOffer) -> Iterator[str]:
+    """By the hour and by the week, a node is there for some hours of one quarter, and paid."""
+    step = offer.step_hours
+    if step is None or node.hours is None:
+        if (step is None) != (node.hours is None) or node.steps != 1:
+            yield f"node {node.id} is had for {node.hours or 'whole quarters'}, not as offered"
+        return
+    start, end = node.hours
+    if len(node.in_service) != 1 or not 0 <= start < RUN_HOURS:
+        yield f"node {node.id} is had from hour {start} of {node.in_service}, not of one quarter"
+    if end - start != node.steps * step:
+        yield f"node {node.id} is had for {end - start} h, {node.steps} × {step} h are paid"
+    if end - start < offer.minimum_hours:
+        yield f"node {node.id} is had for {end - start} h, offer {offer.name} has a minimum"
+
+
+def _while_there(view: View) -> Iterator[str]:
+    for label, node, occupants in view.uses():
+        for one in occupants if node.hours else ():
+            start, end = one.held_hours
+            if node.hours and not node.hours[0] <= start < end <= node.hours[1]:
+                yield f"{label}: {one.job} is on node {node.id} in hours in which that is not there"
 
 
 def _in_time(view: View, node: Node, offer: SettledOffer, entry: int) -> Iterator[str]:
@@ -121,8 +147,28 @@ def _maxima(view: View) -> Iterator[str]:
             held[node.entry].update(node.in_service)
     for offer in view.inputs.offers:
         most = max(held[offer.name].values(), default=0)
+        if offer.step_hours:
+            most = _at_once(view, offer.name)
         if offer.maximum is not None and most > offer.maximum:
             yield f"offer {offer.name} gives at most {offer.maximum} nodes, the plan takes {most}"
+
+
+def _at_once(view: View, offer: str) -> int:
+    """The most nodes of an offer that are there at any hour."""
+    had = [node for node in view.plan.nodes if node.entry == offer and node.hours]
+    return max(
+        (
+            sum(
+                other.in_service == node.in_service
+                and other.hours[0] <= node.hours[0] < other.hours[1]
+                for other in had
+                if other.hours
+            )
+            for node in had
+            if node.hours
+        ),
+        default=0,
+    )
 
 
 def _acquisitions(view: View) -> Iterator[str]:
@@ -159,6 +205,7 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         "total_cents": price * line.count * min(term, left),
         "committed_cents": price * line.count * max(0, term - left),
         "term_quarters": offer.term_quarters,
+        "step_hours": offer.step_hours,
         "price_text": view.price_text(offer, quarter),
         "price_origin": offer.price_origin,
         "price_date": offer.price_date,
@@ -177,6 +224,8 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
 def _confirm_origin(view: View) -> str:
     origins = Counter(node.origin for node in view.plan.nodes)
     ways = f"{origins['buy']:,} bought and {origins['rent']:,} rented"
+    if origins["hourly"]:
+        ways += f" and {origins['hourly']:,} had for hours"
     if origins["reserve"]:
         ways = (
             f"{origins['buy']:,} bought, {origins['rent']:,} rented and "
@@ -200,6 +249,7 @@ FIRST = (
 CHECKS = (
     OF_OWNED,
     Check(_acquired, lambda _: "bought nodes stay to the end, reserved ones for their term"),
+    Check(_while_there, lambda _: "runs are on nodes while these are there"),
     Check(_maxima, lambda _: "no offer is taken beyond its maximum"),
     Check(_acquisitions, lambda _: "purchases and rents agree with the nodes and the offers"),
 )

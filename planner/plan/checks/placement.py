@@ -118,7 +118,7 @@ def _together(
     if len(places) == 1:
         return
     nodes = [node for node, _ in places]
-    if len({(node.node_type, node.site) for node in nodes}) > 1:
+    if len({node.pool for node in nodes}) > 1:
         yield f"{what} spans different pools"
     if view.inputs.catalog.nodes[nodes[0].node_type].scale_out_fabric is None:
         yield f"{what} spans nodes of {nodes[0].node_type}, which has no fabric"
@@ -171,10 +171,13 @@ def _most_first(units: Counter[str]) -> tuple[tuple[str, int], ...]:
 def _spares(view: View) -> Iterator[str]:
     for label, uses in zip(view.labels, view.plan.placements, strict=True):
         serving = Counter(
-            (node.node_type, node.site) for node in view.plan.nodes if label in node.in_service
+            (node.node_type, node.site)
+            for node in view.plan.nodes
+            if label in node.in_service and node.hours is None
         )
         known = {use.node for use in uses} & view.nodes.keys()
-        used = Counter((view.nodes[name].node_type, view.nodes[name].site) for name in known)
+        there = [node for name in known if (node := view.nodes[name]).hours is None]
+        used = Counter((node.node_type, node.site) for node in there)
         for pool, count in sorted(used.items()):
             spare = view.spare(*pool)
             if serving[pool] - count < spare:

@@ -21,7 +21,8 @@ __all__ = ["CHECKS"]
 
 
 def _here(view: View, site: str) -> list[Node]:
-    return [node for node in view.plan.nodes if node.site == site]
+    """Those that come and go within a quarter stand at their provider's."""
+    return [node for node in view.plan.nodes if node.site == site and node.hours is None]
 
 
 def _serving(nodes: Sequence[Node], label: str) -> list[Node]:
@@ -82,7 +83,7 @@ def _racks(view: View) -> Iterator[str]:
     sites = view.inputs.scenario.sites
     for node in view.plan.nodes:
         site = sites.get(node.site)
-        racks = site.racks if site else None
+        racks = site.racks if site and node.hours is None else None
         if racks is None:
             yield from differences(f"node {node.id}: the list of its racks", node.racks, ())
             continue
@@ -110,7 +111,12 @@ def _each_rack(view: View, name: str, racks: Racks) -> Iterator[str]:
 def _cooling(view: View) -> Iterator[str]:
     for node in view.plan.nodes:
         site = view.inputs.scenario.sites.get(node.site)
-        if site is None or site.cooling is None or set(site.cooling) == {"air", "liquid"}:
+        if (
+            site is None
+            or node.hours is not None
+            or site.cooling is None
+            or set(site.cooling) == {"air", "liquid"}
+        ):
             continue
         ways = cooled_by(view.inputs.catalog.nodes[node.node_type]) or frozenset()
         if not ways & set(site.cooling):

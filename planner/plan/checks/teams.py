@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
 from planner.plan.checks.current import moves_cents
 from planner.plan.checks.money import costs_of_changes, costs_of_one
-from planner.plan.checks.view import Check, View, differences, gpu_hours, most_at_once
+from planner.plan.checks.view import Check, View, differences, gpu_hours, most_at_once, node_hours
 from planner.plan.words import moment
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ __all__ = ["CHECKS"]
 
 Held = dict[tuple[str, int], list["Occupant"]]
 """By GPU type and quarter."""
-Slot = tuple[str, str, int]
-"""Node type, site and quarter."""
+Slot = tuple[str, str, str, int]
+"""Pool and quarter."""
 _WHOLE = 1
 """Cents by which a share may differ from its exact value: it is rounded once."""
 
@@ -226,9 +226,9 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
         all_held = sum(here.values(), Fraction(0))
         whole = (all_held if found.idle == "spread" else Fraction(gpus[slot])) or Fraction(1)
         for team, number in here.items():
-            cells[team][slot[2]] += number / whole * cents
+            cells[team][slot[3]] += number / whole * cents
         if found.idle == "separate" or not all_held:
-            cells[""][slot[2]] += cents - all_held / whole * cents
+            cells[""][slot[3]] += cents - all_held / whole * cents
     for job, price in moves_cents(view).items():
         cells[_team_of(view, job)][0] += price
     for job, quarter, sums in costs_of_changes(view):
@@ -243,26 +243,30 @@ def _held_by_pool(view: View) -> dict[str | None, dict[Slot, Fraction]]:
     for quarter, seats in enumerate(view.seats):
         for (job, _, _), places in seats.items():
             for node, occupant in places:
-                slot = (node.node_type, node.site, quarter)
+                slot = (*node.pool, quarter)
                 found[_team_of(view, job)][slot] += gpu_hours(occupant, hours) / hours
     return found
 
 
-def _pool_costs(view: View) -> tuple[dict[Slot, Fraction], Counter[Slot]]:
-    """Cents by pool and quarter, each node's cost spread evenly, and the GPUs in service."""
+def _pool_costs(view: View) -> tuple[dict[Slot, Fraction], dict[Slot, Fraction]]:
+    """Cents by pool and quarter, each node's cost spread evenly, and the GPUs in service.
+
+    GPUs on the average of the quarter.
+    """
+    hours = Fraction(view.inputs.settings.hours_per_quarter.value)
     costs: dict[Slot, Fraction] = defaultdict(Fraction)
-    gpus: Counter[Slot] = Counter()
-    known: dict[tuple[str, str, tuple[str, ...]], int] = {}
+    gpus: dict[Slot, Fraction] = defaultdict(Fraction)
+    known: dict[tuple[str, str, tuple[str, ...], int], int] = {}
     for node in view.plan.nodes:
         rented = node.origin == "rent"
         for labels in [(label,) for label in node.in_service] if rented else [node.in_service]:
-            key = (node.entry, node.origin, labels)
+            key = (node.entry, node.origin, labels, node.steps)
             if key not in known:
                 known[key] = _present_cents(view, node, labels)
             for label in labels:
-                slot = (node.node_type, node.site, view.labels.index(label))
+                slot = (*node.pool, view.labels.index(label))
                 costs[slot] += Fraction(known[key], len(labels))
-                gpus[slot] += node.gpus
+                gpus[slot] += node_hours(node, hours) / hours
     return costs, gpus
 
 

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
     from planner.plan.plan import Node, Occupant, Plan
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["Check", "Piece", "Unit", "View", "at_once", "differences", "gpu_hours", "most_at_once"]
+__all__ = [
+    "Check",
+    "Piece",
+    "Unit",
+    "View",
+    "at_once",
+    "differences",
+    "gpu_hours",
+    "most_at_once",
+    "node_hours",
+]
 
 Unit = tuple[str, int]
 """Job and unit number."""
@@ -174,12 +184,16 @@ class View:
         return found
 
     def entering_at_sites(self) -> Counter[tuple[str, str, int]]:
-        """Nodes by offer, site and quarter (from 0): rented each time, others when they enter."""
+        """Nodes by offer, site and quarter (from 0): rented each time, others when they enter.
+
+        Of those that come and go within a quarter, the hours or terms that are paid.
+        """
         found: Counter[tuple[str, str, int]] = Counter()
         for node in self.plan.nodes:
             if node.origin != "owned":
                 enters = node.in_service if node.origin == "rent" else node.in_service[:1]
-                found.update((node.entry, node.site, self.labels.index(one)) for one in enters)
+                for label in enters:
+                    found[node.entry, node.site, self.labels.index(label)] += node.steps
         return found
 
 
@@ -193,6 +207,12 @@ def gpu_hours(occupant: Occupant, of_quarter: Fraction) -> Fraction:
     """The same times the hours for which it does; a quarter has so many."""
     start, end = occupant.hours or (0, of_quarter)
     return at_once(occupant) * (end - start)
+
+
+def node_hours(node: Node, of_quarter: Fraction) -> Fraction:
+    """GPU-hours that a node offers in a quarter in service."""
+    start, end = node.hours or (0, of_quarter)
+    return node.gpus * Fraction(end - start)
 
 
 def most_at_once(held: Iterable[tuple[Occupant, int | Fraction]]) -> tuple[int | Fraction, int]:

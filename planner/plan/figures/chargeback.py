@@ -100,7 +100,8 @@ def chargeback(
     cents = largest_remainder(shares, int(sum(shares.values())))
     quarters = range(len(fleet.in_service))
     hours = Fraction(inputs.settings.hours_per_quarter.value)
-    idle = _in_service(fleet).total() - sum(uses[line].total for line in lines)
+    there = _in_service(fleet, hours)
+    idle = sum(there.values(), Fraction(0)) - sum(uses[line].total for line in lines)
     return Chargeback(
         idle=inputs.scenario.policies.charge_idle,
         teams=tuple(
@@ -184,25 +185,25 @@ def _shares(
 ) -> dict[Cell, Fraction]:
     """Cents by line and quarter, exactly."""
     cells: dict[Cell, Fraction] = defaultdict(Fraction)
-    gpus = _in_service(fleet)
+    gpus = _in_service(fleet, Fraction(inputs.settings.hours_per_quarter.value))
     for (pool, quarter), cents in _charges(inputs, fleet).items():
         here = {line: use.gpus[pool, quarter] for line, use in uses.items()}
         if spread and not any(here.values()):
             here = {line: use.total for line, use in uses.items()}
         held = sum(here.values(), Fraction(0))
-        by = held if spread and held else Fraction(gpus[pool, quarter])
+        by = held if spread and held else gpus[pool, quarter]
         for line, number in here.items():
             cells[line, quarter] += cents * (number / by)
         cells[_IDLE, quarter] += cents * ((by - held) / by)
     return cells
 
 
-def _in_service(fleet: Fleet) -> Counter[Slot]:
-    """GPUs by pool and quarter."""
-    found: Counter[Slot] = Counter()
+def _in_service(fleet: Fleet, hours: Fraction) -> dict[Slot, Fraction]:
+    """GPUs by pool and quarter, on the average of its hours."""
+    found: dict[Slot, Fraction] = defaultdict(Fraction)
     for quarter, pools in enumerate(fleet.in_service):
         for node in (node for nodes in pools for node in nodes):
-            found[fleet.pool[node], quarter] += fleet.nodes[node].gpus
+            found[fleet.pool[node], quarter] += fleet.nodes[node].gpu_hours(hours) / hours
     return found
 
 
@@ -213,7 +214,7 @@ def _charges(inputs: Inputs, fleet: Fleet) -> dict[Slot, Fraction]:
     orders: Counter[tuple[str, int]] = Counter()
     for pool, node in zip(fleet.pool, fleet.nodes, strict=True):
         served = tuple(labels[label] for label in node.in_service)
-        alike[pool, node.origin, node.entry, served] += 1
+        alike[pool, node.origin, node.entry, served] += node.steps
         orders.update((node.entry, q) for q in (served if node.origin == "rent" else served[:1]))
     charges: dict[Slot, Fraction] = defaultdict(Fraction)
     for (pool, origin, entry, served), nodes in alike.items():

@@ -80,6 +80,7 @@ def acquisitions(
                 lead_time_weeks=offer.lead_time_weeks,
                 order_by=(start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
                 term_quarters=offer.term_quarters,
+                step_hours=offer.step_hours,
                 committed_cents=count * price * after,
                 sites=offer.sites if len(offer.sites) > 1 else (),
                 maximum=offer.maximum,
@@ -195,7 +196,10 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             f"quarter × ${_plain(settings.energy_usd_per_kwh)}/kWh for each owned or bought node "
             f"in service, {rate}"
         ),
-        "rent": f"rent of each node and quarter, energy and support included, {rate}",
+        "rent": (
+            "rent of each node for each quarter, hour or term of weeks, energy and support "
+            f"included, {rate}"
+        ),
         "reservation": (
             "price of each reserved node in each quarter that it is held within the horizon, "
             f"energy and support included, {rate}"

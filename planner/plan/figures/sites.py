@@ -20,7 +20,7 @@ __all__ = ["site_uses"]
 def site_uses(inputs: Inputs, nodes: Sequence[Node]) -> tuple[SiteUse, ...]:
     """Every site that the scenario lists, by name."""
     return tuple(
-        _use(inputs, name, site, [node for node in nodes if node.site == name])
+        _use(inputs, name, site, [node for node in nodes if node.site == name and not node.hours])
         for name, site in sorted(inputs.scenario.sites.items())
     )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from planner.packing.problem import Pool, Shape
     from planner.plan.placing.fleet import Fleet
     from planner.plan.placing.place import Placement
-    from planner.plan.plan import NodeUse, Occupant
+    from planner.plan.plan import Node, NodeUse, Occupant
 
 __all__ = ["pool_uses", "stranded_gpus"]
 
@@ -54,7 +54,12 @@ def pool_uses(
         rows = [
             _figures(
                 pool,
-                sum(fleet.pool[node] == index for nodes in pools for node in nodes),
+                [
+                    fleet.nodes[node]
+                    for nodes in pools
+                    for node in nodes
+                    if fleet.pool[node] == index
+                ],
                 used[quarter, index],
                 hours_per_quarter,
                 [
@@ -65,21 +70,33 @@ def pool_uses(
             )
             for quarter, pools in enumerate(fleet.in_service)
         ]
-        if any(row.nodes for row in rows):
+        if any(row.gpu_hours for row in rows):
             columns: Mapping[str, tuple[int, ...]] = dict(
                 zip(_Quarter._fields, zip(*rows, strict=True), strict=True)
             )
             found.append(
-                PoolUse(node_type=pool.node_type, site=pool.site, gpu_type=pool.gpu_type, **columns)
+                PoolUse(
+                    node_type=pool.node_type,
+                    site=pool.site,
+                    gpu_type=pool.gpu_type,
+                    offer=pool.offer,
+                    **columns,
+                )
             )
     return tuple(found)
 
 
 def _figures(
-    pool: Pool, nodes: int, uses: list[NodeUse], hours: Fraction, shapes: Sequence[Shape]
+    pool: Pool,
+    serving: Sequence[Node],
+    uses: list[NodeUse],
+    hours: Fraction,
+    shapes: Sequence[Shape],
 ) -> _Quarter:
+    hired = bool(pool.hire)
+    nodes = 0 if hired else len(serving)
     gpus_used = cpus_used = memory_used_mb = stranded = 0
-    for use in uses:
+    for use in [] if hired else uses:
         gpus = len({gpu for occupant in use.occupants for gpu in occupant.gpus})
         cpus = int(at_peak(use.occupants, lambda occupant: occupant.cpus))
         memory_mb = int(at_peak(use.occupants, lambda occupant: occupant.memory_mb))
@@ -92,12 +109,12 @@ def _figures(
     held = sum((occupant.gpu_hours(hours) for occupant in everybody), Fraction(0))
     return _Quarter(
         nodes=nodes,
-        nodes_used=len(uses),
+        nodes_used=0 if hired else len(uses),
         nodes_spare=pool.spare if uses else 0,
         gpus=nodes * pool.node.gpus,
         gpus_used=gpus_used,
-        gpus_peak=float(at_peak(everybody, lambda occupant: occupant.gpus_at_once)),
-        gpu_hours=float(nodes * pool.node.gpus * hours),
+        gpus_peak=0.0 if hired else float(at_peak(everybody, lambda one: one.gpus_at_once)),
+        gpu_hours=float(sum((node.gpu_hours(hours) for node in serving), Fraction(0))),
         gpu_hours_used=float(held),
         gpus_stranded=stranded,
         cpus=nodes * pool.node.cpus,

@@ -57,7 +57,7 @@ class Margins:
     def prices(self) -> Iterator[Price]:
         """Of node types by kind, of all that is bought, rented or reserved, and of what is used."""
         every = list(enumerate(self._plan.acquisitions))
-        for kind in ("buy", "rent", "reserve"):
+        for kind in ("buy", "rent", "reserve", "hourly"):
             lines = [(place, line) for place, line in every if line.kind == kind]
             types = sorted({line.node_type for _, line in lines})
             for name in types:

@@ -69,7 +69,7 @@ class Rooms:
                 limits = quota.limit_gpus
                 yield from self._least("quota", which, stem, limits, ("gpus", "limit_gpus"))
         for offer, (place, line) in self._first_lines().items():
-            if line.maximum is not None:
+            if line.maximum is not None and not line.step_hours:
                 yield self._maximum(offer, place, line)
 
     def _site(self, stem: str, name: str, place: int) -> Iterator[Room]:

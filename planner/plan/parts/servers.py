@@ -8,27 +8,47 @@ from typing import Literal
 from planner.inputs.base import Frozen
 from planner.inputs.scenario.quarter import RUN_HOURS
 
-__all__ = ["GpuPart", "Node", "NodeUse", "Occupant", "PoolUse"]
+__all__ = ["GpuPart", "Node", "NodeUse", "Occupant", "Origin", "PoolUse"]
+
+
+Origin = Literal["owned", "buy", "rent", "reserve", "hourly"]
+"""The last one: had and paid for some hours or weeks of a quarter."""
 
 
 class Node(Frozen):
     """One server of the plan."""
 
     id: str
-    """`xe9680-h100/dc-east/03`; rented ones end in `r1`, reserved ones in `v1`, …"""
+    """`xe9680-h100/dc-east/03`; rented ones end in `r1`, reserved ones in `v1`, those that are had
+    for hours or weeks of a quarter in `h1`, …"""
     node_type: str
     gpu_type: str
     gpus: int
     cpus: int
     memory_mb: int
     site: str
-    origin: Literal["owned", "buy", "rent", "reserve"]
+    origin: Origin
     entry: str
     """Name of the fleet entry or offer."""
     in_service: tuple[str, ...]
     """Quarters."""
+    hours: tuple[int, int] | None = None
+    """From when to when of its one quarter it is had and paid, in hours from its start; None: it is
+    in service for whole quarters."""
+    steps: int = 1
+    """Hours or terms that are paid of it where it comes and goes within the quarter."""
     racks: tuple[int, ...] = ()
     """Number of its rack, from 1, in each quarter in service; empty where the site has none."""
+
+    @property
+    def pool(self) -> tuple[str, str, str]:
+        """Node type, site, and the offer where it comes and goes within a quarter."""
+        return self.node_type, self.site, self.entry if self.hours else ""
+
+    def gpu_hours(self, of_quarter: Fraction) -> Fraction:
+        """GPU-hours that it offers in a quarter in service, where a quarter has so many hours."""
+        hours = Fraction(self.hours[1] - self.hours[0]) if self.hours else of_quarter
+        return self.gpus * hours
 
 
 class GpuPart(Frozen):
@@ -106,6 +126,9 @@ class PoolUse(Frozen):
     node_type: str
     site: str
     gpu_type: str
+    offer: str = ""
+    """Whose nodes these are where they come and go within a quarter: such nodes count by their
+    GPU-hours alone, all else is 0."""
     nodes: tuple[int, ...]
     """In service."""
     nodes_used: tuple[int, ...]

@@ -1,9 +1,9 @@
-"""The servers of a plan by name: owned, then bought, then rented, then reserved."""
+"""The servers of a plan by name: owned, bought, rented, reserved, and those had for hours."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.packing.statement.translate import held_name
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from planner.packing import Translation
     from planner.packing.problem import Pool
     from planner.packing.solution import Solution
+    from planner.plan.parts.servers import Origin
 
 __all__ = ["Fleet", "build_fleet", "with_racks"]
 
-Origin = Literal["owned", "buy", "rent", "reserve"]
-Slot = tuple[Origin, str, tuple[int, ...]]
-"""Origin, fleet entry or offer, quarters in service from 0."""
+Slot = tuple["Origin", str, tuple[int, ...], "tuple[int, int] | None"]
+"""Origin, fleet entry or offer, quarters in service from 0; from when to when of the one quarter,
+where it comes and goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,12 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
         ]
         rented = list(_rented(translation, solution, index))
         reserved = list(_reserved(translation, solution, index))
-        suffixes = [*_numbers("", slots), *_numbers("r", rented), *_numbers("v", reserved)]
-        for number, (suffix, (origin, entry, quarters)) in enumerate(
-            zip(suffixes, [*slots, *rented, *reserved], strict=True), start=1
+        hired = list(_hired(translation, solution, index))
+        marked = (("", slots), ("r", rented), ("v", reserved), ("h", hired))
+        suffixes = [suffix for mark, slots in marked for suffix in _numbers(mark, slots)]
+        every = [slot for _, slots in marked for slot in slots]
+        for number, (suffix, (origin, entry, quarters, hours)) in enumerate(
+            zip(suffixes, every, strict=True), start=1
         ):
             held = numbered.get((pool.node_type, pool.site, number))
             part = index if held is None else parts[held]
@@ -81,6 +85,10 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
                     origin=origin,
                     entry=entry,
                     in_service=tuple(labels[quarter] for quarter in quarters),
+                    hours=hours,
+                    steps=(hours[1] - hours[0]) // pool.hire.step_hours
+                    if hours and pool.hire
+                    else 1,
                 )
             )
             pool_of.append(index)
@@ -101,7 +109,7 @@ def with_racks(fleet: Fleet, racks: Mapping[int, tuple[int, ...]]) -> Fleet:
 
 
 def _numbers(mark: str, slots: list[Slot]) -> Iterator[str]:
-    """`03`, `r03` of a rented node, `v03` of a reserved one; as wide as the longest of its kind."""
+    """`03`, `r03` of a rented node, `v03` of a reserved one, `h03` of one that is had for hours."""
     width = max(2, len(str(len(slots))))
     for number in range(1, len(slots) + 1):
         yield f"{mark}{number:0{width}d}"
@@ -112,7 +120,7 @@ def _owned(inputs: Inputs, pool: Pool, quarters: int) -> Iterator[Slot]:
     first = inputs.scenario.horizon.first_quarter
     for name, entry in fleet_by_pool(inputs.scenario).get((pool.node_type, pool.site), ()):
         end = quarters if entry.retires is None else min(quarters, entry.retires - first)
-        yield "owned", name, tuple(range(end))
+        yield "owned", name, tuple(range(end)), None
 
 
 def _bought(translation: Translation, solution: Solution, pool: int) -> Iterator[Slot]:
@@ -120,21 +128,32 @@ def _bought(translation: Translation, solution: Solution, pool: int) -> Iterator
     for quarter in range(quarters):
         for name, supply in _supplies(translation, pool):
             for _ in range(solution.bought[supply][quarter]):
-                yield "buy", name, tuple(range(quarter, quarters))
+                yield "buy", name, tuple(range(quarter, quarters)), None
 
 
 def _rented(translation: Translation, solution: Solution, pool: int) -> Iterator[Slot]:
     for name, supply in _supplies(translation, pool):
         counts = solution.rented[supply]
         for place in range(max(counts, default=0)):
-            yield "rent", name, tuple(q for q, count in enumerate(counts) if count > place)
+            yield "rent", name, tuple(q for q, count in enumerate(counts) if count > place), None
 
 
 def _reserved(translation: Translation, solution: Solution, pool: int) -> Iterator[Slot]:
     for quarter in range(translation.problem.quarters if solution.reserved else 0):
         for name, supply in _supplies(translation, pool):
             for _ in range(solution.reserved[supply][quarter]):
-                yield "reserve", name, tuple(translation.problem.supplies[supply].served(quarter))
+                served = translation.problem.supplies[supply].served(quarter)
+                yield "reserve", name, tuple(served), None
+
+
+def _hired(translation: Translation, solution: Solution, pool: int) -> Iterator[Slot]:
+    """In the order of the layouts, which say when each is there."""
+    if not translation.problem.pools[pool].hire:
+        return
+    ((name, _),) = _supplies(translation, pool)
+    for quarter, layouts in enumerate(solution.layouts):
+        for layout in layouts[pool]:
+            yield "hourly", name, (quarter,), layout.hours
 
 
 def _supplies(translation: Translation, pool: int) -> list[tuple[str, int]]:

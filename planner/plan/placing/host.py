@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.plan.placing.match import match_layouts
+from planner.plan.placing.match import hired_nodes, match_layouts
 from planner.plan.placing.steady import Quarter, settle
 
 if TYPE_CHECKING:
@@ -108,7 +108,11 @@ class Host:
         return [
             hosting
             for pool in pools
-            for hosting in match_layouts(layouts[pool], in_service[pool], residents, spans, stay)
+            for hosting in (
+                hired_nodes(layouts[pool], in_service[pool])
+                if self.problem.pools[pool].hire
+                else match_layouts(layouts[pool], in_service[pool], residents, spans, stay)
+            )
         ]
 
     def _asked(self, gpu_type: str, pools: Sequence[int], fixed: Sequence[Hosting]) -> Quarter:

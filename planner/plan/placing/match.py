@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from planner.packing.solution import Bundle, Layout
 
-__all__ = ["Group", "Hosting", "match_layouts"]
+__all__ = ["Group", "Hosting", "hired_nodes", "match_layouts"]
 
 Group = tuple[int, int]
 """Demand and choice: units of one group are interchangeable in a layout."""
@@ -59,6 +59,14 @@ def match_layouts(
         taken = tuple(next(queue) for _ in range(layouts[index].span))
         found.append(Hosting(taken, parts[index], layouts[index].bundles))
     return found
+
+
+def hired_nodes(layouts: Sequence[Layout], nodes: Sequence[int]) -> list[Hosting]:
+    """Each layout of nodes that come and go has its own node, in their order."""
+    return [
+        Hosting((node,), _parts(layout), layout.bundles)
+        for layout, node in zip(layouts, nodes, strict=True)
+    ]
 
 
 def _staying(parts: Signature, stay: Container[int]) -> int:

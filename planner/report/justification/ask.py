@@ -205,7 +205,7 @@ def capacity_chart(desk: Desk) -> Chart:
     needed = tuple(figure(capacity.needed(place), "count", "how-use") for place in places)
     orders: dict[int, list[str]] = {}
     for _, line in desk.bill:
-        if line.kind != "rent":
+        if line.kind not in ("rent", "hourly"):
             text = f"{line.count:,} × {line.product} in service, order by {line.order_by}"
             orders.setdefault(plan.quarters.index(line.quarter), []).append(text)
     says = "; ".join(

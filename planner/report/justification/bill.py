@@ -172,7 +172,7 @@ def _bill_row(desk: Desk, number: int, place: int, line: Acquisition) -> tuple[C
         str(number),
         Link(line.offer, f"how-price-{place}"),
         f"{line.product}, {line.gpus_per_node}× {line.gpu_type} ({line.node_type} @ {line.site})",
-        action_of(line.kind, line.term_quarters),
+        action_of(line.kind, line.term_quarters, line.step_hours),
         line.quarter,
         desk.at(f"{stem}.count", "count", "how-bill"),
         desk.at(f"{stem}.unit_price_cents", "usd", f"how-price-{place}"),
@@ -241,11 +241,13 @@ def _why_these(desk: Desk) -> Link:
     return desk.link("what other GPU types would add, job by job", "jobs")
 
 
-_KINDS = ("buy", "rent", "reserve")
+_KINDS = ("buy", "rent", "reserve", "hourly")
 
 
 def _asked(desk: Desk, kind: str) -> str:
-    """`buy 8 nodes (2027Q2–Q4)`."""
+    """`buy 8 nodes (2027Q2–Q4)`, `rent by the hour (2027Q2)`."""
     lines = [line for _, line in desk.bill if line.kind == kind]
-    nodes = count_of(sum(line.count for line in lines), "node")
-    return f"{kind} {nodes} ({quarter_runs(desk.plan.quarters, {line.quarter for line in lines})})"
+    whole = [line for line in lines if not line.step_hours]
+    nodes = " " + count_of(sum(line.count for line in whole), "node") if whole else ""
+    when = quarter_runs(desk.plan.quarters, {line.quarter for line in lines})
+    return f"{action_of(kind, None)}{nodes} ({when})"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["margin_blocks"]
 
 _FILE, _TRACE = "sensitivity.json", "how-sensitivity"
-_KINDS = {"buy": "bought", "rent": "rented", "reserve": "reserved"}
+_KINDS = {"buy": "bought", "rent": "rented", "reserve": "reserved", "hourly": "rented by the hour"}
 _LEVERS = {"energy": "price of energy", "support": "support"}
 """Costs whose price the sensitivity moves, by its name there."""
 _SPENDS = {

@@ -101,7 +101,7 @@ class _Planned(_Option):
     def cells(self) -> tuple[Cell, ...]:
         desk = self._desk
         last = len(desk.plan.quarters) - 1
-        rented = desk.accounts.acquired("rent") + desk.accounts.acquired("reserve")
+        rented = total(desk.accounts.acquired(kind) for kind in ("rent", "reserve", "hourly"))
         after = desk.read.sum("acquisitions[*].committed_cents")
         cells = (
             desk.plan.proof.status,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.inputs.rules.facts import SETTINGS
+from planner.plan.words import nodes_text
 from planner.report.document import Blank, Block, Column, Fields, Paragraph, Table
 from planner.report.format import count_of
 from planner.report.money import price_source
@@ -34,7 +35,7 @@ _ASSUMPTION = (
     Column("Effect if wrong", wraps=True),
     Column("Review by"),
 )
-_DO = {"buy": "purchase", "rent": "rent", "reserve": "reservation"}
+_DO = {"buy": "purchase", "rent": "rent", "reserve": "reservation", "hourly": "rent by the hour"}
 
 
 def assumptions_section(desk: Desk) -> tuple[Block, ...]:
@@ -123,7 +124,8 @@ def _late(desk: Desk) -> Iterator[tuple[str, str]]:
 
 
 def _what(line: Acquisition) -> str:
-    return f"{line.count:,} × {line.product} ({line.gpu_type})"
+    times = " of" if line.step_hours else " ×"
+    return f"{nodes_text(line.count, line.step_hours)}{times} {line.product} ({line.gpu_type})"
 
 
 def milestones_section(desk: Desk) -> tuple[Block, ...]:

@@ -199,7 +199,7 @@ def outcomes(
         if count
     }
     entering: Counter[tuple[str, str]] = Counter()
-    for line in plan.acquisitions:
+    for line in (one for one in plan.acquisitions if not one.step_hours):
         entering[line.quarter, line.node_type] += line.count
     told = tuple(actuals)
     jobs = {(str(one.quarter), one.job): one.count for one in told if one.job}

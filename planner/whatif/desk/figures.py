@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.errors import CheckError, ExitCode, InfeasibleError, LimitError
 from planner.inputs.base import Frozen
+from planner.inputs.scenario.offer import OfferKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,11 +32,14 @@ class Acquired(Frozen):
     """Nodes of one offer that enter service in one quarter."""
 
     quarter: str
-    kind: Literal["buy", "rent", "reserve"]
+    kind: OfferKind
     offer: str
     node_type: str
     site: str
     count: int
+    """Nodes, or hours or terms of nodes where they come and go within a quarter."""
+    step_hours: int | None = None
+    """Hours of one of them there."""
     chosen: bool = False
     """Whether the offer is for other sites, too."""
 
@@ -129,7 +133,7 @@ def figures_of(plan: Plan) -> Figures:
     in_service: Counter[str] = Counter()
     power: Counter[str] = Counter()
     watts = {facts.node_type: facts.power_w for facts in plan.node_types}
-    for node in plan.nodes:
+    for node in (node for node in plan.nodes if not node.hours):
         for quarter in node.in_service:
             in_service[quarter] += 1
             power[quarter] += watts.get(node.node_type) or 0
@@ -153,6 +157,7 @@ def figures_of(plan: Plan) -> Figures:
                 node_type=line.node_type,
                 site=line.site,
                 count=line.count,
+                step_hours=line.step_hours,
                 chosen=bool(line.sites),
             )
             for line in sorted(plan.acquisitions, key=lambda line: (line.quarter, line.offer))

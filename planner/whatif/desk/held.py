@@ -43,11 +43,11 @@ class Commitment:
 
 
 def commitments(plan: Plan) -> tuple[Commitment, ...]:
-    """All that a plan acquires."""
+    """All that a plan acquires for whole quarters."""
     nodes = Counter(
         (node.entry, node.node_type, node.site, node.in_service)
         for node in plan.nodes
-        if node.origin != "owned"
+        if node.origin not in ("owned", "hourly")
     )
     return tuple(
         Commitment(offer, node_type, site, quarters, count)

@@ -114,7 +114,7 @@ def compared_choices(
 
 def _purchases(acquired: Iterable[Acquired]) -> tuple[Acquired, ...]:
     """What is not rented, in an order of its own."""
-    bought = (one for one in acquired if one.kind != "rent")
+    bought = (one for one in acquired if one.kind not in ("rent", "hourly"))
     return tuple(sorted(bought, key=lambda one: (one.quarter, one.offer, one.site)))
 
 
