@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from planner.packing.layouts.schedule import ORDERS, HourlyUse, Room, allowed_by
+from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.packing.layouts.schedule import ORDERS, HourlyUse, Room, allowed_by, offsets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Rental", "hired"]
 
-_EVERY_ORDER, _SHUFFLED, _WORK = 6, 1000, 40_000
+_EVERY_ORDER, _SHUFFLED, _WORK = 6, 100, 4000
 """Runs of which every order is tried; beyond, orders drawn at random, and runs placed in them."""
+_MORE = 2
+"""Steps beyond the least for which one node is filled GPU by GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +78,20 @@ def hired(
     `most` nodes at once. `caps` gives what quotas leave, anew for each order.
     """
     best: tuple[tuple[int, int], list[_Node], list[Waiting]] | None = None
+    least = _least(pool, runs)
+    for steps in range(least, least + _MORE + 1):
+        node = None if most == 0 else _stacked(pool, steps, runs, caps())
+        if node is not None:
+            best = (0, node.steps), [node], []
+            break
     for order in _orders(runs):
+        if best is not None and best[0] <= (0, least):
+            break
         nodes, left = _filled(pool, most, order, caps())
         short = sum(one.shape.gpus * one.shape.run.hours for one in left)
         paid = short, sum(node.steps for node in nodes)
         if best is None or paid < best[0]:
             best = paid, nodes, left
-        if paid == (0, _least(pool, runs)):
-            break
     assert best is not None
     _, nodes, left = best
     rentals = [Rental(one.start, one.end, one.steps, tuple(one.runs)) for one in nodes]
@@ -115,6 +124,59 @@ def _least(pool: Pool, runs: Sequence[Waiting]) -> int:
     return pool.hire.steps(-int(-max(taken) // 1))
 
 
+def _stacked(pool: Pool, steps: int, runs: Sequence[Waiting], caps: Sequence[Cap]) -> _Node | None:
+    """One node for so many steps that has all runs, the GPUs one after another as full as can be.
+
+    None where that leaves a run out, or a window, the host or a quota forbids its hours.
+    """
+    assert pool.hire is not None
+    hours = min(steps * pool.hire.step_hours, RUN_HOURS)
+    node = _new(pool, 0)
+    for size in sorted({one.shape.gpus for one in runs}, reverse=True):
+        rest = sorted((one for one in runs if one.shape.gpus == size), key=ORDERS[0])
+        ends = node.room.ends
+        firsts = offsets_of(pool.node.gpus, size)
+        for first in sorted(firsts, key=lambda at: -max(ends[at : at + size])):
+            start = max(ends[first : first + size])
+            for place in reversed(_fullest([one.shape.run.hours for one in rest], hours - start)):
+                one = rest.pop(place)
+                shape = one.on_node._replace(run=one.shape.run)
+                uses = (cap.use for cap in caps if cap.counts(one))
+                end = start + shape.run.hours
+                if not node.room.allows(shape, start) or not all(
+                    use.allows(one.shape.gpus, start, end) for use in uses
+                ):
+                    return None
+                _put(node, one, start, first, caps)
+                start += shape.run.hours
+        if rest:
+            return None
+    return node
+
+
+def _fullest(sizes: Sequence[int], most: int) -> list[int]:
+    """Places of those that add up to the most that is not beyond `most`, in order."""
+    reached = [1]
+    for size in sizes:
+        reached.append((reached[-1] | reached[-1] << size) & ((1 << most + 1) - 1))
+    total, found = reached[-1].bit_length() - 1, []
+    for place in range(len(sizes) - 1, -1, -1):
+        if not reached[place] >> total & 1:
+            found.append(place)
+            total -= sizes[place]
+    return found[::-1]
+
+
+def _put(node: _Node, one: Waiting, start: int, gpu: int, caps: Sequence[Cap]) -> None:
+    shape = one.on_node._replace(run=one.shape.run)
+    node.room.take(shape, start, gpu)
+    node.runs.append((one.shape, start, gpu))
+    node.last = max(node.last, start + shape.run.hours)
+    for cap in caps:
+        if cap.counts(one):
+            cap.use.take(one.shape.gpus, start, start + shape.run.hours)
+
+
 def _filled(
     pool: Pool, most: int | None, order: Sequence[Waiting], caps: Sequence[Cap]
 ) -> tuple[list[_Node], list[Waiting]]:
@@ -128,18 +190,13 @@ def _filled(
             left.append(one)
             continue
         _, _, start, number, gpu = found
-        shape = one.on_node._replace(run=one.shape.run)
         if number == len(nodes):
             nodes.append(_new(pool, start))
         node = nodes[number]
         before = node.end if node.runs else node.start
-        node.room.take(shape, start, gpu)
-        node.runs.append((one.shape, start, gpu))
-        node.last = max(node.last, start + shape.run.hours)
+        _put(node, one, start, gpu, mine)
         if there is not None:
             there.take(1, before, node.end)
-        for cap in mine:
-            cap.use.take(one.shape.gpus, start, start + shape.run.hours)
     return nodes, left
 
 

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Run, Shape
 
-__all__ = ["ORDERS", "Cap", "HourlyUse", "Placed", "Room", "Waiting", "allowed_by", "scheduled"]
+__all__ = [
+    "ORDERS",
+    "Cap",
+    "HourlyUse",
+    "Placed",
+    "Room",
+    "Waiting",
+    "allowed_by",
+    "offsets_of",
+    "scheduled",
+]
 
 _PASSES, _SHUFFLED, _WORK = 8, 100, 4000
 """Times that an order is tried again, orders drawn at random, and runs placed in all of them."""
@@ -84,7 +94,7 @@ class Room:
         if size > self.gpus or shape.cpus > self.cpus or shape.memory_mb > self.memory_mb:
             return None
         latest = shape.run.latest
-        for first in _offsets(self.gpus, size):
+        for first in offsets_of(self.gpus, size):
             ends = self.ends[first : first + size]
             start = max(after, *ends)
             if start > latest:
@@ -103,10 +113,17 @@ class Room:
                 best = start, idle, first
         return best
 
+    def allows(self, shape: Shape, start: int) -> bool:
+        """Whether a run may be in these hours by its window, cores and memory."""
+        end, amounts = start + shape.run.hours, (shape.cpus, shape.memory_mb)
+        return shape.run.earliest <= start <= shape.run.latest and all(
+            use.allows(amount, start, end) for use, amount in zip(self.host, amounts, strict=False)
+        )
+
     def first_gap(self, shape: Shape, after: int) -> tuple[int, int] | None:
         """First possible start from an hour on, before or after others, and first GPU."""
         found = []
-        for first in _offsets(self.gpus, shape.gpus):
+        for first in offsets_of(self.gpus, shape.gpus):
             start = self._gap(first, shape, after)
             if start is not None and self.host:
                 start = self._with_host(first, shape, start)
@@ -338,7 +355,7 @@ def _on_several(
 
 
 @cache
-def _offsets(gpus: int, size: int) -> list[int]:
+def offsets_of(gpus: int, size: int) -> list[int]:
     """First GPUs of neighbours that break up least, and the last ones."""
     aligned = list(range(0, gpus - size + 1, size))
     return aligned if aligned[-1] == gpus - size else [*aligned, gpus - size]
