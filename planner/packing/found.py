@@ -10,7 +10,7 @@ from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.counting.limits import within_limits, within_reserves
 from planner.packing.counting.procure import acquirable
 from planner.packing.counting.quotas import within_quotas
-from planner.packing.counting.runs import schedule_runs, with_rentals
+from planner.packing.counting.runs import schedule_runs
 from planner.packing.counting.stays import move_costs, with_stays
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ class Found:
     rentals: Rentals = field(default_factory=dict)
     """Nodes that come and go within a quarter, with their runs."""
     short: list[PoolInQuarter] = field(default_factory=list)
-    """Pools, with quarters, whose runs found no room when a plan was last to be kept."""
+    """Pools, with quarters, whose runs found no room, or no cheap one, when a plan was last to be
+    kept."""
     shapes: dict[int, tuple[Shape, ...]] = field(default_factory=dict)
     """By pool: what the patterns' indices mean."""
     stocks: dict[int, CuttingStock] = field(default_factory=dict)
@@ -82,7 +83,10 @@ class Found:
         )
 
     def keep(self, solved: tuple[float, ...], packings: dict[PoolInQuarter, Packed]) -> bool:
-        """Keep a plan if it is the cheapest so far; False where it is none: it breaks a limit."""
+        """Keep a plan if it is the cheapest so far.
+
+        False where it is none, as it breaks a limit, or where more nodes may cost less.
+        """
         counts = self.counts
         opened = {key: packed.opened() for key, packed in packings.items()}
         values = with_changes(counts, with_stays(counts, counts.with_opened(solved, opened)))
@@ -90,11 +94,11 @@ class Found:
         tests = (acquirable, within_limits, within_reserves)
         if not all(keeps(counts, values) for keeps in tests):
             return False
-        schedule, rentals, self.short = schedule_runs(counts, values, packings, self.shapes)
-        if self.short or not within_quotas(counts, values, schedule):
+        made, self.short = schedule_runs(counts, values, packings, self.shapes)
+        values = made.values
+        if self.short or not within_quotas(counts, values, made.schedule):
             return False
-        values = with_rentals(counts, values, rentals)
-        if rentals and not acquirable(counts, values):
+        if made.rentals and not acquirable(counts, values):
             return False
         problem = counts.problem
         cost = problem.fixed_cost_cents + sum(
@@ -104,6 +108,7 @@ class Found:
         cost += move_costs(counts, values)
         if self.cost_cents is None or cost < self.cost_cents:
             self.values, self.cost_cents, self.packings = values, cost, packings
-            self.schedule, self.rentals = schedule, rentals
+            self.schedule, self.rentals = made.schedule, made.rentals
         self.bound_cents = min(self.bound_cents, self.cost_cents)
-        return True
+        self.short = made.crowded
+        return not made.crowded

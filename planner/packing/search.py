@@ -290,7 +290,7 @@ class Search:
             answer = solve_integer(program, time_limit_s=max(self._left_s(), 1.0), relaxed=relaxed)
             if answer.values and self._on_nodes(answer.values):
                 return
-        if self._found.cost_cents is not None:
+        if self._found.cost_cents is not None and not self._stuck:
             return
         at_least: dict[tuple[int, int], int] = {}
         for _ in range(_ROUNDS):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from planner.packing.problem import (
     WHOLE,
     Choice,
+    Hire,
     Pool,
     Problem,
     Shape,
@@ -47,8 +48,9 @@ class Checker:
                 "buy": self.solution.bought[number],
                 "rent": self.solution.rented[number],
                 "reserve": self.solution.reserved[number],
+                "hourly": self.solution.hired[number],
             }
-            own = ways.pop(supply.kind)
+            own = ways.pop("hourly" if self._hire(number) else supply.kind)
             if any(map(any, ways.values())) or min(own) < 0:
                 yield f"{supply.name}: acquired in the wrong way"
             for nodes, cents in zip(own, supply.unit_cost_cents, strict=True):
@@ -73,11 +75,16 @@ class Checker:
         if self.solution.bound_cents > self.solution.cost_cents:
             yield "bound above cost"
 
+    def _hire(self, supply: int) -> Hire | None:
+        return self.problem.pools[self.problem.supplies[supply].pool].hire
+
     def _maxima(self) -> Iterator[str]:
         held: defaultdict[object, Counter[int]] = defaultdict(Counter)
         orders: defaultdict[tuple[object, int], Counter[Lot | None]] = defaultdict(Counter)
         most = {}
         for number, supply in enumerate(self.problem.supplies):
+            if self._hire(number):
+                continue
             offer = number if supply.offer is None else ("offer", supply.offer)
             most[offer] = supply.maximum
             for entry in range(self.problem.quarters):
@@ -249,6 +256,9 @@ class Checker:
 
     def _nodes(self, quarter: int, number: int) -> Iterator[str]:
         pool = self.problem.pools[number]
+        if pool.hire:
+            yield from self._hired(quarter, number, pool.hire)
+            return
         service = self._service(quarter, number)
         used = sum(layout.count * layout.span for layout in self.solution.layouts[quarter][number])
         if used and used + pool.spare > service:
@@ -257,6 +267,28 @@ class Checker:
             whole = not main.held and main.home == pool.home
             if used and whole and self._service(quarter, index) < main.spare:
                 yield f"{pool.name}: in use without the spare nodes of {main.name} in {quarter}"
+
+    def _hired(self, quarter: int, number: int, hire: Hire) -> Iterator[str]:
+        """What is wrong with nodes that come and go within a quarter."""
+        layouts = self.solution.layouts[quarter][number]
+        spells = [layout.hours or (0, 0) for layout in layouts]
+        for layout, (start, end) in zip(layouts, spells, strict=True):
+            if layout.parts or (end - start) % hire.step_hours or layout.count != 1:
+                yield f"{layout} is not paid by {hire.step_hours} h"
+            if end - start < hire.minimum_hours:
+                yield f"{end - start} h are paid of at least {hire.minimum_hours}"
+            for one in (member for bundle in layout.bundles for member in bundle.members):
+                ends = one.start + self._shape(one.demand, one.choice).run.hours
+                if not start <= one.start < ends <= end:
+                    yield f"{one} runs from {start} to {end}"
+        steps = sum(end - start for start, end in spells) // hire.step_hours
+        for index, supply in enumerate(self.problem.supplies):
+            if supply.pool == number:
+                most = [sum(a <= start < b for a, b in spells) for start, _ in spells]
+                if supply.maximum is not None and max(most, default=0) > supply.maximum:
+                    yield f"{max(most)} nodes at once of {supply.maximum}"
+                if steps != self.solution.hired[index][quarter]:
+                    yield f"{steps} steps, {self.solution.hired[index][quarter]} are paid"
 
     def _capacity(self, quarter: int, number: int) -> Iterator[str]:
         pool = self.problem.pools[number]

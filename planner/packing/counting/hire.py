@@ -1,8 +1,8 @@
 """Nodes that come and go within a quarter: what the runs on them need at the least.
 
 Rows of capacity count the hours that are paid, on the average. Beyond that a run needs its node for
-all of its hours, whoever shares it: rows `hire`. And in no window do runs need more nodes than the
-offer gives at once: rows `at-once`.
+all of its hours, whoever shares it: rows `moments` and `paid`. And in no window do runs need more
+nodes than the offer gives at once: rows `at-once`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from planner.packing.layouts.dual import windows_of
+from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.packing.layouts.dual import weights_by_order, windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,37 +21,98 @@ if TYPE_CHECKING:
 __all__ = ["add_hire", "most_at_once"]
 
 _FEW = 60
-"""Beyond so many kinds of runs, none of them alone decides what is paid."""
+"""Lengths of runs for which moments are counted, the longest ones: beyond, the average decides."""
+_WINDOWS = 8
+"""Beyond so many windows of runs, hours that are paid are not told apart by when they are."""
 
 
 def add_hire(counts: Counts, key: PoolInQuarter) -> None:
     """State the rows of a pool in one quarter."""
     usages = counts.usages[key]
-    if len(usages) <= _FEW:
-        for number, usage in enumerate(usages):
-            _hours_of_one(counts, key, number, usage)
+    windows = {(usage.asked.run.earliest, usage.asked.run.until) for usage in usages}
+    if len(windows) > _WINDOWS:
+        windows = set()
+    every = sorted({*windows, (0, RUN_HOURS)})
+    paid = _paid_by_hours(counts, key, sorted({hour for window in every for hour in window}))
+    for first, end in every:
+        inside = [
+            usage
+            for usage in usages
+            if first <= usage.asked.run.earliest and usage.asked.run.until <= end
+        ]
+        left: Terms = {index: -1.0 for index, start in paid.items() if first <= start < end}
+        gpus = counts.problem.pools[key[0]].node.gpus
+        sharing = [usage for usage in inside if usage.shape.gpus < gpus]
+        for usage in inside:
+            if usage.shape.gpus == gpus:  # nothing is beside it
+                for index, factor in usage.terms:
+                    left[index] = left.get(index, 0.0) + factor * usage.asked.run.hours
+        hours = sorted({usage.asked.run.hours for usage in sharing}, reverse=True)
+        for each in hours[:_FEW]:
+            _moments(counts, key, sharing, each, left)
+    _minimum(counts, key, usages, list(paid))
     most = most_at_once(counts, key[0])
     if most is not None:
         _at_once(counts, key, usages, most)
 
 
-def _hours_of_one(counts: Counts, key: PoolInQuarter, number: int, usage: Usage) -> None:
-    """Where any of these runs is, a node is paid for all of its hours."""
-    program, place = counts.program, f"[{key[0]},{key[1]},{number}]"
+def _paid_by_hours(counts: Counts, key: PoolInQuarter, points: Sequence[int]) -> dict[int, int]:
+    """Variables of the node-hours that are paid between two points of time, with the first."""
+    program, hire = counts.program, counts.problem.pools[key[0]].hire
+    assert hire is not None
+    paid = {program.variable(f"paid[{key[0]},{key[1]},{first}]"): first for first in points[:-1]}
+    load: Terms = dict.fromkeys(paid, 1.0)
+    load |= dict.fromkeys(counts.in_service[key], -float(hire.step_hours))
+    program.row(f"paid[{key[0]},{key[1]}]", load, "<=", 0.0)
+    return paid
+
+
+def _moments(
+    counts: Counts, key: PoolInQuarter, usages: Sequence[Usage], hours: int, left: Terms
+) -> None:
+    """Moments that are so many hours apart, while a node is had: on each, what runs fits one node.
+
+    A run is on as many of them as it is long, in whole numbers; and each is paid with its hours.
+    `left` is what others take less what is paid.
+    """
+    program, (pool, quarter) = counts.program, key
+    node = counts.problem.pools[pool].node
+    moments = program.variable(f"moments[{pool},{quarter},{hours}]", integer=True)
+    times = [usage.asked.run.hours // hours for usage in usages]
+    for resource, offered in (
+        ("gpus", node.gpus),
+        ("cpus", node.cpus),
+        ("memory_mb", node.memory_mb),
+    ):
+        taken = [
+            (0, getattr(usage.shape, resource), often)
+            for usage, often in zip(usages, times, strict=True)
+        ]
+        if not any(size for _, size, _ in taken):
+            continue
+        for order, weights in weights_by_order(taken, offered, 1):
+            load: Terms = defaultdict(float, {moments: -1.0})
+            for usage, weight in zip(usages, weights, strict=True):
+                usage.weigh(load, weight, 1.0)
+            name = f"moments-{resource}-{order}[{pool},{quarter},{hours}]"
+            program.row(name, load, "<=", 0.0)
+    program.row(f"paid[{pool},{quarter},{hours}]", left | {moments: float(hours)}, "<=", 0.0)
+
+
+def _minimum(
+    counts: Counts, key: PoolInQuarter, usages: Sequence[Usage], paid: Sequence[int]
+) -> None:
+    """Where any run is, a node is paid for the minimum."""
     hire = counts.problem.pools[key[0]].hire
     assert hire is not None
-    ((_, gpus),) = counts.gpus_of_runs([usage])
-    pieces = gpus // usage.asked.gpus
-    runs: Terms = dict(usage.terms)
-    if pieces > 1:
-        one = program.variable(f"hiring{place}", upper=1, integer=True)
-        program.row(f"hiring{place}", {**runs, one: -float(pieces)}, "<=", 0.0)
-        runs = {one: 1.0}
-    steps = hire.steps(usage.asked.run.hours)
-    load: Terms = defaultdict(float, {index: steps * factor for index, factor in runs.items()})
-    for index in counts.in_service[key]:
-        load[index] -= 1.0
-    program.row(f"hire{place}", load, "<=", 0.0)
+    if hire.minimum_hours <= max(hire.step_hours, *(u.asked.run.hours for u in usages)):
+        return
+    any_run = counts.program.variable(f"hiring[{key[0]},{key[1]}]", upper=1, integer=True)
+    for usage, (_, gpus) in zip(usages, counts.gpus_of_runs(usages), strict=True):
+        runs = {**dict(usage.terms), any_run: -gpus / usage.asked.gpus}
+        counts.program.row(f"hiring[{key[0]},{key[1]}]", runs, "<=", 0.0)
+    load = {any_run: float(hire.minimum_hours)} | dict.fromkeys(paid, -1.0)
+    counts.program.row(f"minimum[{key[0]},{key[1]}]", load, "<=", 0.0)
 
 
 def _at_once(counts: Counts, key: PoolInQuarter, usages: Sequence[Usage], most: int) -> None:

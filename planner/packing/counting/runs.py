@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.packing.counting.hire import most_at_once
 from planner.packing.counting.quotas import held_all_quarter
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.packing.layouts.packed import Packed
     from planner.packing.problem import Shape
 
-__all__ = ["Rentals", "Schedule", "rooms_of", "schedule_runs", "with_rentals"]
+__all__ = ["Rentals", "Schedule", "rooms_of", "schedule_runs"]
 
 Schedule = dict[int, tuple["Placed", ...]]
 """By quarter. Nodes are numbered as `rooms_of` gives them, pool after pool."""
@@ -25,17 +25,32 @@ Rentals = dict["PoolInQuarter", tuple["Rental", ...]]
 """Nodes that come and go within a quarter."""
 
 
+class Scheduled(NamedTuple):
+    """Runs with their places, and the solution that they make."""
+
+    values: tuple[float, ...]
+    schedule: Schedule
+    rentals: Rentals
+    crowded: list[PoolInQuarter]
+    """Pools some of whose runs had to go to nodes that come and go."""
+
+
 def schedule_runs(
     counts: Counts,
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
     shapes: Mapping[int, tuple[Shape, ...]],
-) -> tuple[Schedule, Rentals, list[PoolInQuarter]]:
-    """All runs of a plan, and the pools whose runs found no room, with their quarters."""
+) -> tuple[Scheduled, list[PoolInQuarter]]:
+    """All runs of a plan, and the pools whose runs found no room, with their quarters.
+
+    Runs for which nodes leave no room are on such as come and go where these can be had; the
+    solution counts them there then, and what is paid of those nodes.
+    """
     schedule: Schedule = {}
     rentals: Rentals = {}
     pools = counts.problem.pools
     short: dict[PoolInQuarter, None] = {}
+    crowded: dict[PoolInQuarter, None] = {}
     for quarter in range(counts.problem.quarters):
         every = list(_waiting(counts, values, quarter))
         runs = [one for one in every if not pools[one.pool].hire]
@@ -49,6 +64,10 @@ def schedule_runs(
             runs,
             lambda caps=caps: _with(caps, ()),  # type: ignore[misc]
         )
+        if left:
+            crowded |= dict.fromkeys((one.pool, quarter) for one in left)
+            values, left, beyond = _with_hours(counts, values, quarter, left)
+            hiring += beyond
         for pool in sorted({one.pool for one in hiring}):
             mine = [one for one in hiring if one.pool == pool]
             had, without = hired(
@@ -58,7 +77,7 @@ def schedule_runs(
                 lambda caps=caps, placed=tuple(placed): _with(caps, placed),  # type: ignore[misc]
             )
             rentals[pool, quarter] = tuple(had)
-            left += without
+            left = [*left, *without]
             placed += [
                 Placed(pool, shape, start, ((-1, gpu),))
                 for rental in rentals[pool, quarter]
@@ -66,7 +85,38 @@ def schedule_runs(
             ]
         schedule[quarter] = tuple(placed)
         short |= dict.fromkeys((one.pool, quarter) for one in left)
-    return schedule, rentals, list(short)
+    values = _with_rentals(counts, values, rentals)
+    return Scheduled(values, schedule, rentals, list(crowded)), list(short)
+
+
+def _with_hours(
+    counts: Counts, values: tuple[float, ...], quarter: int, left: Iterable[Waiting]
+) -> tuple[tuple[float, ...], list[Waiting], list[Waiting]]:
+    """Runs without room counted on nodes that come and go, those that still have none, and them."""
+    problem, changed = counts.problem, list(values)
+    without, beyond = [], []
+    for one in left:
+        here = _split_of(counts, (one.pool, quarter), one.shape)
+        gpu_type = problem.pools[one.pool].gpu_type
+        for number, pool in enumerate(problem.pools):
+            there = _split_of(counts, (number, quarter), one.shape)
+            if pool.hire and pool.gpu_type == gpu_type and None not in (here, there):
+                assert here is not None
+                assert there is not None
+                changed[here] -= 1.0
+                changed[there] += 1.0
+                beyond.append(Waiting(number, one.shape, pool.on_node(one.shape), 1))
+                break
+        else:
+            without.append(one)
+    return tuple(changed), without, beyond
+
+
+def _split_of(counts: Counts, key: PoolInQuarter, shape: Shape) -> int | None:
+    """The variable that counts pieces of a shape on a pool, where several pools share them."""
+    usages = counts.usages.get(key, ())
+    indices = (usage.terms[0][0] for usage in usages if usage.asked == shape)
+    return next((index for index in indices if index in counts.splits), None)
 
 
 def _with(caps: Iterable[tuple[str, frozenset[int], int]], placed: Iterable[Placed]) -> list[Cap]:
@@ -79,7 +129,7 @@ def _with(caps: Iterable[tuple[str, frozenset[int], int]], placed: Iterable[Plac
     return found
 
 
-def with_rentals(counts: Counts, values: tuple[float, ...], rentals: Rentals) -> tuple[float, ...]:
+def _with_rentals(counts: Counts, values: tuple[float, ...], rentals: Rentals) -> tuple[float, ...]:
     """A solution in which what is paid of nodes that come and go is what their runs need."""
     changed = list(values)
     for (number, quarter), index in counts.acquire.items():
