@@ -136,9 +136,10 @@ def _settled_offer(name: str, offer: Offer, catalog: Catalog, hours: Decimal) ->
 
 def _maximum(offer: Offer, catalog: Catalog) -> int | None:
     """Whole nodes."""
-    if offer.maximum_gpus is None:
-        return offer.maximum
-    return offer.maximum_gpus // catalog.nodes[offer.node_type].gpus.value
+    most = [] if offer.maximum is None else [offer.maximum]
+    if offer.maximum_gpus is not None:
+        most.append(offer.maximum_gpus // catalog.nodes[offer.node_type].gpus.value)
+    return min(most, default=None)
 
 
 def _listed_price(offer: Offer, catalog: Catalog) -> tuple[Decimal, str, date | None, bool]:

@@ -51,7 +51,8 @@ def hours_of(build, solve, faults):
 def by_the_hour(build, demands, hire=HOURLY, maximum=None) -> Problem:
     pool = replace(build.pool(), hire=hire, offer="cloud")
     supply = Supply("cloud", "hourly", 0, maximum, (HOUR * hire.step_hours,))
-    return build.problem([pool], [supply], demands)
+    problem: Problem = build.problem([pool], [supply], demands)
+    return problem
 
 
 def test_a_run_pays_for_the_whole_node_while_it_runs(hours_of):
@@ -181,7 +182,8 @@ def drawn(build, rng: random.Random) -> Problem:
     ]
     price = rng.choice((NODE // 20, NODE // 8, NODE // 4))
     supplies = [build.buy(NODE), Supply("c", "hourly", 1, None, (price,))]
-    return build.problem(pools, supplies, demands)
+    problem: Problem = build.problem(pools, supplies, demands)
+    return problem
 
 
 def least_with_hours(problem: Problem, least_cost) -> int | None:

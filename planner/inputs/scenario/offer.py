@@ -107,7 +107,7 @@ class Offer(Nodes):
     end_of_sale: Day | None = None
     """Last day of an order."""
     maximum: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
-    """Buy: nodes over the whole horizon. Rent and reserve: nodes at any one time."""
+    """Buy: nodes over the whole horizon. All else: nodes at any one time."""
     maximum_gpus: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
     """By the hour only: GPUs at any one time, of whole nodes."""
     licence_included: Name | None = None
@@ -159,10 +159,7 @@ class Offer(Nodes):
     def _hours_match_kind(self) -> Offer:
         if self.kind != "rent" and self.term_weeks is not None:
             raise ValueError(f"an offer of kind {self.kind} has no `term_weeks`, only one to rent")
-        if self.kind == "hourly":
-            if self.maximum is not None:
-                raise ValueError("an offer by the hour takes `maximum_gpus`, not `maximum`")
-        else:
+        if self.kind != "hourly":
             for key in ("minimum_hours", "maximum_gpus"):
                 if getattr(self, key) is not None:
                     raise ValueError(f"only an offer of kind hourly has `{key}`, not {self.kind}")

@@ -172,7 +172,7 @@ def _there(name: str, site: Site, inputs: Inputs, nodes: Sequence[Node]) -> Deci
             count = entry.count if isinstance(entry, FleetEntry) else entry.maximum
             one = max(one, _kw(types[entry.node_type]))
             owned += _kw(types[entry.node_type]) * (count or 0)
-    here = [node for node in nodes if node.site == name]
+    here = [node for node in nodes if node.site == name and not node.hours]
     planned = [
         sum((_kw(types[node.node_type]) for node in here if label in node.in_service), Decimal(0))
         for label in inputs.scenario.horizon.labels

@@ -65,8 +65,9 @@ def no_spare(
     inputs: Inputs, nodes: tuple[Node, ...], placements: tuple[tuple[NodeUse, ...], ...]
 ) -> Iterator[Note]:
     """Everything on one node type, of which a failed node stops its jobs."""
-    node_type_of = {node.id: node.node_type for node in nodes}
-    used = {node_type_of[use.node] for uses in placements for use in uses}
+    node_type_of = {node.id: node.node_type for node in nodes if not node.hours}
+    at_work = (use.node for uses in placements for use in uses)
+    used = {node_type_of[name] for name in at_work if name in node_type_of}
     spare = inputs.scenario.policies.spare_nodes
     by_site = any(site.spare_nodes for site in inputs.scenario.sites.values())
     if len(used) == 1:
@@ -84,7 +85,10 @@ def without_room(inputs: Inputs, nodes: tuple[Node, ...]) -> set[_Pool]:
     """Pools with owned nodes that have no more than are kept spare."""
     owned = {(node.node_type, node.site) for node in nodes if node.origin == "owned"}
     there = Counter(
-        (node.node_type, node.site, quarter) for node in nodes for quarter in node.in_service
+        (node.node_type, node.site, quarter)
+        for node in nodes
+        if not node.hours
+        for quarter in node.in_service
     )
     enough = {
         (node_type, site)
@@ -98,10 +102,10 @@ def _most_at_work(
     nodes: tuple[Node, ...], placements: tuple[tuple[NodeUse, ...], ...]
 ) -> Counter[_Pool]:
     """Nodes of each pool that run anything, in the quarter in which most do."""
-    pool_of = {node.id: (node.node_type, node.site) for node in nodes}
+    pool_of = {node.id: (node.node_type, node.site) for node in nodes if not node.hours}
     most: Counter[_Pool] = Counter()
     for uses in placements:
-        most |= Counter(pool_of[use.node] for use in uses)
+        most |= Counter(pool_of[use.node] for use in uses if use.node in pool_of)
     return most
 
 

@@ -150,6 +150,8 @@ def _free(view: View, quarter: int) -> list[tuple[Node, list[int]]]:
         if any(occupant.part for occupant in use.occupants):
             continue
         node = view.nodes[use.node]
+        if node.hours:
+            continue
         held = {gpu for occupant in use.occupants for gpu in occupant.gpus}
         cpus = node.cpus - sum(occupant.cpus for occupant in use.occupants)
         memory_mb = node.memory_mb - sum(occupant.memory_mb for occupant in use.occupants)

@@ -133,8 +133,11 @@ def _hours(view: View) -> Iterator[str]:
         }
         listed = {quota.gpu_type: (quota.limit_gpus, quota.gpus) for quota in use.quotas}
         yield from differences(f"{_told(use)}: quotas and their use", listed, expected)
-    there = sum(node.gpus * len(node.in_service) for node in view.plan.nodes)
-    idle = there - sum(sum(average[use.team].values()) for use in charged.teams)
+    there = sum(
+        (node_hours(node, quarter_hours) * len(node.in_service) for node in view.plan.nodes),
+        Fraction(0),
+    )
+    idle = there / quarter_hours - sum(sum(average[use.team].values()) for use in charged.teams)
     yield from differences("idle GPU-hours", charged.idle_gpu_hours, float(idle * quarter_hours))
 
 

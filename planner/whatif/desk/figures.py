@@ -187,7 +187,7 @@ def _by_priority(shortage: Shortage) -> tuple[tuple[int, int, int], ...]:
 def _mean_drawn(plan: Plan) -> int | None:
     drawn = {facts.node_type: facts.mean_power_w for facts in plan.node_types}
     watts = 0
-    for node in plan.nodes:
+    for node in (node for node in plan.nodes if not node.hours):
         mean = drawn.get(node.node_type)
         if mean is None:
             return None
