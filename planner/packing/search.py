@@ -69,6 +69,10 @@ _MANY_RUNS = 1_000
 """Variables of runs from which on these are rounded: they are short, and the schedule decides."""
 _DRAWN = 6
 """Ways to run units that are drawn where few units find no room in time."""
+_RESERVES_FOR_HOURS = (0.02, 0.05, 0.1, 0.2)
+"""Likewise, of nodes that come and go within a quarter."""
+_NODES = 500
+"""Of the solver's tree, for each of these."""
 _RESERVES_FOR_RUNS = (0.15, 0.25, 0.4, 0.6)
 """Further ones where runs that must be at the same time find no room beside each other."""
 _TOLERANCE = 1e-6
@@ -145,6 +149,7 @@ class Search:
             if not self._round() or self._closed() or self._unlike or self._left_s() <= 0:
                 break
         if not (self._over() or self._closed() or (self._unlike and self._found.cost_cents)):
+            self._more_hours()
             self._beyond_need()
         if self._found.cost_cents is None:
             cause = "no plan was found, though time was left"
@@ -279,6 +284,26 @@ class Search:
 
     def _at_last(self) -> bool:
         return self._left_s() > -_LAST_CHANCE_S
+
+    def _more_hours(self) -> None:
+        """Leave some room on nodes that come and go, where runs take more than was counted.
+
+        Where one more hour is paid as a week, others may do.
+        """
+        for share in _RESERVES_FOR_HOURS if self._counts.hired_variables else ():
+            if self._closed() or not self._in_time():
+                return
+            runs = self._counts.run_variables
+            loose = runs if len(runs) > _MANY_RUNS else frozenset()
+            answer = solve_integer(
+                with_reserve(self._counts, share, hired=True),
+                time_limit_s=self._left_s() * _BOUND_TIME,
+                relative_gap=self._asked_gap,
+                node_limit=_NODES,
+                relaxed=loose,
+            )
+            if answer.values:
+                self._lay_out(self._with_whole_runs(answer.values) if loose else answer.values)
 
     def _beyond_need(self) -> None:
         """Give the pools whose units could not be laid out one more node at a time."""

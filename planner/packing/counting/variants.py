@@ -122,15 +122,18 @@ def with_room(counts: Counts, values: tuple[float, ...], useful: float = _USEFUL
     return Program(variables, rows)
 
 
-def with_reserve(counts: Counts, share: float) -> Program:
+def with_reserve(counts: Counts, share: float, *, hired: bool = False) -> Program:
     """The program in which a share of every pool's cores and memory must stay free.
 
-    Where pieces run for some hours, a share of its GPU-hours too.
+    Where pieces run for some hours, a share of its GPU-hours too. Where only what is `hired` is
+    asked for: of nodes that come and go alone.
     """
     service = {index for terms in counts.in_service.values() for index in terms}
     service |= set(counts.usable.values())
     rows = list(counts.program.rows)
-    for number in counts.room_rows:
+    for number, (pool, _) in counts.room_rows.items():
+        if hired and not counts.problem.pools[pool].hire:
+            continue
         row = rows[number]
         terms = tuple(
             (index, factor * (1 - share) if index in service else factor)
