@@ -15,6 +15,7 @@ from planner.plan.annotations.unlikely import limiting_figures
 from planner.plan.checked import checked_plan
 from planner.plan.eligible import remedies, require_eligible, stuck_jobs
 from planner.plan.otherwise.headroom import less_headroom
+from planner.plan.otherwise.hours import hourly_uses
 from planner.plan.otherwise.othertypes import other_types
 from planner.plan.otherwise.saving import partition_saving
 from planner.plan.otherwise.spares import spare_costs
@@ -87,7 +88,14 @@ def make_plan(
     spare_cost, prices = spare_costs(inputs, translation, solution, **limits)
     say("pricing whole GPUs instead of parts")
     saving = partition_saving(inputs, packed.jobs, translation, solution, **limits)
-    priced = {"spare_cost": spare_cost, "spare_prices": prices, "partition_saving": saving}
+    say("pricing nodes by the hour")
+    hourly = tuple(hourly_uses(inputs, translation, solution, plan, **limits))
+    priced = {
+        "spare_cost": spare_cost,
+        "spare_prices": prices,
+        "partition_saving": saving,
+        "hourly": hourly,
+    }
     return plan.model_copy(update=priced)
 
 

@@ -27,11 +27,13 @@ __all__ = [
     "CostLine",
     "CostName",
     "GpuPart",
+    "HourlyUse",
     "Node",
     "NodeFacts",
     "NodeUse",
     "Note",
     "Occupant",
+    "Outcome",
     "PartitionSaving",
     "Plan",
     "PlannedJob",
@@ -204,10 +206,29 @@ class SparePrice(Frozen):
     """Net present cost of the last of them; None where one of the two plans is not proved."""
 
 
+Outcome = Literal["proved", "not proved", "no other plan"]
+
+
+class HourlyUse(Frozen):
+    """What the plan has of an offer by the hour or by the week, and what it turns on."""
+
+    offer: str
+    gpu_hours: int
+    """Paid over the horizon."""
+    jobs: tuple[str, ...]
+    """Whose runs are there."""
+    present_cents: int
+    """Net present cost."""
+    without: Outcome
+    """Whether the best plan without the offer is proved, or there is none."""
+    turns_at: float | None
+    """Multiple of its price from which that one is cheaper than this; None unless proved."""
+
+
 class PartitionSaving(Frozen):
     """What partitions and shares of GPUs save: the plan against the best one on whole GPUs."""
 
-    outcome: Literal["proved", "not proved", "no other plan"]
+    outcome: Outcome
     """Whether both plans are proved, or there is no plan on whole GPUs at all."""
     cents: int | None
     """Net present cost; None unless proved."""
@@ -369,6 +390,8 @@ class Plan(Frozen):
     """Empty likewise."""
     partition_saving: PartitionSaving | None = None
     """None where no unit takes a part of a GPU."""
+    hourly: tuple[HourlyUse, ...] = ()
+    """By offer; empty where no node comes and goes within a quarter."""
     costs: tuple[CostLine, ...]
     budgets: tuple[BudgetUse, ...] = ()
     break_evens: tuple[BreakEven, ...] = ()

@@ -6,14 +6,14 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import WEEK_HOURS
-from planner.plan.words import nodes_text
+from planner.plan.words import nodes_text, some_of
 from planner.report.document import Block, Bullets, Column, Paragraph, Table
 from planner.report.format import count_of, dollars, listed, money, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planner.plan.plan import Acquisition, BreakEven, Plan
+    from planner.plan.plan import Acquisition, BreakEven, HourlyUse, Plan
 
 __all__ = [
     "acquisitions_section",
@@ -23,6 +23,7 @@ __all__ = [
     "price_source",
 ]
 
+_JOBS = 6
 _THOUSANDS_FROM_CENTS = 100_000_000 * 100
 """Above this the table counts thousands, so that it fits a page."""
 
@@ -47,7 +48,8 @@ def acquisitions_section(plan: Plan, *, sources: bool) -> tuple[Block, ...]:
     )
     prices = dict.fromkeys(_price_line(line, sources=sources) for line in lines)
     committed = tuple(_committed_line(line) for line in lines if line.committed_cents)
-    return (table, Bullets((*prices, *orders_for_several_sites(lines), *committed)))
+    hourly = tuple(_hourly_line(plan, one) for one in plan.hourly)
+    return (table, Bullets((*prices, *orders_for_several_sites(lines), *committed, *hourly)))
 
 
 def orders_for_several_sites(lines: Iterable[Acquisition]) -> tuple[str, ...]:
@@ -61,6 +63,27 @@ def orders_for_several_sites(lines: Iterable[Acquisition]) -> tuple[str, ...]:
         f"{listed([f'{line.count:,} for {line.site}' for line in order])}"
         for (offer, quarter), order in orders.items()
         if len(order) > 1
+    )
+
+
+def _hourly_line(plan: Plan, one: HourlyUse) -> str:
+    """Which runs are on nodes by the hour, and at which price that turns."""
+    line = next(line for line in plan.acquisitions if line.offer == one.offer)
+    node = line.gpus_per_node * (line.step_hours or 1)
+    each = line.unit_price_cents / node / 100
+    told = {
+        "proved": "",
+        "not proved": "; at which price that turns is open, as not both plans are proved",
+        "no other plan": "; there is no plan without it, at whatever price",
+    }[one.without]
+    if one.turns_at is not None:
+        told = (
+            f"; from ${each * one.turns_at:,.2f} per GPU-hour on, a plan without it is cheaper, as "
+            "proved"
+        )
+    return (
+        f"{one.offer}: {one.gpu_hours:,} GPU-hours for {count_of(len(one.jobs), 'job')}, "
+        f"{some_of(one.jobs, _JOBS)}, at ${each:,.2f}{told}"
     )
 
 

@@ -141,6 +141,8 @@ def _held(picture: _Picture, marks: Mapping[str, str]) -> str:
 
 def _summary(plan: Plan, place: int) -> str:
     in_service = sum(pool.nodes[place] for pool in plan.pools)
+    if not in_service:
+        return "no node in service all quarter"
     used = sum(pool.nodes_used[place] for pool in plan.pools)
     spare = sum(pool.nodes_spare[place] for pool in plan.pools)
     kept = f", {spare:,} kept as spare" if spare else ""

@@ -17,7 +17,7 @@ from planner.packing.solution import Status
 from tests.packing.meaning import SLOT, SLOTS, slots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from planner.packing.problem import Problem
 

@@ -117,7 +117,9 @@ def _drawn(path: Path, entry: FleetEntry | Offer, catalog: Catalog) -> Iterator[
 
 def _prices(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     for name, offer in scenario.offers.items():
-        yield from known(_unpriced(name, offer, catalog), _dated(name, offer))
+        yield from known(
+            _unpriced(name, offer, catalog), _dated(name, offer), _no_node(name, offer, catalog)
+        )
 
 
 def _unpriced(name: str, offer: Offer, catalog: Catalog) -> Iterator[Fault]:
@@ -130,6 +132,19 @@ def _unpriced(name: str, offer: Offer, catalog: Catalog) -> Iterator[Fault]:
             f"price book {book.header.id!r} has no price to {offer.kind} {offer.node_type!r}",
             f"state `{offer.price_key}` here",
             at_key=True,
+        )
+
+
+def _no_node(name: str, offer: Offer, catalog: Catalog) -> Iterator[Fault]:
+    node = catalog.nodes.get(offer.node_type)
+    if node is None or offer.maximum_gpus is None:
+        return
+    if 0 < offer.maximum_gpus < node.gpus.value:
+        yield Fault(
+            ("offers", name, "maximum_gpus"),
+            f"{offer.maximum_gpus} GPUs are no whole node: one of {offer.node_type} has "
+            f"{node.gpus.value}",
+            f"write {node.gpus.value}, or a multiple of it",
         )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.checks.faults import Fault, entries, held_figures, known, unstated_figure
 from planner.inputs.layers.written import flow
+from planner.inputs.scenario.offer import Offer
 from planner.inputs.text.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Path
     from planner.inputs.scenario.job import Job
     from planner.inputs.scenario.quarter import Quarter
-    from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
+    from planner.inputs.scenario.scenario import FleetEntry, Scenario
     from planner.inputs.scenario.site import Site
 
 __all__ = ["cooled_by", "misplaced"]
@@ -66,6 +67,8 @@ def _entry(
     scenario: Scenario, catalog: Catalog, path: Path, entry: FleetEntry | Offer
 ) -> Iterator[Fault]:
     node = catalog.nodes.get(entry.node_type)
+    if isinstance(entry, Offer) and entry.step_hours:
+        return  # its nodes stand at the provider's
     for name in entry.sites:
         site = scenario.sites.get(name)
         if site is not None and node is not None:

@@ -28,7 +28,7 @@ _WINDOWS = 8
 
 def add_hire(counts: Counts, key: PoolInQuarter) -> None:
     """State the rows of a pool in one quarter."""
-    usages = counts.usages[key]
+    usages, most = counts.usages[key], most_at_once(counts, key[0])
     windows = {(usage.asked.run.earliest, usage.asked.run.until) for usage in usages}
     if len(windows) > _WINDOWS:
         windows = set()
@@ -49,9 +49,9 @@ def add_hire(counts: Counts, key: PoolInQuarter) -> None:
                     left[index] = left.get(index, 0.0) + factor * usage.asked.run.hours
         hours = sorted({usage.asked.run.hours for usage in sharing}, reverse=True)
         for each in hours[:_FEW]:
-            _moments(counts, key, sharing, each, left)
+            upper = None if most is None else most * ((end - first) // each)
+            _moments(counts, key, sharing, each, left, upper)
     _minimum(counts, key, usages, list(paid))
-    most = most_at_once(counts, key[0])
     if most is not None:
         _at_once(counts, key, usages, most)
 
@@ -68,16 +68,21 @@ def _paid_by_hours(counts: Counts, key: PoolInQuarter, points: Sequence[int]) ->
 
 
 def _moments(
-    counts: Counts, key: PoolInQuarter, usages: Sequence[Usage], hours: int, left: Terms
+    counts: Counts,
+    key: PoolInQuarter,
+    usages: Sequence[Usage],
+    hours: int,
+    left: Terms,
+    upper: int | None,
 ) -> None:
     """Moments that are so many hours apart, while a node is had: on each, what runs fits one node.
 
     A run is on as many of them as it is long, in whole numbers; and each is paid with its hours.
-    `left` is what others take less what is paid.
+    `left` is what others take less what is paid, and `upper` how many there can be.
     """
     program, (pool, quarter) = counts.program, key
     node = counts.problem.pools[pool].node
-    moments = program.variable(f"moments[{pool},{quarter},{hours}]", integer=True)
+    moments = program.variable(f"moments[{pool},{quarter},{hours}]", upper=upper, integer=True)
     times = [usage.asked.run.hours // hours for usage in usages]
     for resource, offered in (
         ("gpus", node.gpus),

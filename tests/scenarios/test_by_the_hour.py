@@ -1,0 +1,231 @@
+"""Nodes by the hour and by the week, from the scenario file to the checked plan and its report."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from planner.errors import CheckError, InfeasibleError, InputError
+from planner.inputs.load import load_inputs
+from planner.plan.checks.suite import check
+from planner.plan.make import make_plan
+from planner.plan.store import dumps, loads
+from planner.report.ask import ask_sentence
+from planner.report.markdown import draw
+from planner.report.plan import FULL, plan_document
+from planner.sizing.sizers import Sizers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planner.inputs.settled import Inputs
+    from planner.plan.plan import Plan
+
+BUY = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
+RENT = {"node_type": "xe9680-h100", "kind": "rent", "price_usd_per_gpu_hour": 4, "quote": "b"}
+HOURLY = {**RENT, "kind": "hourly", "site": "cloud", "price_usd_per_gpu_hour": 5}
+HOUR_USD = 5 * 8
+RUN = {"tune": {"model": "llama-3.1-8b", "method": "lora"}, "gpu_types": ["h100-80gb-sxm"]}
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Any:
+    def inputs(offers: dict[str, Any], jobs: dict[str, Any], **changes: Any) -> Inputs:
+        scenario = {
+            "format": 1,
+            "name": "hours",
+            "horizon": {"first_quarter": "2027Q1", "quarters": 1, "as_of": "2026-10-01"},
+            "finance": {"discount_rate_per_year": 0},
+            "policies": {"run_utilization": "100%"},
+            "offers": offers,
+            "jobs": jobs,
+            **changes,
+        }
+        path = tmp_path / "scenario.yaml"
+        path.write_text(yaml.safe_dump(json.loads(json.dumps(scenario))), encoding="utf-8")
+        return load_inputs(path)
+
+    return inputs
+
+
+@pytest.fixture
+def planned(read: Any) -> Any:
+    return lambda *arguments, **changes: make_plan(read(*arguments, **changes))
+
+
+def run(hours: int, **changes: Any) -> dict[str, Any]:
+    """A run of this method takes two GPUs."""
+    return {**RUN, "run": {"hours": hours, **changes.pop("window", {})}, **changes}
+
+
+def taken(plan: Plan) -> list[tuple[str, str, int]]:
+    return [(line.offer, line.kind, line.count) for line in plan.acquisitions]
+
+
+def usd(plan: Plan) -> float:
+    return plan.proof.cost_cents / 100
+
+
+def told(plan: Plan) -> str:
+    return " ".join(draw(plan_document(plan, FULL)).split())
+
+
+def test_one_run_pays_for_its_node_while_it_runs(planned):
+    plan = planned({"buy": BUY, "rent": RENT, "cloud": HOURLY}, {"one": run(10)})
+    assert taken(plan) == [("cloud", "hourly", 10)]
+    assert usd(plan) == 10 * HOUR_USD
+    assert plan.proof.status == "proved"
+    (node,) = plan.nodes
+    assert node.hours == (0, 10)
+    (use,) = plan.placements[0]
+    assert use.occupants[0].hours == (0, 10)
+
+
+def test_eighty_runs_cost_what_their_gpu_hours_cost_or_one_server(planned):
+    rng = random.Random(80)
+    jobs = {f"run-{n:02}": run(rng.randint(2, 15)) for n in range(80)}
+    gpu_hours = sum(2 * job["run"]["hours"] for job in jobs.values())
+    by_hour = planned({"cloud": HOURLY, "buy": BUY}, jobs)
+    assert usd(by_hour) == -(-gpu_hours // 8) * HOUR_USD
+    bought = planned({"buy": BUY}, jobs)
+    assert taken(bought) == [("buy", "buy", 1)]
+    assert {by_hour.proof.status, bought.proof.status} == {"proved"}
+
+
+def test_where_hours_cost_more_than_a_quarter_the_node_is_rented_for_it(planned):
+    """A quarter of a node costs 4 × 8 × 2,190 = $70,080: 1,752 hours at $40."""
+    jobs = {"long": run(1700), "wide": run(60)}
+    offers = {"rent": RENT, "cloud": HOURLY}
+    assert taken(planned(offers, jobs)) == [("cloud", "hourly", 1700)]
+    jobs["longer"] = run(2100)
+    assert taken(planned(offers, jobs)) == [("rent", "rent", 1)]
+
+
+def test_the_plan_says_at_which_price_it_turns(planned):
+    plan = planned({"rent": RENT, "cloud": HOURLY}, {"one": run(876)})
+    (use,) = plan.hourly
+    assert (use.jobs, use.gpu_hours, use.without) == (("one",), 876 * 8, "proved")
+    assert use.turns_at == pytest.approx(2.0)
+    assert "from $10.00 per GPU-hour on, a plan without it is cheaper, as proved" in told(plan)
+    alone = planned({"cloud": HOURLY}, {"one": run(876)})
+    assert alone.hourly[0].without == "no other plan"
+    assert "there is no plan without it" in told(alone)
+
+
+def test_weeks_are_paid_whole_and_told_as_such(planned):
+    weekly = {**RENT, "term_weeks": 2, "site": "cloud"}
+    plan = planned({"weekly": weekly}, {"a": run(100), "b": run(300)})
+    assert taken(plan) == [("weekly", "rent", 1)]
+    assert usd(plan) == 4 * 8 * 336
+    assert "Rent 1 × 2 weeks of 1 × PowerEdge XE9680" in ask_sentence(plan)
+    assert "rent for 2 weeks" in told(plan)
+
+
+def test_a_minimum_and_a_most_of_gpus_hold(planned):
+    offer = {**HOURLY, "minimum_hours": 24, "maximum_gpus": 8}
+    assert taken(planned({"cloud": offer}, {"a": run(10)})) == [("cloud", "hourly", 24)]
+    jobs = {f"run-{n}": run(100, window={"deadline": 1}) for n in range(5)}
+    with pytest.raises(InfeasibleError):
+        planned({"cloud": offer}, jobs)
+    assert planned({"cloud": {**offer, "maximum_gpus": 16}}, jobs)
+
+
+def test_what_serves_takes_no_node_by_the_hour(planned):
+    with pytest.raises(InfeasibleError):
+        planned({"cloud": HOURLY}, {"work": {"fixed": {"gpus": 2}}})
+
+
+def test_nodes_by_the_hour_take_nothing_of_a_site(planned):
+    sites = {"cloud": {"power_kw": 0.1, "racks": {"count": 1, "units": 2}}}
+    plan = planned({"cloud": HOURLY}, {"one": run(10)}, sites=sites)
+    assert plan.sites[0].nodes == (0,)
+    assert not plan.nodes[0].racks
+
+
+def test_a_job_that_must_stay_elsewhere_does_not_go_there(planned):
+    sites = {"cloud": {}, "home": {"labels": ["eu"]}}
+    offers = {"cloud": HOURLY, "rent": {**RENT, "site": "home"}}
+    jobs = {"one": run(10, labels=["eu"])}
+    assert taken(planned(offers, jobs, sites=sites)) == [("rent", "rent", 1)]
+
+
+def test_teams_pay_for_their_hours(planned):
+    jobs = {"a": run(30, team="one"), "b": run(10, team="two")}
+    spread = {"run_utilization": "100%", "charge_idle": "spread"}
+    plan = planned({"cloud": HOURLY}, jobs, policies=spread)
+    charged = {use.team: use.cost_cents for use in plan.chargeback.teams}
+    assert sum(charged.values()) == plan.proof.cost_cents
+    assert charged["one"] == 3 * charged["two"]
+
+
+def test_a_quota_counts_what_is_had_by_the_hour(planned):
+    jobs = {name: run(10, team="one") for name in ("a", "b")}
+    plan = planned({"cloud": HOURLY}, jobs, teams={"one": {"quota_gpus": 2}})
+    assert taken(plan) == [("cloud", "hourly", 20)]
+
+
+def test_a_licence_is_charged_by_the_hour(planned):
+    plan = planned(
+        {"cloud": HOURLY},
+        {"one": run(219)},
+        finance={"discount_rate_per_year": 0, "licence_usd_per_gpu_year": 4500},
+    )
+    licence = next(line for line in plan.costs if line.name == "licence")
+    assert licence.total_cents == pytest.approx(8 * 4500 / 4 * 100 / 10, abs=219)
+
+
+def test_a_saved_plan_comes_back(planned):
+    plan = planned({"cloud": HOURLY}, {"one": run(10)})
+    assert dumps(loads(dumps(plan), "plan.json")) == dumps(plan)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hours": (0, 9)}, "there"),
+        ({"hours": (0, 11)}, "h are paid"),
+        ({"hours": None}, "not as offered"),
+        ({"steps": 9}, "h are paid"),
+        ({"origin": "rent"}, "kind"),
+    ],
+)
+def test_the_check_notices_hours_that_are_not_paid(read, planned, changes, message):
+    inputs = read({"cloud": HOURLY}, {"one": run(10)})
+    plan = make_plan(inputs)
+    node = plan.nodes[0].model_copy(update=changes)
+    with pytest.raises(CheckError) as told:
+        check(inputs, Sizers().portfolio(inputs), plan.model_copy(update={"nodes": (node,)}))
+    assert message in " ".join(told.value.violations)
+
+
+def test_the_check_counts_nodes_at_once(read):
+    offer = {**HOURLY, "maximum_gpus": 16}
+    jobs = {f"run-{n}": run(100, window={"deadline": 1}) for n in range(5)}
+    plan = make_plan(read({"cloud": offer}, jobs))
+    fewer = read({"cloud": {**offer, "maximum_gpus": 8}}, jobs)
+    with pytest.raises(CheckError) as told:
+        check(fewer, Sizers().portfolio(fewer), plan)
+    assert "at most 1 nodes, the plan takes 2" in " ".join(told.value.violations)
+
+
+@pytest.mark.parametrize(
+    ("offer", "message"),
+    [
+        ({**RENT, "minimum_hours": 4}, "only an offer of kind hourly has `minimum_hours`"),
+        ({**RENT, "maximum_gpus": 4}, "only an offer of kind hourly has `maximum_gpus`"),
+        ({**BUY, "term_weeks": 4}, "has no `term_weeks`, only one to rent"),
+        ({**HOURLY, "term_weeks": 4}, "has no `term_weeks`, only one to rent"),
+        ({**HOURLY, "site": ["a", "b"]}, "stands at one site"),
+        ({**HOURLY, "price_usd": 4}, "takes `price_usd_per_gpu_hour`, not `price_usd`"),
+        ({**HOURLY, "maximum_gpus": 4}, "are no whole node"),
+        ({**RENT, "term_weeks": 14}, "13"),
+    ],
+)
+def test_keys_that_contradict_the_kind_are_told(read, offer, message):
+    with pytest.raises(InputError) as told:
+        read({"cloud": offer}, {"one": run(10)})
+    assert message in str(told.value)
