@@ -54,7 +54,7 @@ def _comparisons(view: View) -> Iterator[tuple[SettledOffer, SettledOffer, int, 
         rents = [
             (other.unit_price_usd, other.name, other)
             for other in view.inputs.offers
-            if (other.kind, other.node_type) == ("rent", offer.node_type)
+            if (other.kind, other.node_type, other.step_hours) == ("rent", offer.node_type, None)
         ]
         if offer.kind != "buy" or not rents:
             continue

@@ -171,8 +171,8 @@ def _figures(view: View) -> Iterator[str]:
             "racks": site.racks.count if site.racks else None,
             "racks_used": tuple(_racks_used(nodes, label) for label in view.labels),
             "spare_nodes": site.spare_nodes,
-            "labels": site.labels,
-            "cooling": site.cooling or (),
+            "labels": tuple(sorted(site.labels)),
+            "cooling": tuple(sorted(site.cooling or ())),
         }
         for name, value in expected.items():
             yield from differences(f"site {use.site}: {name}", getattr(use, name), value)

@@ -31,7 +31,7 @@ def break_evens(inputs: Inputs, acquisitions: Sequence[Acquisition]) -> tuple[Br
         rents = [
             other
             for other in inputs.offers
-            if other.kind == "rent" and other.node_type == offer.node_type
+            if (other.kind, other.node_type) == ("rent", offer.node_type) and not other.step_hours
         ]
         if offer.kind != "buy" or not rents:
             continue

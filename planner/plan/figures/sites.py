@@ -30,8 +30,8 @@ def _use(inputs: Inputs, name: str, site: Site, nodes: Sequence[Node]) -> SiteUs
     racks = site.racks
     return SiteUse(
         site=name,
-        cooling=site.cooling or (),
-        labels=site.labels,
+        cooling=tuple(sorted(site.cooling or ())),
+        labels=tuple(sorted(site.labels)),
         nodes=tuple(_serving(nodes, label) for label in horizon.labels),
         power_w=_taken(inputs, nodes, "max_power_kw", 1000),
         power_limit_w=tuple(site.power_w(quarter) for quarter in horizon.all_quarters),
