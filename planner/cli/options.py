@@ -272,7 +272,8 @@ _time_limit_option = click.option(
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="When to stop looking for a better plan or bound.",
+    help="When to stop looking for a better plan or bound: in seconds of work, counted as a usual "
+    "machine does it, so that load changes no plan. Ten times as long, it ends in any case.",
 )
 format_option = click.option(
     "--format",

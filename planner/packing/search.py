@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
@@ -33,6 +32,7 @@ from planner.packing.joint import joint_stocks
 from planner.packing.layouts.packed import Packed
 from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.solver import Answer, Outcome, solve_integer
+from planner.packing.work import polled, spent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +114,7 @@ class Search:
         """State the program and what lays out its units."""
         self._problem = problem
         self._asked_gap = asked_gap
-        self._deadline = time.monotonic() + time_limit_s
+        self._deadline = spent() + time_limit_s
         self._say = progress or (lambda _: None)
         self._counts = build_counts(problem)
         shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
@@ -166,7 +166,7 @@ class Search:
         return self._found.cost_cents is not None and not self._in_time()
 
     def _left_s(self) -> float:
-        return self._deadline - time.monotonic()
+        return self._deadline - spent()
 
     def _round(self) -> bool:
         """One pass of bound, units and layouts; False where another would gain nothing."""
@@ -280,10 +280,10 @@ class Search:
         return done is not None and self._found.keep(*done)
 
     def _in_time(self) -> bool:
-        return self._left_s() > 0
+        return self._deadline > polled()
 
     def _at_last(self) -> bool:
-        return self._left_s() > -_LAST_CHANCE_S
+        return self._deadline + _LAST_CHANCE_S > polled()
 
     def _more_hours(self) -> None:
         """Leave some room on nodes that come and go, where runs take more than was counted.
@@ -336,14 +336,14 @@ class Search:
         """
         before = 0.0
         for _ in range(_ROOT_ROUNDS):
-            begun = time.monotonic()
+            begun = spent()
             relaxed = solve_linear(self._counts.program)
             if relaxed is None:
                 raise Infeasible(self._counts)
             if relaxed.objective >= enough - _TOLERANCE:
                 self._found.raise_bound(enough, frozenset(range(len(relaxed.values))))
                 break
-            slow = time.monotonic() - begun > _SLOW * self._left_s()
+            slow = spent() - begun > _SLOW * self._left_s()
             if self._large and not before:
                 self._found.raise_bound(relaxed.objective, frozenset(range(len(relaxed.values))))
                 begin(self._found, relaxed.values, self._left_s())

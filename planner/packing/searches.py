@@ -5,7 +5,6 @@ What is stated for the first one serves all: the program, its cuts, and the layo
 
 from __future__ import annotations
 
-import time
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from planner.packing.apart import kept_apart
 from planner.packing.counting.procure import acquirable, repriced
 from planner.packing.found import Found
 from planner.packing.search import Search
+from planner.packing.work import spent
 
 if TYPE_CHECKING:
     from planner.packing.problem import Problem
@@ -57,7 +57,7 @@ class _Anew(Search):
 
     def ask(self, problem: Problem, asked_gap: float, time_limit_s: float) -> None:
         """Begin at other prices and with more budgets, with the cuts and the plan so far."""
-        self._deadline = time.monotonic() + time_limit_s
+        self._deadline = spent() + time_limit_s
         self._problem, self._asked_gap = problem, asked_gap
         self._counts = repriced(self._counts, problem)
         before = self._found

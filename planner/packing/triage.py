@@ -13,7 +13,6 @@ this ends with hold whole units, it is answered; only where not, each step is se
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.limits import SpendLimit
 from planner.packing.searches import Searches
 from planner.packing.statement.claims import at_most, with_classes
+from planner.packing.work import spent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -141,7 +141,7 @@ class _Triage:
     ) -> None:
         self._problem, self._classes = problem, classes
         self._asked_gap, self._say = asked_gap, progress
-        self._began, self._time_limit_s = time.monotonic(), time_limit_s
+        self._began, self._time_limit_s = spent(), time_limit_s
         self._searches = Searches()
         self._on_paper = True
         self._kept: list[SpendLimit] = []
@@ -248,7 +248,7 @@ class _Triage:
 
     def _left_s(self) -> float:
         limit_s = self._time_limit_s * (_PAPER_TIME if self._on_paper else 1.0)
-        return self._began + limit_s - time.monotonic()
+        return self._began + limit_s - spent()
 
     def _search(self, problem: Problem, gap: float, steps_left: int) -> Found:
         """Search with what is kept, in a fair share of the time that is left; or count on paper."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
@@ -11,6 +10,7 @@ from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
 from planner.packing.found import Found, Infeasible
 from planner.packing.pack import attempt
+from planner.packing.work import guarded, spent
 from planner.plan.annotations.unlikely import limiting_figures
 from planner.plan.checked import checked_plan
 from planner.plan.eligible import remedies, require_eligible, stuck_jobs
@@ -19,6 +19,7 @@ from planner.plan.otherwise.hours import hourly_uses
 from planner.plan.otherwise.othertypes import other_types
 from planner.plan.otherwise.saving import partition_saving
 from planner.plan.otherwise.spares import spare_costs
+from planner.plan.plan import Note
 from planner.plan.triage import Unfit, give_way, roots
 from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizers import Sizers
@@ -48,7 +49,9 @@ def make_plan(
 ) -> Plan:
     """Make a checked plan of least net present cost.
 
-    `asked_gap` is the relative gap that counts as proved; with `crosscheck` other solvers are asked
+    `asked_gap` is the relative gap that counts as proved. `time_limit_s` is in seconds of work, as
+    a usual machine does it, so that load changes no plan; ten times as many of the wall end it in
+    any case, and the plan says so. With `crosscheck` other solvers are asked
     for the bound again. Whoever plans many variants hands over the `sizers` of them and their
     checks, where one plan alone is sized again for its check, and saves time without
     `price_choices`: what spare nodes cost and what parts of GPUs save, told as far as the search
@@ -57,13 +60,45 @@ def make_plan(
     Raises InfeasibleError where no plan exists, LimitError where the time ends before one is found,
     CheckError where the independent check disagrees, DisagreementError where another solver does.
     """
-    say = progress or (lambda _: None)
+    with guarded(time_limit_s) as clock:
+        plan = _made(
+            inputs,
+            asked_gap=asked_gap,
+            time_limit_s=time_limit_s,
+            crosscheck=crosscheck,
+            say=progress or (lambda _: None),
+            sizers=sizers,
+            price_choices=price_choices,
+            watch=watch,
+        )
+    if not clock.ended:
+        return plan
+    ended = plan.provenance.model_copy(update={"guard_ended": True})
+    late = Note(
+        text="the search was ended by the clock, before its work was done: on a less busy machine, "
+        "or with a higher --time-limit, the same scenario may be planned further",
+        origin="solver",
+    )
+    return plan.model_copy(update={"provenance": ended, "warnings": (late, *plan.warnings)})
+
+
+def _made(
+    inputs: Inputs,
+    *,
+    asked_gap: float,
+    time_limit_s: float,
+    crosscheck: bool,
+    say: Callable[[str], None],
+    sizers: Sizers | None,
+    price_choices: bool,
+    watch: Callable[[Translation, Found], None] | None,
+) -> Plan:
     say("sizing jobs")
     own = sizers or Sizers()
     jobs = own.portfolio(inputs)
     asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
     how = _How(crosscheck=crosscheck, watch=watch)
-    deadline = time.monotonic() + time_limit_s
+    deadline = spent() + time_limit_s
     try:
         packed = _packed(inputs, jobs, asked, own, how, explain=price_choices)
     except InfeasibleError as why:

@@ -348,7 +348,9 @@ class Provenance(Frozen):
     """Role, path, sha256."""
     options: Options = Options()
     time_limit_s: float = 60.0
-    """Seconds after which the search was to end."""
+    """Seconds of work after which the search was to end."""
+    guard_ended: bool = False
+    """Whether the clock ended it before that: another run may find another plan."""
     crosscheck: bool = False
     """Whether other solvers were asked for the bound."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from planner.packing.crosscheck import Assertion, require_agreement, second_opin
 from planner.packing.found import Infeasible
 from planner.packing.statement.claims import claims_of
 from planner.packing.triage import triage
+from planner.packing.work import spent
 from planner.plan.assemble import second_opinion
 from planner.plan.parts.shortage import PriorityUse, ProvedStep, Shortage, ShortJob
 from planner.plan.words import some_of
@@ -86,7 +86,7 @@ def give_way(
     kept = tuple(_as_kept(job, delays) for job in jobs)
     if explain:
         progress("asking what would keep the others")
-    deadline = time.monotonic() + (time_limit_s if explain else 0.0)
+    deadline = spent() + (time_limit_s if explain else 0.0)
     short = tuple(_explained(inputs, jobs, kept, delays, unfit, deadline))
     return kept, Shortage(
         priorities=tuple(_priorities(inputs, jobs, delays, found)),
@@ -143,7 +143,7 @@ def _explained(
         if unfit and name in unfit.remedies:
             known[alike] = name, "no GPU type in play can run it", unfit.remedies[name]
         if alike not in known:
-            left_s = min(_TIME_S, deadline - time.monotonic())
+            left_s = min(_TIME_S, deadline - spent())
             known[alike] = name, *_lacking(inputs, _as_asked(jobs, kept, asked), left_s)
         first, cause, remedies = known[alike]
         yield ShortJob(

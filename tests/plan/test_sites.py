@@ -7,13 +7,11 @@ east, liquid-cooled ones are dear.
 
 from __future__ import annotations
 
-import time
-from types import SimpleNamespace
-
 import pytest
 
 from planner.errors import CheckError, InfeasibleError, InputError
 from planner.inputs.load import load_inputs
+from planner.packing import work
 from planner.plan.make import make_plan
 from planner.plan.plan import SpareCost
 from planner.plan.store import dumps, loads
@@ -281,8 +279,7 @@ def test_all_spare_nodes_together_cost_what_the_plan_without_any_does_not(read):
 
 
 def test_the_price_of_a_spare_node_is_open_where_the_search_took_all_the_time(read, monkeypatch):
-    clock = SimpleNamespace(monotonic=lambda: time.monotonic() - 60)
-    monkeypatch.setattr("planner.plan.make.time", clock)
+    monkeypatch.setattr("planner.plan.make.spent", lambda: work.spent() - 60)
     asked = make_plan(read(("labels: [us, cheap]", "labels: [us, cheap], spare_nodes: 1")))
     assert [price.cents for price in asked.spare_prices] == [None]
     assert asked.spare_cost == SpareCost(cents=None)

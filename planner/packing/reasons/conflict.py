@@ -11,7 +11,6 @@ search confirms the sets that matter, and every raise that is told, with a plan.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -26,6 +25,7 @@ from planner.packing.reasons.conditions import conditions_of
 from planner.packing.search import search
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Outcome, solve_integer
+from planner.packing.work import spent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,7 +95,7 @@ class _Asking:
         self._problem = translation.problem
         self._conditions = conditions_of(translation)
         self._every = frozenset(range(len(self._conditions)))
-        self._deadline = time.monotonic() + _TIME_S
+        self._deadline = spent() + _TIME_S
         self._possible: list[Set] = []
         self._impossible: list[Set] = [self._every]
         """Sets of which it is known whether some plan keeps them."""
@@ -148,7 +148,7 @@ class _Asking:
             tuple(self._conditions[one] for one in sorted(members)),
             needed[0][1] if needed else 0,
             tuple(raises for raises in mended if raises),
-            time.monotonic() < self._deadline,
+            spent() < self._deadline,
         )
 
     def _kept(self, asked: Set) -> bool:
@@ -247,7 +247,7 @@ class _Asking:
         return None
 
     def _left_s(self) -> float:
-        return max(_LEAST_S, self._deadline - time.monotonic())
+        return max(_LEAST_S, self._deadline - spent())
 
 
 def _raised(problem: Problem, raises: Raises) -> Problem:

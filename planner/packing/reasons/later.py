@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from planner.inputs.text.words import count_of
 from planner.packing.found import Infeasible
 from planner.packing.reasons.conflict import without_costs
 from planner.packing.search import search
+from planner.packing.work import spent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator
     Every quarter of the job moves, and none beyond the horizon. Proved by a plan that keeps every
     limit and every budget.
     """
-    deadline = time.monotonic() + _TIME_S
+    deadline = spent() + _TIME_S
     names = sorted({job for number in lacking for job, _ in translation.members[number]})
     for name in names[:_JOBS]:
         last = max(
@@ -44,7 +44,7 @@ def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator
             for quarter in demand.quarters
         )
         for delay in range(1, translation.problem.quarters - last):
-            if _feasible(_delayed(translation, name, delay), deadline - time.monotonic()):
+            if _feasible(_delayed(translation, name, delay), deadline - spent()):
                 quarters = count_of(delay, "quarter")
                 yield f"start {name} {quarters} later"
                 break

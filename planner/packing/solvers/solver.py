@@ -18,6 +18,7 @@ import highspy
 import pulp
 
 from planner.errors import LimitError
+from planner.packing import work
 from planner.packing.solvers.linear import highs_lp, is_infeasible
 
 if TYPE_CHECKING:
@@ -36,8 +37,13 @@ __all__ = [
     "solver_version",
 ]
 
+_CHECK_S, _CELL_S = 1e-3, 1.4e-6
+"""What HiGHS does from one look at its limits to the next, on a usual machine: for itself, and for
+each cell of the program."""
 _GRACE_S = 1.0
 """Time that HiGHS gets beyond its own limit before it is cancelled: it is known to overshoot."""
+_LONGEST_S = 1e6
+"""Without any guard."""
 _LAST_GRACE_S = 15.0
 """Time until it is given up if it does not stop even then."""
 
@@ -145,11 +151,18 @@ class _HaltedHighs(_Highs):
 
 
 class _WatchedHighs(_Highs):
-    """PuLP's HiGHS, run beside a watch: it can be interrupted, and does not overshoot its limit."""
+    """PuLP's HiGHS, run beside a watch: it can be interrupted, and does not overshoot its limit.
+
+    It looks at its limits at the same steps in each run, so that these count its work.
+    """
+
+    most_checks = 0
+    checks = 0
 
     def callSolver(self, lp: Any) -> None:  # noqa: ANN401, N802 - PuLP's own name and type
         model = lp.solverModel
         model.HandleUserInterrupt = True
+        model.cbMipInterrupt.subscribe(self._count)
         thread = model.startSolve()
         started = time.monotonic()
         try:
@@ -166,6 +179,11 @@ class _WatchedHighs(_Highs):
             raise
         if model.getModelStatus() == highspy.HighsModelStatus.kNotset:
             raise MemoryError  # it ended the thread, which could tell nobody
+
+    def _count(self, event: Any) -> None:  # noqa: ANN401 - highspy has no name for it
+        self.checks += 1
+        if self.checks >= self.most_checks:
+            event.interrupt()
 
 
 class _WatchedCbc(pulp.COIN_CMD):  # type: ignore[misc]
@@ -207,16 +225,19 @@ def solve_integer(
 ) -> Answer:
     """Minimize an integer program on one thread; `relaxed` variables may be fractional.
 
+    The limit is in seconds of work, as `work` counts them; with a `halt`, in those of the wall.
     Without `presolve` HiGHS goes another way through the program, mostly a slower one. With a
     `halt`, it takes no time of other threads, and nothing but that ends it before its limit.
 
     Raises LimitError if the solver crashes or does not stop.
     """
     problem, columns = _pulp_problem(program, relaxed)
+    each_s = _CHECK_S + _CELL_S * sum(len(row.terms) for row in program.rows)
+    wall_s = time_limit_s if halt else min(work.guarded_s(), _LONGEST_S)
     solver = (_HaltedHighs if halt else _WatchedHighs)(
         msg=False,
         threads=1,
-        timeLimit=max(time_limit_s, 0.01),
+        timeLimit=max(wall_s, 0.01),
         gapRel=relative_gap,
         gapAbs=0.0,
         random_seed=0,
@@ -228,12 +249,16 @@ def solve_integer(
     )
     if halt:
         solver.halt = halt
+    else:
+        solver.most_checks = max(1, round(max(time_limit_s, 0.0) / each_s))
     try:
         problem.solve(solver)
     except MemoryError:
         raise LimitError("the solver ran out of memory") from None
     except (pulp.PulpError, RuntimeError) as error:  # what highspy makes of an exception of HiGHS
         raise LimitError(f"the solver failed: {error}") from error
+    if not halt:
+        work.add((1 + solver.checks) * each_s)
     return _read(problem.solverModel, columns)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from planner.errors import LimitError
 from planner.packing import translate
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
+from planner.packing.work import spent
 from planner.plan.eligible import stuck_jobs
 from planner.plan.words import amount
 
@@ -28,10 +28,10 @@ _TIME_S = 10.0
 def less_headroom(inputs: Inputs, sizers: Sizers) -> Iterator[str]:
     """The most headroom, in whole per cent, with which a plan has all jobs; proved by that plan."""
     stated = inputs.settings.headroom.value
-    deadline = time.monotonic() + _TIME_S
+    deadline = spent() + _TIME_S
     enough, too_much = Decimal(-1), stated * 100
     asked = Decimal(0)
-    while asked < too_much and time.monotonic() < deadline:
+    while asked < too_much and spent() < deadline:
         if _plannable(inputs, asked / 100, sizers, deadline):
             enough = asked
         elif enough < 0:
@@ -55,7 +55,7 @@ def _plannable(inputs: Inputs, headroom: Decimal, sizers: Sizers, deadline: floa
     if stuck_jobs(jobs, translation):
         return False
     try:
-        left_s = max(0.1, deadline - time.monotonic())
+        left_s = max(0.1, deadline - spent())
         attempt(translation, asked_gap=1.0, time_limit_s=left_s)
     except (Infeasible, LimitError):
         return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from planner.errors import LimitError
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.packing.solution import Status
+from planner.packing.work import spent
 from planner.plan.plan import HourlyUse, Outcome
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def hourly_uses(
 ) -> Iterator[HourlyUse]:
     """Each offer by the hour or by the week that the plan uses, with the price at which it turns.
 
-    The turn is open where either plan is not proved before the deadline, by the monotonic clock.
+    The turn is open where either plan is not proved before the deadline, in seconds of work.
     """
     for offer in inputs.offers:
         supplies = [n for n, name in enumerate(translation.offers) if name == offer.name]
@@ -67,7 +67,7 @@ def _without(
     deadline: float,
 ) -> tuple[Outcome, int | None]:
     """What the best plan without these costs, where both are proved."""
-    left_s = deadline - time.monotonic()
+    left_s = deadline - spent()
     if solution.status is not Status.PROVED or left_s <= 0:
         return "not proved", None
     problem = translation.problem

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing import translate
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
+from planner.packing.work import spent
 from planner.plan.words import some_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Itera
 
     Proved by a plan that keeps all the rest.
     """
-    deadline = time.monotonic() + _TIME_S
+    deadline = spent() + _TIME_S
     stated = inputs.scenario.jobs
     named = (name for name in sorted(set(lacking)) if name in stated and stated[name].gpu_types)
     for name in [*named][:_JOBS]:
@@ -40,7 +40,7 @@ def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Itera
         asked = inputs.model_copy(update={"scenario": scenario})
         jobs = sizers.portfolio(asked)
         translation = translate(asked, jobs)
-        left_s = max(0.1, deadline - time.monotonic())
+        left_s = max(0.1, deadline - spent())
         try:
             solution = attempt(translation, asked_gap=1.0, time_limit_s=left_s)
         except (Infeasible, LimitError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
@@ -11,6 +10,7 @@ from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.packing.problem import WHOLE
 from planner.packing.solution import Status
+from planner.packing.work import spent
 from planner.plan.plan import PartitionSaving
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ def partition_saving(
 ) -> PartitionSaving | None:
     """The plan against the best one on whole GPUs; None where no unit takes a part of one.
 
-    It is open where either is not proved before the deadline, by the monotonic clock.
+    It is open where either is not proved before the deadline, in seconds of work.
     """
     if not _takes_parts(translation, solution):
         return None
     whole = tuple(map(_on_whole_gpus, jobs))
     if any(any(job.units) and not job.sizing.candidates for job in whole):
         return PartitionSaving(outcome="no other plan", cents=None)
-    left_s = deadline - time.monotonic()
+    left_s = deadline - spent()
     if solution.status is not Status.PROVED or left_s <= 0:
         return PartitionSaving(outcome="not proved", cents=None)
     try:

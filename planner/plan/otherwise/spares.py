@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing import solve
 from planner.packing.solution import Status
+from planner.packing.work import spent
 from planner.plan.plan import SpareCost, SparePrice
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def spare_costs(
     """What all spare nodes cost together, then the last one of each place, the others kept.
 
     A place is a site or a pool that keeps spare nodes. None where there is no such place. A figure
-    is open where plan or variant is not proved before the deadline, by the monotonic clock.
+    is open where plan or variant is not proved before the deadline, in seconds of work.
     """
     places = list(_places(inputs, translation))
     if not places:
@@ -84,7 +84,7 @@ class _Asked:
 
     def saved(self, spare: Mapping[int, int]) -> int | None:
         """By how much the best plan is cheaper with so many in each pool; None: not proved."""
-        left_s = self.deadline - time.monotonic()
+        left_s = self.deadline - spent()
         if self.solution.status is not Status.PROVED or left_s <= 0:
             return None
         problem = self.translation.problem
