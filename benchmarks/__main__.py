@@ -17,6 +17,7 @@ PARTS = {
     "sizing": "Sizing one job",
     "catalogue": "Many jobs alike (seeds 0 / 1 / 2)",
     "naive": "Against a binary for each job and node",
+    "side-by-side": "One portfolio, each way (seed 0)",
     "quarterly": "Over four quarters (seeds 0 / 1 / 2)",
     "divided": "Serving jobs on partitions of GPUs (seeds 0 / 1 / 2)",
     "runs": "Runs by the hour, with all that binds (seeds 0 / 1 / 2)",
@@ -27,7 +28,7 @@ PARTS = {
 """In this order: processes first, while this one is still small."""
 
 _NAIVE_LIMIT_S = 120.0
-_LONG = ("naive", "load")
+_LONG = ("naive", "side-by-side", "load")
 
 
 def main() -> int:
@@ -69,6 +70,10 @@ def _measure(part: str, *, quick: bool) -> Iterator[Row]:
         from benchmarks.load import under_load  # noqa: PLC0415
 
         return under_load()
+    if part == "side-by-side":
+        from benchmarks.side_by_side import side_by_side  # noqa: PLC0415
+
+        return side_by_side(_NAIVE_LIMIT_S)
     from benchmarks import portfolio_runs as runs  # noqa: PLC0415
 
     sizes = (20, 50, 100, 200, 500, 1000)

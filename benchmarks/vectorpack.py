@@ -1,0 +1,109 @@
+"""Reads vector bin packing instances: items of several sizes each, as few bins as can be.
+
+The format `.vbp` is that of VPSolver (https://github.com/fdabrandao/vpsolver, its manual), numbers
+alone: a line with how many dimensions, one with the capacity of a bin in each, one with how many
+kinds of items, and one for each kind with its size in every dimension and how many there are.
+
+The classes New, Panigrahy and Triplet are the archives `data/*_instances.tar.gz` of
+https://github.com/Vectorpack/experiments_vector_paper. The fewest bins known are its tables
+`results_data/*_summary_known.csv`, with tabs: name, lower bound, optimum or -1, best known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Supply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["BIN_CENTS", "DIMENSIONS", "TooManyDimensionsError", "fewest_known", "read_vbp"]
+
+BIN_CENTS = 100_000
+"""Price of a bin."""
+DIMENSIONS = 3
+"""Resources of a node: GPUs, cores and memory."""
+
+
+class TooManyDimensionsError(Exception):
+    """An instance with more dimensions than a node has resources."""
+
+
+def read_vbp(path: Path) -> Problem:
+    """One node type to buy, whose GPUs, cores and memory are the dimensions of a bin.
+
+    Raises ValueError with the place of a mistake, and TooManyDimensionsError.
+    """
+    lines = [
+        (number, _numbers(path, number, line))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if line.strip()
+    ]
+    if len(lines) < 3:
+        raise ValueError(f"{path.name}: ends before its items; is it whole?")
+    dimensions, kinds = (_alone(path, *lines[at]) for at in (0, 2))
+    if dimensions > DIMENSIONS:
+        raise TooManyDimensionsError(f"{path.name}: {dimensions} dimensions, {DIMENSIONS} at most")
+    if len(lines) - 3 != kinds:
+        raise ValueError(f"{path.name}: {len(lines) - 3} kinds of items, where it says {kinds}")
+    bins = _so_many(path, *lines[1], dimensions)
+    items = [_so_many(path, *line, dimensions + 1) for line in lines[3:]]
+    for (number, _), item in zip(lines[3:], items, strict=True):
+        if any(size > most for size, most in zip(item, bins, strict=False)):
+            raise ValueError(f"{path.name}, line {number}: an item that no bin holds")
+    return _problem(bins, items)
+
+
+def fewest_known(folder: Path) -> dict[str, int]:
+    """By name of an instance within its benchmark (`New/class1_20_3_0`), the best known."""
+    known = {}
+    for path in sorted(folder.rglob("*_summary_known.csv")):
+        header, *rows = path.read_text(encoding="utf-8").splitlines()
+        column = header.split("\t").index("best_overall")
+        for row in rows:
+            cells = row.split("\t")
+            known[f"{path.name.split('_')[0]}/{cells[0]}"] = int(cells[column])
+    return known
+
+
+def _problem(bins: Sequence[int], items: Sequence[Sequence[int]]) -> Problem:
+    """GPUs are scaled: a piece takes one at least, and one that takes all of a node is alone there.
+
+    With factor f, items of f·a + 1 GPUs fit on a node of f·A + f - 1 just where those of size a fit
+    into A, as long as there are fewer than f of them.
+    """
+    factor = sum(item[-1] for item in items) + 2
+    missing = (0,) * (DIMENSIONS - len(bins))
+    node = Shape(factor * bins[0] + factor - 1, *(size or 1 for size in (*bins[1:], *missing)))
+    pool = Pool("bin", "main", "bin", node, 0, 0, False)
+    demands = tuple(
+        Demand(
+            (Choice("bin", Shape(factor * item[0] + 1, *item[1:-1], *missing)),), (0,), item[-1]
+        )
+        for item in items
+    )
+    return Problem(1, (pool,), (Supply("bin", "buy", 0, None, (BIN_CENTS,)),), demands, 0)
+
+
+def _numbers(path: Path, number: int, line: str) -> tuple[int, ...]:
+    try:
+        found = tuple(map(int, line.split()))
+    except ValueError:
+        raise ValueError(f"{path.name}, line {number}: not whole numbers: {line.strip()}") from None
+    if min(found) < 0:
+        raise ValueError(f"{path.name}, line {number}: a number below 0")
+    return found
+
+
+def _alone(path: Path, line: int, numbers: tuple[int, ...]) -> int:
+    return _so_many(path, line, numbers, 1)[0]
+
+
+def _so_many(path: Path, line: int, numbers: tuple[int, ...], asked: int) -> tuple[int, ...]:
+    if len(numbers) != asked:
+        raise ValueError(
+            f"{path.name}, line {line}: {len(numbers)} numbers, where {asked} are asked for"
+        )
+    return numbers
