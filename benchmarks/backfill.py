@@ -184,16 +184,16 @@ class _Queue:
         return begins, free
 
 
-def _places(
-    job: Job, free: Sequence[Node], also: Sequence[Node] | None = None
-) -> tuple[int, ...]:
+def _places(job: Job, free: Sequence[Node], also: Sequence[Node] | None = None) -> tuple[int, ...]:
     """Nodes for a job, the fullest that hold it, now and in the other list; empty: too few do."""
     fits = [
         (node.gpus, number)
         for number, node in enumerate(free)
         if node.holds(job.takes) and (also is None or also[number].holds(job.takes))
     ]
-    return tuple(number for _, number in sorted(fits)[: job.nodes]) if len(fits) >= job.nodes else ()
+    return (
+        tuple(number for _, number in sorted(fits)[: job.nodes]) if len(fits) >= job.nodes else ()
+    )
 
 
 def _least(jobs: Sequence[Job], node: Node) -> int:

@@ -82,7 +82,7 @@ class _Fleet:
     ) -> None:
         self._pools = problem.pools
         self._free: dict[int, list[list[int]]] = defaultdict(list)
-        """By pool and node: GPUs, cores and memory, then what is free of each GPU that is shared."""
+        """By pool and node: GPUs, cores, memory, then what is free of each GPU that is shared."""
         self._first: dict[Way, int] = defaultdict(int)
         """The first node that may still hold a shape: none before it ever will again."""
         self.opened: dict[int, int] = defaultdict(int)

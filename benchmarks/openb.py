@@ -34,6 +34,7 @@ _GPU_CENTS = {
     "G2": 600_000,
     "G3": 1_400_000,
 }
+_HOST = ("cpu_milli", "memory_mib")
 _CORE_CENTS, _GIB_CENTS, _NODE_CENTS = 6_000, 700, 250_000
 
 
@@ -44,9 +45,9 @@ def read_openb(nodes: Path, pods: Path, *, first: int | None = None, shares: boo
     """
     kinds = sorted(
         {
-            (row["model"], Shape(*(_whole(nodes, line, row, name) for name in _NODE)))
-            for line, row in _rows(nodes, ("model", *_NODE))
-            if _whole(nodes, line, row, "gpu")
+            (row["model"], node)
+            for line, row in _rows(nodes, ("model", "gpu", *_HOST))
+            if (node := _shape(nodes, line, row, "gpu")).gpus
         }
     )
     pools = tuple(
@@ -55,7 +56,7 @@ def read_openb(nodes: Path, pods: Path, *, first: int | None = None, shares: boo
     )
     asked = Counter(
         (pod, row.get("gpu_spec") or "")
-        for line, row in _rows(pods, ("num_gpu", "gpu_milli", "cpu_milli", "memory_mib"))
+        for line, row in _rows(pods, ("num_gpu", "gpu_milli", *_HOST))
         if (first is None or line <= first + 1)
         and (pod := _pod(pods, line, row)).gpus
         and (shares or pod.part == WHOLE)
@@ -66,24 +67,27 @@ def read_openb(nodes: Path, pods: Path, *, first: int | None = None, shares: boo
         if (choices := _choices(pools, pod, models))
     )
     supplies = tuple(
-        Supply(pool.name, "buy", number, None, (_price(path=nodes, pool=pool),))
+        Supply(pool.name, "buy", number, None, (_price(nodes, pool),))
         for number, pool in enumerate(pools)
     )
     return Problem(1, pools, supplies, demands, 0)
 
 
-_NODE = ("gpu", "cpu_milli", "memory_mib")
-
-
 def _pod(path: Path, line: int, row: dict[str, str]) -> Shape:
-    gpus, milli = (_whole(path, line, row, name) for name in ("num_gpu", "gpu_milli"))
-    if gpus and not (0 < milli <= _MILLI and (milli == _MILLI or gpus == 1)):
+    pod = _shape(path, line, row, "num_gpu")
+    milli = _whole(path, line, row, "gpu_milli")
+    if not pod.gpus or milli == _MILLI:
+        return pod
+    if pod.gpus > 1 or not 0 < milli < _MILLI:
         raise ValueError(
-            f"{path.name}, line {line}: {milli} thousandths of {gpus} GPUs; shares are of one GPU"
+            f"{path.name}, line {line}: {milli} thousandths of {pod.gpus} GPUs; shares are of one"
         )
-    part = Part("", milli) if gpus and milli < _MILLI else WHOLE
-    cpus, memory = (_whole(path, line, row, name) for name in _NODE[1:])
-    return Shape(gpus, cpus, memory, part=part)
+    return pod._replace(part=Part("", milli))
+
+
+def _shape(path: Path, line: int, row: dict[str, str], gpus: str) -> Shape:
+    cpus, memory = (_whole(path, line, row, name) for name in _HOST)
+    return Shape(_whole(path, line, row, gpus), cpus, memory)
 
 
 def _choices(pools: tuple[Pool, ...], pod: Shape, models: str) -> tuple[Choice, ...]:

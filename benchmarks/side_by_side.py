@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bought_in_one_quarter", "side_by_side"]
 
+
 def side_by_side(naive_limit_s: float) -> Iterator[Row]:
     """Small and medium portfolios of one quarter, without and with runs by the hour."""
     for jobs in (20, 50, 200):
@@ -43,7 +44,9 @@ def bought_in_one_quarter(problem: Problem) -> Problem:
         quarters=1,
         pools=tuple(replace(problem.pools[number], owned=0, spare=0) for number in here),
         supplies=tuple(
-            replace(supply, pool=here.index(supply.pool), unit_cost_cents=supply.unit_cost_cents[:1])
+            replace(
+                supply, pool=here.index(supply.pool), unit_cost_cents=supply.unit_cost_cents[:1]
+            )
             for supply in problem.supplies
             if supply.kind == "buy" and supply.pool in here
         ),

@@ -19,22 +19,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["BIN_CENTS", "DIMENSIONS", "TooManyDimensionsError", "fewest_known", "read_vbp"]
+__all__ = ["BIN_CENTS", "DIMENSIONS", "NoPortfolioError", "fewest_known", "read_vbp"]
 
 BIN_CENTS = 100_000
 """Price of a bin."""
 DIMENSIONS = 3
 """Resources of a node: GPUs, cores and memory."""
+_MISSING = (0,) * DIMENSIONS
 
 
-class TooManyDimensionsError(Exception):
-    """An instance with more dimensions than a node has resources."""
+class NoPortfolioError(Exception):
+    """An instance that no portfolio can be: what it has, after `instances with`."""
 
 
 def read_vbp(path: Path) -> Problem:
     """One node type to buy, whose GPUs, cores and memory are the dimensions of a bin.
 
-    Raises ValueError with the place of a mistake, and TooManyDimensionsError.
+    Raises ValueError with the place of a mistake, and NoPortfolioError.
     """
     lines = [
         (number, _numbers(path, number, line))
@@ -45,7 +46,9 @@ def read_vbp(path: Path) -> Problem:
         raise ValueError(f"{path.name}: ends before its items; is it whole?")
     dimensions, kinds = (_alone(path, *lines[at]) for at in (0, 2))
     if dimensions > DIMENSIONS:
-        raise TooManyDimensionsError(f"{path.name}: {dimensions} dimensions, {DIMENSIONS} at most")
+        raise NoPortfolioError(f"more dimensions than the {DIMENSIONS} resources of a node")
+    if any(size < 0 for _, numbers in lines for size in numbers):
+        raise NoPortfolioError("sizes below 0")
     if len(lines) - 3 != kinds:
         raise ValueError(f"{path.name}: {len(lines) - 3} kinds of items, where it says {kinds}")
     bins = _so_many(path, *lines[1], dimensions)
@@ -75,26 +78,23 @@ def _problem(bins: Sequence[int], items: Sequence[Sequence[int]]) -> Problem:
     into A, as long as there are fewer than f of them.
     """
     factor = sum(item[-1] for item in items) + 2
-    missing = (0,) * (DIMENSIONS - len(bins))
-    node = Shape(factor * bins[0] + factor - 1, *(size or 1 for size in (*bins[1:], *missing)))
+    gpus, cpus, memory_mb = (*bins, *_MISSING)[:DIMENSIONS]
+    node = Shape(factor * gpus + factor - 1, cpus or 1, memory_mb or 1)
+    demands = []
+    for *sizes, count in items:
+        gpus, cpus, memory_mb = (*sizes, *_MISSING)[:DIMENSIONS]
+        shape = Shape(factor * gpus + 1, cpus, memory_mb)
+        demands.append(Demand((Choice("bin", shape),), (0,), count))
     pool = Pool("bin", "main", "bin", node, 0, 0, False)
-    demands = tuple(
-        Demand(
-            (Choice("bin", Shape(factor * item[0] + 1, *item[1:-1], *missing)),), (0,), item[-1]
-        )
-        for item in items
-    )
-    return Problem(1, (pool,), (Supply("bin", "buy", 0, None, (BIN_CENTS,)),), demands, 0)
+    supply = Supply("bin", "buy", 0, None, (BIN_CENTS,))
+    return Problem(1, (pool,), (supply,), tuple(demands), 0)
 
 
 def _numbers(path: Path, number: int, line: str) -> tuple[int, ...]:
     try:
-        found = tuple(map(int, line.split()))
+        return tuple(map(int, line.split()))
     except ValueError:
         raise ValueError(f"{path.name}, line {number}: not whole numbers: {line.strip()}") from None
-    if min(found) < 0:
-        raise ValueError(f"{path.name}, line {number}: a number below 0")
-    return found
 
 
 def _alone(path: Path, line: int, numbers: tuple[int, ...]) -> int:
