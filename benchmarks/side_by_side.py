@@ -26,7 +26,7 @@ __all__ = ["bought_in_one_quarter", "side_by_side"]
 
 def side_by_side(naive_limit_s: float) -> Iterator[Row]:
     """Small and medium portfolios of one quarter, without and with runs by the hour."""
-    for jobs in (20, 50, 200):
+    for jobs in (20, 50, 200, 500):
         yield from _each_way(f"catalogue, {jobs} jobs", catalogue(jobs, 0), naive_limit_s)
     for runs, endpoints in ((80, 5), (80, 100), (500, 5), (500, 100)):
         problem = bought_in_one_quarter(runs_beside(runs, 0, endpoints))

@@ -11,6 +11,7 @@ https://github.com/Vectorpack/experiments_vector_paper. The fewest bins known ar
 
 from __future__ import annotations
 
+import csv
 from typing import TYPE_CHECKING
 
 from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Supply
@@ -60,14 +61,15 @@ def read_vbp(path: Path) -> Problem:
 
 
 def fewest_known(folder: Path) -> dict[str, int]:
-    """By name of an instance within its benchmark (`New/class1_20_3_0`), the best known."""
+    """By benchmark and name (`New/class1_20_3_0`), the optimum, or the best that was published."""
     known = {}
     for path in sorted(folder.rglob("*_summary_known.csv")):
-        header, *rows = path.read_text(encoding="utf-8").splitlines()
-        column = header.split("\t").index("best_overall")
-        for row in rows:
-            cells = row.split("\t")
-            known[f"{path.name.split('_')[0]}/{cells[0]}"] = int(cells[column])
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file, delimiter="\t"):
+                fewest = min(
+                    bins for column in ("OPT", "best_overall") if (bins := int(row[column])) > 0
+                )
+                known[f"{path.name.split('_')[0]}/{row['instance_name']}"] = fewest
     return known
 
 

@@ -71,6 +71,19 @@ def test_a_job_that_no_node_holds_has_no_fewest_nodes():
     assert fewest_nodes([job(9, 1)], NODE) is None
 
 
+def ran(jobs, nodes=1):
+    """Hours of starts, where all end in time."""
+    starts = hours_of_starts(jobs, NODE, nodes)
+    assert starts is not None
+    return starts
+
+
+def fewest_of(jobs):
+    fewest = fewest_nodes(jobs, NODE)
+    assert fewest is not None
+    return fewest
+
+
 def drawn(seed):
     """A few jobs of some hours, most of them with a narrow window."""
     rng = random.Random(seed)
@@ -108,7 +121,7 @@ def can_be_placed(jobs, nodes, placed=()):
 @pytest.mark.parametrize("seed", range(60))
 def test_no_fewer_nodes_would_do_and_never_fewer_than_by_trying_everything(seed):
     jobs = drawn(seed)
-    fewest = fewest_nodes(jobs, NODE)
+    fewest = fewest_of(jobs)
     assert all(hours_of_starts(jobs, NODE, nodes) is None for nodes in range(fewest))
     best = next(nodes for nodes in range(len(jobs) + 1) if can_be_placed(jobs, nodes))
     assert best <= fewest
@@ -117,14 +130,14 @@ def test_no_fewer_nodes_would_do_and_never_fewer_than_by_trying_everything(seed)
 @pytest.mark.parametrize("seed", range(60))
 def test_whatever_follows_the_first_two_start_as_if_they_were_alone(seed):
     jobs = [job(one.takes.gpus, one.hours) for one in drawn(seed)]
-    assert hours_of_starts(jobs, NODE, 1)[:2] == hours_of_starts(jobs[:2], NODE, 1)
+    assert ran(jobs)[:2] == ran(jobs[:2])
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_jobs_hold_no_more_than_there_is_and_keep_their_windows(seed):
     jobs = drawn(seed)
-    nodes = fewest_nodes(jobs, NODE)
-    starts = hours_of_starts(jobs, NODE, nodes)
+    nodes = fewest_of(jobs)
+    starts = ran(jobs, nodes)
     for one, start in zip(jobs, starts, strict=True):
         assert one.released <= start <= one.until - one.hours
     for hour in range(12):
@@ -163,4 +176,6 @@ def test_a_portfolio_that_no_node_holds_in_time_is_not_run():
 def test_a_plan_is_never_dearer_than_the_queue_with_the_same_choices():
     problem = bought_in_one_quarter(runs_beside(30, 0, 10))
     plan = answer(problem, search(problem, asked_gap=1e-4, time_limit_s=60.0), 1e-4)
-    assert first_in_first_out(problem, plan.assigned).cost_cents >= plan.cost_cents
+    queued = first_in_first_out(problem, plan.assigned)
+    assert queued is not None
+    assert queued.cost_cents >= plan.cost_cents
