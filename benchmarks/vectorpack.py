@@ -74,18 +74,19 @@ def fewest_known(folder: Path) -> dict[str, int]:
 
 
 def _problem(bins: Sequence[int], items: Sequence[Sequence[int]]) -> Problem:
-    """GPUs are scaled: a piece takes one at least, and one that takes all of a node is alone there.
+    """GPUs are scaled where a piece would take none, or would have a node to itself for taking all.
 
-    With factor f, items of f·a + 1 GPUs fit on a node of f·A + f - 1 just where those of size a fit
-    into A, as long as there are fewer than f of them.
+    With a factor f, items of f·a GPUs, or of 1 where a is 0, fit on a node of f·A + f - 1 just
+    where those of size a fit into A, as long as those of 0 are fewer than f.
     """
-    factor = sum(item[-1] for item in items) + 2
+    without = sum(count for *sizes, count in items if not sizes[0])
+    factor = max(without + 1, 2 if any(sizes[0] == bins[0] for sizes in items) else 1)
     gpus, cpus, memory_mb = (*bins, *_MISSING)[:DIMENSIONS]
     node = Shape(factor * gpus + factor - 1, cpus or 1, memory_mb or 1)
     demands = []
     for *sizes, count in items:
         gpus, cpus, memory_mb = (*sizes, *_MISSING)[:DIMENSIONS]
-        shape = Shape(factor * gpus + 1, cpus, memory_mb)
+        shape = Shape(factor * gpus or 1, cpus, memory_mb)
         demands.append(Demand((Choice("bin", shape),), (0,), count))
     pool = Pool("bin", "main", "bin", node, 0, 0, False)
     supply = Supply("bin", "buy", 0, None, (BIN_CENTS,))
