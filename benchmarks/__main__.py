@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.start import start_seconds
@@ -17,6 +18,7 @@ PARTS = {
     "sizing": "Sizing one job",
     "catalogue": "Many jobs alike (seeds 0 / 1 / 2)",
     "naive": "Against a binary for each job and node",
+    "side-by-side": "One portfolio, each way (seed 0)",
     "quarterly": "Over four quarters (seeds 0 / 1 / 2)",
     "divided": "Serving jobs on partitions of GPUs (seeds 0 / 1 / 2)",
     "runs": "Runs by the hour, with all that binds (seeds 0 / 1 / 2)",
@@ -27,18 +29,26 @@ PARTS = {
 """In this order: processes first, while this one is still small."""
 
 _NAIVE_LIMIT_S = 120.0
-_LONG = ("naive", "load")
+_LONG = ("naive", "side-by-side", "load")
 
 
 def main() -> int:
     """Run the parts asked for; 1 if a target was missed."""
     options = _options()
+    if options.instances:
+        from benchmarks.instances import from_folder  # noqa: PLC0415
+
+        measured = {"Instances of others": from_folder(options.instances)}
+    else:
+        measured = {
+            title: _measure(part, quick=options.quick)
+            for part, title in PARTS.items()
+            if options.only in (None, part) and not (options.quick and part in _LONG)
+        }
     tables, missed = [], 0
-    for part, title in PARTS.items():
-        if options.only not in (None, part) or (options.quick and part in _LONG):
-            continue
+    for title, each in measured.items():
         rows = []
-        for row in _measure(part, quick=options.quick):
+        for row in each:
             print(f"{row.verdict:6}  {row.what}: {row.measured}", file=sys.stderr, flush=True)
             rows.append(row)
         missed += sum(row.verdict == "MISSED" for row in rows)
@@ -52,6 +62,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     parser.add_argument("--only", choices=PARTS, help="measure one part alone")
+    parser.add_argument(
+        "--instances", type=Path, metavar="FOLDER", help="measure instances of others instead"
+    )
     return parser.parse_args()
 
 
@@ -69,6 +82,10 @@ def _measure(part: str, *, quick: bool) -> Iterator[Row]:
         from benchmarks.load import under_load  # noqa: PLC0415
 
         return under_load()
+    if part == "side-by-side":
+        from benchmarks.side_by_side import side_by_side  # noqa: PLC0415
+
+        return side_by_side(_NAIVE_LIMIT_S)
     from benchmarks import portfolio_runs as runs  # noqa: PLC0415
 
     sizes = (20, 50, 100, 200, 500, 1000)

@@ -2,7 +2,8 @@
 
 It stands for what a first attempt looks like, and it is helped where that is cheap: jobs that take
 whole nodes need no node of their own, and there are no more nodes to choose from than first-fit
-decreasing would open, or than its cost would buy.
+decreasing would open, or than its cost would buy. It knows no hours: a run holds its node all
+quarter.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class NaiveResult:
     binaries: int
     cost_cents: float
     bound_cents: float
+    nodes: int
+    """Of the plan that was found; 0 where none was."""
 
     @property
     def gap(self) -> float:
@@ -49,9 +52,9 @@ def solve_naive(problem: Problem, time_limit_s: float, relative_gap: float) -> N
     naive.program.solve(solver)
     info = naive.program.solverModel.getInfo()
     seconds = time.perf_counter() - started
-    return NaiveResult(
-        seconds, naive.binaries, float(info.objective_function_value), float(info.mip_dual_bound)
-    )
+    cost = float(info.objective_function_value)
+    nodes = naive.nodes() if cost < float("inf") else 0
+    return NaiveResult(seconds, naive.binaries, cost, float(info.mip_dual_bound), nodes)
 
 
 class _Naive:
@@ -60,6 +63,7 @@ class _Naive:
         self.program = pulp.LpProblem("naive", pulp.LpMinimize)
         self.binaries = 0
         self._cost: list[tuple[Any, float]] = []
+        self._nodes: list[tuple[Any, int]] = []
         self._loads: dict[tuple[int, int], list[list[tuple[Any, float]]]] = {}
         self._open_nodes()
         for number, choices in enumerate(_units(problem)):
@@ -67,12 +71,16 @@ class _Naive:
         self._limit()
         self.program += pulp.LpAffineExpression(self._cost)
 
+    def nodes(self) -> int:
+        """Nodes that the solution takes."""
+        return sum(round(way.varValue) * nodes for way, nodes in self._nodes)
+
     def _binary(self, name: str) -> Any:  # noqa: ANN401 - PuLP has no types
         self.binaries += 1
         return self.program.add_variable(name, 0, 1, self._pulp.LpInteger)
 
     def _open_nodes(self) -> None:
-        most = first_fit_decreasing(self._problem)
+        most = first_fit_decreasing(self._problem).cost_cents
         self._opened: dict[tuple[int, int], Any] = {}
         for supply in self._problem.supplies:
             price = supply.unit_cost_cents[0] or 0
@@ -82,6 +90,7 @@ class _Naive:
                 self._opened[supply.pool, node] = opened
                 self._loads[supply.pool, node] = [[], [], []]
                 self._cost.append((opened, price))
+                self._nodes.append((opened, 1))
 
     def _place(self, number: int, choices: tuple[Choice, ...]) -> None:
         """A unit runs once: on a node that it shares, or on whole nodes that it pays for."""
@@ -96,6 +105,7 @@ class _Naive:
                 if span:
                     whole = self._binary(f"whole_{number}_{position}_{supply.pool}")
                     self._cost.append((whole, span * (supply.unit_cost_cents[0] or 0)))
+                    self._nodes.append((whole, span))
                     ways.append(whole)
                 if span == 0:
                     ways += self._share(number, position, supply.pool, choice)

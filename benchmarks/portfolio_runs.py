@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from planner.packing.problem import Problem
 
 __all__ = [
+    "PROOF",
     "against_naive",
     "many_alike",
     "no_two_alike",
@@ -78,7 +79,9 @@ def many_alike(sizes: tuple[int, ...]) -> Iterator[Row]:
         for seed in SEEDS:
             problem = catalogue(jobs, seed)
             runs.append(timed(problem))
-            dearer.append(first_fit_decreasing(problem) / max(runs[-1].cost_cents, 1) - 1)
+            dearer.append(
+                first_fit_decreasing(problem).cost_cents / max(runs[-1].cost_cents, 1) - 1
+            )
         measured = f"{_starts(runs)}; gap {_gap(runs)}; first-fit {_dearer(dearer)}"
         yield Row(
             f"catalogue, {jobs:,} jobs",

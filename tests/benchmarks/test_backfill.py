@@ -1,0 +1,181 @@
+"""A queue starts what comes first, and lets others pass only where nobody first has to wait."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import pytest
+
+from benchmarks.backfill import Job, Node, fewest_nodes, first_in_first_out, hours_of_starts
+from benchmarks.portfolios import runs_beside
+from benchmarks.side_by_side import bought_in_one_quarter
+from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.packing.answer import answer
+from planner.packing.problem import Choice, Demand, Pool, Problem, Run, Shape, Supply
+from planner.packing.search import search
+
+NODE = Node(8, 80, 800)
+
+
+def job(gpus, hours, released=0, until=RUN_HOURS, nodes=1, cpus=0):
+    return Job(Node(gpus, cpus, 0), hours, released, until, nodes)
+
+
+def test_jobs_start_in_the_order_in_which_they_were_submitted():
+    assert hours_of_starts([job(8, 10), job(8, 5), job(8, 1)], NODE, 1) == [0, 10, 15]
+
+
+def test_a_job_passes_the_first_where_it_ends_before_that_can_start():
+    assert hours_of_starts([job(4, 10), job(8, 5), job(4, 10)], NODE, 1) == [0, 10, 0]
+
+
+def test_the_first_of_the_queue_is_not_delayed_by_a_job_that_would_run_an_hour_too_long():
+    assert hours_of_starts([job(4, 10), job(8, 5), job(4, 11)], NODE, 1) == [0, 10, 15]
+
+
+def test_a_long_job_passes_the_first_where_it_leaves_it_what_it_will_take():
+    assert hours_of_starts([job(4, 10), job(6, 5), job(2, 99), job(2, 99)], NODE, 1) == [
+        0,
+        10,
+        0,
+        15,
+    ]
+
+
+def test_what_passes_counts_for_those_that_pass_after_it():
+    starts = hours_of_starts([job(5, 10), job(7, 5), job(1, 99), job(1, 99)], NODE, 1)
+    assert starts == [0, 10, 0, 15]
+
+
+def test_jobs_wait_for_their_release_and_later_ones_have_the_later_place():
+    assert hours_of_starts([job(8, 5, released=3), job(8, 5)], NODE, 1) == [5, 0]
+
+
+def test_a_job_on_several_nodes_waits_for_whole_ones():
+    starts = hours_of_starts([job(1, 4), job(8, 5, nodes=2), job(7, 4), job(7, 5)], NODE, 2)
+    assert starts == [0, 4, 0, 9]
+
+
+def test_cores_and_memory_count_as_gpus_do():
+    assert hours_of_starts([job(1, 4, cpus=50), job(1, 4, cpus=31)], NODE, 1) == [0, 4]
+
+
+def test_a_job_that_ends_too_late_needs_another_node():
+    both = [job(8, 10, until=10), job(8, 10, until=19)]
+    assert hours_of_starts(both, NODE, 1) is None
+    assert fewest_nodes(both, NODE) == 2
+
+
+def test_a_job_that_no_node_holds_has_no_fewest_nodes():
+    assert fewest_nodes([job(9, 1)], NODE) is None
+
+
+def ran(jobs, nodes=1):
+    """Hours of starts, where all end in time."""
+    starts = hours_of_starts(jobs, NODE, nodes)
+    assert starts is not None
+    return starts
+
+
+def fewest_of(jobs):
+    fewest = fewest_nodes(jobs, NODE)
+    assert fewest is not None
+    return fewest
+
+
+def drawn(seed):
+    """A few jobs of some hours, most of them with a narrow window."""
+    rng = random.Random(seed)
+    jobs = []
+    for _ in range(rng.randint(2, 5)):
+        hours, released = rng.randint(1, 4), rng.choice((0, 0, 0, 2))
+        until = released + hours + rng.randint(0, 4)
+        jobs.append(job(rng.choice((2, 4, 5, 8)), hours, released, until))
+    return jobs
+
+
+def fits(jobs, nodes, placed):
+    """Whether jobs with these (hour, node) fit on so many nodes, hour by hour."""
+    return all(
+        sum(
+            one.takes.gpus
+            for one, (start, at) in zip(jobs, placed, strict=False)
+            if at == node and start <= hour < start + one.hours
+        )
+        <= NODE.gpus
+        for node, hour in product(range(nodes), range(12))
+    )
+
+
+def can_be_placed(jobs, nodes, placed=()):
+    """Whether there is any way at all, by trying everything."""
+    if len(placed) == len(jobs):
+        return True
+    one = jobs[len(placed)]
+    hours = range(one.released, one.until - one.hours + 1)
+    ways = ((*placed, way) for way in product(hours, range(nodes)))
+    return any(fits(jobs, nodes, way) and can_be_placed(jobs, nodes, way) for way in ways)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_fewer_nodes_would_do_and_never_fewer_than_by_trying_everything(seed):
+    jobs = drawn(seed)
+    fewest = fewest_of(jobs)
+    assert all(hours_of_starts(jobs, NODE, nodes) is None for nodes in range(fewest))
+    best = next(nodes for nodes in range(len(jobs) + 1) if can_be_placed(jobs, nodes))
+    assert best <= fewest
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_whatever_follows_the_first_two_start_as_if_they_were_alone(seed):
+    jobs = [job(one.takes.gpus, one.hours) for one in drawn(seed)]
+    assert ran(jobs)[:2] == ran(jobs[:2])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_jobs_hold_no_more_than_there_is_and_keep_their_windows(seed):
+    jobs = drawn(seed)
+    nodes = fewest_of(jobs)
+    starts = ran(jobs, nodes)
+    for one, start in zip(jobs, starts, strict=True):
+        assert one.released <= start <= one.until - one.hours
+    for hour in range(12):
+        now = [
+            one for one, start in zip(jobs, starts, strict=True) if 0 <= hour - start < one.hours
+        ]
+        assert sum(one.takes.gpus for one in now) <= nodes * NODE.gpus
+
+
+def portfolio(*demands):
+    pool = Pool("box", "main", "gpu", Shape(8, 80, 800), 0, 0, True)
+    supply = Supply("buy", "buy", 0, None, (100,))
+    return Problem(1, (pool,), (supply,), tuple(demands), 0)
+
+
+def asks(gpus, count=1, run=None):
+    shape = Shape(gpus, 1, 1) if run is None else Shape(gpus, 1, 1, run=run)
+    return Demand((Choice("gpu", shape),), (0,), count)
+
+
+def test_what_serves_holds_its_gpus_all_quarter_and_runs_follow_each_other_beside_it():
+    runs = asks(4, 10, Run(RUN_HOURS // 10, 0, RUN_HOURS))
+    assert first_in_first_out(portfolio(asks(4), runs)) == (100, 1)
+    assert first_in_first_out(portfolio(asks(5), runs)) == (200, 2)
+
+
+def test_what_spans_nodes_takes_whole_ones():
+    assert first_in_first_out(portfolio(asks(16), asks(1))) == (300, 3)
+
+
+def test_a_portfolio_that_no_node_holds_in_time_is_not_run():
+    short = asks(8, 1, Run(10, 0, 9))
+    assert first_in_first_out(portfolio(short)) is None
+
+
+def test_a_plan_is_never_dearer_than_the_queue_with_the_same_choices():
+    problem = bought_in_one_quarter(runs_beside(30, 0, 10))
+    plan = answer(problem, search(problem, asked_gap=1e-4, time_limit_s=60.0), 1e-4)
+    queued = first_in_first_out(problem, plan.assigned)
+    assert queued is not None
+    assert queued.cost_cents >= plan.cost_cents
