@@ -101,6 +101,7 @@ def test_a_plan_whose_prices_the_guard_cut_off_says_so(root, monkeypatch):
     inputs = load_inputs(path, settings=spare)
     plan = make_plan(inputs, progress=watched)
     assert plan.provenance.guard_ended
+    assert plan.spare_cost is not None
     assert plan.spare_cost.cents is None
     assert any("ended by the clock" in note.text for note in plan.warnings)
 
