@@ -19,6 +19,7 @@ from planner.plan.otherwise.hours import hourly_uses
 from planner.plan.otherwise.othertypes import other_types
 from planner.plan.otherwise.saving import partition_saving
 from planner.plan.otherwise.spares import spare_costs
+from planner.plan.otherwise.utilization import utilization_cost
 from planner.plan.plan import Note
 from planner.plan.triage import Unfit, give_way, roots
 from planner.sizing.portfolio import size_portfolio
@@ -125,7 +126,10 @@ def _made(
     saving = partition_saving(inputs, packed.jobs, translation, solution, **limits)
     say("pricing nodes by the hour")
     hourly = tuple(hourly_uses(inputs, translation, solution, plan, **limits))
+    say("pricing the utilization of runs")
+    utilization = utilization_cost(inputs, plan, solution, own, **limits)
     priced = {
+        "utilization_cents": utilization,
         "spare_cost": spare_cost,
         "spare_prices": prices,
         "partition_saving": saving,

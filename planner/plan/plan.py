@@ -395,6 +395,9 @@ class Plan(Frozen):
     """Empty likewise."""
     partition_saving: PartitionSaving | None = None
     """None where no unit takes a part of a GPU."""
+    utilization_cents: int | None = None
+    """What it costs that runs make progress in a share of their hours alone, against the best plan
+    where they do in all; None where nothing runs by the hour or that is not proved."""
     hourly: tuple[HourlyUse, ...] = ()
     """By offer; empty where no node comes and goes within a quarter."""
     costs: tuple[CostLine, ...]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.report.document import Bar, Block, Gantt, Heading, Paragraph, Verbatim
-from planner.report.format import code, count_of, duration, moments, numbers, quarter_span
+from planner.report.format import code, count_of, duration, moments, money, numbers, percent, quarter_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,20 @@ def schedule_section(plan: Plan, most_lines: int) -> tuple[Block, ...]:
         for span, lines, _ in _drawn(plan, most_lines)
         for block in (Heading(span, 3), Verbatim(lines))
     ]
-    return (Paragraph(_HOW + _ALIKE, tone="faint"), *blocks) if blocks else ()
+    if not blocks:
+        return ()
+    return (Paragraph(_HOW + _ALIKE, tone="faint"), *blocks, *_utilization(plan))
+
+
+def _utilization(plan: Plan) -> Iterator[Block]:
+    """What it costs that runs make progress in a share of their hours alone."""
+    share = next((one.value for one in plan.settings if one.name == "run_utilization"), 1.0)
+    if plan.utilization_cents is not None:
+        yield Paragraph(
+            f"Runs make progress in {percent(share)} of the hours for which they hold their GPUs "
+            f"(policies.run_utilization). Against all of them, that costs "
+            f"{money(plan.utilization_cents)} of this plan, as proved."
+        )
 
 
 @dataclass(frozen=True, slots=True)
