@@ -176,8 +176,6 @@ class SiteUse(Frozen):
     power_limit_w: tuple[int | None, ...]
     rack_units: tuple[int, ...] | None
     rack_units_limit: int | None
-    network_ports: tuple[int, ...] | None = None
-    network_ports_limit: int | None = None
     racks: int | None
     """None: the scenario states no racks."""
     racks_used: tuple[int, ...]
@@ -324,7 +322,6 @@ class NodeFacts(Frozen):
     gpu_type: str
     gpus: int
     rack_units: int | None
-    network_ports: int | None = None
     power_w: int | None
     """Nameplate, W; None, here and below, where the catalog does not say."""
     mean_power_w: int | None

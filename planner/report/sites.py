@@ -33,7 +33,6 @@ def sites_section(plan: Plan, most_racks: int) -> tuple[Block, ...]:
     """One row per site and run of alike quarters, then the racks; nothing without sites."""
     if not plan.sites:
         return ()
-    ports = any(site.network_ports_limit is not None for site in plan.sites)
     table = Table(
         (
             Column("Site", wraps=True),
@@ -42,9 +41,8 @@ def sites_section(plan: Plan, most_racks: int) -> tuple[Block, ...]:
             Column("Power, kW", "right"),
             Column("Rack units", "right"),
             Column("Racks", "right"),
-            *(Column("Network ports", "right") for _ in range(ports)),
         ),
-        tuple(row[: 6 + ports] for site in plan.sites for row in _site_rows(plan, site)),
+        tuple(row for site in plan.sites for row in _site_rows(plan, site)),
     )
     aid = "Taken / allowed, by the nameplates of all nodes in service; owned and spare ones count."
     return (
@@ -60,7 +58,6 @@ _FIGURES = {
     "max_power_kw": "nameplate",
     "mean_power_kw": "mean draw",
     "rack_units": "height",
-    "network_ports": "network ports",
     "cooling": "cooling",
 }
 
@@ -100,10 +97,6 @@ def _figures(site: SiteUse, place: int) -> tuple[str, ...]:
         _of(_kw(site.power_w[place] if site.power_w else None), _kw(limit)),
         _of(_count(site.rack_units[place] if site.rack_units else None), _count(_units(site))),
         _of(f"{site.racks_used[place]:,}", f"{site.racks:,}") if site.racks else _NONE,
-        _of(
-            _count(site.network_ports[place] if site.network_ports else None),
-            _count(site.network_ports_limit),
-        ),
     )
 
 

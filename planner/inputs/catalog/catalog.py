@@ -132,8 +132,6 @@ class NodeType(Frozen):
     host_memory_gb: Figure[PositiveNumber]
     """As sold, GB."""
     rack_units: Figure[PositiveCount] | None = None
-    network_ports: Figure[PositiveCount] | None = None
-    """Ports of switches of its site that it takes."""
     cooling: Figure[str] | None = None
     max_power_kw: Figure[NodePower] | None = None
     """Nameplate, for the rack."""

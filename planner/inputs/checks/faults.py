@@ -31,7 +31,6 @@ _WRITTEN = {
     "max_power_kw": "…` (nameplate of one node, kW)",
     "mean_power_kw": "…` (mean draw of one node under load, kW)",
     "rack_units": "…` (height of one node, U)",
-    "network_ports": "…` (ports of switches that one node takes)",
     "cooling": "air` or `cooling: liquid`",
 }
 """What comes after the key of a figure that an entry may state itself."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from planner.inputs.checks.faults import Fault, entries, held_figures, known, unstated_figure
 from planner.inputs.layers.written import flow
 from planner.inputs.scenario.offer import Offer
-from planner.inputs.scenario.site import COUNTED
 from planner.inputs.text.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def misplaced(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     for name, site in scenario.sites.items():
         yield from known(
             _power(scenario, ("sites", name, "power_kw"), site),
-            _counted(scenario, catalog, name, site),
+            _rack_units(scenario, catalog, name, site),
             _nameplates(scenario, catalog, name, site),
         )
     yield from known(_entries(scenario, catalog), _jobs(scenario))
@@ -120,10 +119,8 @@ def _figures(
     fed = racks.power_kw if racks else None
     if node.max_power_kw is None and (site.power_kw is not None or fed is not None):
         yield unstated_figure(path, entry.node_type, "max_power_kw", f"the power of site {name!r}")
-    for key, (what, _) in COUNTED.items():
-        needed = getattr(site, key) is not None or (key == "rack_units" and racks)
-        if getattr(node, key) is None and needed:
-            yield unstated_figure(path, entry.node_type, key, f"the {what} of site {name!r}")
+    if node.rack_units is None and (site.rack_units is not None or racks):
+        yield unstated_figure(path, entry.node_type, "rack_units", f"the racks of site {name!r}")
     beyond = []
     if racks and node.rack_units and node.rack_units.value > racks.units:
         beyond.append(f"{node.rack_units.value} U of {racks.units}")
@@ -137,16 +134,14 @@ def _figures(
         )
 
 
-def _counted(scenario: Scenario, catalog: Catalog, name: str, site: Site) -> Iterator[Fault]:
-    """Owned nodes that exceed what a site has so many of before anything is bought."""
+def _rack_units(scenario: Scenario, catalog: Catalog, name: str, site: Site) -> Iterator[Fault]:
+    """Owned nodes that exceed the rack units of a site before anything is bought."""
     nodes = _owned_at(scenario, catalog, name, scenario.horizon.first_quarter)
-    for key, (_, unit) in COUNTED.items():
-        figures = [(count, getattr(node, key)) for node, count in nodes]
-        taken = sum(count * figure.value for count, figure in figures if figure)
-        most = getattr(site, key)
-        if most is not None and taken > most:
-            message = f"{most} {unit} are fewer than the {taken} {unit} of the nodes owned there"
-            yield Fault(("sites", name, key), message)
+    units = sum(count * node.rack_units.value for node, count in nodes if node.rack_units)
+    most = site.rack_units
+    if most is not None and units > most:
+        message = f"{most} U are fewer than the {units} U of the nodes owned there"
+        yield Fault(("sites", name, "rack_units"), message)
 
 
 def _nameplates(scenario: Scenario, catalog: Catalog, name: str, site: Site) -> Iterator[Fault]:

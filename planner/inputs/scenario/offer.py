@@ -30,7 +30,7 @@ __all__ = ["OWN_FIGURES", "FleetEntry", "Nodes", "Offer", "OfferKind", "PriceBre
 OfferKind = Literal["buy", "rent", "reserve", "hourly"]
 Term = Annotated[Literal[1, 3], BeforeValidator(whole)]
 
-OWN_FIGURES = ("max_power_kw", "mean_power_kw", "rack_units", "network_ports", "cooling")
+OWN_FIGURES = ("max_power_kw", "mean_power_kw", "rack_units", "cooling")
 """What a node takes of its site: figures of the catalog that an entry may state itself."""
 
 
@@ -45,8 +45,6 @@ class Nodes(Frozen):
     """Mean draw of one node under load; the catalog's if left out. Holds for all of the type."""
     rack_units: Annotated[PositiveCount, Field(le=100)] | None = None
     """Height of one node; the catalog's if left out. Holds for all nodes of the type."""
-    network_ports: Annotated[PositiveCount, Field(le=1000)] | None = None
-    """Ports of switches that one node takes; the catalog's if left out. Holds likewise."""
     cooling: Cooling | None = None
     """What cools one node; the catalog's if left out. Holds for all nodes of the type."""
 

@@ -12,12 +12,9 @@ from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, canonical_quarter, i
 if TYPE_CHECKING:
     from planner.inputs.scenario.quarter import Quarter
 
-__all__ = ["COUNTED", "Cooling", "Racks", "Site"]
+__all__ = ["Cooling", "Racks", "Site"]
 
 Cooling = Literal["air", "liquid"]
-
-COUNTED = {"rack_units": ("rack units", "U"), "network_ports": ("network ports", "ports")}
-"""What a site has so many of and each node takes some of: by the key of both, its name and unit."""
 
 _MOST_KW = 10**6
 """A gigawatt: what is more was written in watts."""
@@ -57,8 +54,6 @@ class Site(Frozen):
     """What the site can feed, by the nameplates of all nodes in service."""
     rack_units: Annotated[PositiveCount, Field(le=10**6)] | None = None
     """Rack units that nodes may take."""
-    network_ports: Annotated[PositiveCount, Field(le=10**6)] | None = None
-    """Ports of switches that nodes may take."""
     racks: Racks | None = None
     """Racks that hold the nodes."""
     cooling: Annotated[tuple[Cooling, ...], Field(min_length=1)] | None = None

@@ -67,12 +67,17 @@ def usd(cents: int) -> str:
 
 def unit_of(limit: Limit) -> Callable[[int], str]:
     """How an amount of what a site limits is told."""
-    return kw if limit.unit == "W" else lambda amount: f"{amount:,} {limit.unit}"
+    return kw if limit.unit == "W" else _rack_units
 
 
 def kw(watts: int) -> str:
     """`37.5 kW`, from W."""
     return f"{watts / 1000:,.10g} kW"
+
+
+def _rack_units(units: int) -> str:
+    """`12 U`."""
+    return f"{units:,} U"
 
 
 def per_cent(share: Fraction) -> str:

@@ -6,7 +6,6 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.inputs.scenario.site import COUNTED
 from planner.packing.limits import Limit, RackSpace, Reserve
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ Stand = tuple[int, "NodeType"]
 
 
 def site_limits(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Limit, ...]:
-    """Power of every site that states it, and what it has so many of, by site."""
+    """Power and rack units of every site that states them, by site."""
     scenario = inputs.scenario
     return tuple(
         limit
@@ -72,11 +71,9 @@ def _limits(inputs: Inputs, name: str, site: Site, stands: Sequence[Stand]) -> I
         fed = tuple(map(site.power_w, quarters))
         watts = tuple((number, _watts(node)) for number, node in stands)
         yield Limit(f"power at {name}", watts, fed, "W")
-    for key, (what, unit) in COUNTED.items():
-        most = getattr(site, key)
-        if most is not None:
-            taken = tuple((number, _taken(node, key)) for number, node in stands)
-            yield Limit(f"{what} at {name}", taken, (most,) * len(quarters), unit)
+    if site.rack_units is not None:
+        units = tuple((number, _units(node)) for number, node in stands)
+        yield Limit(f"rack units at {name}", units, (site.rack_units,) * len(quarters), "U")
 
 
 def _racks(name: str, site: Site, stands: Sequence[Stand]) -> RackSpace:
@@ -85,8 +82,7 @@ def _racks(name: str, site: Site, stands: Sequence[Stand]) -> RackSpace:
         raise ValueError(f"site {name} states no racks")
     fed = None if racks.power_kw is None else int(racks.power_kw * 1000)
     nodes = tuple(
-        (number, _taken(node, "rack_units"), 0 if fed is None else _watts(node))
-        for number, node in stands
+        (number, _units(node), 0 if fed is None else _watts(node)) for number, node in stands
     )
     return RackSpace(name, racks.count, racks.units, fed, nodes)
 
@@ -98,8 +94,7 @@ def _watts(node: NodeType) -> int:
     return ceil(node.max_power_kw.value * 1000)
 
 
-def _taken(node: NodeType, key: str) -> int:
-    figure = getattr(node, key)
-    if figure is None:
-        raise ValueError(f"{node.product} has no {key}; inputs are checked for it")
-    return int(figure.value)
+def _units(node: NodeType) -> int:
+    if node.rack_units is None:
+        raise ValueError(f"{node.product} has no rack units; inputs are checked for them")
+    return node.rack_units.value

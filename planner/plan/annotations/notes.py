@@ -9,7 +9,6 @@ from planner.inputs.checks.faults import entries
 from planner.inputs.checks.sites import cooled_by
 from planner.inputs.reading.document import dotted
 from planner.inputs.scenario.offer import OWN_FIGURES
-from planner.inputs.scenario.site import COUNTED
 from planner.inputs.text.words import count_of
 from planner.packing.solution import Status
 from planner.plan.annotations.provenance import rules_used
@@ -288,8 +287,7 @@ def _figures_used(
     if sites or inputs.scenario.finance.colocation_usd_per_kw_month:
         yield "max_power_kw", "kW", node.max_power_kw
     if sites:
-        for key, (_, unit) in COUNTED.items():
-            yield key, unit, getattr(node, key)
+        yield "rack_units", "U", node.rack_units
 
 
 def _entries(inputs: Inputs) -> Iterator[tuple[str, FleetEntry | SettledOffer]]:

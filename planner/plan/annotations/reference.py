@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from planner.inputs.scenario.site import COUNTED
 from planner.plan.plan import NodeFacts, SettingUse
 
 if TYPE_CHECKING:
@@ -50,6 +49,7 @@ def _facts(inputs: Inputs, name: str, node: NodeType) -> NodeFacts:
         product=node.product,
         gpu_type=node.gpu_type,
         gpus=node.gpus.value,
+        rack_units=node.rack_units.value if node.rack_units else None,
         power_w=ceil(node.max_power_kw.value * 1000) if node.max_power_kw else None,
         mean_power_w=ceil(node.mean_power_kw.value * 1000) if node.mean_power_kw else None,
         cooling=node.cooling.value if node.cooling else None,
@@ -61,12 +61,11 @@ def _facts(inputs: Inputs, name: str, node: NodeType) -> NodeFacts:
             name for name, figure in _figures(node) if figure.basis in ("estimate", "assumption")
         ),
         kubernetes_resource=inputs.catalog.gpus[node.gpu_type].kubernetes_resource,
-        **{key: figure and figure.value for key in COUNTED for figure in [getattr(node, key)]},
     )
 
 
 def _figures(node: NodeType) -> Iterator[tuple[str, Figure[Any]]]:
-    for name in (*COUNTED, "max_power_kw", "mean_power_kw", "cooling"):
+    for name in ("rack_units", "max_power_kw", "mean_power_kw", "cooling"):
         figure = getattr(node, name)
         if figure is not None:
             yield name, figure

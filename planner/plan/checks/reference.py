@@ -6,7 +6,6 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.inputs.scenario.site import COUNTED
 from planner.plan.checks.view import Check, View, differences
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
-_FACTS = (*COUNTED, "max_power_kw", "mean_power_kw", "cooling")
+_FACTS = ("rack_units", "max_power_kw", "mean_power_kw", "cooling")
 """Figures of the catalog whose sources are told."""
 
 
@@ -71,6 +70,7 @@ def _facts(view: View, facts: NodeFacts, node: NodeType) -> Iterator[str]:
         "product": node.product,
         "gpu_type": node.gpu_type,
         "gpus": node.gpus.value,
+        "rack_units": None if node.rack_units is None else node.rack_units.value,
         "power_w": None if node.max_power_kw is None else _watts(node.max_power_kw.value),
         "mean_power_w": None if node.mean_power_kw is None else _watts(node.mean_power_kw.value),
         "cooling": None if node.cooling is None else node.cooling.value,

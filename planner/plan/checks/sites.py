@@ -8,7 +8,6 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.inputs.checks.sites import cooled_by
-from planner.inputs.scenario.site import COUNTED
 from planner.inputs.text.words import count_of
 from planner.plan.checks.view import Check, View, differences
 
@@ -37,9 +36,9 @@ def _kilowatts(view: View, nodes: Sequence[Node]) -> Fraction | None:
     return sum(known, Fraction(0)) if len(known) == len(figures) else None
 
 
-def _count(view: View, nodes: Sequence[Node], key: str) -> int | None:
-    """Sum of what the nodes take; None where the catalog lacks one."""
-    figures = [getattr(view.inputs.catalog.nodes[node.node_type], key) for node in nodes]
+def _units(view: View, nodes: Sequence[Node]) -> int | None:
+    """Sum of the rack units; None where the catalog lacks one."""
+    figures = [view.inputs.catalog.nodes[node.node_type].rack_units for node in nodes]
     known = [figure.value for figure in figures if figure is not None]
     return sum(known) if len(known) == len(figures) else None
 
@@ -72,12 +71,12 @@ def _ordinal(label: str) -> int:
     return 4 * int(year) + int(number) - 1
 
 
-def _counted(view: View) -> Iterator[str]:
+def _rack_units(view: View) -> Iterator[str]:
     for name, site in view.inputs.scenario.sites.items():
         for label in view.labels:
-            for key, (what, unit) in COUNTED.items():
-                taken = _count(view, _serving(_here(view, name), label), key)
-                yield from _beyond(f"{label}: {name}", what, unit, taken, getattr(site, key))
+            taken = _units(view, _serving(_here(view, name), label))
+            where = f"{label}: {name}"
+            yield from _beyond(where, "rack units", "U", taken, site.rack_units)
 
 
 def _racks(view: View) -> Iterator[str]:
@@ -105,7 +104,7 @@ def _each_rack(view: View, name: str, racks: Racks) -> Iterator[str]:
     fed = None if racks.power_kw is None else Fraction(racks.power_kw)
     for (label, rack), nodes in sorted(held.items()):
         where = f"{label}: rack {rack} of {name}"
-        yield from _beyond(where, "rack units", "U", _count(view, nodes, "rack_units"), racks.units)
+        yield from _beyond(where, "rack units", "U", _units(view, nodes), racks.units)
         yield from _beyond(where, "power", "kW", _kilowatts(view, nodes), fed)
 
 
@@ -167,15 +166,14 @@ def _figures(view: View) -> Iterator[str]:
         expected = {
             "nodes": tuple(map(len, each)),
             "power_w": _in_watts(power),
+            "rack_units": _whole([_units(view, serving) for serving in each]),
+            "rack_units_limit": site.rack_units,
             "racks": site.racks.count if site.racks else None,
             "racks_used": tuple(_racks_used(nodes, label) for label in view.labels),
             "spare_nodes": site.spare_nodes,
             "labels": tuple(sorted(site.labels)),
             "cooling": tuple(sorted(site.cooling or ())),
         }
-        for key in COUNTED:
-            expected[key] = _whole([_count(view, serving, key) for serving in each])
-            expected[f"{key}_limit"] = getattr(site, key)
         for name, value in expected.items():
             yield from differences(f"site {use.site}: {name}", getattr(use, name), value)
 
@@ -201,19 +199,9 @@ def _confirm_power(view: View) -> str:
     return f"no site draws more than it is fed, by nameplates ({count_of(limited, 'site')} limited)"
 
 
-def _confirm_counted(view: View) -> str:
-    sites = view.inputs.scenario.sites.values()
-    named = [
-        what
-        for key, (what, _) in COUNTED.items()
-        if key == "rack_units" or any(getattr(site, key) is not None for site in sites)
-    ]
-    return f"no site takes more {' or '.join(named)} than it has"
-
-
 CHECKS = (
     Check(_power, _confirm_power),
-    Check(_counted, _confirm_counted),
+    Check(_rack_units, lambda _: "no site takes more rack units than it has"),
     Check(_racks, lambda _: "every node at a site with racks stands in one that holds it"),
     Check(_cooling, lambda _: "every node can be cooled where it stands"),
     Check(_sites_of_jobs, lambda _: "each unit runs at a site that its job may use"),

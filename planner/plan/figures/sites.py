@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from planner.inputs.scenario.site import COUNTED
 from planner.plan.plan import SiteUse
 
 if TYPE_CHECKING:
@@ -29,9 +28,6 @@ def site_uses(inputs: Inputs, nodes: Sequence[Node]) -> tuple[SiteUse, ...]:
 def _use(inputs: Inputs, name: str, site: Site, nodes: Sequence[Node]) -> SiteUse:
     horizon = inputs.scenario.horizon
     racks = site.racks
-    counted: dict[str, Any] = {}
-    for key in COUNTED:
-        counted |= {key: _taken(inputs, nodes, key, 1), f"{key}_limit": getattr(site, key)}
     return SiteUse(
         site=name,
         cooling=tuple(sorted(site.cooling or ())),
@@ -39,12 +35,13 @@ def _use(inputs: Inputs, name: str, site: Site, nodes: Sequence[Node]) -> SiteUs
         nodes=tuple(_serving(nodes, label) for label in horizon.labels),
         power_w=_taken(inputs, nodes, "max_power_kw", 1000),
         power_limit_w=tuple(site.power_w(quarter) for quarter in horizon.all_quarters),
+        rack_units=_taken(inputs, nodes, "rack_units", 1),
+        rack_units_limit=site.rack_units,
         racks=racks.count if racks else None,
         racks_used=tuple(_racks(nodes, label) for label in horizon.labels),
         units_per_rack=racks.units if racks else None,
         power_per_rack_w=int(racks.power_kw * 1000) if racks and racks.power_kw else None,
         spare_nodes=site.spare_nodes,
-        **counted,
     )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Facility", "Need"]
 
-Need = Literal["power_w", "mean_power_w", "rack_units", "network_ports"]
+Need = Literal["power_w", "mean_power_w", "rack_units"]
 
 
 class Facility:

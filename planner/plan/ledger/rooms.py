@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
-from planner.inputs.scenario.site import COUNTED
 from planner.plan.ledger.reader import where
 from planner.plan.ledger.traced import Traced
 
@@ -24,7 +23,7 @@ class Room(NamedTuple):
     """A limit in the quarter in which the least is left."""
 
     what: str
-    """`power`, `rack power`, what a site counts, `racks`, `quota` or `maximum`."""
+    """`power`, `rack power`, `rack units`, `racks`, `quota` or `maximum`."""
     of: tuple[str, ...]
     """Site, and number of the rack; team, and GPU type if it is for one; or offer."""
     quarter: int
@@ -83,14 +82,13 @@ class Rooms:
         if site.power_per_rack_w is not None:
             yield from self._fullest_rack(stem, name)
         quarters = range(len(self._plan.quarters))
-        for key, (what, _) in COUNTED.items():
-            held = getattr(site, key)
-            if held is not None and getattr(site, f"{key}_limit") is not None:
-                most = max(quarters, key=held.__getitem__)
-                taken = self._read.at(f"{stem}.{key}[{most}]")
-                allowed = self._read.at(f"{stem}.{key}_limit")
-                one = self._smallest(name, cast("Need", key))
-                yield Room(what, (name,), most, taken, allowed, one)
+        if site.rack_units is not None and site.rack_units_limit is not None:
+            units = site.rack_units
+            most = max(quarters, key=lambda quarter: units[quarter])
+            taken = self._read.at(f"{stem}.rack_units[{most}]")
+            allowed = self._read.at(f"{stem}.rack_units_limit")
+            one = self._smallest(name, "rack_units")
+            yield Room("rack units", (name,), most, taken, allowed, one)
         if site.racks is not None:
             most = max(quarters, key=lambda quarter: site.racks_used[quarter])
             taken = self._read.at(f"{stem}.racks_used[{most}]")

@@ -49,7 +49,6 @@ def facility_section(desk: Desk) -> tuple[Block, ...]:
                 Column("U before", "right"),
                 Column("U after", "right"),
                 Column("U allowed", "right"),
-                *(Column(f"Ports {which}", "right") for which in _WHICH if _counts_ports(desk)),
                 Column("Racks used", "right"),
                 Column("Racks", "right"),
             ),
@@ -64,21 +63,10 @@ def facility_section(desk: Desk) -> tuple[Block, ...]:
         Fields(
             (
                 *open_fields,
-                *(
-                    ("Network ports", Blank(f"{code('network_ports')} of the site"))
-                    for _ in range(not _counts_ports(desk))
-                ),
-                ("Cooling that the room can carry away", Blank("facilities")),
+                ("Network ports, and cooling that the room can carry away", Blank("facilities")),
             )
         ),
     )
-
-
-_WHICH = ("before", "after", "allowed")
-
-
-def _counts_ports(desk: Desk) -> bool:
-    return any(use.network_ports_limit is not None for use in desk.plan.sites)
 
 
 def _site_rows(desk: Desk, site: str) -> Iterator[tuple[Cell, ...]]:
@@ -86,9 +74,7 @@ def _site_rows(desk: Desk, site: str) -> Iterator[tuple[Cell, ...]]:
     limits = {use.site: place for place, use in enumerate(desk.plan.sites)}
     for place, label in enumerate(desk.plan.quarters):
         cells: list[Cell] = [site, label]
-        needs: list[tuple[Need, Style]] = [("power_w", "kw"), ("rack_units", "count")]
-        if _counts_ports(desk):
-            needs.append(("network_ports", "count"))
+        needs: tuple[tuple[Need, Style], ...] = (("power_w", "kw"), ("rack_units", "count"))
         for need, style in needs:
             for taken in (facility.before(site, place, need), facility.after(site, place, need)):
                 cells.append("?" if taken is None else figure(taken, style, "how-site"))
@@ -105,10 +91,6 @@ def _limit(desk: Desk, site: int | None, quarter: int, need: Need) -> Cell:
         if use.power_limit_w[quarter] is None:
             return "no limit"
         return desk.at(f"{stem}.power_limit_w[{quarter}]", "kw", "how-site")
-    if need == "network_ports":
-        if use.network_ports_limit is None:
-            return "no limit"
-        return desk.at(f"{stem}.network_ports_limit", "count", "how-site")
     stated = []
     if use.rack_units_limit is not None:
         stated.append(desk.read.at(f"{stem}.rack_units_limit"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.inputs.scenario.site import COUNTED
 from planner.plan.ledger.margins import Margins
 from planner.plan.ledger.rooms import Rooms
 from planner.report.document import Block, Cell, Column, Heading, Link, Paragraph, Table
@@ -36,7 +35,7 @@ _NOT_ASKED = "another plan, or none: not planned"
 _ROOMS: dict[str, tuple[str, Style]] = {
     "power": ("Power at {0}, kW", "kw"),
     "rack power": ("Power of the fullest rack at {0}, rack {1}, kW", "kw"),
-    **{what: (f"{what.capitalize()} at {{0}}", "count") for what, _ in COUNTED.values()},
+    "rack units": ("Rack units at {0}", "count"),
     "racks": ("Racks at {0}", "count"),
     "quota": ("Quota of {0}, GPUs", "count"),
     "maximum": ("Nodes that {0} gives at a time", "count"),
