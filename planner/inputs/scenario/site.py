@@ -108,7 +108,7 @@ _PORTS = "network_ports"
 SITE_LIMITS = (
     POWER,
     HEIGHT,
-    SiteLimit(_PORTS, _PORTS, _PORTS, "network ports", "network ports", "ports", rare=True),
+    SiteLimit(_PORTS, _PORTS, _PORTS, "network ports", "ports", "ports", rare=True),
 )
 """All of them: the counting program, its reasons and remedies, the plan and its documents go by
 this table."""
