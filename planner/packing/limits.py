@@ -1,4 +1,4 @@
-"""What the nodes of a plan may take and spend together, in integers alone: W, rack units, cents."""
+"""What the nodes of a plan may take and spend together, in integers alone: W, U, cents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Limit:
     at_most: tuple[int | None, ...]
     """By quarter; None: no limit."""
     unit: str
-    """Of the figures: `W`, `U`."""
+    """Of the figures: `W`, `U`, `ports`."""
 
 
 @dataclass(frozen=True, slots=True)

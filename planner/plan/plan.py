@@ -171,11 +171,11 @@ class SiteUse(Frozen):
     labels: tuple[str, ...]
     nodes: tuple[int, ...]
     """In service."""
-    power_w: tuple[int, ...] | None
-    """By the nameplates of all nodes in service; None where the catalog lacks one of them."""
-    power_limit_w: tuple[int | None, ...]
-    rack_units: tuple[int, ...] | None
-    rack_units_limit: int | None
+    taken: dict[str, tuple[int, ...] | None]
+    """Of what a site can limit, such as `power_w`, by all nodes in service; None where the catalog
+    lacks the figure of one of them."""
+    allowed: dict[str, tuple[int | None, ...]]
+    """Of what this site limits."""
     racks: int | None
     """None: the scenario states no racks."""
     racks_used: tuple[int, ...]
@@ -321,12 +321,11 @@ class NodeFacts(Frozen):
     product: str
     gpu_type: str
     gpus: int
-    rack_units: int | None
-    power_w: int | None
-    """Nameplate, W; None, here and below, where the catalog does not say."""
-    mean_power_w: int | None
-    """Mean draw under load, W."""
+    takes: dict[str, int]
+    """Of what a site can limit, such as `power_w` by the nameplate, and `mean_power_w`, the mean
+    draw under load, W; without those that the catalog does not say."""
     cooling: str | None
+    """None where the catalog does not say."""
     sources: tuple[str, ...]
     """One for each figure."""
     estimated: tuple[str, ...] = ()

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.report.document import Bar, Block, Gantt, Heading, Paragraph, Verbatim
-from planner.report.format import code, count_of, duration, moments, money, numbers, percent, quarter_span
+from planner.report.format import (
+    code,
+    count_of,
+    duration,
+    moments,
+    money,
+    numbers,
+    percent,
+    quarter_span,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

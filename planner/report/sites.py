@@ -1,4 +1,4 @@
-"""What the sites feed and hold: power, rack units and racks, and what stands in each rack."""
+"""What the sites feed and hold, of all that is limited there, and what stands in each rack."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import defaultdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.site import HEIGHT, SITE_LIMITS, limits_told
 from planner.report.document import Block, Column, Paragraph, Table
 from planner.report.format import (
     code,
@@ -22,24 +23,38 @@ from planner.report.nodenames import range_of_ids
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from planner.inputs.scenario.site import SiteLimit
     from planner.plan.plan import Node, Plan, SiteUse
+    from planner.report.format import Style
 
-__all__ = ["estimated_figures", "sites_section", "spare_sentences"]
+__all__ = [
+    "estimated_figures",
+    "limit_style",
+    "limit_title",
+    "limits_of",
+    "sites_section",
+    "spare_sentences",
+]
 
 _NONE = "–"
+
+
+def limits_of(plan: Plan) -> tuple[SiteLimit, ...]:
+    """What is told of sites and nodes: the usual limits, and what a site limits besides."""
+    return limits_told({need for site in plan.sites for need in site.allowed})
 
 
 def sites_section(plan: Plan, most_racks: int) -> tuple[Block, ...]:
     """One row per site and run of alike quarters, then the racks; nothing without sites."""
     if not plan.sites:
         return ()
+    limits = limits_of(plan)
     table = Table(
         (
             Column("Site", wraps=True),
             Column("Quarter"),
             Column("Nodes", "right"),
-            Column("Power, kW", "right"),
-            Column("Rack units", "right"),
+            *(Column(limit_title(limit), "right") for limit in limits),
             Column("Racks", "right"),
         ),
         tuple(row for site in plan.sites for row in _site_rows(plan, site)),
@@ -48,22 +63,30 @@ def sites_section(plan: Plan, most_racks: int) -> tuple[Block, ...]:
     return (
         Paragraph(aid, tone="faint"),
         table,
-        *estimated_figures(plan, ("max_power_kw", "rack_units")),
+        *estimated_figures(plan, [limit.figure for limit in limits]),
         *_about(plan),
         *_racks(plan, most_racks),
     )
 
 
-_FIGURES = {
-    "max_power_kw": "nameplate",
+def limit_title(limit: SiteLimit, of: str = "") -> str:
+    """`Power, kW`, `Rack units at frankfurt`."""
+    return f"{limit.name.capitalize()}{of}{', kW' if limit.unit == 'W' else ''}"
+
+
+def limit_style(limit: SiteLimit) -> Style:
+    """How an amount of it is written in a document whose figures lead to their place."""
+    return "kw" if limit.unit == "W" else "count"
+
+
+_FIGURES = {limit.figure: limit.of_node for limit in SITE_LIMITS} | {
     "mean_power_kw": "mean draw",
-    "rack_units": "height",
     "cooling": "cooling",
 }
 
 
 def estimated_figures(
-    plan: Plan, keys: Sequence[str] = tuple(_FIGURES), among: Collection[str] | None = None
+    plan: Plan, keys: Sequence[str], among: Collection[str] | None = None
 ) -> tuple[Block, ...]:
     """Say which of these figures nobody published, of all the plan's nodes or of some types."""
     shown = [one for one in plan.node_types if among is None or one.node_type in among]
@@ -82,7 +105,8 @@ def estimated_figures(
 
 
 def _site_rows(plan: Plan, site: SiteUse) -> Iterator[tuple[str, ...]]:
-    rows = [(label, _figures(site, place)) for place, label in enumerate(plan.quarters)]
+    limits = limits_of(plan)
+    rows = [(label, _figures(site, limits, place)) for place, label in enumerate(plan.quarters)]
     name = site.site
     for figures, group in groupby(rows, key=lambda row: row[1]):
         labels = [label for label, _ in group]
@@ -90,12 +114,10 @@ def _site_rows(plan: Plan, site: SiteUse) -> Iterator[tuple[str, ...]]:
         name = ""
 
 
-def _figures(site: SiteUse, place: int) -> tuple[str, ...]:
-    limit = site.power_limit_w[place]
+def _figures(site: SiteUse, limits: Sequence[SiteLimit], place: int) -> tuple[str, ...]:
     return (
         f"{site.nodes[place]:,}",
-        _of(_kw(site.power_w[place] if site.power_w else None), _kw(limit)),
-        _of(_count(site.rack_units[place] if site.rack_units else None), _count(_units(site))),
+        *(_taken(site, limit, place) for limit in limits),
         _of(f"{site.racks_used[place]:,}", f"{site.racks:,}") if site.racks else _NONE,
     )
 
@@ -108,15 +130,19 @@ def _kw(watts: int | None) -> str | None:
     return None if watts is None else figure(watts / 1000)
 
 
+def _taken(site: SiteUse, limit: SiteLimit, place: int) -> str:
+    """Of the height, nodes may take what the site says, or all its racks, the smaller."""
+    taken, allowed = site.taken[limit.need], site.allowed.get(limit.need)
+    most = [allowed[place]] if allowed else []
+    if limit == HEIGHT and site.racks is not None:
+        most.append(site.racks * (site.units_per_rack or 0))
+    told = _kw if limit.unit == "W" else _count
+    known = min((amount for amount in most if amount is not None), default=None)
+    return _of(told(taken[place] if taken else None), told(known))
+
+
 def _count(number: int | None) -> str | None:
     return None if number is None else f"{number:,}"
-
-
-def _units(site: SiteUse) -> int | None:
-    """The height that nodes may take: what the site says, or all its racks, the smaller."""
-    racks = None if site.racks is None else site.racks * (site.units_per_rack or 0)
-    stated = [units for units in (site.rack_units_limit, racks) if units is not None]
-    return min(stated, default=None)
 
 
 def _about(plan: Plan) -> Iterator[Block]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from planner.inputs.scenario.offer import OWN_FIGURES
+
 if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Catalog, GpuType, NodeType
 
@@ -178,8 +180,8 @@ def test_every_node_type_carries_a_gpu_type_of_the_catalog(catalog: Catalog) -> 
 
 def test_every_node_type_says_what_it_takes_of_a_site(catalog: Catalog) -> None:
     for key, node in catalog.nodes.items():
-        for figure in (node.max_power_kw, node.mean_power_kw, node.rack_units, node.cooling):
-            assert figure is not None, key
+        for figure in OWN_FIGURES:
+            assert getattr(node, figure) is not None, (key, figure)
 
 
 def test_no_node_draws_more_than_its_nameplate_or_less_than_its_gpus_and_a_host(

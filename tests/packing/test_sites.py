@@ -1,4 +1,4 @@
-"""Power, rack units, racks and sites: each alone decides, and all agree with trying everything."""
+"""Power, height, ports, racks and sites: each alone decides, and all agree with trying all."""
 
 from __future__ import annotations
 
@@ -44,6 +44,11 @@ def test_power_alone_decides(dear_or_cheap, plan):
 def test_rack_units_alone_decide(dear_or_cheap, plan):
     height = Limit("rack units at main", ((0, 10), (1, 4)), (34,), "U")
     assert plan(dear_or_cheap(limits=(height,))).bought == ((3,), (1,))
+
+
+def test_network_ports_alone_decide(dear_or_cheap, plan):
+    ports = Limit("network ports at main", ((0, 9), (1, 5)), (34,), "ports")
+    assert plan(dear_or_cheap(limits=(ports,))).bought == ((3,), (1,))
 
 
 def test_racks_alone_decide_where_the_sum_of_their_heights_would_do(dear_or_cheap, plan):
@@ -224,6 +229,10 @@ def with_limits(problem: Problem, rng: random.Random, *, which: set[str]) -> Pro
             limits.append(
                 Limit(f"rack units at {site}", tuple((n, u) for n, u, _ in sizes), most, "U")
             )
+        if "ports" in which:
+            ports = tuple((n, rng.choice((2, 5, 9))) for n in here)
+            most = tuple(rng.choice((9, 14, 20, None)) for _ in range(problem.quarters))
+            limits.append(Limit(f"network ports at {site}", ports, most, "ports"))
         if "racks" in which:
             power = rng.choice((None, 12, 17))
             held = tuple((n, u, w if power else 0) for n, u, w in sizes)
@@ -259,7 +268,9 @@ def with_budget(problem: Problem, rng: random.Random) -> Problem:
         {"power"},
         {"units"},
         {"racks"},
+        {"ports"},
         {"power", "racks"},
+        {"ports", "power", "units"},
         {"units", "racks"},
         {"power", "units"},
         {"power", "copies"},

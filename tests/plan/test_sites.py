@@ -7,6 +7,8 @@ east, liquid-cooled ones are dear.
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from planner.errors import CheckError, InfeasibleError, InputError
@@ -16,6 +18,9 @@ from planner.plan.make import make_plan
 from planner.plan.plan import SpareCost
 from planner.plan.store import dumps, loads
 from planner.plan.verify import verify
+from planner.report import markdown
+from planner.report.justification.document import justification_document
+from planner.report.sites import sites_section
 
 CATALOG = """
 sources:
@@ -29,6 +34,7 @@ nodes:
     cpu_cores: {value: 64, source: maker}
     host_memory_gb: {value: 1024, source: maker}
     rack_units: {value: 6, source: maker}
+    network_ports: {value: 9, source: maker}
     cooling: {value: air, source: maker}
     max_power_kw: {value: 10, source: maker}
     mean_power_kw: {value: 7, source: maker}
@@ -41,6 +47,7 @@ nodes:
     cpu_cores: {value: 64, source: maker}
     host_memory_gb: {value: 1024, source: maker}
     rack_units: {value: 4, source: maker}
+    network_ports: {value: 5, source: maker}
     cooling: {value: direct liquid, source: maker}
     max_power_kw: {value: 14.3, source: maker}
     mean_power_kw: {value: 9, source: maker}
@@ -118,12 +125,10 @@ def test_a_job_stays_where_its_label_says_and_others_make_room(plan):
 
 def test_power_that_comes_later_is_used_when_it_is_there(plan):
     east, west = plan.sites
-    assert (east.site, east.power_w, east.power_limit_w) == (
-        "east",
-        (30_000, 40_000),
-        (30_000, 40_000),
-    )
-    assert (west.rack_units, west.rack_units_limit) == ((12, 12), 20)
+    assert (east.site, west.site) == ("east", "west")
+    west_allows = {"power_w": (100_000, 100_000), "rack_units": (20, 20)}
+    assert east.taken["power_w"] == east.allowed["power_w"] == (30_000, 40_000)
+    assert (west.taken["rack_units"], west.allowed) == ((12, 12), west_allows)
     assert east.racks_used == (2, 2)
 
 
@@ -140,7 +145,10 @@ def test_a_plan_with_sites_is_saved_and_read_again(plan):
 
 
 def test_the_checks_of_the_sites_are_confirmed(plan):
-    assert any("no site draws more than it is fed" in line for line in plan.proof.checks)
+    assert any(
+        "no site gives more power, rack units or network ports than it has (2 sites" in line
+        for line in plan.proof.checks
+    )
     assert "each unit runs at a site that its job may use" in plan.proof.checks
 
 
@@ -190,8 +198,8 @@ BROKEN = [
     ),
     (
         "a site's power is understated",
-        lambda p: with_site(p, "east", power_w=(20_000, 40_000)),
-        "site east: power_w is (20000, 40000)",
+        lambda p: with_site(p, "east", taken={"power_w": (20_000, 40_000)}),
+        "site east: taken power_w is (20000, 40000)",
     ),
     (
         "a site's racks are miscounted",
@@ -222,6 +230,10 @@ def test_the_check_notices_when(inputs, plan, broken, expected):
         (("2027Q1: 30", "2027Q1: 29.999"), "2027Q1: east: the nodes take 30 of 29.999 kW"),
         (("power_kw: 100", "power_kw: 19"), "2027Q2: west: the nodes take 20 of 19 kW of power"),
         (("rack_units: 20", "rack_units: 11"), "west: the nodes take 12 of 11 U of rack units"),
+        (
+            ("rack_units: 20", "rack_units: 20, network_ports: {2027Q1: 20, 2027Q2: 17}"),
+            "2027Q2: west: the nodes take 18 of 17 ports of network ports",
+        ),
         (("units: 14", "units: 11"), "rack 1 of east: the nodes take 12 of 11 U"),
         (("count: 2, units", "count: 1, units"), "stands in rack 2, east has 1"),
         (("count: 2}", "count: 2, sites: [east]}"), "is at west, it may run at east alone"),
@@ -412,7 +424,7 @@ def test_the_price_of_the_limits_is_a_term_of_the_bound(plan):
             [("cooling: [air]", "rack_units: 11")],
             (),
             "sites.east.rack_units",
-            "11 U are fewer than the 12 U",
+            "11 U in 2027Q1 are less than the 12 U that the nodes owned there take",
             None,
         ),
         (
@@ -421,6 +433,27 @@ def test_the_price_of_the_limits_is_a_term_of_the_bound(plan):
             "offers.far.node_type",
             "has no max_power_kw in the catalog",
             "state it here",
+        ),
+        (
+            [("rack_units: 20", "network_ports: {2027Q2: 20}")],
+            (),
+            "sites.west.network_ports",
+            "says nothing of 2027Q1",
+            "state one for 2027Q1",
+        ),
+        (
+            [("cooling: [air]", "network_ports: 17")],
+            (),
+            "sites.east.network_ports",
+            "17 ports in 2027Q1 are less than the 18 ports that the nodes owned there take by",
+            None,
+        ),
+        (
+            [("rack_units: 20", "network_ports: 20")],
+            [("    network_ports: {value: 5, source: maker}\n", "")],
+            "offers.dear.node_type",
+            "'wet' has no network_ports in the catalog, it is needed for the network ports of site",
+            "`network_ports: …` (ports of one node, ports)",
         ),
         (
             [],
@@ -449,6 +482,67 @@ def test_what_cannot_stand_there_is_refused_with_its_place(
     assert hint is None or hint in (found[place].hint or "")
 
 
+@pytest.mark.parametrize(
+    ("key", "told", "short", "raised"),
+    [
+        ("power_kw", "power at west is 15 kW, at least 20 kW are needed", 15, 20),
+        ("rack_units", "rack units at west is 8 U, at least 12 U are needed", 8, 12),
+        ("network_ports", "network ports at west is 17 ports, at least 18 ports are", 17, 18),
+    ],
+)
+def test_a_site_that_is_too_small_says_of_what_and_by_how_much(read, key, told, short, raised):
+    """What the remedy says, done to the letter, gives a plan."""
+
+    def asked(amount):
+        west = f"{key}: {amount}, cooling: [air], labels"
+        return read(
+            ("power_kw: 100, rack_units: 20, cooling: [air, liquid], labels", west),
+            ("  dear: {node_type: wet, kind: buy, site: west, price_usd: 400000, quote: q}\n", ""),
+            ("gpus: 8}, count: 2}", "gpus: 8}, count: 2, labels: [cheap]}"),
+        )
+
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(asked(short))
+    assert told in caught.value.cause
+    (remedy,) = (one for one in caught.value.remedies if one.startswith("raise"))
+    needed = re.fullmatch(r"raise [a-z ]+ at west by [0-9.]+ \w+, to ([0-9.]+) \w+", remedy)
+    assert needed is not None
+    assert int(needed[1]) == raised
+    plan = make_plan(asked(raised))
+    assert site_of(plan, "away", 1) == ["west"] * 2
+
+
+def test_ports_that_come_later_are_used_when_they_are_there(read):
+    """Two nodes of 9 ports are owned; the third and the fourth wait for theirs, and so the job."""
+    ports = ("    labels: [eu]\n", "    labels: [eu]\n    network_ports: {}\n")
+    later = (ports[0], ports[1].format("{2027Q1: 18, 2027Q2: 36}"))
+    home = ("count: {2027Q1: 3, 2027Q2: 4}", "count: {}")
+    with pytest.raises(InfeasibleError, match="network ports at east"):
+        make_plan(read(later))
+    plan = make_plan(read(later, (home[0], home[1].format("{2027Q1: 2, 2027Q2: 4}"))))
+    east_use = plan.sites[0]
+    assert east_use.taken["network_ports"] == east_use.allowed["network_ports"] == (18, 36)
+
+
+def test_an_entry_may_state_its_ports(read):
+    inputs = read((OWN, f"{OWN}, network_ports: 5"))
+    facts = next(one for one in make_plan(inputs).node_types if one.node_type == "cool")
+    assert facts.takes["network_ports"] == 5
+    assert "network_ports (stated): offers.near of the scenario" in facts.sources
+
+
+def test_documents_tell_of_ports_where_a_site_limits_them_alone(plan, read):
+    limited = make_plan(read(("rack_units: 20", "rack_units: 20, network_ports: 24")))
+    for one, told in ((plan, False), (limited, True)):
+        for page in (sites_section(one, 0), justification_document(one)):
+            text = markdown.draw(page)
+            assert ("etwork ports |" in text or "ports after" in text) is told
+    assert "18 / 24 |" in markdown.draw(sites_section(limited, 0))
+    assert "| Network ports at west | 2027Q1 | 18 | 24 | 6 | 9 |" in markdown.draw(
+        justification_document(limited)
+    )
+
+
 def test_without_sites_any_name_will_do(read):
     start, end = SCENARIO.index("sites:\n"), SCENARIO.index("fleet:")
     inputs = read((SCENARIO[start:end], ""), (", labels: [eu]}", ", sites: [west]}"))
@@ -465,10 +559,10 @@ def test_what_an_offer_states_of_its_nodes_holds_at_the_site_and_in_its_racks(re
     plan = make_plan(inputs)
 
     east, _ = plan.sites
-    assert east.power_w == (28_500, 38_000)
-    assert east.rack_units == (21, 28)
+    assert (east.taken["power_w"], east.taken["rack_units"]) == ((28_500, 38_000), (21, 28))
     facts = next(one for one in plan.node_types if one.node_type == "cool")
-    assert (facts.power_w, facts.rack_units, facts.cooling) == (9500, 7, "air")
+    assert (facts.takes["power_w"], facts.takes["rack_units"]) == (9500, 7)
+    assert facts.cooling == "air"
     assert "max_power_kw (stated): offers.near of the scenario" in facts.sources
 
 
@@ -516,8 +610,8 @@ def test_the_check_holds_a_plan_to_what_the_scenario_states_of_its_nodes(read):
     with pytest.raises(CheckError) as refused:
         verify(read(), stated)
     told = "\n".join(refused.value.violations)
-    assert "site east: power_w" in told
-    assert "cool: mean_power_w" in told
+    assert "site east: taken power_w" in told
+    assert "cool: takes mean_power_w" in told
     assert "energy" in told
 
 

@@ -458,8 +458,8 @@ BROKEN = [
     ),
     (
         "a node draws less power than the catalog says",
-        lambda p: with_facts(p, power_w=1),
-        "power_w is 1, the inputs give",
+        lambda p: with_facts(p, takes={"power_w": 1}),
+        "takes power_w is 1, the inputs give",
     ),
     (
         "a node is of another make",

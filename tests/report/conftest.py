@@ -337,9 +337,8 @@ def facts(node_type, product, gpu_type, gpus, rack_units, power_w):
         product=product,
         gpu_type=gpu_type,
         gpus=gpus,
-        rack_units=rack_units,
-        power_w=power_w,
-        mean_power_w=7105 if power_w else None,
+        takes={"rack_units": rack_units}
+        | ({"power_w": power_w, "mean_power_w": 7105} if power_w else {}),
         cooling="air",
         sources=("rack_units (published): technical guide",),
     )

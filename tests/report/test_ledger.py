@@ -121,7 +121,7 @@ def test_power_is_open_where_the_catalog_does_not_say(plan, read):
     assert facility.after("cloud", 0, "power_w") is None
     assert facility.unstated("cloud", "power_w") == ("r760xa-l40s",)
     assert facility.after("cloud", 0, "rack_units") == read.at("pools[0].nodes[0]") * read.at(
-        "node_types[node_type=r760xa-l40s].rack_units"
+        "node_types[node_type=r760xa-l40s].takes[rack_units]"
     )
 
 

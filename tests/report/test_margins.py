@@ -165,9 +165,9 @@ def test_what_is_left_under_other_limits_is_that_of_the_tightest_quarter(tight):
         (room.what, *room.of): (tight.quarters[room.quarter], int(room.left.value))
         for room in Rooms(tight, read, Facility(tight, read)).rooms()
     }
-    assert rooms["power", "hall"] == ("2027Q1", 21_000 - 2 * 10_200)
+    assert rooms["power_w", "hall"] == ("2027Q1", 21_000 - 2 * 10_200)
     assert rooms["rack power", "hall", "1"] == ("2027Q1", 21_000 - 2 * 10_200)
-    assert rooms["rack units", "hall"] == ("2027Q1", 20 - 2 * 6)
+    assert rooms["rack_units", "hall"] == ("2027Q1", 20 - 2 * 6)
     assert rooms["racks", "hall"] == ("2027Q1", 1)
     assert rooms["quota", "a"] == ("2027Q2", 0)
     assert rooms["maximum", "near"] == ("2027Q2", 0)

@@ -21,10 +21,12 @@ def hall():
         cooling=("air", "liquid"),
         labels=("eu",),
         nodes=(3, 4, 4),
-        power_w=(30_600, 40_800, 40_800),
-        power_limit_w=(45_000, 45_000, 60_000),
-        rack_units=(18, 24, 24),
-        rack_units_limit=40,
+        taken={
+            "power_w": (30_600, 40_800, 40_800),
+            "rack_units": (18, 24, 24),
+            "network_ports": None,
+        },
+        allowed={"power_w": (45_000, 45_000, 60_000), "rack_units": (40, 40, 40)},
         racks=2,
         racks_used=(1, 2, 2),
         units_per_rack=30,
@@ -89,10 +91,8 @@ def test_of_a_site_of_which_nothing_is_said_nothing_is_claimed(plan, hall):
         hall,
         cooling=(),
         labels=(),
-        power_w=None,
-        power_limit_w=(None,) * 3,
-        rack_units=None,
-        rack_units_limit=None,
+        taken=dict.fromkeys(hall.taken),
+        allowed={},
         racks=None,
         spare_nodes=0,
     )
@@ -107,7 +107,8 @@ def test_of_a_site_of_which_nothing_is_said_nothing_is_claimed(plan, hall):
     ("limit", "racks", "allowed"), [(40, 2, "40"), (None, 2, "60"), (None, None, "no limit")]
 )
 def test_facilities_read_of_the_rack_units_that_racks_have(plan, hall, limit, racks, allowed):
-    site = changed(hall, rack_units_limit=limit, racks=racks)
+    stated = {} if limit is None else {"rack_units": (limit,) * 3}
+    site = changed(hall, allowed={"power_w": hall.allowed["power_w"]} | stated, racks=racks)
     text = markdown.draw(justification_document(changed(plan, sites=(site,))))
     assert f"| dc-east | 2027Q1 | 30.6 | 30.6 | 45 | 18 | 18 | {allowed} |" in text
 

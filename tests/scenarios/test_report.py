@@ -53,10 +53,10 @@ def test_the_facility_of_the_data_centre_stands_beside_its_limits(planned):
     page = markdown.draw(plan_document(plan, FULL))
     justification = markdown.draw(justification_document(plan))
     for site in plan.sites:
-        for place, taken in enumerate(site.power_w):
-            assert f"{taken / 1000:g} / {site.power_limit_w[place] / 1000:g}" in page
+        for place, taken in enumerate(site.taken["power_w"]):
+            assert f"{taken / 1000:g} / {site.allowed['power_w'][place] / 1000:g}" in page
             assert f"{site.racks_used[place]} / {site.racks}" in page
-            assert taken <= site.power_limit_w[place]
+            assert taken <= site.allowed["power_w"][place]
         limit_kw = site.power_per_rack_w / 1000
         assert f"{site.racks} racks of {site.units_per_rack} U and {limit_kw:g} kW" in page
         assert f"Power of each rack at {site.site} in 2027Q4" in justification

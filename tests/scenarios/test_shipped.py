@@ -6,6 +6,7 @@ import pytest
 
 from planner.inputs.checks.sites import cooled_by
 from planner.inputs.load import load_catalog, load_inputs
+from planner.inputs.scenario.site import SITE_LIMITS
 from planner.plan.make import make_plan
 
 SHIPPED = sorted(path.stem for path in (Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
@@ -59,6 +60,7 @@ format: 1
 name: a hall with limits
 horizon: {{first_quarter: 2027Q1, quarters: 1}}
 sites: {{main: {{power_kw: 40, rack_units: 40, racks: {{count: 1, units: 42, power_kw: 40}},
+         network_ports: 40,
          cooling: [{cooling}]}}}}
 fleet: {{own: {{node_type: {node_type}, count: 1}}}}
 finance: {{colocation_usd_per_kw_month: 150}}
@@ -75,7 +77,8 @@ def test_every_node_type_of_the_catalog_can_stand_where_all_is_limited(tmp_path,
     plan = make_plan(load_inputs(tmp_path / "hall.yaml"))
 
     (facts,) = plan.node_types
-    assert plan.sites[0].power_w == (facts.power_w,)
+    for limit in SITE_LIMITS:
+        assert plan.sites[0].taken[limit.need] == (facts.takes[limit.need],)
     told = f"{node_type}: max_power_kw = "
     estimates = [note.text for note in plan.assumptions if note.text.startswith(told)]
     assert bool(estimates) == ("max_power_kw" in facts.estimated)
@@ -165,7 +168,7 @@ def test_what_a_data_centre_respects_binds_in_its_scenario(planned):
     assert {site.site for site in plan.sites} == {"dublin", "frankfurt"}
     smallest_node_w = 10_200
     frankfurt = next(site for site in plan.sites if site.site == "frankfurt")
-    assert max(frankfurt.power_w) > frankfurt.power_limit_w[0] - smallest_node_w
+    assert max(frankfurt.taken["power_w"]) > frankfurt.allowed["power_w"][0] - smallest_node_w
     assert max(line.lead_time_weeks for line in plan.acquisitions) == 20
     assert all(line.quarter > "2027Q1" for line in plan.acquisitions if line.kind == "buy")
     held = [one for uses in plan.placements for use in uses for one in use.occupants]

@@ -132,6 +132,8 @@ class NodeType(Frozen):
     host_memory_gb: Figure[PositiveNumber]
     """As sold, GB."""
     rack_units: Figure[PositiveCount] | None = None
+    network_ports: Figure[PositiveCount] | None = None
+    """Ports that it takes of switches for data; those for management are not counted."""
     cooling: Figure[str] | None = None
     max_power_kw: Figure[NodePower] | None = None
     """Nameplate, for the rack."""

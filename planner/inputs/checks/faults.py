@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.base import NotKnown
 from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.scenario.site import SITE_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -28,9 +29,9 @@ __all__ = [
 
 
 _WRITTEN = {
-    "max_power_kw": "…` (nameplate of one node, kW)",
+    limit.figure: f"…` ({limit.of_node} of one node, {limit.stated_in})" for limit in SITE_LIMITS
+} | {
     "mean_power_kw": "…` (mean draw of one node under load, kW)",
-    "rack_units": "…` (height of one node, U)",
     "cooling": "air` or `cooling: liquid`",
 }
 """What comes after the key of a figure that an entry may state itself."""

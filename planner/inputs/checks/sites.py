@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.checks.faults import Fault, entries, held_figures, known, unstated_figure
 from planner.inputs.layers.written import flow
 from planner.inputs.scenario.offer import Offer
+from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS
 from planner.inputs.text.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -26,16 +27,16 @@ def misplaced(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     """Find all of these; names that the catalog does not know are passed over."""
     for name, site in scenario.sites.items():
         yield from known(
-            _power(scenario, ("sites", name, "power_kw"), site),
-            _rack_units(scenario, catalog, name, site),
-            _nameplates(scenario, catalog, name, site),
+            _by_quarter(scenario, name, site), _taken_already(scenario, catalog, name, site)
         )
     yield from known(_entries(scenario, catalog), _jobs(scenario))
 
 
-def _power(scenario: Scenario, path: Path, site: Site) -> Iterator[Fault]:
-    if isinstance(site.power_kw, dict):
-        yield from held_figures(path, site.power_kw, scenario.horizon)
+def _by_quarter(scenario: Scenario, name: str, site: Site) -> Iterator[Fault]:
+    for limit in SITE_LIMITS:
+        stated = getattr(site, limit.key)
+        if isinstance(stated, dict):
+            yield from held_figures(("sites", name, limit.key), stated, scenario.horizon)
 
 
 def cooled_by(node: NodeType) -> frozenset[str] | None:
@@ -116,16 +117,15 @@ def _figures(
 ) -> Iterator[Fault]:
     """Figures of the catalog that a limit needs, and nodes that no rack of the site holds."""
     racks = site.racks
-    fed = racks.power_kw if racks else None
-    if node.max_power_kw is None and (site.power_kw is not None or fed is not None):
-        yield unstated_figure(path, entry.node_type, "max_power_kw", f"the power of site {name!r}")
-    if node.rack_units is None and (site.rack_units is not None or racks):
-        yield unstated_figure(path, entry.node_type, "rack_units", f"the racks of site {name!r}")
+    of_rack = {HEIGHT: racks.units, POWER: racks.power_kw} if racks else {}
     beyond = []
-    if racks and node.rack_units and node.rack_units.value > racks.units:
-        beyond.append(f"{node.rack_units.value} U of {racks.units}")
-    if fed is not None and node.max_power_kw and node.max_power_kw.value > fed:
-        beyond.append(f"{_plain(node.max_power_kw.value)} kW of {_plain(fed)}")
+    for limit in SITE_LIMITS:
+        most, taken = of_rack.get(limit), limit.taken_by(node)
+        if taken is None and (limit in site.limits or most is not None):
+            what = f"the {limit.name} of site {name!r}"
+            yield unstated_figure(path, entry.node_type, limit.figure, what)
+        elif most is not None and taken is not None and taken > most * limit.per:
+            beyond.append(f"{limit.told(taken)} of {_plain(most)}")
     if beyond:
         yield Fault(
             (*path, "node_type"),
@@ -134,32 +134,20 @@ def _figures(
         )
 
 
-def _rack_units(scenario: Scenario, catalog: Catalog, name: str, site: Site) -> Iterator[Fault]:
-    """Owned nodes that exceed the rack units of a site before anything is bought."""
-    nodes = _owned_at(scenario, catalog, name, scenario.horizon.first_quarter)
-    units = sum(count * node.rack_units.value for node, count in nodes if node.rack_units)
-    most = site.rack_units
-    if most is not None and units > most:
-        message = f"{most} U are fewer than the {units} U of the nodes owned there"
-        yield Fault(("sites", name, "rack_units"), message)
-
-
-def _nameplates(scenario: Scenario, catalog: Catalog, name: str, site: Site) -> Iterator[Fault]:
-    """Owned nodes that exceed the power of a site before anything is bought."""
-    for quarter in scenario.horizon.all_quarters:
-        power_w = site.power_w(quarter)
-        nodes = _owned_at(scenario, catalog, name, quarter)
-        kilowatts = sum(
-            count * node.max_power_kw.value for node, count in nodes if node.max_power_kw
-        )
-        if power_w is not None and kilowatts * 1000 > power_w:
-            fed = _plain(power_w / 1000)
-            yield Fault(
-                ("sites", name, "power_kw"),
-                f"{fed} kW in {quarter} are less than the {_plain(kilowatts)} kW "
-                "that the nodes owned there may draw, by their nameplates",
-            )
-            return
+def _taken_already(scenario: Scenario, catalog: Catalog, name: str, site: Site) -> Iterator[Fault]:
+    """Owned nodes that exceed a limit of a site before anything is bought: its first quarter."""
+    for limit in site.limits:
+        for quarter in scenario.horizon.all_quarters:
+            nodes = _owned_at(scenario, catalog, name, quarter)
+            taken = sum(count * (limit.taken_by(node) or 0) for node, count in nodes)
+            most = site.allows(limit, quarter)
+            if most is not None and taken > most:
+                yield Fault(
+                    ("sites", name, limit.key),
+                    f"{limit.told(most)} in {quarter} are less than the {limit.told(taken)} that "
+                    f"the nodes owned there take by their `{limit.figure}`",
+                )
+                break
 
 
 def _owned_at(

@@ -19,7 +19,7 @@ from planner.inputs.base import (
     whole,
 )
 from planner.inputs.scenario.quarter import QUARTER_WEEKS, RUN_HOURS, WEEK_HOURS, Quarter
-from planner.inputs.scenario.site import Cooling
+from planner.inputs.scenario.site import SITE_LIMITS, Cooling
 from planner.inputs.scenario.spelling import LARGEST_FLEET, OneOrMoreNames, Quarters
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ __all__ = ["OWN_FIGURES", "FleetEntry", "Nodes", "Offer", "OfferKind", "PriceBre
 OfferKind = Literal["buy", "rent", "reserve", "hourly"]
 Term = Annotated[Literal[1, 3], BeforeValidator(whole)]
 
-OWN_FIGURES = ("max_power_kw", "mean_power_kw", "rack_units", "cooling")
+OWN_FIGURES = (*(limit.figure for limit in SITE_LIMITS), "mean_power_kw", "cooling")
 """What a node takes of its site: figures of the catalog that an entry may state itself."""
 
 
@@ -45,6 +45,8 @@ class Nodes(Frozen):
     """Mean draw of one node under load; the catalog's if left out. Holds for all of the type."""
     rack_units: Annotated[PositiveCount, Field(le=100)] | None = None
     """Height of one node; the catalog's if left out. Holds for all nodes of the type."""
+    network_ports: Annotated[PositiveCount, Field(le=1000)] | None = None
+    """Network ports of one node; the catalog's if left out. Holds for all nodes of the type."""
     cooling: Cooling | None = None
     """What cools one node; the catalog's if left out. Holds for all nodes of the type."""
 

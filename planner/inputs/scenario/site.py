@@ -1,18 +1,31 @@
-"""Where nodes stand: power, rack units, racks, cooling, and the labels that jobs ask for."""
+"""Where nodes stand: what is limited there, racks, cooling, and the labels that jobs ask for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from math import ceil
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, Tag
 
 from planner.inputs.base import Count, Frozen, Name, Number, PositiveCount, PositiveNumber
 from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, canonical_quarter, in_force
+from planner.inputs.text.words import amount_text
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from planner.inputs.scenario.quarter import Quarter
 
-__all__ = ["Cooling", "Racks", "Site"]
+__all__ = [
+    "HEIGHT",
+    "POWER",
+    "SITE_LIMITS",
+    "Cooling",
+    "Racks",
+    "Site",
+    "SiteLimit",
+    "limits_told",
+]
 
 Cooling = Literal["air", "liquid"]
 
@@ -35,6 +48,76 @@ PowerByQuarter = Annotated[
 ]
 """One figure, or figures by quarter, each of which holds until the next."""
 
+_MOST_COUNTED = 10**6
+AmountByQuarter = Annotated[
+    Annotated[PositiveCount, Field(le=_MOST_COUNTED), Tag("one figure")]
+    | Annotated[
+        dict[
+            Annotated[str, AfterValidator(canonical_quarter)],
+            Annotated[Count, Field(le=_MOST_COUNTED)],
+        ],
+        Field(min_length=1),
+        Tag("by key"),
+    ],
+    ONE_OR_BY_KEY,
+]
+"""The same of whole numbers."""
+
+
+class SiteLimit(NamedTuple):
+    """Something that the nodes in service at a site may take so much of together."""
+
+    need: str
+    """What a plan calls it, in whole units: `power_w`."""
+    key: str
+    """Of a site: how much of it there is."""
+    figure: str
+    """Of a node type, and of entries that state their own: how much of it one node takes."""
+    name: str
+    """In the user's words: `power`."""
+    of_node: str
+    """What the figure is called: `nameplate`."""
+    unit: str
+    """In which it is counted: `W`, of which key and figure state thousands, `U`, `ports`."""
+    rare: bool = False
+    """Whether it is told of only where some site states it."""
+
+    @property
+    def per(self) -> int:
+        """Whole units in one of the key and the figure."""
+        return 1000 if self.unit == "W" else 1
+
+    @property
+    def stated_in(self) -> str:
+        """Unit of the key and the figure: `kW`."""
+        return "kW" if self.unit == "W" else self.unit
+
+    def taken_by(self, node: object) -> int | None:
+        """What a node of a type takes, rounded up; None where the catalog does not say."""
+        figure: Any = getattr(node, self.figure)
+        return None if figure is None else ceil(figure.value * self.per)
+
+    def told(self, amount: int) -> str:
+        """`37.5 kW`, `12 U`, `1 port`."""
+        return amount_text(amount, self.unit)
+
+
+POWER = SiteLimit("power_w", "power_kw", "max_power_kw", "power", "nameplate", "W")
+HEIGHT = SiteLimit("rack_units", "rack_units", "rack_units", "rack units", "height", "U")
+_PORTS = "network_ports"
+SITE_LIMITS = (
+    POWER,
+    HEIGHT,
+    SiteLimit(_PORTS, _PORTS, _PORTS, "network ports", "ports", "ports", rare=True),
+)
+"""All of them: the counting program, its reasons and remedies, the plan and its documents go by
+this table."""
+
+
+def limits_told(stated: Collection[str]) -> tuple[SiteLimit, ...]:
+    """Those to tell of where some site states these needs."""
+    return tuple(limit for limit in SITE_LIMITS if not limit.rare or limit.need in stated)
+
 
 class Racks(Frozen):
     """Racks that are alike; every node of the site stands in one of them."""
@@ -52,8 +135,10 @@ class Site(Frozen):
 
     power_kw: PowerByQuarter | None = None
     """What the site can feed, by the nameplates of all nodes in service."""
-    rack_units: Annotated[PositiveCount, Field(le=10**6)] | None = None
+    rack_units: AmountByQuarter | None = None
     """Rack units that nodes may take."""
+    network_ports: AmountByQuarter | None = None
+    """Ports of its network that nodes may take."""
     racks: Racks | None = None
     """Racks that hold the nodes."""
     cooling: Annotated[tuple[Cooling, ...], Field(min_length=1)] | None = None
@@ -63,7 +148,12 @@ class Site(Frozen):
     spare_nodes: Annotated[Count, Field(le=1000)] = 0
     """Nodes of this site that may fail at once without a job losing its place."""
 
-    def power_w(self, quarter: Quarter) -> int | None:
-        """Power in a quarter, W, rounded down; None where it is not limited or not stated."""
-        power = None if self.power_kw is None else in_force(self.power_kw, quarter)
-        return None if power is None else int(power * 1000)
+    @property
+    def limits(self) -> tuple[SiteLimit, ...]:
+        """What it states."""
+        return tuple(limit for limit in SITE_LIMITS if getattr(self, limit.key) is not None)
+
+    def allows(self, limit: SiteLimit, quarter: Quarter) -> int | None:
+        """How much in a quarter, rounded down; None where it is not limited or not stated."""
+        stated: Any = in_force(getattr(self, limit.key), quarter)
+        return None if stated is None else int(stated * limit.per)

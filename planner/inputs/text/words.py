@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 __all__ = [
+    "amount_text",
     "count_of",
     "described",
     "did_you_mean",
@@ -161,6 +162,13 @@ def described(value: object) -> str:
     if isinstance(value, tuple | list):
         return "a list"
     return str(value)
+
+
+def amount_text(amount: int, unit: str) -> str:
+    """`37.5 kW`, from W; `12 U`, `1 port`, from `ports`."""
+    if unit == "W":
+        return f"{amount / 1000:,.10g} kW"
+    return f"{amount:,} {unit.removesuffix('s') if amount == 1 else unit}"
 
 
 def count_of(number: int, singular: str, plural: str | None = None) -> str:

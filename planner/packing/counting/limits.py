@@ -1,7 +1,7 @@
 """What limits the nodes in service: rows of the counting program, and the exact test of a plan.
 
-Rows `limit[name,q]` hold power and rack units; `racks[site,q]` and `standing[site,kind,q]` count
-racks by what they hold.
+Rows `limit[name,q]` hold what nodes take of their site; `racks[site,q]` and
+`standing[site,kind,q]` count racks by what they hold.
 """
 
 from __future__ import annotations

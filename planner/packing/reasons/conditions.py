@@ -13,7 +13,7 @@ from functools import partial
 from math import floor
 from typing import TYPE_CHECKING
 
-from planner.inputs.text.words import count_of
+from planner.inputs.text.words import amount_text, count_of
 from planner.packing.counting.limits import rack_name, row_scale
 from planner.packing.counting.procure import offers_of
 from planner.packing.counting.stays import pinned_home, released
@@ -21,11 +21,9 @@ from planner.packing.reasons.figures import (
     by_quarter,
     counted,
     entries,
-    kw,
     per_cent,
     pinned_needs,
     the_one,
-    unit_of,
     units_named,
     usd,
 )
@@ -187,11 +185,11 @@ class _Limit(_Rising):
             sum(amount * problem.pools[pool].owned_in(quarter) for pool, amount in limit.terms)
             for quarter in range(problem.quarters)
         )
-        figure = by_quarter(limit.at_most, unit_of(limit), labels)
+        figure = by_quarter(limit.at_most, partial(amount_text, unit=limit.unit), labels)
         return cls(limit.name, figure, None, the_one(limit.at_most), limit, owned)
 
     def _told(self, amount: int) -> str:
-        return unit_of(self.limit)(amount)
+        return amount_text(amount, self.limit.unit)
 
     def reason(self) -> str:
         taken = f"{self.name}: {self.figure}, owned nodes take {self._told(self.owned)}"
@@ -211,7 +209,7 @@ class _Racks(_Rising):
 
     @classmethod
     def of(cls, space: RackSpace) -> _Racks:
-        fed = "" if space.power_w is None else f" and {kw(space.power_w)}"
+        fed = "" if space.power_w is None else f" and {amount_text(space.power_w, 'W')}"
         figure = f"{space.count}, of {space.units} U{fed} each"
         name = f"the number of {rack_name(space)}"
         return cls(name, figure, None, space.count, space)

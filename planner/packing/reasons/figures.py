@@ -1,4 +1,4 @@
-"""Figures of a problem in the user's words: money, power, counts, quarters."""
+"""Figures of a problem in the user's words: money, counts, quarters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from fractions import Fraction
 
-    from planner.packing.limits import Limit
     from planner.packing.problem import Demand, Problem, Quota, Shape
     from planner.packing.statement.translate import Translation
 
@@ -18,11 +17,9 @@ __all__ = [
     "by_quarter",
     "counted",
     "entries",
-    "kw",
     "per_cent",
     "pinned_needs",
     "the_one",
-    "unit_of",
     "units_named",
     "usd",
 ]
@@ -63,21 +60,6 @@ def usd(cents: int) -> str:
     """`$12,000`, `$12,000.50`, from cents."""
     whole, rest = divmod(cents, 100)
     return f"${whole:,}.{rest:02d}" if rest else f"${whole:,}"
-
-
-def unit_of(limit: Limit) -> Callable[[int], str]:
-    """How an amount of what a site limits is told."""
-    return kw if limit.unit == "W" else _rack_units
-
-
-def kw(watts: int) -> str:
-    """`37.5 kW`, from W."""
-    return f"{watts / 1000:,.10g} kW"
-
-
-def _rack_units(units: int) -> str:
-    """`12 U`."""
-    return f"{units:,} U"
 
 
 def per_cent(share: Fraction) -> str:

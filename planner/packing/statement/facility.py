@@ -1,18 +1,18 @@
-"""What the sites of a scenario allow, as limits on the nodes in service, in whole W and U."""
+"""What the sites of a scenario allow, as limits on the nodes in service, in whole units."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.site import HEIGHT, POWER
 from planner.packing.limits import Limit, RackSpace, Reserve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from planner.inputs.catalog.catalog import NodeType
-    from planner.inputs.scenario.site import Site
+    from planner.inputs.scenario.site import Site, SiteLimit
     from planner.inputs.settled import Inputs
     from planner.packing.problem import Pool
 
@@ -23,14 +23,18 @@ Stand = tuple[int, "NodeType"]
 
 
 def site_limits(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Limit, ...]:
-    """Power and rack units of every site that states them, by site."""
-    scenario = inputs.scenario
+    """What every site states that nodes may take of it, by site."""
+    quarters = inputs.scenario.horizon.all_quarters
     return tuple(
-        limit
-        for name, site in sorted(scenario.sites.items())
-        for stands in [_stands(inputs, pools, name)]
-        if stands
-        for limit in _limits(inputs, name, site, stands)
+        Limit(
+            f"{limit.name} at {name}",
+            tuple((number, _taken(limit, node)) for number, node in stands),
+            tuple(site.allows(limit, quarter) for quarter in quarters),
+            limit.unit,
+        )
+        for name, site in sorted(inputs.scenario.sites.items())
+        if (stands := _stands(inputs, pools, name))
+        for limit in site.limits
     )
 
 
@@ -65,36 +69,20 @@ def _stands(inputs: Inputs, pools: Sequence[Pool], site: str) -> list[Stand]:
     ]
 
 
-def _limits(inputs: Inputs, name: str, site: Site, stands: Sequence[Stand]) -> Iterator[Limit]:
-    quarters = inputs.scenario.horizon.all_quarters
-    if site.power_kw is not None:
-        fed = tuple(map(site.power_w, quarters))
-        watts = tuple((number, _watts(node)) for number, node in stands)
-        yield Limit(f"power at {name}", watts, fed, "W")
-    if site.rack_units is not None:
-        units = tuple((number, _units(node)) for number, node in stands)
-        yield Limit(f"rack units at {name}", units, (site.rack_units,) * len(quarters), "U")
-
-
 def _racks(name: str, site: Site, stands: Sequence[Stand]) -> RackSpace:
     racks = site.racks
     if racks is None:
         raise ValueError(f"site {name} states no racks")
     fed = None if racks.power_kw is None else int(racks.power_kw * 1000)
     nodes = tuple(
-        (number, _units(node), 0 if fed is None else _watts(node)) for number, node in stands
+        (number, _taken(HEIGHT, node), 0 if fed is None else _taken(POWER, node))
+        for number, node in stands
     )
     return RackSpace(name, racks.count, racks.units, fed, nodes)
 
 
-def _watts(node: NodeType) -> int:
-    """Nameplate power, rounded up: whole watts never let too much in."""
-    if node.max_power_kw is None:
-        raise ValueError(f"{node.product} has no nameplate power; inputs are checked for it")
-    return ceil(node.max_power_kw.value * 1000)
-
-
-def _units(node: NodeType) -> int:
-    if node.rack_units is None:
-        raise ValueError(f"{node.product} has no rack units; inputs are checked for them")
-    return node.rack_units.value
+def _taken(limit: SiteLimit, node: NodeType) -> int:
+    taken = limit.taken_by(node)
+    if taken is None:
+        raise ValueError(f"{node.product} has no {limit.figure}; inputs are checked for it")
+    return taken

@@ -9,6 +9,7 @@ from planner.inputs.checks.faults import entries
 from planner.inputs.checks.sites import cooled_by
 from planner.inputs.reading.document import dotted
 from planner.inputs.scenario.offer import OWN_FIGURES
+from planner.inputs.scenario.site import POWER, limits_told
 from planner.inputs.text.words import count_of
 from planner.packing.solution import Status
 from planner.plan.annotations.provenance import rules_used
@@ -284,10 +285,11 @@ def _figures_used(
         for site in entry.sites
         if entry.node_type == node_type and site in inputs.scenario.sites
     ]
-    if sites or inputs.scenario.finance.colocation_usd_per_kw_month:
-        yield "max_power_kw", "kW", node.max_power_kw
-    if sites:
-        yield "rack_units", "U", node.rack_units
+    told = limits_told({limit.need for site in sites for limit in site.limits}) if sites else ()
+    if not sites and inputs.scenario.finance.colocation_usd_per_kw_month:
+        told = (POWER,)
+    for limit in told:
+        yield limit.figure, limit.stated_in, getattr(node, limit.figure)
 
 
 def _entries(inputs: Inputs) -> Iterator[tuple[str, FleetEntry | SettledOffer]]:

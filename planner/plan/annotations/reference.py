@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from planner.inputs.scenario.offer import OWN_FIGURES
+from planner.inputs.scenario.site import POWER, SITE_LIMITS
 from planner.plan.plan import NodeFacts, SettingUse
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from planner.plan.plan import Node
 
 __all__ = ["node_facts", "settings_used"]
+
+_MEAN = POWER._replace(need="mean_power_w", figure="mean_power_kw")
+"""What energy costs, which no site limits."""
 
 
 def settings_used(inputs: Inputs) -> tuple[SettingUse, ...]:
@@ -49,9 +53,7 @@ def _facts(inputs: Inputs, name: str, node: NodeType) -> NodeFacts:
         product=node.product,
         gpu_type=node.gpu_type,
         gpus=node.gpus.value,
-        rack_units=node.rack_units.value if node.rack_units else None,
-        power_w=ceil(node.max_power_kw.value * 1000) if node.max_power_kw else None,
-        mean_power_w=ceil(node.mean_power_kw.value * 1000) if node.mean_power_kw else None,
+        takes=dict(_takes(node)),
         cooling=node.cooling.value if node.cooling else None,
         sources=tuple(
             f"{name} ({figure.basis}): {inputs.catalog.source_text(figure.source)}"
@@ -64,8 +66,15 @@ def _facts(inputs: Inputs, name: str, node: NodeType) -> NodeFacts:
     )
 
 
+def _takes(node: NodeType) -> Iterator[tuple[str, int]]:
+    for limit in (*SITE_LIMITS, _MEAN):
+        taken = limit.taken_by(node)
+        if taken is not None:
+            yield limit.need, taken
+
+
 def _figures(node: NodeType) -> Iterator[tuple[str, Figure[Any]]]:
-    for name in ("rack_units", "max_power_kw", "mean_power_kw", "cooling"):
+    for name in OWN_FIGURES:
         figure = getattr(node, name)
         if figure is not None:
             yield name, figure

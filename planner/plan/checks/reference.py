@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.plan.checks.view import Check, View, differences
+from planner.plan.checks.sites import LIMITED, each_takes
+from planner.plan.checks.view import Check, View, differences, each_difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
-_FACTS = ("rack_units", "max_power_kw", "mean_power_kw", "cooling")
+_FACTS = (*(limited.figure for limited in LIMITED), "mean_power_kw", "cooling")
 """Figures of the catalog whose sources are told."""
 
 
@@ -65,14 +65,13 @@ def _node_types(view: View) -> Iterator[str]:
 
 
 def _facts(view: View, facts: NodeFacts, node: NodeType) -> Iterator[str]:
+    takes = {one.need: each_takes(node, one.figure, one.per) for one in LIMITED}
+    takes["mean_power_w"] = each_takes(node, "mean_power_kw", 1000)
     given = {
         "vendor": node.vendor,
         "product": node.product,
         "gpu_type": node.gpu_type,
         "gpus": node.gpus.value,
-        "rack_units": None if node.rack_units is None else node.rack_units.value,
-        "power_w": None if node.max_power_kw is None else _watts(node.max_power_kw.value),
-        "mean_power_w": None if node.mean_power_kw is None else _watts(node.mean_power_kw.value),
         "cooling": None if node.cooling is None else node.cooling.value,
         "kubernetes_resource": view.inputs.catalog.gpus[node.gpu_type].kubernetes_resource,
         "sources": tuple(
@@ -87,12 +86,10 @@ def _facts(view: View, facts: NodeFacts, node: NodeType) -> Iterator[str]:
             and figure.basis in {"estimate", "assumption"}
         ),
     }
+    known = {name: amount for name, amount in takes.items() if amount is not None}
+    yield from each_difference(f"{facts.node_type}: takes", facts.takes, known)
     for name, expected in given.items():
         yield from differences(f"{facts.node_type}: {name}", getattr(facts, name), expected)
-
-
-def _watts(kilowatts: object) -> int:
-    return ceil(Fraction(str(kilowatts)) * 1000)
 
 
 CHECKS = (

@@ -1,23 +1,56 @@
-"""What stands at a site keeps to its power, its racks and its cooling, and to the jobs' sites."""
+"""What stands at a site keeps to its limits, its racks and its cooling, and to the jobs' sites."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
-from math import ceil
-from typing import TYPE_CHECKING
+from math import ceil, floor
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.checks.sites import cooled_by
 from planner.inputs.text.words import count_of
-from planner.plan.checks.view import Check, View, differences
+from planner.plan.checks.view import Check, View, differences, each_difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.inputs.scenario.site import Racks
+    from planner.inputs.catalog.catalog import NodeType
+    from planner.inputs.scenario.quarter import Quarter
+    from planner.inputs.scenario.site import Racks, Site
     from planner.plan.plan import Node
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "LIMITED", "each_takes"]
+
+
+class Limited(NamedTuple):
+    """What the nodes of a site take together, and may take so much of."""
+
+    need: str
+    """In the plan."""
+    key: str
+    """Of the site."""
+    figure: str
+    """Of a node type."""
+    per: int
+    """Of what the plan counts, in one of the key and the figure."""
+    what: str
+    unit: str
+
+
+_POWER = Limited("power_w", "power_kw", "max_power_kw", 1000, "power", "kW")
+_HEIGHT = Limited("rack_units", "rack_units", "rack_units", 1, "rack units", "U")
+LIMITED = (
+    _POWER,
+    _HEIGHT,
+    Limited("network_ports", "network_ports", "network_ports", 1, "network ports", "ports"),
+)
+"""Stated here once more, so that what the planner forgets is found."""
+
+
+def each_takes(node: NodeType, figure: str, per: int) -> int | None:
+    """A figure of the catalog in whole units, rounded up; None where it has none."""
+    stated = getattr(node, figure)
+    return None if stated is None else ceil(Fraction(str(stated.value)) * per)
 
 
 def _here(view: View, site: str) -> list[Node]:
@@ -29,41 +62,20 @@ def _serving(nodes: Sequence[Node], label: str) -> list[Node]:
     return [node for node in nodes if label in node.in_service]
 
 
-def _kilowatts(view: View, nodes: Sequence[Node]) -> Fraction | None:
-    """Sum of the nameplates; None where the catalog lacks one."""
-    figures = [view.inputs.catalog.nodes[node.node_type].max_power_kw for node in nodes]
-    known = [Fraction(figure.value) for figure in figures if figure is not None]
-    return sum(known, Fraction(0)) if len(known) == len(figures) else None
+def _taken(view: View, limited: Limited, nodes: Sequence[Node]) -> int | None:
+    """What nodes take together; None where the catalog does not say it of each."""
+    types = view.inputs.catalog.nodes
+    each = [each_takes(types[node.node_type], limited.figure, limited.per) for node in nodes]
+    known = [taken for taken in each if taken is not None]
+    return sum(known) if len(known) == len(each) else None
 
 
-def _units(view: View, nodes: Sequence[Node]) -> int | None:
-    """Sum of the rack units; None where the catalog lacks one."""
-    figures = [view.inputs.catalog.nodes[node.node_type].rack_units for node in nodes]
-    known = [figure.value for figure in figures if figure is not None]
-    return sum(known) if len(known) == len(figures) else None
-
-
-def _beyond(
-    where: str, what: str, unit: str, taken: Fraction | int | None, most: Fraction | int | None
-) -> Iterator[str]:
-    if most is None:
-        return
-    if taken is None:
-        yield f"{where}: {what} is limited, but the catalog lacks the figure of a node there"
-    elif taken > most:
-        yield f"{where}: the nodes take {float(taken):g} of {float(most):g} {unit} of {what}"
-
-
-def _power(view: View) -> Iterator[str]:
-    for name, site in view.inputs.scenario.sites.items():
-        for quarter in view.quarters:
-            stated = site.power_kw
-            if isinstance(stated, dict):
-                began = [key for key in stated if _ordinal(key) <= quarter.ordinal]
-                stated = stated[max(began, key=_ordinal)] if began else None
-            taken = _kilowatts(view, _serving(_here(view, name), str(quarter)))
-            most = None if stated is None else Fraction(stated)
-            yield from _beyond(f"{quarter}: {name}", "power", "kW", taken, most)
+def _allowed_at(site: Site, limited: Limited, quarter: Quarter) -> int | None:
+    stated = getattr(site, limited.key)
+    if isinstance(stated, dict):
+        begun = [key for key in stated if _ordinal(key) <= quarter.ordinal]
+        stated = stated[max(begun, key=_ordinal)] if begun else None
+    return None if stated is None else floor(Fraction(str(stated)) * limited.per)
 
 
 def _ordinal(label: str) -> int:
@@ -71,12 +83,23 @@ def _ordinal(label: str) -> int:
     return 4 * int(year) + int(number) - 1
 
 
-def _rack_units(view: View) -> Iterator[str]:
+def _beyond(where: str, limited: Limited, taken: int | None, most: int | None) -> Iterator[str]:
+    what, unit, per = limited.what, limited.unit, limited.per
+    if most is None:
+        return
+    if taken is None:
+        yield f"{where}: {what} is limited, but the catalog lacks the figure of a node there"
+    elif taken > most:
+        yield f"{where}: the nodes take {taken / per:g} of {most / per:g} {unit} of {what}"
+
+
+def _limits(view: View) -> Iterator[str]:
     for name, site in view.inputs.scenario.sites.items():
-        for label in view.labels:
-            taken = _units(view, _serving(_here(view, name), label))
-            where = f"{label}: {name}"
-            yield from _beyond(where, "rack units", "U", taken, site.rack_units)
+        for quarter in view.quarters:
+            nodes = _serving(_here(view, name), str(quarter))
+            for limited in LIMITED:
+                taken, most = _taken(view, limited, nodes), _allowed_at(site, limited, quarter)
+                yield from _beyond(f"{quarter}: {name}", limited, taken, most)
 
 
 def _racks(view: View) -> Iterator[str]:
@@ -101,11 +124,11 @@ def _each_rack(view: View, name: str, racks: Racks) -> Iterator[str]:
     for node in _here(view, name):
         for label, rack in zip(node.in_service, node.racks, strict=False):
             held[label, rack].append(node)
-    fed = None if racks.power_kw is None else Fraction(racks.power_kw)
+    fed = None if racks.power_kw is None else floor(Fraction(racks.power_kw) * 1000)
     for (label, rack), nodes in sorted(held.items()):
         where = f"{label}: rack {rack} of {name}"
-        yield from _beyond(where, "rack units", "U", _units(view, nodes), racks.units)
-        yield from _beyond(where, "power", "kW", _kilowatts(view, nodes), fed)
+        yield from _beyond(where, _HEIGHT, _taken(view, _HEIGHT, nodes), racks.units)
+        yield from _beyond(where, _POWER, _taken(view, _POWER, nodes), fed)
 
 
 def _cooling(view: View) -> Iterator[str]:
@@ -162,18 +185,24 @@ def _figures(view: View) -> Iterator[str]:
         if site is None:
             continue
         each = [_serving(nodes, label) for label in view.labels]
-        power = [_kilowatts(view, serving) for serving in each]
         expected = {
             "nodes": tuple(map(len, each)),
-            "power_w": _in_watts(power),
-            "rack_units": _whole([_units(view, serving) for serving in each]),
-            "rack_units_limit": site.rack_units,
             "racks": site.racks.count if site.racks else None,
             "racks_used": tuple(_racks_used(nodes, label) for label in view.labels),
             "spare_nodes": site.spare_nodes,
             "labels": tuple(sorted(site.labels)),
             "cooling": tuple(sorted(site.cooling or ())),
         }
+        taken = {
+            one.need: _whole([_taken(view, one, serving) for serving in each]) for one in LIMITED
+        }
+        allowed = {
+            one.need: tuple(_allowed_at(site, one, quarter) for quarter in view.quarters)
+            for one in LIMITED
+            if getattr(site, one.key) is not None
+        }
+        yield from each_difference(f"site {use.site}: taken", use.taken, taken)
+        yield from each_difference(f"site {use.site}: allowed", use.allowed, allowed)
         for name, value in expected.items():
             yield from differences(f"site {use.site}: {name}", getattr(use, name), value)
 
@@ -190,20 +219,18 @@ def _whole(sums: Sequence[int | None]) -> tuple[int, ...] | None:
     return known if len(known) == len(sums) else None
 
 
-def _in_watts(power: Sequence[Fraction | None]) -> tuple[int, ...] | None:
-    return _whole([None if kw is None else ceil(kw * 1000) for kw in power])
-
-
-def _confirm_power(view: View) -> str:
-    limited = sum(site.power_kw is not None for site in view.inputs.scenario.sites.values())
-    return f"no site draws more than it is fed, by nameplates ({count_of(limited, 'site')} limited)"
+def _confirm_limits(view: View) -> str:
+    sites = view.inputs.scenario.sites.values()
+    limited = sum(any(getattr(site, one.key) is not None for one in LIMITED) for site in sites)
+    *others, last = (one.what for one in LIMITED)
+    what = f"{', '.join(others)} or {last}"
+    return f"no site gives more {what} than it has ({count_of(limited, 'site')} limited)"
 
 
 CHECKS = (
-    Check(_power, _confirm_power),
-    Check(_rack_units, lambda _: "no site takes more rack units than it has"),
+    Check(_limits, _confirm_limits),
     Check(_racks, lambda _: "every node at a site with racks stands in one that holds it"),
     Check(_cooling, lambda _: "every node can be cooled where it stands"),
     Check(_sites_of_jobs, lambda _: "each unit runs at a site that its job may use"),
-    Check(_figures, lambda _: "power, rack units and racks of the sites are counted rightly"),
+    Check(_figures, lambda _: "what the nodes take of their sites is counted rightly"),
 )

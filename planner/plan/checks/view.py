@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import date
     from decimal import Decimal
 
@@ -27,6 +27,7 @@ __all__ = [
     "View",
     "at_once",
     "differences",
+    "each_difference",
     "gpu_hours",
     "most_at_once",
     "node_hours",
@@ -237,3 +238,11 @@ def differences(what: str, found: object, expected: object) -> Iterator[str]:
     """One violation if a figure of the plan is not what the inputs give."""
     if found != expected:
         yield f"{what} is {found}, the inputs give {expected}"
+
+
+def each_difference(
+    what: str, found: Mapping[str, object], expected: Mapping[str, object]
+) -> Iterator[str]:
+    """The same, figure by figure of those that have a name."""
+    for name in sorted({*found, *expected}):
+        yield from differences(f"{what} {name}", found.get(name), expected.get(name))

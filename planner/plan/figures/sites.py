@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.site import SITE_LIMITS
 from planner.plan.plan import SiteUse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.inputs.scenario.site import Site
+    from planner.inputs.scenario.site import Site, SiteLimit
     from planner.inputs.settled import Inputs
     from planner.plan.plan import Node
 
@@ -33,10 +33,11 @@ def _use(inputs: Inputs, name: str, site: Site, nodes: Sequence[Node]) -> SiteUs
         cooling=tuple(sorted(site.cooling or ())),
         labels=tuple(sorted(site.labels)),
         nodes=tuple(_serving(nodes, label) for label in horizon.labels),
-        power_w=_taken(inputs, nodes, "max_power_kw", 1000),
-        power_limit_w=tuple(site.power_w(quarter) for quarter in horizon.all_quarters),
-        rack_units=_taken(inputs, nodes, "rack_units", 1),
-        rack_units_limit=site.rack_units,
+        taken={limit.need: _taken(inputs, nodes, limit) for limit in SITE_LIMITS},
+        allowed={
+            limit.need: tuple(site.allows(limit, quarter) for quarter in horizon.all_quarters)
+            for limit in site.limits
+        },
         racks=racks.count if racks else None,
         racks_used=tuple(_racks(nodes, label) for label in horizon.labels),
         units_per_rack=racks.units if racks else None,
@@ -61,18 +62,14 @@ def _racks(nodes: Sequence[Node], quarter: str) -> int:
     )
 
 
-def _taken(inputs: Inputs, nodes: Sequence[Node], name: str, factor: int) -> tuple[int, ...] | None:
-    """A catalog figure summed over the nodes in service; None where one of them has none.
-
-    Rounded up to whole units of `factor`.
-    """
-    figures = {}
-    for node_type in {node.node_type for node in nodes}:
-        figure = getattr(inputs.catalog.nodes[node_type], name)
-        if figure is None:
-            return None
-        figures[node_type] = figure.value * factor
+def _taken(inputs: Inputs, nodes: Sequence[Node], limit: SiteLimit) -> tuple[int, ...] | None:
+    """What the nodes in service take by quarter; None where the catalog lacks one of them."""
+    types = {node.node_type for node in nodes}
+    each = {name: limit.taken_by(inputs.catalog.nodes[name]) for name in types}
+    known = {name: taken for name, taken in each.items() if taken is not None}
+    if len(known) < len(each):
+        return None
     return tuple(
-        ceil(sum(figures[node.node_type] for node in nodes if label in node.in_service))
+        sum(known[node.node_type] for node in nodes if label in node.in_service)
         for label in inputs.scenario.horizon.labels
     )

@@ -1,8 +1,8 @@
-"""Power and rack units of each site and rack, before and after what a plan adds."""
+"""What is taken of each site, and of each rack, before and after what a plan adds."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from planner.plan.ledger.reader import Reader, where
 from planner.plan.ledger.traced import Traced, total
@@ -12,13 +12,11 @@ if TYPE_CHECKING:
 
     from planner.plan.plan import NodeFacts, Plan, PoolUse
 
-__all__ = ["Facility", "Need"]
-
-Need = Literal["power_w", "mean_power_w", "rack_units"]
+__all__ = ["Facility"]
 
 
 class Facility:
-    """What nodes take of a site by the catalog: W by their nameplates, and rack units."""
+    """What nodes take of a site by the catalog; a need is a key of `NodeFacts.takes`."""
 
     def __init__(self, plan: Plan, read: Reader) -> None:
         self._plan = plan
@@ -30,14 +28,14 @@ class Facility:
         """Sites with nodes, sorted."""
         return tuple(sorted({pool.site for pool in self._plan.pools}))
 
-    def each(self, node_type: str, need: Need) -> Traced | None:
+    def each(self, node_type: str, need: str) -> Traced | None:
         """What one node takes; None where the catalog does not say."""
         facts = self._facts.get(node_type)
-        if facts is None or getattr(facts, need) is None:
+        if facts is None or need not in facts.takes:
             return None
-        return self._read.at(f"node_types{where(node_type=node_type)}.{need}")
+        return self._read.at(f"node_types{where(node_type=node_type)}.takes[{need}]")
 
-    def before(self, site: str, quarter: int, need: Need) -> Traced | None:
+    def before(self, site: str, quarter: int, need: str) -> Traced | None:
         """What the nodes owned before take; None where the catalog lacks one of them."""
         label = self._plan.quarters[quarter]
         return self._taken(
@@ -49,13 +47,13 @@ class Facility:
             ),
         )
 
-    def after(self, site: str, quarter: int, need: Need) -> Traced | None:
+    def after(self, site: str, quarter: int, need: str) -> Traced | None:
         """What all nodes in service take; None where the catalog lacks one of them."""
         return self._taken(
             site, need, lambda place, _: self._read.at(f"pools[{place}].nodes[{quarter}]")
         )
 
-    def unstated(self, site: str, need: Need) -> tuple[str, ...]:
+    def unstated(self, site: str, need: str) -> tuple[str, ...]:
         """Node types of a site of which the catalog does not say what they take."""
         return tuple(
             pool.node_type
@@ -81,7 +79,7 @@ class Facility:
                 self._read.count(
                     "nodes" + where(site=site, node_type=name, racks=str(rack), in_service=label)
                 )
-                * self._read.at(f"node_types{where(node_type=name)}.power_w")
+                * self._read.at(f"node_types{where(node_type=name)}.takes[power_w]")
                 for name in sorted(stood[rack])
             )
             for rack in sorted(stood)
@@ -91,7 +89,7 @@ class Facility:
         return ((place, pool) for place, pool in enumerate(self._plan.pools) if pool.site == site)
 
     def _taken(
-        self, site: str, need: Need, counted: Callable[[int, PoolUse], Traced]
+        self, site: str, need: str, counted: Callable[[int, PoolUse], Traced]
     ) -> Traced | None:
         terms = []
         for place, pool in self._pools(site):

@@ -12,7 +12,7 @@ from planner.plan.ledger.traced import Traced
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.plan.ledger.facility import Facility, Need
+    from planner.plan.ledger.facility import Facility
     from planner.plan.ledger.reader import Reader
     from planner.plan.plan import Acquisition, Plan
 
@@ -23,7 +23,7 @@ class Room(NamedTuple):
     """A limit in the quarter in which the least is left."""
 
     what: str
-    """`power`, `rack power`, `rack units`, `racks`, `quota` or `maximum`."""
+    """What a site limits, as `power_w`, or `rack power`, `racks`, `quota` or `maximum`."""
     of: tuple[str, ...]
     """Site, and number of the rack; team, and GPU type if it is for one; or offer."""
     quarter: int
@@ -74,21 +74,14 @@ class Rooms:
 
     def _site(self, stem: str, name: str, place: int) -> Iterator[Room]:
         site = self._plan.sites[place]
-        one = self._smallest(name, "power_w")
-        if site.power_w is not None:
-            fields = ("power_w", "power_limit_w")
-            for room in self._least("power", (name,), stem, site.power_limit_w, fields):
-                yield room._replace(one=one)
+        for need, limits in site.allowed.items():
+            if site.taken[need] is not None:
+                one, fields = self._smallest(name, need), (f"taken[{need}]", f"allowed[{need}]")
+                for room in self._least(need, (name,), stem, limits, fields):
+                    yield room._replace(one=one)
         if site.power_per_rack_w is not None:
             yield from self._fullest_rack(stem, name)
         quarters = range(len(self._plan.quarters))
-        if site.rack_units is not None and site.rack_units_limit is not None:
-            units = site.rack_units
-            most = max(quarters, key=lambda quarter: units[quarter])
-            taken = self._read.at(f"{stem}.rack_units[{most}]")
-            allowed = self._read.at(f"{stem}.rack_units_limit")
-            one = self._smallest(name, "rack_units")
-            yield Room("rack units", (name,), most, taken, allowed, one)
         if site.racks is not None:
             most = max(quarters, key=lambda quarter: site.racks_used[quarter])
             taken = self._read.at(f"{stem}.racks_used[{most}]")
@@ -128,7 +121,7 @@ class Rooms:
         if rooms:
             yield min(rooms, key=lambda room: room.left.value)
 
-    def _smallest(self, site: str, need: Need) -> Traced | None:
+    def _smallest(self, site: str, need: str) -> Traced | None:
         """What the node type of a site that takes the least takes."""
         types = {pool.node_type for pool in self._plan.pools if pool.site == site}
         needs = (self._facility.each(name, need) for name in sorted(types))

@@ -23,7 +23,7 @@ from planner.report.justification.facility import node_takes
 from planner.report.justification.map import placement_blocks
 from planner.report.money import action_of, orders_for_several_sites, price_source
 from planner.report.parts import taken
-from planner.report.sites import estimated_figures
+from planner.report.sites import estimated_figures, limit_style, limits_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -113,6 +113,7 @@ def bill_section(desk: Desk) -> tuple[Block, ...]:
     if not desk.bill:
         return (Paragraph("Nothing to buy, to rent or to reserve."),)
     total = figure(desk.read.sum("acquisitions[*].total_cents"), "usd", "how-bill")
+    limits = limits_of(desk.plan)
     table = Table(
         (
             Column("Line"),
@@ -127,11 +128,10 @@ def bill_section(desk: Desk) -> tuple[Block, ...]:
             Column("Quote or price source", wraps=True),
             Column("Weeks", "right"),
             Column("Order by"),
-            Column("kW each", "right"),
-            Column("U each", "right"),
+            *(Column(f"{limit.stated_in} each", "right") for limit in limits),
         ),
         tuple(_bill_row(desk, number, *line) for number, line in enumerate(desk.bill, 1)),
-        ("Sum", "", "", "", "", "", "", total, "", "", "", "", "", ""),
+        ("Sum", "", "", "", "", "", "", total, "", "", "", "", *("" for _ in limits)),
         caption="Bill of materials",
     )
     together = orders_for_several_sites(line for _, line in desk.bill)
@@ -144,7 +144,9 @@ def bill_section(desk: Desk) -> tuple[Block, ...]:
             tone="faint",
         ),
         *estimated_figures(
-            desk.plan, ("max_power_kw", "rack_units"), {line.node_type for _, line in desk.bill}
+            desk.plan,
+            [limit.figure for limit in limits],
+            {line.node_type for _, line in desk.bill},
         ),
         Fields(
             (
@@ -183,8 +185,10 @@ def _bill_row(desk: Desk, number: int, place: int, line: Acquisition) -> tuple[C
         f"{origin}, illustrative" if line.illustrative else origin,
         desk.at(f"{stem}.lead_time_weeks", "count", f"how-price-{place}"),
         desk.day(line.order_by, f"{stem}.order_by", "how-bill"),
-        node_takes(desk, line.node_type, "power_w", "kw"),
-        node_takes(desk, line.node_type, "rack_units", "count"),
+        *(
+            node_takes(desk, line.node_type, limit.need, limit_style(limit))
+            for limit in limits_of(desk.plan)
+        ),
     )
 
 

@@ -1,9 +1,10 @@
-"""Section 11: power and rack units of each site, before and after."""
+"""Section 11: what is taken of each site, before and after."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS
 from planner.report.document import (
     Blank,
     Block,
@@ -18,37 +19,39 @@ from planner.report.document import (
 )
 from planner.report.format import code, listed
 from planner.report.justification.desk import Desk, figure
-from planner.report.sites import estimated_figures
+from planner.report.sites import estimated_figures, limit_style, limits_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.plan.ledger.facility import Need
+    from planner.inputs.scenario.site import SiteLimit
     from planner.report.format import Style
 
 __all__ = ["facility_section", "node_takes"]
 
 
 def facility_section(desk: Desk) -> tuple[Block, ...]:
-    """Power and rack units of each site, before and after, beside what the site allows."""
+    """What nodes take of each site, before and after, beside what the site allows."""
     rows = tuple(row for site in desk.facility.sites for row in _site_rows(desk, site))
-    limits = {use.site for use in desk.plan.sites}
+    listed_sites, limits = {use.site for use in desk.plan.sites}, limits_of(desk.plan)
+    names = " and ".join(limit.name for limit in limits).capitalize()
     open_fields = [
-        (f"Power and rack units that {site} allows", Blank(f"{code('sites:')} of the scenario"))
+        (f"{names} that {site} allows", Blank(f"{code('sites:')} of the scenario"))
         for site in desk.facility.sites
-        if site not in limits
+        if site not in listed_sites
     ]
+    unlimited = [one.name for one in SITE_LIMITS if one not in limits]
+    of_room = ", and ".join([*unlimited, "cooling that the room can carry away"])
     return (
         Table(
             (
                 Column("Site", wraps=True),
                 Column("Quarter"),
-                Column("kW before", "right"),
-                Column("kW after", "right"),
-                Column("kW allowed", "right"),
-                Column("U before", "right"),
-                Column("U after", "right"),
-                Column("U allowed", "right"),
+                *(
+                    Column(f"{limit.stated_in} {when}", "right")
+                    for limit in limits
+                    for when in ("before", "after", "allowed")
+                ),
                 Column("Racks used", "right"),
                 Column("Racks", "right"),
             ),
@@ -59,11 +62,13 @@ def facility_section(desk: Desk) -> tuple[Block, ...]:
         *_power_charts(desk),
         Heading("Each node", 3),
         _node_types(desk),
-        *estimated_figures(desk.plan),
+        *estimated_figures(
+            desk.plan, [*(limit.figure for limit in limits), "mean_power_kw", "cooling"]
+        ),
         Fields(
             (
                 *open_fields,
-                ("Network ports, and cooling that the room can carry away", Blank("facilities")),
+                (of_room[0].upper() + of_room[1:], Blank("facilities")),
             )
         ),
     )
@@ -74,31 +79,28 @@ def _site_rows(desk: Desk, site: str) -> Iterator[tuple[Cell, ...]]:
     limits = {use.site: place for place, use in enumerate(desk.plan.sites)}
     for place, label in enumerate(desk.plan.quarters):
         cells: list[Cell] = [site, label]
-        needs: tuple[tuple[Need, Style], ...] = (("power_w", "kw"), ("rack_units", "count"))
-        for need, style in needs:
-            for taken in (facility.before(site, place, need), facility.after(site, place, need)):
-                cells.append("?" if taken is None else figure(taken, style, "how-site"))
-            cells.append(_limit(desk, limits.get(site), place, need))
+        for limit in limits_of(desk.plan):
+            for count in (facility.before, facility.after):
+                taken = count(site, place, limit.need)
+                told = "?" if taken is None else figure(taken, limit_style(limit), "how-site")
+                cells.append(told)
+            cells.append(_limit(desk, limits.get(site), place, limit))
         cells += _racks(desk, limits.get(site), place)
         yield tuple(cells)
 
 
-def _limit(desk: Desk, site: int | None, quarter: int, need: Need) -> Cell:
+def _limit(desk: Desk, site: int | None, quarter: int, limit: SiteLimit) -> Cell:
     if site is None:
         return Blank()
     use, stem = desk.plan.sites[site], f"sites[{site}]"
-    if need == "power_w":
-        if use.power_limit_w[quarter] is None:
-            return "no limit"
-        return desk.at(f"{stem}.power_limit_w[{quarter}]", "kw", "how-site")
-    stated = []
-    if use.rack_units_limit is not None:
-        stated.append(desk.read.at(f"{stem}.rack_units_limit"))
-    if use.racks is not None:
+    stated, allowed = [], use.allowed.get(limit.need)
+    if allowed is not None and allowed[quarter] is not None:
+        stated.append(desk.read.at(f"{stem}.allowed[{limit.need}][{quarter}]"))
+    if limit == HEIGHT and use.racks is not None:
         stated.append(desk.read.at(f"{stem}.racks") * desk.read.at(f"{stem}.units_per_rack"))
     if not stated:
         return "no limit"
-    return figure(min(stated, key=lambda units: units.value), "count", "how-site")
+    return figure(min(stated, key=lambda one: one.value), limit_style(limit), "how-site")
 
 
 def _racks(desk: Desk, site: int | None, quarter: int) -> tuple[Cell, Cell]:
@@ -135,7 +137,7 @@ def _power_charts(desk: Desk) -> Iterator[Block]:
             yield racks
 
 
-def _power_chart(desk: Desk, site: str, need: Need) -> Chart | None:
+def _power_chart(desk: Desk, site: str, need: str) -> Chart | None:
     places = range(len(desk.plan.quarters))
     before = [desk.facility.before(site, place, need) for place in places]
     after = [desk.facility.after(site, place, need) for place in places]
@@ -151,10 +153,10 @@ def _power_chart(desk: Desk, site: str, need: Need) -> Chart | None:
     series = [Series("Owned before", owned), Series("Added", added)]
     limits = {use.site: place for place, use in enumerate(desk.plan.sites)}
     use = limits.get(site)
-    if need == "power_w" and use is not None and None not in desk.plan.sites[use].power_limit_w:
-        allowed = (
-            desk.at(f"sites[{use}].power_limit_w[{place}]", "kw", "how-site") for place in places
-        )
+    fed = None if use is None else desk.plan.sites[use].allowed.get(POWER.need)
+    if need == POWER.need and fed is not None and None not in fed:
+        stem = f"sites[{use}].allowed[{POWER.need}]"
+        allowed = (desk.at(f"{stem}[{place}]", "kw", "how-site") for place in places)
         series.append(Series("Allowed", tuple(allowed), "line"))
     says = "; ".join(
         f"{label}: {figure(traced, 'kw', '').text} kW"
@@ -182,38 +184,38 @@ def _rack_chart(desk: Desk, site: str, place: int) -> Chart | None:
 
 
 def _node_types(desk: Desk) -> Table:
-    def fact(name: str, need: Need, style: Style) -> Cell:
-        return node_takes(desk, name, need, style)
-
+    limits = limits_of(desk.plan)[::-1]  # both kW side by side
     rows = tuple(
         (
             facts.node_type,
             f"{facts.vendor} {facts.product}",
             f"{facts.gpus} × {facts.gpu_type}",
-            fact(facts.node_type, "rack_units", "count"),
-            fact(facts.node_type, "power_w", "kw"),
-            Blank("the catalog")
-            if facts.mean_power_w is None
-            else desk.at(f"node_types[{place}].mean_power_w", "kw", f"how-node-{facts.node_type}"),
+            *(
+                node_takes(desk, facts.node_type, limit.need, limit_style(limit))
+                for limit in limits
+            ),
+            node_takes(desk, facts.node_type, "mean_power_w", "kw"),
             facts.cooling or Blank("the catalog"),
         )
-        for place, facts in enumerate(desk.plan.node_types)
+        for facts in desk.plan.node_types
     )
     columns = (
         Column("Node type"),
         Column("Product", wraps=True),
         Column("GPUs", wraps=True),
-        Column("U", "right"),
-        Column("Nameplate kW", "right"),
+        *(
+            Column("Nameplate kW" if limit == POWER else limit.stated_in, "right")
+            for limit in limits
+        ),
         Column("Mean kW", "right"),
         Column("Cooling", wraps=True),
     )
     return Table(columns, rows, caption="What each node takes, by the catalog")
 
 
-def node_takes(desk: Desk, node_type: str, need: Need, style: Style) -> Cell:
+def node_takes(desk: Desk, node_type: str, need: str, style: Style) -> Cell:
     """What the catalog says that one node takes."""
     traced = desk.facility.each(node_type, need)
-    return (
-        Blank("the catalog") if traced is None else figure(traced, style, f"how-node-{node_type}")
-    )
+    if traced is None:
+        return Blank("the catalog")
+    return figure(traced, style, f"how-node-{node_type}")

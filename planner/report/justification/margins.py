@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.site import SITE_LIMITS
 from planner.plan.ledger.margins import Margins
 from planner.plan.ledger.rooms import Rooms
 from planner.report.document import Block, Cell, Column, Heading, Link, Paragraph, Table
 from planner.report.elsewhere import Elsewhere
 from planner.report.format import listed, signed_percent
 from planner.report.justification.desk import Desk, figure
+from planner.report.sites import limit_style, limit_title
 from planner.report.variants import NO_PLAN, acquired_short, moved_text
 
 if TYPE_CHECKING:
@@ -33,9 +35,8 @@ _SPENDS = {
 }
 _NOT_ASKED = "another plan, or none: not planned"
 _ROOMS: dict[str, tuple[str, Style]] = {
-    "power": ("Power at {0}, kW", "kw"),
+    **{one.need: (limit_title(one, " at {0}"), limit_style(one)) for one in SITE_LIMITS},
     "rack power": ("Power of the fullest rack at {0}, rack {1}, kW", "kw"),
-    "rack units": ("Rack units at {0}", "count"),
     "racks": ("Racks at {0}", "count"),
     "quota": ("Quota of {0}, GPUs", "count"),
     "maximum": ("Nodes that {0} gives at a time", "count"),

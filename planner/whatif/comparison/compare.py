@@ -282,7 +282,7 @@ def _power(plan: Plan) -> _Figures:
     return {
         (site.site, quarter): power
         for site in plan.sites
-        for quarter, power in zip(plan.quarters, site.power_w or (), strict=False)
+        for quarter, power in zip(plan.quarters, site.taken["power_w"] or (), strict=False)
     }
 
 

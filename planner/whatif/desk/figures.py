@@ -132,7 +132,7 @@ def figures_of(plan: Plan) -> Figures:
     """The figures of a plan."""
     in_service: Counter[str] = Counter()
     power: Counter[str] = Counter()
-    watts = {facts.node_type: facts.power_w for facts in plan.node_types}
+    watts = {facts.node_type: facts.takes.get("power_w") for facts in plan.node_types}
     for node in (node for node in plan.nodes if not node.hours):
         for quarter in node.in_service:
             in_service[quarter] += 1
@@ -185,7 +185,7 @@ def _by_priority(shortage: Shortage) -> tuple[tuple[int, int, int], ...]:
 
 
 def _mean_drawn(plan: Plan) -> int | None:
-    drawn = {facts.node_type: facts.mean_power_w for facts in plan.node_types}
+    drawn = {facts.node_type: facts.takes.get("mean_power_w") for facts in plan.node_types}
     watts = 0
     for node in (node for node in plan.nodes if not node.hours):
         mean = drawn.get(node.node_type)
