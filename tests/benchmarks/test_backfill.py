@@ -8,6 +8,8 @@ from itertools import product
 import pytest
 
 from benchmarks.backfill import Job, Node, fewest_nodes, first_in_first_out, hours_of_starts
+from benchmarks.greedy import first_fit_decreasing
+from benchmarks.naive import solve_naive
 from benchmarks.portfolios import runs_beside
 from benchmarks.side_by_side import bought_in_one_quarter
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -166,6 +168,12 @@ def test_what_serves_holds_its_gpus_all_quarter_and_runs_follow_each_other_besid
 
 def test_what_spans_nodes_takes_whole_ones():
     assert first_in_first_out(portfolio(asks(16), asks(1))) == (300, 3)
+
+
+def test_the_textbook_program_and_first_fit_count_the_nodes_that_they_pay_for():
+    problem = portfolio(asks(4), asks(5), asks(16))
+    naive = solve_naive(problem, 60.0, 1e-4)
+    assert (naive.cost_cents, naive.nodes) == first_fit_decreasing(problem) == (400, 4)
 
 
 def test_a_portfolio_that_no_node_holds_in_time_is_not_run():
