@@ -1,10 +1,10 @@
 """The fewest nodes on which a queue runs a quarter: first in, first out, with EASY backfill.
 
-That is how Slurm runs what is submitted to it, and the queue is helped: it knows how long each run
-takes, every node type is a partition of its own, and there are as few nodes as it can do with.
-What serves is submitted first, the largest first, and holds its GPUs all quarter; runs follow when
-they are released. The first of the queue starts as soon as it fits. While it does not, later ones
-start before it where they do not delay it. EASY: Lifka, "The ANL/IBM SP scheduling system", 1995.
+That is nearly how Slurm runs what is submitted to it, and the queue is helped: it knows how long
+each run takes, each node type is a partition of its own, and there are as few nodes as it can do
+with. What serves is submitted first, the largest first, and holds its GPUs all quarter; runs follow
+when they are released. The first of the queue starts as soon as it fits. While it does not, later
+ones start before it where they do not delay it.
 """
 
 from __future__ import annotations

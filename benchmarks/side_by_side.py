@@ -26,8 +26,8 @@ __all__ = ["bought_in_one_quarter", "side_by_side"]
 
 def side_by_side(naive_limit_s: float) -> Iterator[Row]:
     """Small and medium portfolios of one quarter, without and with runs by the hour."""
-    for jobs in (20, 50, 200, 500):
-        yield from _each_way(f"catalogue, {jobs} jobs", catalogue(jobs, 0), naive_limit_s)
+    for jobs in (20, 50, 200, 500, 1000):
+        yield from _each_way(f"catalogue, {jobs:,} jobs", catalogue(jobs, 0), naive_limit_s)
     for runs, endpoints in ((80, 5), (80, 100), (500, 5), (500, 100)):
         problem = bought_in_one_quarter(runs_beside(runs, 0, endpoints))
         total = sum(demand.count for demand in problem.demands)
