@@ -6,7 +6,6 @@ it. `small` has four 1g.10gb, `half` one 3g.40gb, of one GPU; two units of `memo
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -23,6 +22,7 @@ from planner.inputs.scenario.team import Team
 from planner.packing import solve
 from planner.packing.solution import Bundle, Layout, Member
 from planner.packing.statement.translate import translate
+from planner.packing.work import spent
 from planner.plan.checks import sharing
 from planner.plan.checks.suite import check
 from planner.plan.checks.view import View
@@ -369,7 +369,7 @@ def test_what_parts_save_is_the_node_that_whole_gpus_would_need(portfolio):
     translation = translate(inputs, (job,))
     solution = solve(translation)
     saving = partition_saving(
-        inputs, (job,), translation, solution, asked_gap=1e-4, deadline=time.monotonic() + 20
+        inputs, (job,), translation, solution, asked_gap=1e-4, deadline=spent() + 20
     )
     costs = [
         cents
@@ -386,7 +386,7 @@ def test_what_parts_save_is_open_where_no_time_is_left_to_ask(portfolio):
     inputs, job = portfolio
     translation = translate(inputs, (job,))
     saving = partition_saving(
-        inputs, (job,), translation, solve(translation), asked_gap=1e-4, deadline=0.0
+        inputs, (job,), translation, solve(translation), asked_gap=1e-4, deadline=spent()
     )
     assert saving == PartitionSaving(outcome="not proved", cents=None)
 
@@ -398,7 +398,7 @@ def test_where_only_parts_will_do_there_is_no_other_plan(portfolio):
     translation = translate(inputs, only)
     solution = solve(translation)
     saving = partition_saving(
-        inputs, only, translation, solution, asked_gap=1e-4, deadline=time.monotonic() + 20
+        inputs, only, translation, solution, asked_gap=1e-4, deadline=spent() + 20
     )
     assert saving == PartitionSaving(outcome="no other plan", cents=None)
 
@@ -410,7 +410,7 @@ def test_whole_gpus_alone_save_nothing_worth_telling(case):
         case.translation,
         case.solution,
         asked_gap=1e-4,
-        deadline=time.monotonic() + 20,
+        deadline=spent() + 20,
     )
     assert saving is None
 
