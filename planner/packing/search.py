@@ -65,6 +65,8 @@ _LAST_CHANCE_S = 1.0
 """Time beyond the limit while there is no plan at all."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
+_FIRST_FIT_S = 5.0
+"""Seconds of work beyond the limit, for a first plan where there is none."""
 _MANY_RUNS = 1_000
 """Variables of runs from which on these are rounded: they are short, and the schedule decides."""
 _DRAWN = 6
@@ -152,11 +154,20 @@ class Search:
             self._more_hours()
             self._beyond_need()
         if self._found.cost_cents is None:
+            self._say("placing units by first-fit")
+            self._by_first_fit()
+        if self._found.cost_cents is None:
             cause = "no plan was found, though time was left"
             if not self._in_time():
                 cause = "the time limit was hit before any plan was found"
             raise LimitError(f"{cause}; that is no proof that none exists")
         return self._found
+
+    def _by_first_fit(self) -> None:
+        """A plan near the linear relaxation, where the search has found none: dear, but there."""
+        relaxed = solve_linear(self._counts.program)
+        if relaxed is not None:
+            begin(self._found, relaxed.values, _FIRST_FIT_S)
 
     def _closed(self) -> bool:
         return self._found.closed(self._asked_gap)

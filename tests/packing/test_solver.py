@@ -11,6 +11,7 @@ import pytest
 
 from planner.errors import LimitError
 from planner.packing import search as searching
+from planner.packing.heuristics import start
 from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Answer, Halt, Outcome, solve_integer, solver_version
@@ -223,7 +224,8 @@ def test_shortfalls_linked_to_at_most_so_many_pools_agree_with_trying_all(seed):
 
 
 def test_a_search_that_ends_without_a_plan_claims_neither_plan_nor_proof(build, monkeypatch):
-    monkeypatch.setattr(searching, "solve_integer", lambda *_, **__: NOTHING)
+    for module in (searching, start):
+        monkeypatch.setattr(module, "solve_integer", lambda *_, **__: NOTHING)
     problem = build.problem([build.pool()], [build.buy(100)], [build.units(1, ("h100", 1, 0, 0))])
     with pytest.raises(LimitError, match="no proof that none exists"):
         searching.search(problem, asked_gap=0.0, time_limit_s=0.01)

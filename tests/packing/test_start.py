@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from planner.errors import LimitError
 from planner.packing import search as searching
 from planner.packing.answer import answer
 from planner.packing.found import Infeasible
@@ -48,3 +49,21 @@ def test_a_large_program_has_a_plan_and_a_bound_though_time_is_over(build, fault
     assert found.cost_cents is not None
     assert 0 < found.bound_cents <= found.cost_cents
     assert not faults(problem, answer(problem, found, 0.0))
+
+
+@pytest.mark.parametrize("draw", [test_brute_force.draw, limited, *SHARING])
+def test_there_is_nearly_always_a_plan_though_time_is_over_at_once(draw, faults):
+    planned = without = 0
+    for number in range(30):
+        problem = draw(random.Random(f"at once {number}"))
+        try:
+            found = search(problem, asked_gap=0.0, time_limit_s=1e-9)
+        except Infeasible:
+            continue
+        except LimitError:
+            without += 1
+            continue
+        planned += 1
+        assert found.bound_cents <= found.cost_cents
+        assert not faults(problem, answer(problem, found, 0.0)), f"problem {number}"
+    assert without <= planned / 4, (planned, without)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.packing import work
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -39,6 +41,8 @@ _CELLS = {
 _SEARCH_STEPS = 20_000
 _PATTERNS_PER_CALL = 12
 _EPSILON = 1e-9
+_STEP_S, _CELL_S = 1.5e-6, 5e-10
+"""What one kind on one more GPU takes on a usual machine: for itself, and for each cell."""
 
 
 class Knapsack:
@@ -169,6 +173,7 @@ class Knapsack:
                     reached = best[cpus:, memory:]
                     rest = table[gpus - taken, : self._cpu + 1 - cpus, : self._memory + 1 - memory]
                     np.maximum(reached, rest + value, out=reached)
+        work.add(self._gpus * len(self.kinds) * (_STEP_S + _CELL_S * table[0].size))
         return table
 
     def _trace(
