@@ -64,6 +64,7 @@ def test_there_is_nearly_always_a_plan_though_time_is_over_at_once(draw, faults)
             without += 1
             continue
         planned += 1
+        assert found.cost_cents is not None
         assert found.bound_cents <= found.cost_cents
         assert not faults(problem, answer(problem, found, 0.0)), f"problem {number}"
     assert without <= planned / 4, (planned, without)
