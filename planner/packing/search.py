@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from planner.packing.layouts.cutting import Cut
     from planner.packing.problem import Problem
 
-__all__ = ["Search", "rooted", "search"]
+__all__ = ["Search", "bound_cents", "rooted", "search"]
 
 _ROOT_ROUNDS = 6
 _ROOT_GAIN = 2e-4
@@ -103,6 +103,11 @@ def rooted(problem: Problem, time_limit_s: float) -> Found:
     return Search(kept_apart(problem), 0.0, time_limit_s).cut_root()
 
 
+def bound_cents(problem: Problem, *, asked_gap: float, time_limit_s: float) -> int:
+    """No plan costs less; nothing is laid out. Raises Infeasible where none exists."""
+    return Search(kept_apart(problem), asked_gap, time_limit_s).bound()
+
+
 class Search:
     """The search for one problem, from the program that counts its nodes to their layouts."""
 
@@ -162,6 +167,12 @@ class Search:
                 cause = "the time limit was hit before any plan was found"
             raise LimitError(f"{cause}; that is no proof that none exists")
         return self._found
+
+    def bound(self) -> int:
+        """The bound of the first round, in cents."""
+        self.cut_root()
+        self._bound(self._counts.shared_unit_variables)
+        return self._found.bound_cents
 
     def _by_first_fit(self) -> None:
         """A plan near the linear relaxation, where the search has found none: dear, but there."""

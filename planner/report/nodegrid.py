@@ -117,6 +117,8 @@ def _line(name: str, cells: Sequence[str], name_width: int, width: int) -> str:
 
 def _in_use(plan: Plan, place: int) -> str:
     in_service = sum(pool.nodes[place] for pool in plan.pools)
+    if not in_service:
+        return "for hours alone"
     return f"{sum(pool.nodes_used[place] for pool in plan.pools):,} of {in_service:,}"
 
 

@@ -58,8 +58,9 @@ def _utilization(plan: Plan) -> Iterator[Block]:
     if plan.utilization_cents is not None:
         yield Paragraph(
             f"Runs make progress in {percent(share)} of the hours for which they hold their GPUs "
-            f"(policies.run_utilization). Against all of them, that costs "
-            f"{money(plan.utilization_cents)} of this plan, as proved."
+            "(policies.run_utilization). That they do not in all of them costs "
+            f"{money(plan.utilization_cents) if plan.utilization_cents else 'nothing'} here, as "
+            "proved."
         )
 
 

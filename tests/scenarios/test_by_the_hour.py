@@ -229,3 +229,16 @@ def test_keys_that_contradict_the_kind_are_told(read, offer, message):
     with pytest.raises(InputError) as told:
         read({"cloud": offer}, {"one": run(10)})
     assert message in str(told.value)
+
+
+def test_the_plan_says_what_the_utilization_of_runs_costs(planned):
+    """Ninety hours of progress take 100 at nine tenths: ten of them cost $400."""
+    nine_tenths = {"run_utilization": "90%"}
+    plan = planned({"cloud": HOURLY}, {"one": run(90)}, policies=nine_tenths)
+    assert plan.utilization_cents == 10 * HOUR_USD * 100
+    assert "90.0 % of the hours" in told(plan)
+    assert "costs $400.00 here, as proved" in told(plan)
+    bought = planned({"buy": BUY}, {"one": run(90)}, policies=nine_tenths)
+    assert bought.utilization_cents == 0
+    assert "costs nothing here, as proved" in told(bought)
+    assert planned({"cloud": HOURLY}, {"one": run(90)}).utilization_cents is None

@@ -9,6 +9,7 @@ from planner.errors import LimitError
 from planner.packing import translate
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
+from planner.packing.search import bound_cents
 from planner.packing.solution import Status
 from planner.packing.work import spent
 
@@ -46,6 +47,9 @@ def utilization_cost(
     others = inputs.model_copy(update={"settings": settings})
     translation = translate(others, sizers.portfolio(others))
     try:
+        bound = bound_cents(translation.problem, asked_gap=asked_gap, time_limit_s=left_s)
+        if solution.cost_cents - bound <= asked_gap * solution.cost_cents:
+            return 0
         found = attempt(translation, asked_gap=asked_gap, time_limit_s=left_s)
     except (Infeasible, LimitError):
         return None
