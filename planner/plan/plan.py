@@ -33,7 +33,7 @@ __all__ = [
     "NodeUse",
     "Note",
     "Occupant",
-    "Outcome",
+    "OtherPlan",
     "PartitionSaving",
     "Plan",
     "PlannedJob",
@@ -206,7 +206,7 @@ class SparePrice(Frozen):
     """Net present cost of the last of them; None where one of the two plans is not proved."""
 
 
-Outcome = Literal["proved", "not proved", "no other plan"]
+OtherPlan = Literal["proved", "not proved", "no other plan"]
 
 
 class HourlyUse(Frozen):
@@ -219,7 +219,7 @@ class HourlyUse(Frozen):
     """Whose runs are there."""
     present_cents: int
     """Net present cost."""
-    without: Outcome
+    without: OtherPlan
     """Whether the best plan without the offer is proved, or there is none."""
     turns_at: float | None
     """Multiple of its price from which that one is cheaper than this; None unless proved."""
@@ -228,7 +228,7 @@ class HourlyUse(Frozen):
 class PartitionSaving(Frozen):
     """What partitions and shares of GPUs save: the plan against the best one on whole GPUs."""
 
-    outcome: Outcome
+    outcome: OtherPlan
     """Whether both plans are proved, or there is no plan on whole GPUs at all."""
     cents: int | None
     """Net present cost; None unless proved."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner.packing.counting.hire import most_at_once
 from planner.packing.counting.quotas import held_all_quarter
 from planner.packing.layouts.hire import hired
-from planner.packing.layouts.schedule import Cap, HourlyUse, Placed, Room, Waiting, scheduled
+from planner.packing.layouts.schedule import Cap, Placed, Room, UsageProfile, Waiting, scheduled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -121,7 +121,7 @@ def _split_of(counts: Counts, key: PoolInQuarter, shape: Shape) -> int | None:
 
 def _with(caps: Iterable[tuple[str, frozenset[int], int]], placed: Iterable[Placed]) -> list[Cap]:
     """What quotas leave beside runs that have a place."""
-    found = [Cap(owner, pools, HourlyUse(most)) for owner, pools, most in caps]
+    found = [Cap(owner, pools, UsageProfile(most)) for owner, pools, most in caps]
     for one in placed:
         for cap in found:
             if cap.owner == one.shape.owner and one.pool in cap.pools:

@@ -12,7 +12,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.packing.layouts.schedule import ORDERS, HourlyUse, Room, allowed_by, offsets_of
+from planner.packing.layouts.schedule import ORDERS, Room, UsageProfile, allowed_by, offsets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -182,7 +182,7 @@ def _filled(
 ) -> tuple[list[_Node], list[Waiting]]:
     nodes: list[_Node] = []
     left: list[Waiting] = []
-    there = None if most is None else HourlyUse(most)
+    there = None if most is None else UsageProfile(most)
     for one in order:
         mine = [cap for cap in caps if cap.counts(one)]
         found = min(_places(pool, nodes, there, one, mine), default=None)
@@ -211,7 +211,7 @@ def _new(pool: Pool, start: int) -> _Node:
 def _places(
     pool: Pool,
     nodes: Sequence[_Node],
-    there: HourlyUse | None,
+    there: UsageProfile | None,
     one: Waiting,
     caps: Sequence[Cap],
 ) -> Iterator[tuple[int, bool, int, int, int]]:
@@ -244,7 +244,7 @@ def _beside(node: _Node, shape: Shape, caps: Sequence[Cap]) -> tuple[int, int] |
         after = allowed
 
 
-def _alone(pool: Pool, shape: Shape, there: HourlyUse | None, caps: Sequence[Cap]) -> int | None:
+def _alone(pool: Pool, shape: Shape, there: UsageProfile | None, caps: Sequence[Cap]) -> int | None:
     """First hour of a run on a node of its own."""
     assert pool.hire is not None
     paid = pool.hire.steps(shape.run.hours) * pool.hire.step_hours

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ORDERS",
     "Cap",
-    "HourlyUse",
     "Placed",
     "Room",
+    "UsageProfile",
     "Waiting",
     "allowed_by",
     "offsets_of",
@@ -38,7 +38,7 @@ _Interval = tuple[int, int]
 
 
 @dataclass(slots=True)
-class HourlyUse:
+class UsageProfile:
     """What runs take of something, hour by hour, and the most that they may take."""
 
     most: int
@@ -78,7 +78,7 @@ class Room:
     """By GPU: when it is taken, in the order of time."""
     ends: list[int] = field(default_factory=list)
     """By GPU: the hour from which nobody takes it any more."""
-    host: tuple[HourlyUse, ...] = ()
+    host: tuple[UsageProfile, ...] = ()
     """Cores and MB in use, where runs that fill all GPUs may take more than there are."""
     scarce: bool = False
     """Whether they may."""
@@ -86,7 +86,7 @@ class Room:
     def clear(self) -> None:
         """Take no run any more."""
         self.busy, self.ends = [[] for _ in range(self.gpus)], [0] * self.gpus
-        self.host = (HourlyUse(self.cpus), HourlyUse(self.memory_mb)) if self.scarce else ()
+        self.host = (UsageProfile(self.cpus), UsageProfile(self.memory_mb)) if self.scarce else ()
 
     def earliest(self, shape: Shape, after: int) -> tuple[int, int, int] | None:
         """First possible start from an hour on, GPU-hours left idle before it, and first GPU."""
@@ -179,7 +179,7 @@ class Cap:
     owner: str
     pools: frozenset[int]
     """Those whose GPUs count."""
-    use: HourlyUse
+    use: UsageProfile
     """What is held all quarter is taken off the most."""
 
     def counts(self, one: Waiting) -> bool:

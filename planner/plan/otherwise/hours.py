@@ -10,7 +10,7 @@ from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.packing.solution import Status
 from planner.packing.work import spent
-from planner.plan.plan import HourlyUse, Outcome
+from planner.plan.plan import HourlyUse, OtherPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ def _without(
     solution: Solution,
     asked_gap: float,
     deadline: float,
-) -> tuple[Outcome, int | None]:
+) -> tuple[OtherPlan, int | None]:
     """What the best plan without these costs, where both are proved."""
     left_s = deadline - spent()
     if solution.status is not Status.PROVED or left_s <= 0:
