@@ -24,10 +24,8 @@ from planner.packing.counting.variants import (
     with_room,
 )
 from planner.packing.found import Found, Infeasible
-from planner.packing.heuristics.reseat import seat_the_rest
-from planner.packing.heuristics.spread import spread
 from planner.packing.heuristics.start import begin, whole_near
-from planner.packing.heuristics.whole import in_whole_units
+from planner.packing.heuristics.unlike import place_unlike
 from planner.packing.joint import joint_stocks
 from planner.packing.layouts.packed import Packed
 from planner.packing.solvers.linear import solve_linear
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
 
     from planner.packing.layouts.cutting import Cut
     from planner.packing.problem import Problem
+    from planner.packing.solvers.program import Program
 
 __all__ = ["Search", "bound_cents", "rooted", "search"]
 
@@ -53,7 +52,7 @@ _WHOLE_TIME = 0.6
 takes some as well."""
 _FEW_DEMANDS = 300
 """Beyond so many demands there is time for one way to choose the units, not for all."""
-_LEVEL_RESERVE = 0.006
+_UNLIKE_RESERVE = 0.006
 """Share of cores and memory left free where very many demands do not fit on the bound's nodes."""
 _RESERVE_GAP = 1e-3
 """How exactly those nodes are counted."""
@@ -61,6 +60,9 @@ _LARGE = 10_000
 """Variables of a program from which on a first plan is made before any integer program."""
 _SLOW = 0.1
 """Of the time left: a linear program that takes more is not solved again for more cuts."""
+_TIE_GAP, _TIE_NODES, _LEAST_S = 0.01, 200, 0.1
+"""How far a choice among whole units is pursued: to 1 %, or so many nodes of the solver's tree; and
+for how long at the least."""
 _LAST_CHANCE_S = 1.0
 """Time beyond the limit while there is no plan at all."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
@@ -197,7 +199,7 @@ class Search:
         bounded = self._bound(
             counts.unit_variables if self._unlike else counts.shared_unit_variables
         )
-        if self._unlike and self._by_levelling(bounded):
+        if self._unlike and self._by_local_search(bounded):
             return False
         if bounded and self._large:
             begin(self._found, bounded.values, max(self._left_s(), _LAST_CHANCE_S))
@@ -253,7 +255,7 @@ class Search:
         for program in programs:
             if self._over():
                 return False
-            answer = in_whole_units(self._counts, program.fixed(held), self._left_s, loose)
+            answer = self._whole_units(program.fixed(held), loose)
             if answer.values:
                 self._rounded = self._with_whole_runs(answer.values) if loose else answer.values
                 if self._lay_out(self._rounded):
@@ -262,15 +264,24 @@ class Search:
                 break  # room or not, these nodes do not hold whole units
         return self._hiring_more(held, loose)
 
+    def _whole_units(self, program: Program, loose: frozenset[int]) -> Answer:
+        """Whole units, but for those that are loose, where node counts are held."""
+        return solve_integer(
+            program,
+            time_limit_s=max(self._left_s(), _LEAST_S),
+            relative_gap=_TIE_GAP,
+            node_limit=_TIE_NODES,
+            relaxed=loose,
+            effort="branching" if loose else "rounding",
+        )
+
     def _hiring_more(self, held: dict[int, float], loose: frozenset[int]) -> bool:
         """Lay units out on these nodes, and on more of those that come and go within a quarter."""
         hired = self._counts.hired_variables
         if not hired or self._over():
             return False
         nodes = {index: number for index, number in held.items() if index not in hired}
-        answer = in_whole_units(
-            self._counts, self._counts.program.fixed(nodes), self._left_s, loose
-        )
+        answer = self._whole_units(self._counts.program.fixed(nodes), loose)
         if not answer.values:
             return False
         return self._lay_out(self._with_whole_runs(answer.values) if loose else answer.values)
@@ -282,24 +293,22 @@ class Search:
             changed[index] = number
         return tuple(changed)
 
-    def _by_levelling(self, bounded: Answer | None) -> bool:
-        """Spread units over the bound's nodes and level them; else over nodes with a reserve."""
+    def _by_local_search(self, bounded: Answer | None) -> bool:
+        """Place units on the bound's nodes by a local search; else on nodes with a reserve."""
         values = bounded.values if bounded else rounded_up(self._counts)
-        seated = spread(self._counts, values, self._in_time, more_nodes=False)
-        if seated is None:
+        counts, stocks = self._counts, self._stocks
+        placed = place_unlike(counts, stocks, values, self._in_time, more_nodes=False)
+        if placed is None:
             if self._in_time():
                 reserved = solve_integer(
-                    with_reserve(self._counts, _LEVEL_RESERVE),
+                    with_reserve(self._counts, _UNLIKE_RESERVE),
                     time_limit_s=self._left_s(),
                     relative_gap=_RESERVE_GAP,
                     relaxed=self._counts.unit_variables,
                 )
                 values = reserved.values if reserved.outcome is Outcome.OPTIMAL else values
-            seated = spread(self._counts, values, self._at_last, more_nodes=True)
-        if seated is None:
-            return False
-        done = seat_the_rest(self._counts, self._stocks, seated, self._in_time)
-        return done is not None and self._found.keep(*done)
+            placed = place_unlike(counts, stocks, values, self._at_last, more_nodes=True)
+        return placed is not None and self._found.keep(*placed)
 
     def _in_time(self) -> bool:
         return self._deadline > polled()

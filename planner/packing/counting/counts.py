@@ -165,20 +165,12 @@ class Counts:
         A fraction of a unit that takes several whole nodes would save whole nodes: what is relaxed
         with it bounds little.
         """
-        return self.unit_variables - self._spanning(2)
-
-    @cached_property
-    def whole_node_variables(self) -> frozenset[int]:
-        """Those whose units take one whole node or more."""
-        return self._spanning(1)
-
-    def _spanning(self, nodes: int) -> frozenset[int]:
-        return frozenset(
+        return self.unit_variables - frozenset(
             index
             for usages in self.usages.values()
             for usage in usages
             for index, _ in usage.terms
-            if max(usage.span, usage.times if usage.times > 1 else 0) >= nodes
+            if max(usage.span, usage.times) > 1
         )
 
     def copied(self, problem: Problem) -> Counts:

@@ -8,32 +8,27 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
 from planner.packing.layouts.cutting import CuttingStock
 from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
 from planner.packing.layouts.packed import Packed
-from planner.packing.layouts.parts import Sharing, fewest, fillings
-from planner.packing.layouts.repair import Bench, Seat
+from planner.packing.layouts.parts import fewest, fillings
 from planner.packing.layouts.tight import least_slack
-from planner.packing.problem import WHOLE, Choice, Demand, Part, Problem, Shape
+from planner.packing.problem import Part, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from planner.packing.layouts.greedy import Pattern
     from planner.packing.layouts.parts import Fill
-    from planner.packing.layouts.repair import Unit
     from planner.packing.problem import Pool
 
 __all__ = [
     "Arrangement",
     "Held",
     "arranged",
-    "as_packed",
-    "empty_seat",
     "gpu_of",
     "lay_out_bundles",
     "on_fewest_gpus",
@@ -130,10 +125,7 @@ def lay_out_bundles(
         packed = arrangement.stock.pack(arrangement.asked, nodes)
         if isinstance(packed, Packed):
             return arrangement.with_bundles(packed)
-    if sum(pieces.values()) > _MANY:
-        return None
-    packed = _by_nodes(pool, whole, pieces, nodes, go_on)
-    return packed if packed and packed.opened() <= room else None
+    return None
 
 
 def arranged(
@@ -189,57 +181,6 @@ def _fits(node: Shape, size: Shape) -> bool:
 def _indexed(pattern: Pattern, shapes: int) -> Pattern:
     """Shapes as they are; bundles, which came after all shapes, from -1 down."""
     return tuple((index if index < shapes else shapes - 1 - index, n) for index, n in pattern)
-
-
-def _by_nodes(
-    pool: Pool,
-    whole: tuple[Sequence[Shape], Sequence[int]],
-    pieces: Mapping[Shape, int],
-    nodes: int,
-    go_on: Callable[[], bool],
-) -> Packed | None:
-    """One piece after another onto the nodes, moving others where that helps."""
-    wanted = [(shape, number) for shape, number in zip(*whole, strict=True) if number]
-    wanted += pieces.items()
-    demands = tuple(
-        Demand((Choice(pool.gpu_type, shape),), (0,), number) for shape, number in wanted
-    )
-    small = Problem(1, (pool,), (), demands, 0)
-    bench = Bench(small, [empty_seat(0, pool) for _ in range(nodes)], go_on)
-    units = [(index, 0) for index, demand in enumerate(demands) for _ in range(demand.count)]
-    if bench.seat_all(units):
-        return None
-    return as_packed(bench.seats, whole[0], lambda unit: wanted[unit[0]][0])
-
-
-def empty_seat(number: int, pool: Pool) -> Seat:
-    """A node of a pool, of that number, with nothing on it."""
-    sharing = _sharing(pool) if pool.divisions or pool.shared_mb else None
-    node, apart = pool.node, not pool.mixes
-    return Seat(number, node.gpus, node.cpus, node.memory_mb, sharing=sharing, apart=apart)
-
-
-_sharing = lru_cache(maxsize=64)(Sharing)
-
-
-def as_packed(
-    seats: Iterable[Seat], shapes: Sequence[Shape], shape_of: Callable[[Unit], Shape]
-) -> Packed:
-    """Nodes that hold units as patterns of these shapes, and of GPUs that units share."""
-    position = {shape: index for index, shape in enumerate(shapes)}
-    bundles: dict[Held, int] = {}
-    patterns: Counter[Pattern] = Counter()
-    for seat in seats:
-        waiting: dict[Part, list[Shape]] = defaultdict(list)
-        for unit in seat.units:
-            waiting[shape_of(unit).part].append(shape_of(unit))
-        held = Counter(position[shape] for shape in waiting.pop(WHOLE, ()))
-        for parts in seat.opened:
-            gpu = tuple(sorted(waiting[part].pop() for part in parts))
-            held[-1 - bundles.setdefault(gpu, len(bundles))] += 1
-        if held:
-            patterns[tuple(sorted(held.items()))] += 1
-    return Packed(tuple(patterns.items()), tuple(bundles))
 
 
 def _size(held: Held) -> Shape:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Pool
 
-__all__ = ["OPENED", "Fill", "Sharing", "fewest", "fillings", "starts"]
+__all__ = ["OPENED", "Fill", "fewest", "fillings", "starts"]
 
 OPENED = Shape(1, 0, 0)
 """An opened GPU, as it is laid out on a node; the host's cores and memory are its pieces' own."""
@@ -46,29 +46,6 @@ def fillings(pool: Pool, profiles: Sequence[Part]) -> tuple[Fill, ...]:
 def _covers(fill: Fill, wanted: Fill) -> bool:
     holds = dict(fill)
     return all(count <= holds.get(part, 0) for part, count in wanted)
-
-
-class Sharing:
-    """Which parts one GPU of a pool can hold together."""
-
-    def __init__(self, pool: Pool) -> None:
-        self._shared_mb = pool.shared_mb
-        self._divisions = [Counter(name for name, _ in one.slots) for one in pool.divisions]
-        self._known: dict[tuple[Part, ...], bool] = {}
-
-    def holds(self, parts: Sequence[Part]) -> bool:
-        """Whether these parts fit one GPU."""
-        key = tuple(sorted(parts))
-        if key not in self._known:
-            self._known[key] = self._fit(key)
-        return self._known[key]
-
-    def _fit(self, parts: Sequence[Part]) -> bool:
-        profiles = Counter(part.profile for part in parts)
-        if not profiles[""]:
-            return any(profiles <= division for division in self._divisions)
-        memory_mb = sum(part.memory_mb for part in parts)
-        return len(profiles) == 1 and memory_mb <= self._shared_mb
 
 
 @lru_cache(maxsize=1024)

@@ -76,13 +76,6 @@ class Program:
             variables[index] = replace(variables[index], lower=value, upper=value)
         return Program(variables, self.rows)
 
-    def at_least(self, values: dict[int, float]) -> Program:
-        """A copy in which some variables are not below a value."""
-        variables = list(self.variables)
-        for index, value in values.items():
-            variables[index] = replace(variables[index], lower=value)
-        return Program(variables, self.rows)
-
     def priced(self, costs: dict[int, float]) -> Program:
         """A copy with another objective; variables that are not named cost nothing."""
         variables = [

@@ -1,12 +1,12 @@
-"""Levelling: units are on nodes that may be too full, and change places until none is.
+"""A local search over nodes with excess: units change places until no node holds too much.
 
 Where a resource is used to the last, filling node after node leaves the awkward units over. Here
 every unit has a node from the start, and the fullest node exchanges units with any other, of
-whatever pool, as long as that takes off what is over. A pool with room to spare thus takes the
-large ones, and the small ones go where room is scarce.
+whatever pool, as long as that reduces the excess. A pool with room to spare thus takes the large
+units, and the small ones go where room is scarce.
 
-Where no exchange helps a node, what is over there counts for more from then on, until it is worth
-passing on to nodes that had less trouble: the way out of a dead end.
+Where no exchange helps a node, its excess weighs more from then on, until it is worth passing it on
+to nodes that had less trouble: the way out of a local optimum.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-__all__ = ["Levelling"]
+__all__ = ["NodesWithExcess"]
 
 _EPSILON = 1e-9
 _TROUBLE = 50.0
@@ -38,7 +38,7 @@ with 10 and less, more than 3,600; with 300 and more, one goes astray."""
 _NOWHERE = -1
 
 
-class Levelling:
+class NodesWithExcess:
     """Units on nodes that may hold too much; loads are in shares of GPUs, cores and memory."""
 
     def __init__(self, nodes: Mapping[int, Shape], shapes: Sequence[Mapping[int, Shape]]) -> None:
@@ -53,9 +53,9 @@ class Levelling:
         self._load = np.empty((3, 0))
         self._weight = np.empty(0)
 
-    def copy(self) -> Levelling:
+    def copy(self) -> NodesWithExcess:
         """The same units on the same nodes, without regard to which were trouble so far."""
-        other = Levelling({}, [])
+        other = NodesWithExcess({}, [])
         other._sizes, other._place, other._pool = self._sizes, self._place.copy(), self._pool
         other._load, other._weight = self._load.copy(), np.ones_like(self._weight)
         return other

@@ -1,0 +1,301 @@
+"""Very many unlike units in one quarter: placed on the nodes of the relaxation by a local search.
+
+Where hardly two units are alike, there are no patterns to repeat. The master program says how many
+nodes there are and where most units go; each unit is placed on some node there, and the local
+search makes it fit. Where that takes too long, nodes are added, each time the one that helps most
+for what it costs; at last, what still exceeds a node goes by first-fit to others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from planner.packing.counting.procure import may_add
+from planner.packing.counting.quotas import whole_units
+from planner.packing.heuristics.local_search import NodesWithExcess
+from planner.packing.layouts.greedy import shares
+from planner.packing.layouts.packed import Packed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from planner.packing.counting.counts import Counts, PoolInQuarter
+    from planner.packing.layouts.cutting import CuttingStock
+    from planner.packing.problem import Problem, Shape
+
+__all__ = ["place_unlike"]
+
+_STEPS = 300
+"""Exchanges in one stage."""
+_FEW_STAGES, _MANY_STAGES = 2, 20
+"""Stages where more nodes may not, and may, be the answer."""
+_PROGRESS = 0.9
+_PATIENCE = 3
+"""Stages that may end with more than this share of the excess before."""
+_TRIAL_STEPS = 400
+"""Exchanges that show how much an added node helps."""
+_MOST_ADDED = 12
+"""Nodes added after trials; beyond that, first-fit decides."""
+
+Unit = tuple[int, int]
+"""Demand and choice of a unit, or of one piece of it."""
+Mode = tuple[int, "Shape"]
+"""A choice and its shape."""
+Placed = tuple[tuple[float, ...], dict["PoolInQuarter", Packed]]
+"""The values of a plan in whole units, and its packings."""
+
+
+def place_unlike(
+    counts: Counts,
+    stocks: Mapping[int, CuttingStock],
+    values: tuple[float, ...],
+    go_on: Callable[[], bool],
+    *,
+    more_nodes: bool,
+) -> Placed | None:
+    """Place whole units on the nodes of a solution whose units are fractional.
+
+    Without `more_nodes`, None unless all units find a place soon; with them, None where the offers
+    end first. None also where units that span nodes lack some. `go_on` is asked before each
+    exchange. One quarter only, and no parts of GPUs.
+    """
+    return _Placement(counts, values, go_on).placed(stocks, more_nodes=more_nodes)
+
+
+class _Placement:
+    def __init__(
+        self, counts: Counts, values: tuple[float, ...], go_on: Callable[[], bool]
+    ) -> None:
+        self._counts, self._problem, self._go_on = counts, counts.problem, go_on
+        self._values = [
+            value if index in counts.unit_variables else float(round(value))
+            for index, value in enumerate(values)
+        ]
+        self._spanning: list[tuple[int, Unit]] = []
+        """Units that take several nodes, with their pool."""
+        self._units: list[Unit] = []
+        """All others, piece by piece."""
+
+    def placed(self, stocks: Mapping[int, CuttingStock], *, more_nodes: bool) -> Placed | None:
+        """See `place_unlike`."""
+        left = self._nodes_left()
+        if left is None:
+            return None
+        modes = [_modes(self._problem, unit) for unit in self._units]
+        nodes = self._begun(left, modes)
+        if nodes is None:
+            return None
+        settled = self._settled(nodes, _MANY_STAGES if more_nodes else _FEW_STAGES)
+        if not settled and not more_nodes:
+            return None
+        if not settled:
+            nodes = self._with_more_nodes(nodes)
+        pools = nodes.pools
+        held = self._fitting(pools, nodes.places, modes)
+        return self._as_plan(pools, held, modes, stocks) if held else None
+
+    def _begun(self, left: dict[int, int], modes: list[dict[int, Mode]]) -> NodesWithExcess | None:
+        """Every unit somewhere among the nodes that are left for it; None if there is none."""
+        shapes = [{pool: shape for pool, (_, shape) in mode.items()} for mode in modes]
+        kinds = {number: pool.node for number, pool in enumerate(self._problem.pools)}
+        nodes = NodesWithExcess(kinds, shapes)
+        for pool, number in left.items():
+            nodes.add(pool, number)
+        put = all(nodes.put(unit, self._pools_of(unit)) for unit in self._largest_first())
+        return nodes if put else None
+
+    def _with_more_nodes(self, nodes: NodesWithExcess) -> NodesWithExcess:
+        """With nodes added until all units fit, or as many as are worth a trial."""
+        for _ in range(_MOST_ADDED):
+            grown = self._grown(nodes) if self._go_on() else None
+            if grown is None:
+                break
+            nodes = grown
+            if self._settled(nodes, _MANY_STAGES):
+                break
+        return nodes
+
+    def _settled(self, nodes: NodesWithExcess, stages: int) -> bool:
+        """Exchange units as long as that makes progress; True once all fit."""
+        least, idle = nodes.over, 0
+        for _ in range(stages):
+            if nodes.settle(_STEPS, self._go_on):
+                return True
+            idle = 0 if nodes.over < least * _PROGRESS else idle + 1
+            least = min(least, nodes.over)
+            if idle >= _PATIENCE:
+                break
+        return False
+
+    def _nodes_left(self) -> dict[int, int] | None:
+        """Nodes by pool for units that one node holds; None if those that span nodes lack some."""
+        left = {
+            pool: round(self._counts.nodes(pool, quarter, tuple(self._values)))
+            for pool, quarter in self._counts.usages
+        }
+        chosen = [
+            (number, position)
+            for number, position in whole_units(self._counts, self._values)
+            for _ in range(self._problem.demands[number].choices[position].copies)
+        ]
+        for unit in sorted(chosen, key=lambda unit: bool(_modes(self._problem, unit))):
+            choice = self._problem.demands[unit[0]].choices[unit[1]]
+            taken = {
+                pool: nodes
+                for pool in left
+                if self._problem.pools[pool].gpu_type == choice.gpu_type
+                and (nodes := self._problem.pools[pool].nodes_taken(choice.shape)) is not None
+            }
+            pool = max(taken, key=lambda pool: (left[pool] - taken[pool], -pool))
+            if min(taken.values()) > 1 and left[pool] >= taken[pool]:
+                left[pool] -= taken[pool]
+                self._spanning.append((pool, unit))
+            elif _modes(self._problem, unit):
+                self._units.append(unit)
+            else:
+                return None
+        return left
+
+    def _pools_of(self, unit: int) -> list[int]:
+        demand, position = self._units[unit]
+        gpu_type = self._problem.demands[demand].choices[position].gpu_type
+        return [
+            number for number, pool in enumerate(self._problem.pools) if pool.gpu_type == gpu_type
+        ]
+
+    def _largest_first(self) -> list[int]:
+        def size(unit: int) -> tuple[float, int]:
+            demand, position = self._units[unit]
+            shape = self._problem.demands[demand].choices[position].shape
+            node = self._problem.pools[self._pools_of(unit)[0]].node
+            return -sum(shares(shape, node)), unit
+
+        return sorted(range(len(self._units)), key=size)
+
+    def _grown(self, nodes: NodesWithExcess) -> NodesWithExcess | None:
+        """With the node on offer that reduces the excess most for its cost, or None."""
+        best: tuple[float, int, NodesWithExcess] | None = None
+        for cents, pool, index in self._on_offer():
+            trial = nodes.copy()
+            trial.add(pool, 1)
+            done = trial.settle(_TRIAL_STEPS, self._go_on)
+            worth = (nodes.over - trial.over) / max(cents, 1)
+            if done or best is None or worth > best[0]:
+                best = (worth, index, trial)
+            if done:
+                break
+        if best is None:
+            return None
+        self._values[best[1]] += 1.0
+        return best[2]
+
+    def _on_offer(self) -> list[tuple[int, int, int]]:
+        """(cents, pool, variable) of the cheapest offer for each pool that may grow, by cost."""
+        cheapest: dict[int, tuple[int, int, int]] = {}
+        for (number, quarter), index in self._counts.acquire.items():
+            supply = self._problem.supplies[number]
+            cents, pool = supply.unit_cost_cents[quarter], supply.pool
+            room = supply.maximum is None or self._values[index] < supply.maximum
+            if not room or cents is None or self._problem.pools[pool].spare:
+                continue
+            if may_add(self._counts, self._values, index):
+                offer = (cents, pool, index)
+                cheapest[pool] = min(offer, cheapest.get(pool, offer))
+        return sorted(cheapest.values())
+
+    def _fitting(
+        self, pools: list[int], places: list[int], modes: list[dict[int, Mode]]
+    ) -> list[list[int]] | None:
+        """Units by node, with those that exceed theirs on others by first-fit, or on more nodes.
+
+        `pools` grows by the nodes that are added. None where an offer ends before all fit.
+        """
+        kinds = self._problem.pools
+        held: list[list[int]] = [[] for _ in pools]
+        free = [_size(kinds[pool].node) for pool in pools]
+
+        def fits(unit: int, node: int) -> bool:
+            mode = modes[unit].get(pools[node])
+            if mode is None or any(
+                take > room for take, room in zip(mode[1][:3], free[node], strict=True)
+            ):
+                return False
+            return not (held[node] and kinds[pools[node]].nodes_taken(mode[1]))
+
+        def put(unit: int, node: int) -> None:
+            held[node].append(unit)
+            taken = modes[unit][pools[node]][1]
+            whole = kinds[pools[node]].nodes_taken(taken)
+            free[node] = [0 if whole else a - b for a, b in zip(free[node], taken[:3], strict=True)]
+
+        evicted = []
+        for unit in self._largest_first():
+            if fits(unit, places[unit]):
+                put(unit, places[unit])
+            else:
+                evicted.append(unit)
+        for unit in evicted:
+            node = next((node for node in range(len(pools)) if fits(unit, node)), None)
+            if node is None:
+                added = next((one for one in self._on_offer() if one[1] in modes[unit]), None)
+                if added is None:
+                    return None
+                self._values[added[2]] += 1.0
+                pools.append(added[1])
+                held.append([])
+                free.append(_size(kinds[added[1]].node))
+                node = len(pools) - 1
+            put(unit, node)
+        return held
+
+    def _as_plan(
+        self,
+        pools: list[int],
+        held: list[list[int]],
+        modes: list[dict[int, Mode]],
+        stocks: Mapping[int, CuttingStock],
+    ) -> Placed:
+        """Values with these units on these nodes, and what shares nodes as patterns."""
+        counts, demands = self._counts, self._problem.demands
+        chosen = Counter(unit for _, unit in self._spanning)
+        shaped: Counter[tuple[int, Shape]] = Counter()
+        for pool, (number, position) in self._spanning:
+            shaped[pool, demands[number].choices[position].shape] += 1
+        patterns: dict[int, Counter[tuple[tuple[int, int], ...]]] = defaultdict(Counter)
+        for pool, units in zip(pools, held, strict=True):
+            index_of = {shape: index for index, shape in enumerate(stocks[pool].shapes)}
+            pattern: Counter[int] = Counter()
+            for unit in units:
+                position, shape = modes[unit][pool]
+                chosen[self._units[unit][0], position] += 1
+                shaped[pool, shape] += 1
+                if not self._problem.pools[pool].nodes_taken(shape):
+                    pattern[index_of[shape]] += 1
+            if pattern:
+                patterns[pool][tuple(sorted(pattern.items()))] += 1
+        values = list(self._values)
+        for key, index in counts.choice.items():
+            values[index] = float(chosen[key] // demands[key[0]].choices[key[1]].copies)
+        for (pool, _), usages in counts.usages.items():
+            for usage in usages:
+                if usage.terms[0][0] in counts.splits:
+                    values[usage.terms[0][0]] = float(shaped[pool, usage.shape])
+        packed = {key: Packed(tuple(patterns[key[0]].items())) for key in counts.usages}
+        return tuple(values), packed
+
+
+def _size(node: Shape) -> list[int]:
+    return [node.gpus, node.cpus, node.memory_mb]
+
+
+def _modes(problem: Problem, unit: Unit) -> dict[int, Mode]:
+    """By pool, the choice of fewest GPUs, cores and memory among those that one node holds."""
+    modes: dict[int, Mode] = {}
+    for position, choice in problem.open_to(*unit):
+        for number, pool in enumerate(problem.pools):
+            if pool.gpu_type == choice.gpu_type and pool.nodes_taken(choice.shape) in (0, 1):
+                known = modes.get(number)
+                if known is None or choice.shape < known[1]:
+                    modes[number] = (position, choice.shape)
+    return modes

@@ -1,0 +1,160 @@
+"""Very many unlike units: placed by a local search, with nodes added where they are needed."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from planner.packing.counting.build import build_counts
+from planner.packing.counting.layout import cutting_stocks
+from planner.packing.heuristics.unlike import place_unlike
+from planner.packing.problem import Pool, Shape
+from planner.packing.solvers.solver import solve_integer
+
+
+def always() -> bool:
+    return True
+
+
+def many(build, seed, units=400):
+    """Units of three kinds, each a little different; the small ones also run on `l40s`."""
+    rng = random.Random(seed)
+    kinds = [(1, 6, 60_000), (2, 14, 150_000), (4, 30, 390_000)]
+    demands = []
+    for gpus, cpus, memory_mb in (rng.choice(kinds) for _ in range(units)):
+        size = (gpus, cpus + rng.randrange(4), memory_mb + rng.randrange(20_000))
+        also = [("l40s", *size)] if gpus == 1 else []
+        demands.append(build.units(1, ("h100", *size), *also))
+    pools = [build.pool(), build.pool("l40s", node=(4, 64, 500_000))]
+    return build.problem(pools, [build.buy(10_000_000), build.buy(4_000_000, pool=1)], demands)
+
+
+def counted(problem):
+    """The counting program with a plan of whole nodes and fractional units."""
+    counts = build_counts(problem)
+    solved = solve_integer(counts.program, time_limit_s=10, relaxed=counts.unit_variables)
+    return counts, solved.values
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_portfolio_without_two_units_alike_is_planned_soundly(build, solve, faults, seed):
+    problem = many(build, seed)
+    solution = solve(problem)
+    assert not faults(problem, solution)
+    assert solution.gap < 0.01
+
+
+def test_the_same_portfolio_gives_the_same_plan(build, solve):
+    problem = many(build, 3)
+    assert solve(problem) == solve(problem)
+
+
+def placed(counts, values, go_on=always, *, more_nodes=True):
+    """The values of a plan, and the shapes on each node that units share, by pool."""
+    shapes, stocks = cutting_stocks(counts, always)
+    found = place_unlike(counts, stocks, tuple(values), go_on, more_nodes=more_nodes)
+    if found is None:
+        return None
+    nodes = {
+        pool: [
+            [shapes[pool][index] for index, units in pattern for _ in range(units)]
+            for pattern, times in packed.patterns
+            for _ in range(times)
+        ]
+        for (pool, _), packed in found[1].items()
+    }
+    return found[0], nodes
+
+
+def nodes_of(counts, values):
+    return {pool: round(values[index]) for (pool, _), index in counts.acquire.items()}
+
+
+def with_fewer(counts, values, fewer=2):
+    """The same with fewer nodes of the first offer than were counted."""
+    changed = list(values)
+    changed[counts.acquire[0, 0]] = float(round(values[counts.acquire[0, 0]])) - fewer
+    return tuple(changed)
+
+
+@pytest.mark.parametrize("go_on", [always, lambda: False], ids=["in time", "time is over"])
+@pytest.mark.parametrize("fewer", [0, 2])
+def test_no_unit_is_lost_no_node_overfull_and_nodes_that_are_added_are_counted(build, go_on, fewer):
+    problem = many(build, 4, units=60)
+    counts, values = counted(problem)
+    values = with_fewer(counts, values, fewer)
+    found = placed(counts, values, go_on)
+    assert found is not None
+    chosen, nodes = found
+    for number in range(60):
+        ways = range(len(problem.demands[number].choices))
+        assert sum(chosen[counts.choice[number, position]] for position in ways) == 1
+    assert sum(len(node) for held in nodes.values() for node in held) == 60
+    for pool, held in nodes.items():
+        offered = problem.pools[pool].node
+        for node in held:
+            taken = [sum(sizes) for sizes in zip(*(shape[:3] for shape in node), strict=True)]
+            assert all(size <= most for size, most in zip(taken, offered[:3], strict=True))
+        assert len(held) <= nodes_of(counts, chosen)[pool]
+    added = sum(nodes_of(counts, chosen).values()) - sum(nodes_of(counts, values).values())
+    assert (added > 0) == (fewer > 0)
+
+
+def test_fewer_nodes_do_where_none_may_be_added_or_there_is_no_plan(build):
+    counts, values = counted(many(build, 5, units=60))
+    assert placed(counts, with_fewer(counts, values), more_nodes=False) is None
+
+
+def test_an_offer_is_not_stretched_beyond_its_maximum(build):
+    def plan(units):
+        demands = [build.units(1, ("h100", 5, 10 + n, 100_000)) for n in range(units)]
+        problem = build.problem([build.pool()], [build.buy(10_000_000, maximum=4)], demands)
+        counts = build_counts(problem)
+        values = [1.0] * len(counts.program.variables)
+        values[counts.acquire[0, 0]] = 3.0
+        return counts, placed(counts, values)
+
+    counts, found = plan(4)
+    assert found is not None
+    assert nodes_of(counts, found[0]) == {0: 4}
+    assert plan(5)[1] is None
+
+
+def test_units_that_take_whole_nodes_have_them_to_themselves(build):
+    demands = [
+        build.units(2, ("h100", 16, 100, 800_000)),
+        build.units(3, ("h100", 8, 60, 400_000)),
+        build.units(4, ("h100", 4, 30, 300_000)),
+    ]
+    problem = build.problem([build.pool(fabric=True)], [build.buy(10_000_000)], demands)
+    counts, values = counted(problem)
+    found = placed(counts, values, more_nodes=False)
+    assert found is not None
+    assert nodes_of(counts, found[0]) == {0: 9}
+    assert [len(node) for node in found[1][0]] == [2, 2]
+
+
+@pytest.mark.parametrize("go_on", [always, lambda: False], ids=["in time", "time is over"])
+def test_two_units_that_take_whole_nodes_never_share_one(build, go_on):
+    """Both were put on the only node."""
+    demands = [build.units(2, ("h100", 8, 60, 400_000))]
+    problem = build.problem([build.pool()], [build.buy(10_000_000)], demands)
+    counts, values = counted(problem)
+    found = placed(counts, with_fewer(counts, values, 1), go_on)
+    assert found is not None
+    assert nodes_of(counts, found[0]) == {0: 2}
+    assert found[1] == {0: []}
+
+
+def test_there_is_a_sound_plan_even_where_the_time_is_over_at_once(build, solve, faults):
+    problem = many(build, 7)
+    solution = solve(problem, time_limit_s=0.001)
+    assert not faults(problem, solution)
+
+
+def test_a_unit_that_must_stay_within_a_node_runs_on_no_smaller_one():
+    pool = Pool("node", "main", "h100", Shape(8, 80, 800), 0, 0, fabric=True)
+    assert pool.nodes_taken(Shape(16, 1, 1)) == 2
+    assert pool.nodes_taken(Shape(16, 1, 1, spans=False)) is None
+    assert pool.nodes_taken(Shape(8, 1, 1, spans=False)) == 1
