@@ -56,8 +56,6 @@ _UNLIKE_RESERVE = 0.006
 """Share of cores and memory left free where very many demands do not fit on the bound's nodes."""
 _RESERVE_GAP = 1e-3
 """How exactly those nodes are counted."""
-_LARGE = 10_000
-"""Variables of a program from which on a first plan is made before any integer program."""
 _SLOW = 0.1
 """Of the time left: a linear program that takes more is not solved again for more cuts."""
 _TIE_GAP, _TIE_NODES, _LEAST_S = 0.01, 200, 0.1
@@ -65,6 +63,8 @@ _TIE_GAP, _TIE_NODES, _LEAST_S = 0.01, 200, 0.1
 for how long at the least."""
 _LAST_CHANCE_S = 1.0
 """Time beyond the limit while there is no plan at all."""
+_RESERVED_GAP = 0.3
+"""Of the asked gap: how far nodes with a reserve may be from the fewest."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
 _FIRST_FIT_S = 5.0
@@ -137,7 +137,6 @@ class Search:
         self._found.stocks = self._stocks
         self._gpu_stocks = gpu_stocks(self._counts, self._in_time)
         self._joint_stocks = joint_stocks(self._counts, self._stocks, self._in_time)
-        self._large = len(self._counts.program.variables) > _LARGE
         self._rounded: tuple[float, ...] = ()
         """The last whole units on the bound's node counts, laid out or not."""
         self._stuck: dict[tuple[int, int], int] = {}
@@ -201,8 +200,6 @@ class Search:
         )
         if self._unlike and self._by_local_search(bounded):
             return False
-        if bounded and self._large:
-            begin(self._found, bounded.values, max(self._left_s(), _LAST_CHANCE_S))
         if bounded is None or self._closed() or self._over():
             return False
         self._rounded = ()
@@ -228,7 +225,7 @@ class Search:
             time_limit_s=self._left_s() * (_BOUND_TIME if limited else share),
             relative_gap=self._asked_gap * _BOUND_GAP if limited else 0.0,
             relaxed=relaxed,
-            effort="branching" if relaxed and not (limited or self._large) else "usual",
+            effort="branching" if relaxed and not limited else "usual",
         )
         if answer.outcome is Outcome.INFEASIBLE:
             raise Infeasible(self._counts, relaxed)
@@ -343,7 +340,12 @@ class Search:
                 break
             program = with_reserve(self._counts, share)
             relaxed = self._counts.unit_variables
-            answer = solve_integer(program, time_limit_s=max(self._left_s(), 1.0), relaxed=relaxed)
+            answer = solve_integer(
+                program,
+                time_limit_s=max(self._left_s() * _BOUND_TIME, _LAST_CHANCE_S),
+                relative_gap=self._asked_gap * _RESERVED_GAP,
+                relaxed=relaxed,
+            )
             if answer.values and self._on_nodes(answer.values):
                 return
         if self._found.cost_cents is not None and not self._stuck:
@@ -371,13 +373,11 @@ class Search:
             relaxed = solve_linear(self._counts.program)
             if relaxed is None:
                 raise Infeasible(self._counts)
+            least = min(relaxed.objective, enough)
+            self._found.raise_bound(least, frozenset(range(len(relaxed.values))))
             if relaxed.objective >= enough - _TOLERANCE:
-                self._found.raise_bound(enough, frozenset(range(len(relaxed.values))))
                 break
             slow = spent() - begun > _SLOW * self._left_s()
-            if self._large and not before:
-                self._found.raise_bound(relaxed.objective, frozenset(range(len(relaxed.values))))
-                begin(self._found, relaxed.values, self._left_s())
             if self._unlike and before and relaxed.objective < before * (1 + _ROOT_GAIN):
                 break
             before = relaxed.objective

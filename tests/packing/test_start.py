@@ -7,7 +7,6 @@ import random
 import pytest
 
 from planner.errors import LimitError
-from planner.packing import search as searching
 from planner.packing.answer import answer
 from planner.packing.found import Infeasible
 from planner.packing.heuristics.start import begin
@@ -38,8 +37,7 @@ def test_a_first_plan_is_sound(draw, faults):
     assert planned >= 5, "too few plans to mean anything"
 
 
-def test_a_large_program_has_a_plan_and_a_bound_though_time_is_over(build, faults, monkeypatch):
-    monkeypatch.setattr(searching, "_LARGE", 0)
+def test_a_program_has_a_plan_and_a_bound_though_time_is_over(build, faults):
     units = [
         build.units(7, ("h100", gpus, 9, 0), quarters=range(number, 4))
         for number, gpus in enumerate((1, 2, 5))

@@ -134,10 +134,9 @@ def _stacked(pool: Pool, steps: int, runs: Sequence[Waiting], caps: Sequence[Cap
     node = _new(pool, 0)
     for size in sorted({one.shape.gpus for one in runs}, reverse=True):
         rest = sorted((one for one in runs if one.shape.gpus == size), key=ORDERS[0])
-        ends = node.room.ends
         firsts = offsets_of(pool.node.gpus, size)
-        for first in sorted(firsts, key=lambda at: -max(ends[at : at + size])):
-            start = max(ends[first : first + size])
+        for first in sorted(firsts, key=lambda at: -node.room.end(at, size)):
+            start = node.room.end(first, size)
             for place in reversed(_fullest([one.shape.run.hours for one in rest], hours - start)):
                 one = rest.pop(place)
                 shape = one.on_node._replace(run=one.shape.run)
@@ -235,12 +234,12 @@ def _beside(node: _Node, shape: Shape, caps: Sequence[Cap]) -> tuple[int, int] |
     """First hour and GPU of a run on a node that is there."""
     after = max(node.start, shape.run.earliest)
     while True:
-        place = node.room.first_gap(shape, after)
+        place = node.room.earliest(shape, after)
         if place is None:
             return None
         allowed = allowed_by(caps, shape, place[0])
         if allowed is None or allowed == place[0]:
-            return place if allowed is not None else None
+            return (place[0], place[2]) if allowed is not None else None
         after = allowed
 
 

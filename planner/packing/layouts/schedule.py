@@ -7,6 +7,7 @@ orders are tried; runs are short beside a quarter, so that hardly an hour is los
 from __future__ import annotations
 
 import random
+from bisect import bisect
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -75,9 +76,7 @@ class Room:
     whole: bool = True
     """Whether nothing else is on the node."""
     busy: list[list[_Interval]] = field(default_factory=list)
-    """By GPU: when it is taken, in the order of time."""
-    ends: list[int] = field(default_factory=list)
-    """By GPU: the hour from which nobody takes it any more."""
+    """By GPU: when it is taken, in the order of time; what follows without a break is one."""
     host: tuple[UsageProfile, ...] = ()
     """Cores and MB in use, where runs that fill all GPUs may take more than there are."""
     scarce: bool = False
@@ -85,30 +84,25 @@ class Room:
 
     def clear(self) -> None:
         """Take no run any more."""
-        self.busy, self.ends = [[] for _ in range(self.gpus)], [0] * self.gpus
+        self.busy = [[] for _ in range(self.gpus)]
         self.host = (UsageProfile(self.cpus), UsageProfile(self.memory_mb)) if self.scarce else ()
+
+    def end(self, first: int, gpus: int) -> int:
+        """The hour from which nobody takes any of these neighbouring GPUs any more."""
+        return max((lane[-1][1] for lane in self.busy[first : first + gpus] if lane), default=0)
 
     def earliest(self, shape: Shape, after: int) -> tuple[int, int, int] | None:
         """First possible start from an hour on, GPU-hours left idle before it, and first GPU."""
-        size, best = shape.gpus, None
-        if size > self.gpus or shape.cpus > self.cpus or shape.memory_mb > self.memory_mb:
+        best = None
+        if shape.gpus > self.gpus or shape.cpus > self.cpus or shape.memory_mb > self.memory_mb:
             return None
-        latest = shape.run.latest
-        for first in offsets_of(self.gpus, size):
-            ends = self.ends[first : first + size]
-            start = max(after, *ends)
-            if start > latest:
-                gap = self._gap(first, shape, after)
-                if gap is None:
-                    continue
-                start, idle = gap, 0
-            else:
-                idle = size * start - sum(ends)
-            if self.host:
-                later = self._with_host(first, shape, start)
-                if later is None:
-                    continue
-                start = later
+        for first in offsets_of(self.gpus, shape.gpus):
+            start = self._free(first, shape, after)
+            if start is not None and self.host:
+                start = self._with_host(first, shape, start)
+            if start is None or (best is not None and start > best[0]):
+                continue
+            idle = sum(start - _end_before(one, start) for one in self._lanes(first, shape))
             if best is None or (start, idle, first) < best:
                 best = start, idle, first
         return best
@@ -120,22 +114,13 @@ class Room:
             use.allows(amount, start, end) for use, amount in zip(self.host, amounts, strict=False)
         )
 
-    def first_gap(self, shape: Shape, after: int) -> tuple[int, int] | None:
-        """First possible start from an hour on, before or after others, and first GPU."""
-        found = []
-        for first in offsets_of(self.gpus, shape.gpus):
-            start = self._gap(first, shape, after)
-            if start is not None and self.host:
-                start = self._with_host(first, shape, start)
-            if start is not None:
-                found.append((start, first))
-        return min(found, default=None)
+    def _lanes(self, first: int, shape: Shape) -> list[list[_Interval]]:
+        return self.busy[first : first + shape.gpus]
 
-    def _gap(self, first: int, shape: Shape, after: int) -> int | None:
+    def _free(self, first: int, shape: Shape, after: int) -> int | None:
         """The first start at which these GPUs are free for as long as the run takes."""
-        if after >= max(self.ends[first : first + shape.gpus]):
-            return after if after <= shape.run.latest else None
-        taken = sorted(one for gpu in self.busy[first : first + shape.gpus] for one in gpu)
+        lanes = self._lanes(first, shape)
+        taken = lanes[0] if len(lanes) == 1 else sorted(one for lane in lanes for one in lane)
         start = after
         for begins, ends in taken:
             if begins - start >= shape.run.hours:
@@ -156,20 +141,27 @@ class Room:
                 free = later
             if free == start:
                 return start
-            free = self._gap(first, shape, free)
+            free = self._free(first, shape, free)
         return None
 
     def take(self, shape: Shape, start: int, first: int) -> None:
         """Let a run have neighbouring GPUs."""
         end = start + shape.run.hours
-        for number in range(first, first + shape.gpus):
-            gpu = self.busy[number]
-            gpu.append((start, end))
-            if len(gpu) > 1 and gpu[-2][0] > start:
-                gpu.sort()
-            self.ends[number] = max(self.ends[number], end)
+        for lane in self._lanes(first, shape):
+            at = bisect(lane, (start, end))
+            joins_next = at < len(lane) and lane[at][0] == end
+            joins_last = at > 0 and lane[at - 1][1] == start
+            until = lane[at][1] if joins_next else end
+            since = lane[at - 1][0] if joins_last else start
+            lane[at - joins_last : at + joins_next] = [(since, until)]
         for use, amount in zip(self.host, (shape.cpus, shape.memory_mb), strict=False):
             use.take(amount, start, end)
+
+
+def _end_before(lane: Sequence[_Interval], hour: int) -> int:
+    """The hour since which a GPU is idle at this one; 0 where nobody took it before."""
+    at = bisect(lane, (hour, hour))
+    return lane[at - 1][1] if at else 0
 
 
 @dataclass(slots=True)
@@ -366,5 +358,10 @@ ORDERS: tuple[Callable[[Waiting], tuple[object, ...]], ...] = (
     lambda one: (one.shape.run.latest, -one.shape.gpus, -one.shape.run.hours, one.shape),
     lambda one: (-one.shape.gpus, -one.shape.run.hours, one.shape.run.latest, one.shape),
     lambda one: (-one.shape.gpus * one.shape.run.hours, one.shape.run.latest, one.shape),
+    lambda one: (_leeway(one), -one.shape.gpus, -one.shape.run.hours, one.shape),
 )
-"""What comes first: wide runs, or those that must start soon, or the longest."""
+"""What comes first: wide runs, those that must start soon, the longest, those of least leeway."""
+
+
+def _leeway(one: Waiting) -> int:
+    return one.shape.run.latest - one.shape.run.earliest
