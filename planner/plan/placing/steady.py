@@ -7,20 +7,19 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from planner.packing.layouts.bundles import empty_seat
 from planner.packing.layouts.cutting import CuttingStock
 from planner.packing.layouts.packed import Packed
 from planner.packing.layouts.parts import starts
-from planner.packing.layouts.repair import Bench
 from planner.packing.problem import Demand
 from planner.packing.solution import Bundle, Layout, Member
+from planner.plan.placing.bench import Bench, empty_seat
 from planner.plan.placing.match import Hosting, match_layouts
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
-    from planner.packing.layouts.repair import Seat
     from planner.packing.problem import Part, Problem, Shape
+    from planner.plan.placing.bench import Seat
     from planner.plan.placing.match import Group
 
 __all__ = ["Quarter", "settle"]
