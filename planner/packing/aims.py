@@ -94,11 +94,11 @@ def _aimed(problem: Problem, aim: Aim, ceiling: SpendLimit) -> Problem:
 
 
 def _value(aim: Aim, found: Found) -> int:
-    counts, values = found.counts, found.values
+    master, values = found.master, found.values
     nodes = sum(
         round(values[index]) * aim.nodes[supply][quarter]
-        for (supply, quarter), index in counts.acquire.items()
+        for (supply, quarter), index in master.acquire.items()
     )
     return nodes + sum(
-        round(values[index]) * aim.moves[demand] for demand, index in counts.moved.items()
+        round(values[index]) * aim.moves[demand] for demand, index in master.moved.items()
     )

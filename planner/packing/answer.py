@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
-from planner.packing.counting.counts import CENTS_PER_UNIT
-from planner.packing.counting.limits import all_racked
-from planner.packing.counting.runs import rooms_of
-from planner.packing.counting.stays import kept_by_pool, moved_units
+from planner.packing.constraints.base import LIMITED_OFFERS, OWNED_NODES
+from planner.packing.constraints.moves import kept_by_pool, moved_units
+from planner.packing.constraints.racks import all_racked
+from planner.packing.formulation.runs import rooms_of
 from planner.packing.layouts.parts import starts
+from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.solution import (
     RUNNING_COST,
     WHOLE_NODES,
@@ -28,12 +29,12 @@ from planner.packing.solvers.program import Program
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from planner.packing.counting.counts import Counts
     from planner.packing.found import Found
     from planner.packing.layouts.bundles import Held
     from planner.packing.layouts.greedy import Pattern
     from planner.packing.layouts.hire import Rental
     from planner.packing.layouts.packed import Packed
+    from planner.packing.master import MasterProgram
     from planner.packing.problem import Pool, Problem, Shape
     from planner.packing.solvers.linear import Duals
     from planner.packing.solvers.program import Variable
@@ -56,11 +57,11 @@ def answer(problem: Problem, found: Found, asked_gap: float) -> Solution:
         rented=_acquired(problem, found, "rent"),
         reserved=_acquired(problem, found, "reserve"),
         hired=_acquired(problem, found, "hourly"),
-        racks=all_racked(found.counts, found.values),
+        racks=all_racked(found.master, found.values),
         assigned=tuple(
             tuple(
-                round(found.values[found.counts.choice[number, position]])
-                if (number, position) in found.counts.choice
+                round(found.values[found.master.choice[number, position]])
+                if (number, position) in found.master.choice
                 else 0
                 for position in range(len(demand.choices))
             )
@@ -70,7 +71,7 @@ def answer(problem: Problem, found: Found, asked_gap: float) -> Solution:
             tuple(
                 tuple(
                     layout
-                    for number, kind in enumerate(found.counts.problem.pools)
+                    for number, kind in enumerate(found.master.problem.pools)
                     if pool in (number, kind.lender)
                     for layout in _layouts(found, number, quarter)
                 )
@@ -81,7 +82,7 @@ def answer(problem: Problem, found: Found, asked_gap: float) -> Solution:
         tags=tags,
         bound_terms=terms,
         method=_method(found),
-        moved=moved_units(found.counts, found.values),
+        moved=moved_units(found.master, found.values),
     )
 
 
@@ -90,8 +91,8 @@ def _acquired(problem: Problem, found: Found, kind: str) -> tuple[tuple[int, ...
     kinds = ["hourly" if problem.pools[s.pool].hire else s.kind for s in problem.supplies]
     return tuple(
         tuple(
-            round(found.values[found.counts.acquire[number, quarter]])
-            if kinds[number] == kind and (number, quarter) in found.counts.acquire
+            round(found.values[found.master.acquire[number, quarter]])
+            if kinds[number] == kind and (number, quarter) in found.master.acquire
             else 0
             for quarter in range(problem.quarters)
         )
@@ -102,22 +103,22 @@ def _acquired(problem: Problem, found: Found, kind: str) -> tuple[tuple[int, ...
 def _method(found: Found) -> str:
     rounds = count_of(found.rounds, "round")
     cuts = count_of(found.cuts, "cut")
-    return f"counting program with cutting-stock layouts, {rounds}, {cuts}"
+    return f"master program with cutting-stock layouts, {rounds}, {cuts}"
 
 
 def _layouts(found: Found, pool: int, quarter: int) -> tuple[Layout, ...]:
     """Layouts of a pool's nodes in use: units that take whole nodes first, then shared nodes."""
-    if (pool, quarter) not in found.counts.usages:
+    if (pool, quarter) not in found.master.usages:
         return ()
     waiting = _waiting(found, pool, quarter)
-    if found.counts.problem.pools[pool].hire:
+    if found.master.problem.pools[pool].hire:
         return tuple(
             Layout((), 1, bundles=bundled(_members(one, waiting)), hours=(one.start, one.end))
             for one in found.rentals.get((pool, quarter), ())
         )
     layouts = [
         Layout(((*part, 1),), units, usage.span)
-        for usage in found.counts.usages[pool, quarter]
+        for usage in found.master.usages[pool, quarter]
         if usage.span
         for part, units in waiting[usage.asked].items()
     ]
@@ -148,9 +149,9 @@ def _runs(
     placed = [one for one in found.schedule.get(quarter, ()) if one.pool == pool]
     if not placed:
         return {}
-    rooms = rooms_of(found.counts, found.values, found.packings, found.shapes, quarter)
+    rooms = rooms_of(found.master, found.values, found.packings, found.shapes, quarter)
     numbers = [number for number, (_, room) in enumerate(rooms) if room.pool == pool]
-    gpus = found.counts.problem.pools[pool].node.gpus
+    gpus = found.master.problem.pools[pool].node.gpus
     members: dict[int, list[tuple[Member, int]]] = defaultdict(list)
     for one in placed:
         (part,) = _take(waiting[one.shape], 1)
@@ -197,7 +198,7 @@ def _node(
     """What one node holds: pieces that are waiting, GPUs that they share, and runs."""
     held: Counter[Part] = Counter()
     opened: list[Bundle] = []
-    kind = found.counts.problem.pools[pool]
+    kind = found.master.problem.pools[pool]
     for index, units in pattern:
         if index < 0:
             gpu = packed.bundles[-1 - index]
@@ -236,29 +237,29 @@ def _waiting(found: Found, pool: int, quarter: int) -> dict[Shape, Counter[Part]
     Where several pools have the GPU type, each keeps its units that stay, and the first takes the
     first demands of the others, so that a unit tends to be where it was in the quarter before.
     """
-    counts = found.counts
-    gpu_type = counts.problem.pools[pool].gpu_type
+    master = found.master
+    gpu_type = master.problem.pools[pool].gpu_type
     queues: dict[Shape, Counter[Part]] = defaultdict(Counter)
-    for (number, position), index in sorted(counts.choice.items()):
-        demand = counts.problem.demands[number]
+    for (number, position), index in sorted(master.choice.items()):
+        demand = master.problem.demands[number]
         choice = demand.choices[position]
         units = round(found.values[index]) * choice.copies
         if choice.gpu_type == gpu_type and quarter in demand.quarters and units:
             queues[choice.shape][number, position] += units
     alike = [
         other
-        for other, kind in enumerate(counts.problem.pools)
-        if kind.gpu_type == gpu_type and (other, quarter) in counts.usages
+        for other, kind in enumerate(master.problem.pools)
+        if kind.gpu_type == gpu_type and (other, quarter) in master.usages
     ]
-    kept = kept_by_pool(counts, found.values, alike, quarter)
+    kept = kept_by_pool(master, found.values, alike, quarter)
     for held in kept.values():
         for part, units in held.items():
-            shape = counts.problem.demands[part[0]].choices[part[1]].shape
+            shape = master.problem.demands[part[0]].choices[part[1]].shape
             queues[shape][part] -= units
     for other in alike[: alike.index(pool) + 1]:
         taken = {}
-        for usage in counts.usages[other, quarter]:
-            mine = _of_shape(counts, kept[other], usage.asked)
+        for usage in master.usages[other, quarter]:
+            mine = _of_shape(master, kept[other], usage.asked)
             queue = +queues[usage.asked]
             more = _take(queue, round(usage.pieces(found.values)) - mine.total())
             queues[usage.asked] = queue
@@ -266,8 +267,8 @@ def _waiting(found: Found, pool: int, quarter: int) -> dict[Shape, Counter[Part]
     return taken
 
 
-def _of_shape(counts: Counts, held: Counter[Part], shape: Shape) -> Counter[Part]:
-    demands = counts.problem.demands
+def _of_shape(master: MasterProgram, held: Counter[Part], shape: Shape) -> Counter[Part]:
+    demands = master.problem.demands
     return Counter(
         {
             part: units
@@ -279,73 +280,45 @@ def _of_shape(counts: Counts, held: Counter[Part], shape: Shape) -> Counter[Part
 
 def _prices(found: Found) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float], ...]]:
     """Price tags from the duals of the linear relaxation, and what else the bound consists of."""
-    counts = found.counts
-    free = Program(_without_caps(counts), counts.program.rows)
+    master = found.master
+    free = Program(_without_caps(master), master.program.rows)
     duals = solve_linear(free)
     if duals is None:
         raise ValueError("a program with a whole solution has a fractional one")
-    tags = tuple(_tag(counts, duals, number) for number in range(len(counts.problem.demands)))
+    tags = tuple(_tag(master, duals, number) for number in range(len(master.problem.demands)))
     tagged = sum(
-        tag.cents * demand.count for tag, demand in zip(tags, counts.problem.demands, strict=True)
+        tag.cents * demand.count for tag, demand in zip(tags, master.problem.demands, strict=True)
     )
-    owned = _owned(counts, duals)
-    sites = _sites(counts, duals)
-    quotas = _worth(counts, duals, _quota_rows(counts))
-    moves = _worth(counts, duals, counts.stay_rows)
+    worth: dict[str, float] = {OWNED_NODES: 0.0, LIMITED_OFFERS: 0.0}
+    demand_rows = set(master.demand_rows)
+    for number, row in enumerate(master.program.rows):
+        if row.right and number not in demand_rows:
+            owner = row.owner or OWNED_NODES
+            cents = duals.rows[number] * row.right * CENTS_PER_UNIT
+            worth[owner] = worth.get(owner, 0.0) + cents
     relaxed = duals.objective * CENTS_PER_UNIT
-    fixed = counts.problem.fixed_cost_cents
+    worth[LIMITED_OFFERS] += relaxed - tagged - sum(worth.values())  # what variables are capped at
+    fixed = master.problem.fixed_cost_cents
     return tags, (
-        ("owned nodes", owned),
-        ("limited offers", relaxed - tagged - owned - sites - quotas - moves),
-        *((("limits of the sites", sites),) if counts.limit_rows else ()),
-        *((("quotas of the teams", quotas),) if counts.problem.quotas else ()),
-        *((("units that run today", moves),) if counts.stay_rows else ()),
+        *worth.items(),
         (RUNNING_COST, float(fixed)),
         (WHOLE_NODES, found.bound_cents - fixed - relaxed),
     )
 
 
-def _without_caps(counts: Counts) -> list[Variable]:
+def _without_caps(master: MasterProgram) -> list[Variable]:
     """Variables without the caps that rows imply, so that these carry no price of their own."""
-    variables = list(counts.program.variables)
-    for index in counts.choice.values():
+    variables = list(master.program.variables)
+    for index in master.choice.values():
         variables[index] = replace(variables[index], upper=None)
     return variables
 
 
-def _tag(counts: Counts, duals: Duals, number: int) -> PriceTag:
+def _tag(master: MasterProgram, duals: Duals, number: int) -> PriceTag:
     extra = tuple(
-        max(0.0, duals.reduced_costs[counts.choice[number, position]]) * CENTS_PER_UNIT
-        if (number, position) in counts.choice
+        max(0.0, duals.reduced_costs[master.choice[number, position]]) * CENTS_PER_UNIT
+        if (number, position) in master.choice
         else None
-        for position in range(len(counts.problem.demands[number].choices))
+        for position in range(len(master.problem.demands[number].choices))
     )
-    return PriceTag(duals.rows[counts.demand_rows[number]] * CENTS_PER_UNIT, extra)
-
-
-def _owned(counts: Counts, duals: Duals) -> float:
-    """What the owned nodes take off the bound: their number times the price of capacity."""
-    others = {*counts.demand_rows, *(row for rows in counts.supply_rows.values() for row in rows)}
-    others.update(counts.purchase_rows)
-    others.update(_site_rows(counts))
-    others.update(_quota_rows(counts))
-    others.update(counts.stay_rows)
-    rows = set(range(len(counts.program.rows))) - others
-    return _worth(counts, duals, sorted(rows))
-
-
-def _sites(counts: Counts, duals: Duals) -> float:
-    """What power, rack units and racks add to the bound: what there is of each times its price."""
-    return _worth(counts, duals, _site_rows(counts))
-
-
-def _site_rows(counts: Counts) -> list[int]:
-    return [*(row for rows in counts.limit_rows.values() for row in rows), *counts.standing_rows]
-
-
-def _quota_rows(counts: Counts) -> list[int]:
-    return [row for rows in counts.quota_rows.values() for row in rows]
-
-
-def _worth(counts: Counts, duals: Duals, rows: Iterable[int]) -> float:
-    return sum(duals.rows[row] * counts.program.rows[row].right * CENTS_PER_UNIT for row in rows)
+    return PriceTag(duals.rows[master.demand_rows[number]] * CENTS_PER_UNIT, extra)

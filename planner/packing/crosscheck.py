@@ -14,7 +14,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from planner.errors import DisagreementError, LimitError
-from planner.packing.counting.counts import CENTS_PER_UNIT
+from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.solution import Opinion, Verdict
 from planner.packing.solvers.solver import (
     Outcome,
@@ -57,15 +57,15 @@ class Assertion:
     @classmethod
     def bound(cls, found: Found, counted: str = "") -> Assertion:
         """That nothing costs less, or counts fewer, than the bound of a search."""
-        counts = found.counts
-        fixed_cents = counts.problem.fixed_cost_cents
+        master = found.master
+        fixed_cents = master.problem.fixed_cost_cents
         known = () if found.cost_cents is None else found.values
-        return cls(counts.program, found.relaxed, found.bound_cents, fixed_cents, known, counted)
+        return cls(master.program, found.relaxed, found.bound_cents, fixed_cents, known, counted)
 
     @classmethod
     def none(cls, proved: Infeasible) -> Assertion:
         """That there is no solution."""
-        return cls(proved.counts.program, proved.relaxed, None)
+        return cls(proved.master.program, proved.relaxed, None)
 
     def told(self, cents: int) -> str:
         """So much of what the objective is in, in words."""

@@ -5,32 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from planner.packing.counting.changes import with_changes
-from planner.packing.counting.counts import CENTS_PER_UNIT
-from planner.packing.counting.limits import within_limits, within_reserves
-from planner.packing.counting.procure import acquirable
-from planner.packing.counting.quotas import within_quotas
-from planner.packing.counting.runs import schedule_runs
-from planner.packing.counting.stays import move_costs, with_stays
+from planner.packing.constraints import holds
+from planner.packing.constraints.moves import move_costs, with_stays
+from planner.packing.constraints.type_changes import with_changes
+from planner.packing.formulation.runs import schedule_runs
+from planner.packing.master import CENTS_PER_UNIT
 
 if TYPE_CHECKING:
-    from planner.packing.counting.counts import Counts, PoolInQuarter
-    from planner.packing.counting.runs import Rentals, Schedule
+    from planner.packing.formulation.runs import Rentals, Schedule
     from planner.packing.layouts.cutting import CuttingStock
     from planner.packing.layouts.packed import Packed
+    from planner.packing.master import MasterProgram, PoolInQuarter
     from planner.packing.problem import Shape
 
 __all__ = ["Found", "Infeasible"]
 
 
 class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure
-    """Proved: the counting program has no solution, so neither has the packing."""
+    """Proved: the master program has no solution, so neither has the packing."""
 
-    def __init__(self, counts: Counts, relaxed: frozenset[int] | None = None) -> None:
+    def __init__(self, master: MasterProgram, relaxed: frozenset[int] | None = None) -> None:
         super().__init__()
-        self.counts = counts
+        self.master = master
         """The program without a solution, with every cut that was found."""
-        self.relaxed = frozenset(range(len(counts.program.variables)))
+        self.relaxed = frozenset(range(len(master.program.variables)))
         """Variables that may be fractional, and still there is none; all unless told otherwise."""
         if relaxed is not None:
             self.relaxed = relaxed
@@ -40,7 +38,7 @@ class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure
 class Found:
     """The best packing so far and the best bound."""
 
-    counts: Counts
+    master: MasterProgram
     values: tuple[float, ...] = ()
     """Whole numbers, by variable; empty until a packing is found. Without a cost, units are counted
     on paper, in fractions."""
@@ -73,7 +71,7 @@ class Found:
 
     def cents(self, objective: float) -> int:
         """What an objective of the program costs."""
-        return round(objective * CENTS_PER_UNIT) + self.counts.problem.fixed_cost_cents
+        return round(objective * CENTS_PER_UNIT) + self.master.problem.fixed_cost_cents
 
     def closed(self, gap: float) -> bool:
         """Whether cost and bound are within the relative gap."""
@@ -87,25 +85,22 @@ class Found:
 
         False where it is none, as it breaks a limit, or where more nodes may cost less.
         """
-        counts = self.counts
+        master = self.master
         opened = {key: packed.opened() for key, packed in packings.items()}
-        values = with_changes(counts, with_stays(counts, counts.with_opened(solved, opened)))
+        values = with_changes(master, with_stays(master, master.with_opened(solved, opened)))
         self.short = []
-        tests = (acquirable, within_limits, within_reserves)
-        if not all(keeps(counts, values) for keeps in tests):
+        if not holds(master, values, {}):
             return False
-        made, self.short = schedule_runs(counts, values, packings, self.shapes)
+        made, self.short = schedule_runs(master, values, packings, self.shapes)
         values = made.values
-        if self.short or not within_quotas(counts, values, made.schedule):
+        if self.short or not holds(master, values, made.schedule):
             return False
-        if made.rentals and not acquirable(counts, values):
-            return False
-        problem = counts.problem
+        problem = master.problem
         cost = problem.fixed_cost_cents + sum(
             round(values[index]) * (problem.supplies[supply].unit_cost_cents[quarter] or 0)
-            for (supply, quarter), index in counts.acquire.items()
+            for (supply, quarter), index in master.acquire.items()
         )
-        cost += move_costs(counts, values)
+        cost += move_costs(master, values)
         if self.cost_cents is None or cost < self.cost_cents:
             self.values, self.cost_cents, self.packings = values, cost, packings
             self.schedule, self.rentals = made.schedule, made.rentals

@@ -1,6 +1,6 @@
 """Purchases that are chosen once for several futures, by one program over all of them.
 
-Each future has a counting program of its own, with the cuts of its root: what is rented, and what
+Each future has a master program of its own, with the cuts of its root: what is rented, and what
 runs where, adapts to it. What is bought and reserved is the same in all. Units are fractional, so
 that what comes out is a proposal, and a bound of what any purchases could reach.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import floor, isfinite
 from typing import TYPE_CHECKING
 
-from planner.packing.counting.counts import CENTS_PER_UNIT
+from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.search import rooted
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Outcome, solve_integer
@@ -21,7 +21,7 @@ from planner.packing.statement.hold import Order
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planner.packing.counting.counts import Counts
+    from planner.packing.master import MasterProgram
     from planner.packing.problem import Problem
 
 __all__ = ["Future", "Hedged", "Mean", "future_of", "hedged"]
@@ -32,9 +32,9 @@ _Purchase = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Future:
-    """The counting program of one future."""
+    """The master program of one future."""
 
-    counts: Counts
+    master: MasterProgram
     entering: Mapping[_Purchase, tuple[int, ...]]
     """Variables that count nodes bought or reserved."""
 
@@ -64,14 +64,14 @@ class Hedged:
 
 def future_of(problem: Problem, time_limit_s: float) -> Future:
     """State the program of a future; raises Infeasible where its relaxation has no solution."""
-    counts = rooted(problem, time_limit_s).counts
+    master = rooted(problem, time_limit_s).master
     entering: dict[_Purchase, list[int]] = defaultdict(list)
-    for (number, quarter), index in counts.acquire.items():
-        supply = counts.problem.supplies[number]
+    for (number, quarter), index in master.acquire.items():
+        supply = master.problem.supplies[number]
         if supply.kind not in ("rent", "hourly"):
-            site = counts.problem.pools[supply.pool].site
+            site = master.problem.pools[supply.pool].site
             entering[supply.name, site, quarter].append(index)
-    return Future(counts, {key: tuple(indices) for key, indices in entering.items()})
+    return Future(master, {key: tuple(indices) for key, indices in entering.items()})
 
 
 def hedged(
@@ -112,7 +112,7 @@ class _Joined:
         self.relaxed: set[int] = set()
         self.beside_cents = 0
         """The least that is in all means whatever is chosen, and left out of the objective."""
-        self._starts = [self._stand(future.counts) for future in futures]
+        self._starts = [self._stand(future.master) for future in futures]
         keys = {key for future in futures for key in future.entering}
         self.ordered = {
             key: self.program.variable(f"order[{','.join(map(str, key))}]", integer=True)
@@ -121,14 +121,14 @@ class _Joined:
         for start, future in zip(self._starts, futures, strict=True):
             self._tie(start, future)
 
-    def _stand(self, counts: Counts) -> int:
+    def _stand(self, master: MasterProgram) -> int:
         """Put a program beside the others, without its costs; where its variables begin."""
         start = len(self.program.variables)
-        self.program.variables += [replace(one, cost=0.0) for one in counts.program.variables]
-        for row in counts.program.rows:
+        self.program.variables += [replace(one, cost=0.0) for one in master.program.variables]
+        for row in master.program.rows:
             moved = tuple((start + index, factor) for index, factor in row.terms)
             self.program.rows.append(replace(row, terms=moved))
-        self.relaxed |= {start + index for index in counts.shared_unit_variables}
+        self.relaxed |= {start + index for index in master.shared_unit_variables}
         return start
 
     def _tie(self, start: int, future: Future) -> None:
@@ -152,13 +152,13 @@ class _Joined:
         for mean, cents in zip(means, beside, strict=True):
             terms = {greatest: -1.0}
             for place in mean.futures:
-                start, counts = self._starts[place], self._futures[place].counts
-                for index, variable in enumerate(counts.program.variables):
+                start, master = self._starts[place], self._futures[place].master
+                for index, variable in enumerate(master.program.variables):
                     terms[start + index] = variable.cost / mean.of
             right = (self.beside_cents - cents) / CENTS_PER_UNIT
             self.program.row("mean", terms, "<=", right)
 
     def _beside_cents(self, mean: Mean) -> int:
         """What a mean holds whatever is chosen, rounded down."""
-        problems = (self._futures[place].counts.problem for place in mean.futures)
+        problems = (self._futures[place].master.problem for place in mean.futures)
         return (sum(one.fixed_cost_cents for one in problems) + mean.others_cents) // mean.of

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.packing.counting.limits import free_to_hold
+from planner.packing.constraints.growth import free_to_hold
 from planner.packing.layouts.bundles import on_fewest_gpus
 from planner.packing.layouts.cutting import Cut, CuttingStock
 from planner.packing.layouts.packed import Packed
@@ -25,9 +25,9 @@ from planner.packing.solvers.warm import LinearMaster
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from planner.packing.counting.counts import Counts, PoolInQuarter
     from planner.packing.layouts.bundles import Held
     from planner.packing.layouts.greedy import Pattern
+    from planner.packing.master import MasterProgram, PoolInQuarter
     from planner.packing.problem import Pool, Problem, Shape
 
 __all__ = ["JointStock", "joint_stocks"]
@@ -58,7 +58,7 @@ class JointStock(CuttingStock):
         """By pattern: the GPUs that its pieces share."""
 
     def lay_out(
-        self, counts: Counts, key: PoolInQuarter, values: tuple[float, ...]
+        self, master: MasterProgram, key: PoolInQuarter, values: tuple[float, ...]
     ) -> Packed | Cut | None:
         """The units of a plan on its nodes, a cut that their counts violate, or None for neither.
 
@@ -66,15 +66,15 @@ class JointStock(CuttingStock):
         """
         position = {shape: index for index, shape in enumerate(self.shapes)}
         asked = [0] * len(position)
-        for usage in counts.usages[key]:
+        for usage in master.usages[key]:
             if not usage.span and not usage.asked.is_run:
                 asked[position[usage.shape]] += round(usage.units(values))
-        packed = self.pack(asked, round(counts.shared_nodes(*key, values)))
+        packed = self.pack(asked, round(master.shared_nodes(*key, values)))
         if not isinstance(packed, Packed):
             return packed
         laid = self._with_gpus(packed)
-        opened = round(counts.opened[key].units(values))
-        most = opened + free_to_hold(counts, self._pool.gpu_type, key[1], values)
+        opened = round(master.opened[key].units(values))
+        most = opened + free_to_hold(master, self._pool.gpu_type, key[1], values)
         return laid if laid.opened() <= most else None
 
     def pack(self, counts: Sequence[int], nodes: int) -> Packed | Cut | None:
@@ -107,21 +107,21 @@ class JointStock(CuttingStock):
         if not active:
             return 0.0, {}
         pricing = Pricing(self._pool, self.shapes, active, most)
-        master = LinearMaster([usage[index] for index in active])
+        restricted = LinearMaster([usage[index] for index in active])
         row = {index: number for number, index in enumerate(active)}
         for index in active:
             alone = self._most_of(index)
-            master.add([(row[index], min(alone, most[index]) if most else alone)])
+            restricted.add([(row[index], min(alone, most[index]) if most else alone)])
         for pattern in self._patterns:
             if all(
                 index in row and (most is None or units <= most[index]) for index, units in pattern
             ):
-                master.add([(row[index], units) for index, units in pattern])
+                restricted.add([(row[index], units) for index, units in pattern])
         best: tuple[float, dict[int, float]] = (0.0, {})
         for _ in range(_COLUMN_ROUNDS):
             if not self._go_on():
                 break
-            objective, _, duals = master.solve()
+            objective, _, duals = restricted.solve()
             if objective <= nodes * (1 + _TOLERANCE):
                 break
             prices = {index: max(duals[row[index]], 0.0) for index in active}
@@ -133,7 +133,7 @@ class JointStock(CuttingStock):
             value = sum(prices[index] * units for index, units in pattern)
             if value <= 1 + _TOLERANCE or best[0] > nodes + 0.5:
                 break
-            master.add([(row[index], units) for index, units in pattern])
+            restricted.add([(row[index], units) for index, units in pattern])
             self._keep(pattern)
         return best
 
@@ -231,16 +231,16 @@ class JointStock(CuttingStock):
 
 
 def joint_stocks(
-    counts: Counts, stocks: Mapping[int, CuttingStock], go_on: Callable[[], bool]
+    master: MasterProgram, stocks: Mapping[int, CuttingStock], go_on: Callable[[], bool]
 ) -> dict[int, JointStock]:
     """By pool that has parts of GPUs taken: a stock of whole nodes with them."""
     parts: dict[int, set[Shape]] = defaultdict(set)
-    for key in counts.opened:
-        shapes = (usage.shape for usage in counts.usages[key])
+    for key in master.opened:
+        shapes = (usage.shape for usage in master.usages[key])
         parts[key[0]].update(shape for shape in shapes if shape.part != WHOLE)
-    most, made = _most_pieces(counts.problem), {}
+    most, made = _most_pieces(master.problem), {}
     for number, taken in parts.items():
-        pool = counts.problem.pools[number]
+        pool = master.problem.pools[number]
         every = (*stocks[number].shapes, *sorted(taken))
         pieces = [most[pool.gpu_type, shape] for shape in every]
         made[number] = JointStock(pool, every, pieces, go_on)

@@ -56,7 +56,7 @@ def solve(
             require_agreement(ask, Assertion.none(proved))
         from planner.packing.reasons.shortage import explain_infeasible  # noqa: PLC0415 - seldom needed
 
-        raise explain_infeasible(translation, proved.counts) from None
+        raise explain_infeasible(translation, proved.master) from None
 
 
 def attempt(

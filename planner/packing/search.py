@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.apart import kept_apart
-from planner.packing.counting.build import build_counts
-from planner.packing.counting.layout import cutting_stocks, lay_out, load_of
-from planner.packing.counting.opened import cut_shared, gpu_stocks
-from planner.packing.counting.stays import moves_held
-from planner.packing.counting.variants import (
+from planner.packing.constraints.moves import moves_held
+from planner.packing.formulation.build import build_master
+from planner.packing.formulation.layout import cutting_stocks, lay_out, load_of
+from planner.packing.formulation.opened import cut_shared, gpu_stocks
+from planner.packing.formulation.variants import (
     at_random,
     on_cheapest_gpus,
     rounded_up,
@@ -98,7 +98,7 @@ def search(
 
 
 def rooted(problem: Problem, time_limit_s: float) -> Found:
-    """The counting program with the cuts of its root, and the cutting stocks; no packing yet.
+    """The master program with the cuts of its root, and the cutting stocks; no packing yet.
 
     Raises Infeasible where that is proved.
     """
@@ -125,18 +125,18 @@ class Search:
         self._asked_gap = asked_gap
         self._deadline = spent() + time_limit_s
         self._say = progress or (lambda _: None)
-        self._counts = build_counts(problem)
+        self._master = build_master(problem)
         shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
         self._runs = any(shape.is_run for shape in shapes)
         """Whether pieces share GPUs in time."""
         self._many = len(problem.demands) > _FEW_DEMANDS
         bundles = any(shape.bundles for shape in shapes)
         self._unlike = self._many and problem.quarters == 1 and not bundles
-        self._found = Found(self._counts)
-        self._found.shapes, self._stocks = cutting_stocks(self._counts, self._in_time)
+        self._found = Found(self._master)
+        self._found.shapes, self._stocks = cutting_stocks(self._master, self._in_time)
         self._found.stocks = self._stocks
-        self._gpu_stocks = gpu_stocks(self._counts, self._in_time)
-        self._joint_stocks = joint_stocks(self._counts, self._stocks, self._in_time)
+        self._gpu_stocks = gpu_stocks(self._master, self._in_time)
+        self._joint_stocks = joint_stocks(self._master, self._stocks, self._in_time)
         self._rounded: tuple[float, ...] = ()
         """The last whole units on the bound's node counts, laid out or not."""
         self._stuck: dict[tuple[int, int], int] = {}
@@ -146,7 +146,7 @@ class Search:
         """Search until the gap is closed or the time is over; raises as `search` does."""
         self._say("tightening the bound")
         self.cut_root()
-        if not self._counts.program.variables:  # nothing runs, and nothing can be had
+        if not self._master.program.variables:  # nothing runs, and nothing can be had
             self._found.raise_bound(0.0, frozenset())
             self._lay_out(())
         for number in range(1, _ROUNDS + 1):
@@ -172,12 +172,12 @@ class Search:
     def bound(self) -> int:
         """The bound of the first round, in cents."""
         self.cut_root()
-        self._bound(self._counts.shared_unit_variables)
+        self._bound(self._master.shared_unit_variables)
         return self._found.bound_cents
 
     def _by_first_fit(self) -> None:
         """A plan near the linear relaxation, where the search has found none: dear, but there."""
-        relaxed = solve_linear(self._counts.program)
+        relaxed = solve_linear(self._master.program)
         if relaxed is not None:
             begin(self._found, relaxed.values, _FIRST_FIT_S)
 
@@ -194,7 +194,7 @@ class Search:
     def _round(self) -> bool:
         """One pass of bound, units and layouts; False where another would gain nothing."""
         cuts = self._found.cuts
-        counts = self._counts
+        counts = self._master
         bounded = self._bound(
             counts.unit_variables if self._unlike else counts.shared_unit_variables
         )
@@ -209,26 +209,26 @@ class Search:
             return True
         if self._rounded or self._over():
             return False
-        whole = self._bound(frozenset(), _WHOLE_TIME if self._counts.opened else 1.0)
+        whole = self._bound(frozenset(), _WHOLE_TIME if self._master.opened else 1.0)
         if whole is None or self._lay_out(whole.values) or self._on_nodes(whole.values):
             return False
         return self._found.cuts > cuts
 
     def _bound(self, relaxed: frozenset[int], share: float = 1.0) -> Answer | None:
-        """Solve the counting program and keep its bound; None where time ended without values.
+        """Solve the master program and keep its bound; None where time ended without values.
 
         It may take a share of the time left.
         """
         limited = bool(self._problem.limits or self._problem.racks) or self._runs
         answer = solve_integer(
-            self._counts.program,
+            self._master.program,
             time_limit_s=self._left_s() * (_BOUND_TIME if limited else share),
             relative_gap=self._asked_gap * _BOUND_GAP if limited else 0.0,
             relaxed=relaxed,
             effort="branching" if relaxed and not limited else "usual",
         )
         if answer.outcome is Outcome.INFEASIBLE:
-            raise Infeasible(self._counts, relaxed)
+            raise Infeasible(self._master, relaxed)
         exact = answer.outcome is Outcome.OPTIMAL and not limited
         self._found.raise_bound(answer.objective if exact else answer.bound, relaxed)
         return answer if answer.values else None
@@ -238,16 +238,16 @@ class Search:
 
         The units are chosen on the GPUs that cost the least, or on any, then with the most room.
         """
-        acquired = self._counts.acquire.values()
+        acquired = self._master.acquire.values()
         held = {index: float(round(counted[index])) for index in acquired}
-        held |= moves_held(self._counts, counted)
-        programs = [with_room(self._counts, counted)]
+        held |= moves_held(self._master, counted)
+        programs = [with_room(self._master, counted)]
         if not self._many:
-            any_gpus = self._counts.program.priced({})
-            programs.insert(0, on_cheapest_gpus(self._counts) if cheapest else any_gpus)
-        if self._runs and len(self._counts.choice) <= _FEW_DEMANDS:
-            programs += (at_random(self._counts, seed) for seed in range(_DRAWN))
-        runs = self._counts.run_variables
+            any_gpus = self._master.program.priced({})
+            programs.insert(0, on_cheapest_gpus(self._master) if cheapest else any_gpus)
+        if self._runs and len(self._master.choice) <= _FEW_DEMANDS:
+            programs += (at_random(self._master, seed) for seed in range(_DRAWN))
+        runs = self._master.run_variables
         loose = runs if len(runs) > _MANY_RUNS else frozenset()
         for program in programs:
             if self._over():
@@ -274,11 +274,11 @@ class Search:
 
     def _hiring_more(self, held: dict[int, float], loose: frozenset[int]) -> bool:
         """Lay units out on these nodes, and on more of those that come and go within a quarter."""
-        hired = self._counts.hired_variables
+        hired = self._master.hired_variables
         if not hired or self._over():
             return False
         nodes = {index: number for index, number in held.items() if index not in hired}
-        answer = self._whole_units(self._counts.program.fixed(nodes), loose)
+        answer = self._whole_units(self._master.program.fixed(nodes), loose)
         if not answer.values:
             return False
         return self._lay_out(self._with_whole_runs(answer.values) if loose else answer.values)
@@ -286,22 +286,22 @@ class Search:
     def _with_whole_runs(self, values: tuple[float, ...]) -> tuple[float, ...]:
         """Runs in whole numbers, near a solution in which they are fractions."""
         changed = list(values)
-        for index, number in whole_near(self._counts, values).items():
+        for index, number in whole_near(self._master, values).items():
             changed[index] = number
         return tuple(changed)
 
     def _by_local_search(self, bounded: Answer | None) -> bool:
         """Place units on the bound's nodes by a local search; else on nodes with a reserve."""
-        values = bounded.values if bounded else rounded_up(self._counts)
-        counts, stocks = self._counts, self._stocks
+        values = bounded.values if bounded else rounded_up(self._master)
+        counts, stocks = self._master, self._stocks
         placed = place_unlike(counts, stocks, values, self._in_time, more_nodes=False)
         if placed is None:
             if self._in_time():
                 reserved = solve_integer(
-                    with_reserve(self._counts, _UNLIKE_RESERVE),
+                    with_reserve(self._master, _UNLIKE_RESERVE),
                     time_limit_s=self._left_s(),
                     relative_gap=_RESERVE_GAP,
-                    relaxed=self._counts.unit_variables,
+                    relaxed=self._master.unit_variables,
                 )
                 values = reserved.values if reserved.outcome is Outcome.OPTIMAL else values
             placed = place_unlike(counts, stocks, values, self._at_last, more_nodes=True)
@@ -318,13 +318,13 @@ class Search:
 
         Where one more hour is paid as a week, others may do.
         """
-        for share in _RESERVES_FOR_HOURS if self._counts.hired_variables else ():
+        for share in _RESERVES_FOR_HOURS if self._master.hired_variables else ():
             if self._closed() or not self._in_time():
                 return
-            runs = self._counts.run_variables
+            runs = self._master.run_variables
             loose = runs if len(runs) > _MANY_RUNS else frozenset()
             answer = solve_integer(
-                with_reserve(self._counts, share, hired=True),
+                with_reserve(self._master, share, hired=True),
                 time_limit_s=self._left_s() * _BOUND_TIME,
                 relative_gap=self._asked_gap,
                 node_limit=_NODES,
@@ -338,8 +338,8 @@ class Search:
         for share in (*_RESERVES, *(_RESERVES_FOR_RUNS if self._runs else ())):
             if self._over() or (not self._in_time() and share > _RESERVES[0]):
                 break
-            program = with_reserve(self._counts, share)
-            relaxed = self._counts.unit_variables
+            program = with_reserve(self._master, share)
+            relaxed = self._master.unit_variables
             answer = solve_integer(
                 program,
                 time_limit_s=max(self._left_s() * _BOUND_TIME, _LAST_CHANCE_S),
@@ -355,7 +355,7 @@ class Search:
             if not self._at_last():
                 return
             at_least |= self._stuck
-            program = with_at_least(self._counts, at_least)
+            program = with_at_least(self._master, at_least)
             answer = solve_integer(
                 program, time_limit_s=max(self._left_s(), 1.0), relative_gap=self._asked_gap
             )
@@ -370,9 +370,9 @@ class Search:
         before = 0.0
         for _ in range(_ROOT_ROUNDS):
             begun = spent()
-            relaxed = solve_linear(self._counts.program)
+            relaxed = solve_linear(self._master.program)
             if relaxed is None:
-                raise Infeasible(self._counts)
+                raise Infeasible(self._master)
             least = min(relaxed.objective, enough)
             self._found.raise_bound(least, frozenset(range(len(relaxed.values))))
             if relaxed.objective >= enough - _TOLERANCE:
@@ -382,11 +382,11 @@ class Search:
                 break
             before = relaxed.objective
             cuts = []
-            for pool, quarter in self._counts.usages:
+            for pool, quarter in self._master.usages:
                 if not self._in_time():
                     break
                 stock = self._stocks[pool]
-                load, nodes = load_of(self._counts, stock, (pool, quarter), relaxed.values)
+                load, nodes = load_of(self._master, stock, (pool, quarter), relaxed.values)
                 cut = stock.separate(load, nodes)
                 if cut:
                     cuts.append((pool, cut))
@@ -396,14 +396,14 @@ class Search:
 
     def _cut_shared(self, values: tuple[float, ...]) -> int:
         """Cut the GPUs that a solution shares by memory, where they are too few; how many cuts."""
-        cuts = cut_shared(self._counts, self._gpu_stocks, values)
+        cuts = cut_shared(self._master, self._gpu_stocks, values)
         self._found.cuts += cuts
         return cuts
 
     def _add(self, cuts: list[tuple[int, Cut]]) -> int:
         """State each new cut once for its kind of node; how many there are."""
         for pool, cut in dict.fromkeys(cuts):
-            self._counts.add_cut(self._problem.pools[pool], cut)
+            self._master.add_cut(self._problem.pools[pool], cut)
             self._found.cuts += 1
         return len(cuts)
 
@@ -413,16 +413,16 @@ class Search:
         packings: dict[tuple[int, int], Packed] = {}
         cuts: list[tuple[int, Cut]] = []
         self._stuck = {}
-        for pool, quarter in self._counts.usages:
+        for pool, quarter in self._master.usages:
             stock = self._stocks[pool]
             key = (pool, quarter)
-            packed = lay_out(self._counts, stock, key, values, self._in_time)
+            packed = lay_out(self._master, stock, key, values, self._in_time)
             if packed is None and pool in self._joint_stocks:
-                packed = self._joint_stocks[pool].lay_out(self._counts, key, values)
+                packed = self._joint_stocks[pool].lay_out(self._master, key, values)
             if isinstance(packed, Packed):
                 packings[pool, quarter] = packed
                 continue
-            self._stuck[pool, quarter] = round(self._counts.nodes(pool, quarter, values)) + 1
+            self._stuck[pool, quarter] = round(self._master.nodes(pool, quarter, values)) + 1
             cuts += [(pool, packed)] if packed else []
         self._add(cuts)
         if self._stuck:
@@ -430,5 +430,5 @@ class Search:
             return False
         kept = self._found.keep(values, packings)
         for pool, quarter in self._found.short[:1]:
-            self._stuck[pool, quarter] = round(self._counts.nodes(pool, quarter, values)) + 1
+            self._stuck[pool, quarter] = round(self._master.nodes(pool, quarter, values)) + 1
         return kept

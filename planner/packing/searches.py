@@ -5,17 +5,20 @@ What is stated for the first one serves all: the program, its cuts, and the layo
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.apart import kept_apart
-from planner.packing.counting.procure import acquirable, repriced
+from planner.packing.constraints import nodes_allowed
+from planner.packing.constraints.budgets import BILL, state_budgets
 from planner.packing.found import Found
 from planner.packing.search import Search
 from planner.packing.work import spent
 
 if TYPE_CHECKING:
+    from planner.packing.master import MasterProgram
     from planner.packing.problem import Problem
 
 __all__ = ["Searches"]
@@ -59,12 +62,12 @@ class _Anew(Search):
         """Begin at other prices and with more budgets, with the cuts and the plan so far."""
         self._deadline = spent() + time_limit_s
         self._problem, self._asked_gap = problem, asked_gap
-        self._counts = repriced(self._counts, problem)
+        self._master = _repriced(self._master, problem)
         before = self._found
-        self._found = Found(self._counts, shapes=before.shapes, stocks=before.stocks)
+        self._found = Found(self._master, shapes=before.shapes, stocks=before.stocks)
         if before.cost_cents is not None:
             self._found.keep(before.values, before.packings)
-        elif before.values and acquirable(self._counts, before.values):
+        elif before.values and nodes_allowed(self._master, before.values):
             self._found.values = before.values
         self._rounded, self._stuck = (), {}
 
@@ -72,11 +75,11 @@ class _Anew(Search):
         """Count nodes, and lay nothing out; those of the question before where none cost less."""
         if self._runs or self._unlike:
             raise LimitError("units in fractions say little of these nodes")
-        known, variables = self._found.values, self._counts.program.variables
+        known, variables = self._found.values, self._master.program.variables
         cost = sum(one.cost * value for one, value in zip(variables, known, strict=False))
         self.cut_root(cost if known else inf)
         if not known or self._found.bound_cents < self._found.cents(cost):
-            bounded = self._bound(self._counts.shared_unit_variables)
+            bounded = self._bound(self._master.shared_unit_variables)
             if bounded is None:
                 raise LimitError("the time limit was hit before any nodes were counted")
             self._found.values, cost = bounded.values, bounded.objective
@@ -91,3 +94,26 @@ class _Anew(Search):
         known = self._found.cost_cents is not None
         found = known or self._on_nodes(self._found.values, cheapest=False)
         return self._found if found else None
+
+
+def _repriced(master: MasterProgram, problem: Problem) -> MasterProgram:
+    """A copy of the program, with its cuts, for a problem at other prices and with more budgets.
+
+    Offers cost something else in the quarters in which they cost anything, moves and changes of GPU
+    type as well, budgets come last, and all else is the same.
+    """
+    before = master.problem.budgets
+    assert problem.budgets[: len(before)] == before
+    copy = master.copied(problem)
+    prices = {index: problem.demands[demand].move_cents for demand, index in copy.moved.items()}
+    for (supply, quarter), index in copy.acquire.items():
+        cents = problem.supplies[supply].unit_cost_cents[quarter]
+        assert cents is not None
+        prices[index] = cents
+    for index, cents in prices.items():
+        variable = copy.program.variables[index]
+        copy.program.variables[index] = replace(variable, cost=copy.cost(cents))
+    copy.program.owner = BILL
+    state_budgets(copy, problem.budgets[len(before) :], len(before))
+    copy.program.owner = ""
+    return copy

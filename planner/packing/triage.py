@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing import crosscheck
-from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.limits import SpendLimit
+from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.searches import Searches
 from planner.packing.statement.claims import at_most, with_classes
 from planner.packing.work import spent
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Level", "Step", "Triage", "triage"]
 
 _ONE_CENTS = CENTS_PER_UNIT
-"""What one dropped or delayed job counts: one unit of the objective."""
+"""What one dropped or delayed job master: one unit of the objective."""
 _TOLERANCE = 1e-6
 _MOST_WEIGHT = 2**20
 """Of one job over another where names decide, with what is kept in rows of tight tolerances."""
@@ -327,7 +327,7 @@ def _blocks(supplies: Iterable[int], problem: Problem) -> Iterator[dict[int, int
 
 
 def _nodes(found: Found, supplies: Collection[int]) -> int:
-    acquire = found.counts.acquire
+    acquire = found.master.acquire
     return sum(
         round(found.values[acquire[number, 0]]) for number in supplies if (number, 0) in acquire
     )
@@ -337,11 +337,11 @@ def _cost(problem: Problem, found: Found) -> int:
     """What the nodes of a plan and its changes of GPU type cost, whatever was asked, cents."""
     nodes = sum(
         round(found.values[index]) * (problem.supplies[supply].unit_cost_cents[quarter] or 0)
-        for (supply, quarter), index in found.counts.acquire.items()
+        for (supply, quarter), index in found.master.acquire.items()
     )
     changes = sum(
         round(found.values[index]) * problem.demands[demand].move_cents
-        for demand, index in found.counts.moved.items()
+        for demand, index in found.master.moved.items()
     )
     return problem.fixed_cost_cents + nodes + changes
 

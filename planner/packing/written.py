@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.packing.counting.counts import CENTS_PER_UNIT
+from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.solvers.program import Program, Variable
 from planner.packing.solvers.solver import lp_text
 
@@ -31,39 +31,39 @@ def written_program(translation: Translation, found: Found) -> str:
     Its least value is the bound of the plan in USD, net present cost with the running cost of the
     owned nodes: units that were fractional where the bound was won are so here.
     """
-    counts = found.counts
+    master = found.master
 
     def plain(name: str) -> str:
         """With the pool and the quarter in words, where a name ends in their numbers."""
         placed = _PLACED.fullmatch(name)
         if placed is None:
             return name
-        pool = counts.problem.pools[int(placed[2])].name
+        pool = master.problem.pools[int(placed[2])].name
         return f"{placed[1]} {pool} {translation.quarters[int(placed[3])]}"
 
-    names = {index: plain(one.name) for index, one in enumerate(counts.program.variables)}
-    for (number, position), index in counts.choice.items():
-        demand, members = counts.problem.demands[number], translation.members[number]
+    names = {index: plain(one.name) for index, one in enumerate(master.program.variables)}
+    for (number, position), index in master.choice.items():
+        demand, members = master.problem.demands[number], translation.members[number]
         job, unit = members[0]
         more = f" and {len(members) - 1} more" if len(members) > 1 else ""
         way = demand.choices[position].way or demand.choices[position].gpu_type
         when = translation.quarters[demand.quarters[0]]
         names[index] = f"units of {job} {unit}{more} on {way} from {when}"
-    for (number, quarter), index in counts.acquire.items():
-        supply = counts.problem.supplies[number]
-        site = counts.problem.pools[supply.pool].site
+    for (number, quarter), index in master.acquire.items():
+        supply = master.problem.supplies[number]
+        site = master.problem.pools[supply.pool].site
         names[index] = f"{supply.kind} {supply.name} at {site} in {translation.quarters[quarter]}"
     variables = [
         replace(one, name=name, cost=one.cost * _USD_PER_UNIT)
-        for one, name in zip(counts.program.variables, _apart(list(names.values())), strict=True)
+        for one, name in zip(master.program.variables, _apart(list(names.values())), strict=True)
     ]
-    fixed_usd = counts.problem.fixed_cost_cents / 100
+    fixed_usd = master.problem.fixed_cost_cents / 100
     variables.append(Variable("running_cost_of_owned_nodes", 1.0, 1.0, fixed_usd, integer=False))
     rows = [
         replace(row, name=name)
         for row, name in zip(
-            counts.program.rows,
-            _apart([plain(row.name) for row in counts.program.rows]),
+            master.program.rows,
+            _apart([plain(row.name) for row in master.program.rows]),
             strict=True,
         )
     ]

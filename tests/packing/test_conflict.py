@@ -11,9 +11,9 @@ import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
+from planner.packing.constraints import conditions_of
 from planner.packing.limits import Limit, SpendLimit
 from planner.packing.reasons import conflict
-from planner.packing.reasons.conditions import conditions_of
 from planner.packing.reasons.conflict import conflict_of
 from tests.packing import test_quotas
 from tests.packing.test_stays import today

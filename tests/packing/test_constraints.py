@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.packing.counting.build import build_counts
-from planner.packing.counting.counts import CENTS_PER_UNIT
+from planner.packing.formulation.build import build_master
+from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.solvers.linear import solve_linear
 
 BUY = 10_000_000
@@ -212,8 +212,8 @@ def test_a_pool_that_runs_nothing_keeps_no_spare_nodes(build, plan):
 def test_owned_nodes_count_only_beside_the_spare_one_of_them(build):
     """In fractions of running, the owned node would do."""
     demand = build.units(1, ("h100", 8, 0, 0))
-    counts = build_counts(build.problem([build.pool(owned=1, spare=1)], [build.buy(BUY)], [demand]))
-    relaxed = solve_linear(counts.program)
+    master = build_master(build.problem([build.pool(owned=1, spare=1)], [build.buy(BUY)], [demand]))
+    relaxed = solve_linear(master.program)
     assert relaxed is not None
     assert relaxed.objective * CENTS_PER_UNIT == pytest.approx(BUY)
 

@@ -11,13 +11,13 @@ import pytest
 
 from planner.errors import DisagreementError, LimitError
 from planner.packing import crosscheck
-from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.crosscheck import (
     Assertion,
     keeps_rows,
     require_agreement,
     second_opinions,
 )
+from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.solution import Verdict
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Answer, Outcome

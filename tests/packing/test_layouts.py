@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.packing.counting.build import build_counts
+from planner.packing.formulation.build import build_master
 from planner.packing.layouts.cutting import Cut, CuttingStock
 from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
 from planner.packing.layouts.knapsack import Knapsack
@@ -195,18 +195,18 @@ def test_every_row_of_the_counting_program_holds_for_every_pattern(build, seed):
     demands = [
         build.units(9, ("h100", shape.gpus, shape.cpus, shape.memory_mb)) for shape in shapes
     ]
-    counts = build_counts(build.problem([build.pool(node=node, owned=1)], [], demands))
+    master = build_master(build.problem([build.pool(node=node, owned=1)], [], demands))
     rows = [
         row
-        for row in counts.program.rows
+        for row in master.program.rows
         if row.name.startswith(("gpus", "cpus", "memory", "dual-"))
     ]
     assert any(row.name.startswith("dual-") for row in rows)
     for filled in patterns(NODE, [shape for shape in shapes if shape.gpus < NODE.gpus]):
         inside = [shape for shape in shapes if shape.gpus < NODE.gpus]
-        values = dict.fromkeys(range(len(counts.program.variables)), 0)
+        values = dict.fromkeys(range(len(master.program.variables)), 0)
         for index in filled:
-            values[counts.choice[shapes.index(inside[index]), 0]] += 1
+            values[master.choice[shapes.index(inside[index]), 0]] += 1
         for row in rows:
             load = sum(values[index] * factor for index, factor in row.terms)
             assert load <= row.right + TOLERANCE, row.name
@@ -215,8 +215,8 @@ def test_every_row_of_the_counting_program_holds_for_every_pattern(build, seed):
 def test_dual_feasible_functions_count_what_sums_do_not(build, solve):
     """Five units of just over half a node: 2.6 nodes by the sum, 5 by the function for halves."""
     demand = build.units(5, ("h100", 1, 42, 0))
-    counts = build_counts(build.problem([build.pool()], [build.buy(100)], [demand]))
-    load = {row.name: dict(row.terms).get(counts.choice[0, 0]) for row in counts.program.rows}
+    master = build_master(build.problem([build.pool()], [build.buy(100)], [demand]))
+    load = {row.name: dict(row.terms).get(master.choice[0, 0]) for row in master.program.rows}
     assert load["cpus[0,0]"] == pytest.approx(42 / 80)
     assert load["dual-cpus-1[0,0]"] == 1
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from planner.packing.counting.build import build_counts
-from planner.packing.counting.procure import acquirable
+from planner.packing.constraints import nodes_allowed
+from planner.packing.formulation.build import build_master
 from planner.packing.limits import Limit, Reserve, SpendLimit
 from planner.packing.problem import Choice, Demand, Lot, Pool, Problem, Shape, Supply
 from planner.packing.solution import Status
@@ -234,11 +234,11 @@ def test_an_order_is_as_large_as_what_stays_free_for_growth_asks(build, solve):
 def test_a_plan_at_two_prices_or_beyond_its_budget_is_not_kept(build, orders, kept):
     """At 1,000 up to three nodes, at 700 from four on, and 4,300 to spend."""
     problem = build.problem([build.pool()], levels(build), [build.units(1, ("h100", 8, 0, 0))])
-    counts = build_counts(replace(problem, budgets=(SpendLimit("capex", 4300, ((1000,), (700,))),)))
-    values = [0.0] * len(counts.program.variables)
+    master = build_master(replace(problem, budgets=(SpendLimit("capex", 4300, ((1000,), (700,))),)))
+    values = [0.0] * len(master.program.variables)
     for number, nodes in enumerate(orders):
-        values[counts.acquire[number, 0]] = float(nodes)
-    assert acquirable(counts, values) is kept
+        values[master.acquire[number, 0]] = float(nodes)
+    assert nodes_allowed(master, values) is kept
 
 
 def test_orders_of_two_quarters_do_not_add_up_to_one(build, solve):

@@ -112,9 +112,9 @@ def test_a_plan_found_before_keeps_its_own_program(build):
     problem = drawn(random.Random(0), build)
     searches = Searches()
     first = searches.search(problem, asked_gap=0.0, time_limit_s=20.0)
-    rows, cost = len(first.counts.program.rows), first.cost_cents
+    rows, cost = len(first.master.program.rows), first.cost_cents
     limit = SpendLimit("rented", 12, ((0, 0), (1, 1)))
     later = searches.search(replace(problem, budgets=(limit,)), asked_gap=0.0, time_limit_s=20.0)
-    assert len(later.counts.program.rows) > rows
-    assert (len(first.counts.program.rows), first.cost_cents) == (rows, cost)
-    assert "rented" not in first.counts.budget_rows
+    assert len(later.master.program.rows) > rows
+    assert (len(first.master.program.rows), first.cost_cents) == (rows, cost)
+    assert "rented" not in first.master.elastic

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from planner.packing.counting.build import build_counts
-from planner.packing.counting.limits import within_limits
-from planner.packing.counting.racks import patterns, racked
+from planner.packing.constraints import nodes_allowed
+from planner.packing.constraints.rack_patterns import patterns, racked
+from planner.packing.formulation.build import build_master
 from planner.packing.limits import Limit, RackSpace, Reserve, SpendLimit
 from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Supply
 from planner.packing.solution import Status
@@ -70,11 +70,11 @@ def test_a_plan_of_more_nodes_than_there_is_power_for_is_not_kept(build):
     units = build.units(1, ("h100", 8, 0, 0))
     limit = Limit("power at main", ((0, 10),), (20,), "W")
     problem = build.problem([build.pool()], [build.buy(BUY)], [units])
-    counts = build_counts(replace(problem, limits=(limit,)))
+    master = build_master(replace(problem, limits=(limit,)))
     for nodes, within in ((2.0, True), (3.0, False)):
-        values = [0.0] * len(counts.program.variables)
-        values[counts.acquire[0, 0]] = nodes
-        assert within_limits(counts, values) is within
+        values = [0.0] * len(master.program.variables)
+        values[master.acquire[0, 0]] = nodes
+        assert nodes_allowed(master, values) is within
 
 
 def test_the_power_of_a_rack_alone_decides(dear_or_cheap, plan):

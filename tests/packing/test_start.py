@@ -29,7 +29,7 @@ def test_a_first_plan_is_sound(draw, faults):
             found = rooted(problem, 10.0)
         except Infeasible:
             continue
-        relaxed = solve_linear(found.counts.program)
+        relaxed = solve_linear(found.master.program)
         assert relaxed is not None
         if begin(found, relaxed.values, 10.0):
             planned += 1

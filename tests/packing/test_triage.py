@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.errors import DisagreementError, LimitError
-from planner.packing.counting.counts import CENTS_PER_UNIT
 from planner.packing.crosscheck import second_opinions
 from planner.packing.found import Infeasible
 from planner.packing.limits import Limit, SpendLimit
+from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.problem import Choice, Demand, Part, Problem, Quota, Shape
 from planner.packing.searches import Searches
 from planner.packing.solution import Opinion, Verdict

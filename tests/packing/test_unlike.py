@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from planner.packing.counting.build import build_counts
-from planner.packing.counting.layout import cutting_stocks
+from planner.packing.formulation.build import build_master
+from planner.packing.formulation.layout import cutting_stocks
 from planner.packing.heuristics.unlike import place_unlike
 from planner.packing.problem import Pool, Shape
 from planner.packing.solvers.solver import solve_integer
@@ -31,10 +31,10 @@ def many(build, seed, units=400):
 
 
 def counted(problem):
-    """The counting program with a plan of whole nodes and fractional units."""
-    counts = build_counts(problem)
-    solved = solve_integer(counts.program, time_limit_s=10, relaxed=counts.unit_variables)
-    return counts, solved.values
+    """The master program with a plan of whole nodes and fractional units."""
+    master = build_master(problem)
+    solved = solve_integer(master.program, time_limit_s=10, relaxed=master.unit_variables)
+    return master, solved.values
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -50,10 +50,10 @@ def test_the_same_portfolio_gives_the_same_plan(build, solve):
     assert solve(problem) == solve(problem)
 
 
-def placed(counts, values, go_on=always, *, more_nodes=True):
+def placed(master, values, go_on=always, *, more_nodes=True):
     """The values of a plan, and the shapes on each node that units share, by pool."""
-    shapes, stocks = cutting_stocks(counts, always)
-    found = place_unlike(counts, stocks, tuple(values), go_on, more_nodes=more_nodes)
+    shapes, stocks = cutting_stocks(master, always)
+    found = place_unlike(master, stocks, tuple(values), go_on, more_nodes=more_nodes)
     if found is None:
         return None
     nodes = {
@@ -67,14 +67,14 @@ def placed(counts, values, go_on=always, *, more_nodes=True):
     return found[0], nodes
 
 
-def nodes_of(counts, values):
-    return {pool: round(values[index]) for (pool, _), index in counts.acquire.items()}
+def nodes_of(master, values):
+    return {pool: round(values[index]) for (pool, _), index in master.acquire.items()}
 
 
-def with_fewer(counts, values, fewer=2):
+def with_fewer(master, values, fewer=2):
     """The same with fewer nodes of the first offer than were counted."""
     changed = list(values)
-    changed[counts.acquire[0, 0]] = float(round(values[counts.acquire[0, 0]])) - fewer
+    changed[master.acquire[0, 0]] = float(round(values[master.acquire[0, 0]])) - fewer
     return tuple(changed)
 
 
@@ -82,42 +82,42 @@ def with_fewer(counts, values, fewer=2):
 @pytest.mark.parametrize("fewer", [0, 2])
 def test_no_unit_is_lost_no_node_overfull_and_nodes_that_are_added_are_counted(build, go_on, fewer):
     problem = many(build, 4, units=60)
-    counts, values = counted(problem)
-    values = with_fewer(counts, values, fewer)
-    found = placed(counts, values, go_on)
+    master, values = counted(problem)
+    values = with_fewer(master, values, fewer)
+    found = placed(master, values, go_on)
     assert found is not None
     chosen, nodes = found
     for number in range(60):
         ways = range(len(problem.demands[number].choices))
-        assert sum(chosen[counts.choice[number, position]] for position in ways) == 1
+        assert sum(chosen[master.choice[number, position]] for position in ways) == 1
     assert sum(len(node) for held in nodes.values() for node in held) == 60
     for pool, held in nodes.items():
         offered = problem.pools[pool].node
         for node in held:
             taken = [sum(sizes) for sizes in zip(*(shape[:3] for shape in node), strict=True)]
             assert all(size <= most for size, most in zip(taken, offered[:3], strict=True))
-        assert len(held) <= nodes_of(counts, chosen)[pool]
-    added = sum(nodes_of(counts, chosen).values()) - sum(nodes_of(counts, values).values())
+        assert len(held) <= nodes_of(master, chosen)[pool]
+    added = sum(nodes_of(master, chosen).values()) - sum(nodes_of(master, values).values())
     assert (added > 0) == (fewer > 0)
 
 
 def test_fewer_nodes_do_where_none_may_be_added_or_there_is_no_plan(build):
-    counts, values = counted(many(build, 5, units=60))
-    assert placed(counts, with_fewer(counts, values), more_nodes=False) is None
+    master, values = counted(many(build, 5, units=60))
+    assert placed(master, with_fewer(master, values), more_nodes=False) is None
 
 
 def test_an_offer_is_not_stretched_beyond_its_maximum(build):
     def plan(units):
         demands = [build.units(1, ("h100", 5, 10 + n, 100_000)) for n in range(units)]
         problem = build.problem([build.pool()], [build.buy(10_000_000, maximum=4)], demands)
-        counts = build_counts(problem)
-        values = [1.0] * len(counts.program.variables)
-        values[counts.acquire[0, 0]] = 3.0
-        return counts, placed(counts, values)
+        master = build_master(problem)
+        values = [1.0] * len(master.program.variables)
+        values[master.acquire[0, 0]] = 3.0
+        return master, placed(master, values)
 
-    counts, found = plan(4)
+    master, found = plan(4)
     assert found is not None
-    assert nodes_of(counts, found[0]) == {0: 4}
+    assert nodes_of(master, found[0]) == {0: 4}
     assert plan(5)[1] is None
 
 
@@ -128,10 +128,10 @@ def test_units_that_take_whole_nodes_have_them_to_themselves(build):
         build.units(4, ("h100", 4, 30, 300_000)),
     ]
     problem = build.problem([build.pool(fabric=True)], [build.buy(10_000_000)], demands)
-    counts, values = counted(problem)
-    found = placed(counts, values, more_nodes=False)
+    master, values = counted(problem)
+    found = placed(master, values, more_nodes=False)
     assert found is not None
-    assert nodes_of(counts, found[0]) == {0: 9}
+    assert nodes_of(master, found[0]) == {0: 9}
     assert [len(node) for node in found[1][0]] == [2, 2]
 
 
@@ -140,10 +140,10 @@ def test_two_units_that_take_whole_nodes_never_share_one(build, go_on):
     """Both were put on the only node."""
     demands = [build.units(2, ("h100", 8, 60, 400_000))]
     problem = build.problem([build.pool()], [build.buy(10_000_000)], demands)
-    counts, values = counted(problem)
-    found = placed(counts, with_fewer(counts, values, 1), go_on)
+    master, values = counted(problem)
+    found = placed(master, with_fewer(master, values, 1), go_on)
     assert found is not None
-    assert nodes_of(counts, found[0]) == {0: 2}
+    assert nodes_of(master, found[0]) == {0: 2}
     assert found[1] == {0: []}
 
 

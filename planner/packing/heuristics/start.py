@@ -9,8 +9,8 @@ from collections import Counter, defaultdict
 from math import ceil, floor, inf
 from typing import TYPE_CHECKING
 
-from planner.packing.counting.quotas import whole_units
-from planner.packing.counting.variants import with_at_least
+from planner.packing.constraints.quotas import whole_units
+from planner.packing.formulation.variants import with_at_least
 from planner.packing.layouts.bundles import arranged
 from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
 from planner.packing.layouts.packed import Packed
@@ -20,9 +20,9 @@ from planner.packing.solvers.solver import solve_integer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planner.packing.counting.counts import Counts, PoolInQuarter
     from planner.packing.found import Found
     from planner.packing.layouts.cutting import CuttingStock
+    from planner.packing.master import MasterProgram, PoolInQuarter
     from planner.packing.problem import Shape
 
 __all__ = ["begin", "whole_near"]
@@ -35,12 +35,12 @@ _ROOM = 1.1
 
 def begin(found: Found, values: Sequence[float], time_limit_s: float) -> bool:
     """Keep a plan near a solution in fractions; False where first-fit takes too much for one."""
-    counts = found.counts
-    held = whole_near(counts, values)
+    master = found.master
+    held = whole_near(master, values)
     packings: dict[PoolInQuarter, Packed] = {}
     nodes: dict[PoolInQuarter, int] = {}
-    for key, usages in counts.usages.items():
-        if counts.problem.pools[key[0]].hire:  # the runs decide what is paid
+    for key, usages in master.usages.items():
+        if master.problem.pools[key[0]].hire:  # the runs decide what is paid
             packings[key] = Packed(())
             continue
         pieces: Counter[Shape] = Counter()
@@ -53,13 +53,13 @@ def begin(found: Found, values: Sequence[float], time_limit_s: float) -> bool:
                 continue
             pieces[usage.shape] += number if not usage.span else 0
             spanning += number * usage.span
-        for_runs = ceil(gpu_hours * _ROOM / counts.problem.pools[key[0]].node.gpus)
+        for_runs = ceil(gpu_hours * _ROOM / master.problem.pools[key[0]].node.gpus)
         spanning += max(for_runs, nodes_at_once)
-        packed = _packed(counts, found.stocks[key[0]], key, pieces)
+        packed = _packed(master, found.stocks[key[0]], key, pieces)
         if packed is None:
             return False
         packings[key], nodes[key] = packed, nodes_in(packed.patterns) + spanning
-    program = with_at_least(counts, nodes, {key: packings[key].opened() for key in counts.opened})
+    program = with_at_least(master, nodes, {key: packings[key].opened() for key in master.opened})
     answer = solve_integer(
         program.fixed(held),
         time_limit_s=time_limit_s,
@@ -71,22 +71,22 @@ def begin(found: Found, values: Sequence[float], time_limit_s: float) -> bool:
     return found.keep(tuple(float(round(value)) for value in answer.values), packings)
 
 
-def whole_near(counts: Counts, values: Sequence[float]) -> dict[int, float]:
+def whole_near(master: MasterProgram, values: Sequence[float]) -> dict[int, float]:
     """Variables that count units and where their pieces are, in whole numbers."""
-    held = dict.fromkeys(counts.choice.values(), 0.0)
+    held = dict.fromkeys(master.choice.values(), 0.0)
     pieces: Counter[tuple[str, int, Shape]] = Counter()
-    for number, position in whole_units(counts, values):
-        held[counts.choice[number, position]] += 1.0
-        demand = counts.problem.demands[number]
+    for number, position in whole_units(master, values):
+        held[master.choice[number, position]] += 1.0
+        demand = master.problem.demands[number]
         choice = demand.choices[position]
         for quarter in demand.quarters:
             pieces[choice.gpu_type, quarter, choice.shape] += choice.copies
     splits: dict[tuple[str, int, Shape], list[int]] = defaultdict(list)
-    for (pool, quarter), usages in counts.usages.items():
-        gpu_type = counts.problem.pools[pool].gpu_type
+    for (pool, quarter), usages in master.usages.items():
+        gpu_type = master.problem.pools[pool].gpu_type
         for usage in usages:
             index = usage.terms[0][0]
-            if index in counts.splits:
+            if index in master.splits:
                 splits[gpu_type, quarter, usage.asked].append(index)
     for kind, indices in splits.items():
         held |= _shared_out(pieces[kind], {index: values[index] for index in indices})
@@ -105,10 +105,10 @@ def _shared_out(pieces: int, wanted: Mapping[int, float]) -> dict[int, float]:
 
 
 def _packed(
-    counts: Counts, stock: CuttingStock, key: PoolInQuarter, pieces: Mapping[Shape, int]
+    master: MasterProgram, stock: CuttingStock, key: PoolInQuarter, pieces: Mapping[Shape, int]
 ) -> Packed | None:
     """These pieces by first-fit; None where some GPU that they share is too much for a node."""
-    pool = counts.problem.pools[key[0]]
+    pool = master.problem.pools[key[0]]
     asked = [pieces.get(shape, 0) for shape in stock.shapes]
     parts = {shape: number for shape, number in pieces.items() if number and shape.part != WHOLE}
     if not parts:

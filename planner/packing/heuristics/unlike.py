@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from planner.packing.counting.procure import may_add
-from planner.packing.counting.quotas import whole_units
+from planner.packing.constraints import nodes_allowed
+from planner.packing.constraints.quotas import whole_units
 from planner.packing.heuristics.local_search import NodesWithExcess
 from planner.packing.layouts.greedy import shares
 from planner.packing.layouts.packed import Packed
@@ -20,8 +20,8 @@ from planner.packing.layouts.packed import Packed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from planner.packing.counting.counts import Counts, PoolInQuarter
     from planner.packing.layouts.cutting import CuttingStock
+    from planner.packing.master import MasterProgram, PoolInQuarter
     from planner.packing.problem import Problem, Shape
 
 __all__ = ["place_unlike"]
@@ -47,7 +47,7 @@ Placed = tuple[tuple[float, ...], dict["PoolInQuarter", Packed]]
 
 
 def place_unlike(
-    counts: Counts,
+    master: MasterProgram,
     stocks: Mapping[int, CuttingStock],
     values: tuple[float, ...],
     go_on: Callable[[], bool],
@@ -60,16 +60,16 @@ def place_unlike(
     end first. None also where units that span nodes lack some. `go_on` is asked before each
     exchange. One quarter only, and no parts of GPUs.
     """
-    return _Placement(counts, values, go_on).placed(stocks, more_nodes=more_nodes)
+    return _Placement(master, values, go_on).placed(stocks, more_nodes=more_nodes)
 
 
 class _Placement:
     def __init__(
-        self, counts: Counts, values: tuple[float, ...], go_on: Callable[[], bool]
+        self, master: MasterProgram, values: tuple[float, ...], go_on: Callable[[], bool]
     ) -> None:
-        self._counts, self._problem, self._go_on = counts, counts.problem, go_on
+        self._master, self._problem, self._go_on = master, master.problem, go_on
         self._values = [
-            value if index in counts.unit_variables else float(round(value))
+            value if index in master.unit_variables else float(round(value))
             for index, value in enumerate(values)
         ]
         self._spanning: list[tuple[int, Unit]] = []
@@ -131,12 +131,12 @@ class _Placement:
     def _nodes_left(self) -> dict[int, int] | None:
         """Nodes by pool for units that one node holds; None if those that span nodes lack some."""
         left = {
-            pool: round(self._counts.nodes(pool, quarter, tuple(self._values)))
-            for pool, quarter in self._counts.usages
+            pool: round(self._master.nodes(pool, quarter, tuple(self._values)))
+            for pool, quarter in self._master.usages
         }
         chosen = [
             (number, position)
-            for number, position in whole_units(self._counts, self._values)
+            for number, position in whole_units(self._master, self._values)
             for _ in range(self._problem.demands[number].choices[position].copies)
         ]
         for unit in sorted(chosen, key=lambda unit: bool(_modes(self._problem, unit))):
@@ -193,13 +193,15 @@ class _Placement:
     def _on_offer(self) -> list[tuple[int, int, int]]:
         """(cents, pool, variable) of the cheapest offer for each pool that may grow, by cost."""
         cheapest: dict[int, tuple[int, int, int]] = {}
-        for (number, quarter), index in self._counts.acquire.items():
+        for (number, quarter), index in self._master.acquire.items():
             supply = self._problem.supplies[number]
             cents, pool = supply.unit_cost_cents[quarter], supply.pool
             room = supply.maximum is None or self._values[index] < supply.maximum
             if not room or cents is None or self._problem.pools[pool].spare:
                 continue
-            if may_add(self._counts, self._values, index):
+            grown = [*self._values]
+            grown[index] += 1.0
+            if nodes_allowed(self._master, grown):
                 offer = (cents, pool, index)
                 cheapest[pool] = min(offer, cheapest.get(pool, offer))
         return sorted(cheapest.values())
@@ -257,7 +259,7 @@ class _Placement:
         stocks: Mapping[int, CuttingStock],
     ) -> Placed:
         """Values with these units on these nodes, and what shares nodes as patterns."""
-        counts, demands = self._counts, self._problem.demands
+        master, demands = self._master, self._problem.demands
         chosen = Counter(unit for _, unit in self._spanning)
         shaped: Counter[tuple[int, Shape]] = Counter()
         for pool, (number, position) in self._spanning:
@@ -275,13 +277,13 @@ class _Placement:
             if pattern:
                 patterns[pool][tuple(sorted(pattern.items()))] += 1
         values = list(self._values)
-        for key, index in counts.choice.items():
+        for key, index in master.choice.items():
             values[index] = float(chosen[key] // demands[key[0]].choices[key[1]].copies)
-        for (pool, _), usages in counts.usages.items():
+        for (pool, _), usages in master.usages.items():
             for usage in usages:
-                if usage.terms[0][0] in counts.splits:
+                if usage.terms[0][0] in master.splits:
                     values[usage.terms[0][0]] = float(shaped[pool, usage.shape])
-        packed = {key: Packed(tuple(patterns[key[0]].items())) for key in counts.usages}
+        packed = {key: Packed(tuple(patterns[key[0]].items())) for key in master.usages}
         return tuple(values), packed
 
 

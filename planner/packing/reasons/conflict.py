@@ -5,7 +5,7 @@ each. So the smallest set that meets all corrections known is asked about. If no
 is the smallest conflict; if one does, conditions are added for as long as some plan keeps them, and
 those that are left over are one correction more.
 
-Whether a plan keeps a set, the counting program is asked first: what it refutes is a conflict. The
+Whether a plan keeps a set, the master program is asked first: what it refutes is a conflict. The
 search confirms the sets that matter, and every raise that is told, with a plan.
 """
 
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.apart import kept_apart
-from planner.packing.counting.build import build_counts
+from planner.packing.constraints import conditions_of
+from planner.packing.formulation.build import build_master
 from planner.packing.found import Infeasible
-from planner.packing.reasons.conditions import conditions_of
 from planner.packing.search import search
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Outcome, solve_integer
@@ -30,9 +30,9 @@ from planner.packing.work import spent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.packing.counting.counts import Counts
+    from planner.packing.constraints.base import Condition
+    from planner.packing.master import MasterProgram
     from planner.packing.problem import Problem
-    from planner.packing.reasons.conditions import Condition
     from planner.packing.statement.translate import Translation
 
 __all__ = ["Conflict", "conflict_of", "without_costs"]
@@ -53,7 +53,7 @@ Set = frozenset[int]
 """Conditions by their numbers."""
 Raises = tuple[tuple["Condition", int], ...]
 """What is to be raised, and by how much."""
-_Asked = Callable[["Problem"], "Counts | None"]
+_Asked = Callable[["Problem"], "MasterProgram | None"]
 """What says the program that has no solution; None where there seems to be a plan."""
 
 
@@ -100,7 +100,7 @@ class _Asking:
         self._impossible: list[Set] = [self._every]
         """Sets of which it is known whether some plan keeps them."""
         self._counting = not self._countable(self._problem)
-        """Whether the counting program tells, which is quicker than the search by far."""
+        """Whether the master program tells, which is quicker than the search by far."""
 
     def conflict(self) -> Conflict | None:
         """The smallest one, with what would mend it."""
@@ -165,13 +165,13 @@ class _Asking:
     def _countable(self, problem: Problem) -> bool:
         return self._miscounted(problem) is None
 
-    def _miscounted(self, problem: Problem) -> Counts | None:
-        """The counting program that has no solution as it is stated; None where it has one."""
-        counts = build_counts(kept_apart(problem))
-        program = counts.program.priced({})
-        limit_s, relaxed = self._left_s(), counts.unit_variables
+    def _miscounted(self, problem: Problem) -> MasterProgram | None:
+        """The master program that has no solution as it is stated; None where it has one."""
+        master = build_master(kept_apart(problem))
+        program = master.program.priced({})
+        limit_s, relaxed = self._left_s(), master.unit_variables
         answer = solve_integer(program, time_limit_s=limit_s, relaxed=relaxed)
-        return counts if answer.outcome is Outcome.INFEASIBLE else None
+        return master if answer.outcome is Outcome.INFEASIBLE else None
 
     def _plannable(self, problem: Problem) -> bool:
         try:
@@ -230,7 +230,7 @@ class _Asking:
             proof = refuted(condition.raised(problem, raised))
             if proof is None:
                 return raised
-            if not condition.elastic(proof):
+            if condition.name not in proof.elastic:
                 return _by_halving(problem, condition, refuted)
             more = _needed(proof, condition, self._left_s())
             if more is None:
@@ -238,12 +238,12 @@ class _Asking:
             raised += max(1, more)
         return None
 
-    def _proof(self, problem: Problem) -> Counts | None:
+    def _proof(self, problem: Problem) -> MasterProgram | None:
         """The program that has no solution; None where there is a plan."""
         try:
             search(without_costs(problem), asked_gap=1.0, time_limit_s=self._left_s())
         except Infeasible as proved:
-            return proved.counts
+            return proved.master
         return None
 
     def _left_s(self) -> float:
@@ -286,11 +286,11 @@ def _meeting(corrections: Sequence[Set], concerned: Sequence[int]) -> Iterator[S
                 yield frozenset(picked)
 
 
-def _needed(counts: Counts, condition: Condition, time_limit_s: float) -> int | None:
-    """The least raise with which the counting program is solvable; None where no raise does."""
-    program = Program(list(counts.program.variables), list(counts.program.rows))
+def _needed(master: MasterProgram, condition: Condition, time_limit_s: float) -> int | None:
+    """The least raise with which the master program is solvable; None where no raise does."""
+    program = Program(list(master.program.variables), list(master.program.rows))
     more = program.variable("more", cost=1.0)
-    for row, (right, one) in condition.elastic(counts).items():
+    for row, (right, one) in master.elastic[condition.name].items():
         stated = program.rows[row]
         terms = (*stated.terms, (more, -one))
         program.rows[row] = replace(stated, terms=terms, right=right)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.text.words import count_of
+from planner.packing.constraints import conditions_of
 from planner.packing.found import Infeasible
 from planner.packing.problem import Supply
-from planner.packing.reasons.conditions import conditions_of
 from planner.packing.reasons.conflict import conflict_of, without_costs
 from planner.packing.reasons.later import later_remedies
 from planner.packing.search import search
@@ -21,9 +21,9 @@ from planner.packing.solvers.solver import solve_integer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.packing.counting.counts import Counts
+    from planner.packing.constraints.base import Condition
+    from planner.packing.master import MasterProgram
     from planner.packing.problem import Demand, Pool, Problem
-    from planner.packing.reasons.conditions import Condition
     from planner.packing.reasons.conflict import Conflict
     from planner.packing.statement.translate import Translation
 
@@ -34,13 +34,13 @@ _UNMENDED = "time did not suffice to tell what would mend it"
 _UNTOLD = "what is asked for cannot all be kept; time did not suffice to tell what is in the way"
 
 
-def explain_infeasible(translation: Translation, counts: Counts) -> InfeasibleError:
+def explain_infeasible(translation: Translation, master: MasterProgram) -> InfeasibleError:
     """What is asked for and cannot all be kept, who lacks room then, and what would mend it.
 
-    `counts` is the program that was proved to have no solution, with its cuts.
+    `master` is the program that was proved to have no solution, with its cuts.
     """
     conflict = conflict_of(translation)
-    short = _short(counts, counts.unit_variables) or _short(counts, frozenset())
+    short = _short(master, master.unit_variables) or _short(master, frozenset())
     members = conflict.members if conflict else ()
     stated = [one for one in members if not one.procures]
     lacking = [*_lacking(translation, short)]
@@ -90,16 +90,16 @@ def _mended(raises: tuple[tuple[Condition, int], ...]) -> str:
     return words[0] if len(words) == 1 else f"together: {', '.join(words)}"
 
 
-def _short(counts: Counts, relaxed: frozenset[int]) -> dict[int, float]:
+def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
     """Units by demand that go without room, so that the fewest GPUs do; empty where none need."""
-    program = Program(list(counts.program.variables), list(counts.program.rows))
+    program = Program(list(master.program.variables), list(master.program.rows))
     lacking: dict[int, int] = {}
-    for number, demand in enumerate(counts.problem.demands):
+    for number, demand in enumerate(master.problem.demands):
         cost = float(_gpus(demand) * len(demand.quarters))
         lacking[number] = program.variable("lacking", cost=cost, upper=demand.count)
-        row = program.rows[counts.demand_rows[number]]
+        row = program.rows[master.demand_rows[number]]
         terms = (*row.terms, (lacking[number], 1.0))
-        program.rows[counts.demand_rows[number]] = replace(row, terms=terms)
+        program.rows[master.demand_rows[number]] = replace(row, terms=terms)
     costs = {index: program.variables[index].cost for index in lacking.values()}
     answer = solve_integer(program.priced(costs), time_limit_s=_TIME_S, relaxed=relaxed)
     return {
@@ -264,4 +264,4 @@ def _nodes_more(problem: Problem, pool: int) -> int | None:
         found = search(more, asked_gap=0.0, time_limit_s=_TIME_S)
     except (Infeasible, LimitError):
         return None
-    return round(found.values[found.counts.acquire[len(others.supplies), 0]])
+    return round(found.values[found.master.acquire[len(others.supplies), 0]])

@@ -33,6 +33,8 @@ class Row:
     """Whether a miss by one part in 10^8 matters, as by a cent in a budget."""
     tightens: bool = False
     """Whether it only brings the relaxation closer: without it, the same plans remain."""
+    owner: str = ""
+    """The kind of constraint that states it; empty: what units take of nodes."""
 
 
 @dataclass(slots=True)
@@ -41,6 +43,8 @@ class Program:
 
     variables: list[Variable] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    owner: str = ""
+    """Of the rows that are added."""
 
     def variable(
         self,
@@ -66,7 +70,7 @@ class Program:
     ) -> int:
         """Add a constraint and return its index; zero coefficients are left out."""
         kept = tuple((index, value) for index, value in sorted(terms.items()) if value)
-        self.rows.append(Row(name, kept, sense, right, exact, tightens))
+        self.rows.append(Row(name, kept, sense, right, exact, tightens, self.owner))
         return len(self.rows) - 1
 
     def fixed(self, values: dict[int, float]) -> Program:

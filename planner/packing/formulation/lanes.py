@@ -16,19 +16,19 @@ from planner.packing.layouts.dual import turns_of, windows_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.packing.counting.counts import Counts, PoolInQuarter, Terms, Usage
+    from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 
 __all__ = ["add_lanes"]
 
 
-def add_lanes(counts: Counts, key: PoolInQuarter) -> None:
+def add_lanes(master: MasterProgram, key: PoolInQuarter) -> None:
     """Whole lanes for runs of each width, in rows `wide` and `beside-wide`.
 
     The rows of capacity have been stated.
     """
-    usages = counts.on_nodes(*key)
+    usages = master.on_nodes(*key)
     for gpus in _widths(usages):
-        counts.capacity_rows[key].update(_state(counts, key, usages, gpus))
+        master.capacity_rows[key].update(_state(master, key, usages, gpus))
 
 
 def _widths(usages: Sequence[Usage]) -> list[int]:
@@ -48,30 +48,30 @@ def _stays(usage: Usage) -> bool:
 
 
 def _state(
-    counts: Counts, key: PoolInQuarter, usages: Sequence[Usage], gpus: int
+    master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], gpus: int
 ) -> dict[str, int]:
     """The rows of lanes of a width: what takes turns on them, and what stays beside them."""
-    offered = counts.problem.pools[key[0]].node.gpus
-    lanes = counts.program.variable(f"lanes[{key[0]},{key[1]}]", integer=True)
+    offered = master.problem.pools[key[0]].node.gpus
+    lanes = master.program.variable(f"lanes[{key[0]},{key[1]}]", integer=True)
     beside: Terms = defaultdict(float, {lanes: gpus / offered})
     runs = [usage for usage in usages if not _stays(usage)]
     for usage in usages:
         if _stays(usage):
             usage.weigh(beside, usage.span or usage.shape.whole_gpus / offered)
-    rows = {f"beside-wide-{gpus}": counts.capacity_row(f"beside-wide-{gpus}", *key, beside)}
+    rows = {f"beside-wide-{gpus}": master.capacity_row(f"beside-wide-{gpus}", *key, beside)}
     for order, shares in turns_of([usage.asked.run for usage in runs]):
         turns: Terms = defaultdict(float, {lanes: -1.0})
         for usage, share in zip(runs, shares, strict=True):
             usage.weigh(turns, _lanes_taken(usage, gpus, offered) / usage.times, share)
         name = f"wide-{gpus}-{order}" if order else f"wide-{gpus}"
-        rows[name] = counts.program.row(f"{name}[{key[0]},{key[1]}]", turns, "<=", 0.0)
-    for first, end in windows_of(counts.gpus_of_runs(runs)):
+        rows[name] = master.program.row(f"{name}[{key[0]},{key[1]}]", turns, "<=", 0.0)
+    for first, end in windows_of(master.gpus_of_runs(runs)):
         within: Terms = defaultdict(float, {lanes: -1.0})
         for usage in runs:
             share = usage.asked.run.least_within(first, end) / (end - first)
             usage.weigh(within, _lanes_taken(usage, gpus, offered) / usage.times, share)
         name = f"wide-{gpus}-{first}-{end}"
-        rows[name] = counts.program.row(f"{name}[{key[0]},{key[1]}]", within, "<=", 0.0)
+        rows[name] = master.program.row(f"{name}[{key[0]},{key[1]}]", within, "<=", 0.0)
     return rows
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.packing.counting.hire import most_at_once
-from planner.packing.counting.quotas import held_all_quarter
+from planner.packing.constraints.quotas import held_all_quarter
+from planner.packing.formulation.hire import most_at_once
 from planner.packing.layouts.hire import hired
 from planner.packing.layouts.schedule import Cap, Placed, Room, UsageProfile, Waiting, scheduled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from planner.packing.counting.counts import Counts, PoolInQuarter
     from planner.packing.layouts.hire import Rental
     from planner.packing.layouts.packed import Packed
+    from planner.packing.master import MasterProgram, PoolInQuarter
     from planner.packing.problem import Shape
 
 __all__ = ["Rentals", "Schedule", "rooms_of", "schedule_runs"]
@@ -36,7 +36,7 @@ class Scheduled(NamedTuple):
 
 
 def schedule_runs(
-    counts: Counts,
+    master: MasterProgram,
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
     shapes: Mapping[int, tuple[Shape, ...]],
@@ -48,17 +48,17 @@ def schedule_runs(
     """
     schedule: Schedule = {}
     rentals: Rentals = {}
-    pools = counts.problem.pools
+    pools = master.problem.pools
     short: dict[PoolInQuarter, None] = {}
     crowded: dict[PoolInQuarter, None] = {}
-    for quarter in range(counts.problem.quarters):
-        every = list(_waiting(counts, values, quarter))
+    for quarter in range(master.problem.quarters):
+        every = list(_waiting(master, values, quarter))
         runs = [one for one in every if not pools[one.pool].hire]
         hiring = [one for one in every if pools[one.pool].hire]
         if not every:
             continue
-        rooms = [room for _, room in rooms_of(counts, values, packings, shapes, quarter)]
-        caps = list(_caps(counts, values, quarter))
+        rooms = [room for _, room in rooms_of(master, values, packings, shapes, quarter)]
+        caps = list(_caps(master, values, quarter))
         placed, left = scheduled(
             rooms,
             runs,
@@ -66,13 +66,13 @@ def schedule_runs(
         )
         if left:
             crowded |= dict.fromkeys((one.pool, quarter) for one in left)
-            values, left, beyond = _with_hours(counts, values, quarter, left)
+            values, left, beyond = _with_hours(master, values, quarter, left)
             hiring += beyond
         for pool in sorted({one.pool for one in hiring}):
             mine = [one for one in hiring if one.pool == pool]
             had, without = hired(
                 pools[pool],
-                most_at_once(counts, pool),
+                most_at_once(master, pool),
                 mine,
                 lambda caps=caps, placed=tuple(placed): _with(caps, placed),  # type: ignore[misc]
             )
@@ -85,21 +85,21 @@ def schedule_runs(
             ]
         schedule[quarter] = tuple(placed)
         short |= dict.fromkeys((one.pool, quarter) for one in left)
-    values = _with_rentals(counts, values, rentals)
+    values = _with_rentals(master, values, rentals)
     return Scheduled(values, schedule, rentals, list(crowded)), list(short)
 
 
 def _with_hours(
-    counts: Counts, values: tuple[float, ...], quarter: int, left: Iterable[Waiting]
+    master: MasterProgram, values: tuple[float, ...], quarter: int, left: Iterable[Waiting]
 ) -> tuple[tuple[float, ...], list[Waiting], list[Waiting]]:
     """Runs without room counted on nodes that come and go, those that still have none, and them."""
-    problem, changed = counts.problem, list(values)
+    problem, changed = master.problem, list(values)
     without, beyond = [], []
     for one in left:
-        here = _split_of(counts, (one.pool, quarter), one.shape)
+        here = _split_of(master, (one.pool, quarter), one.shape)
         gpu_type = problem.pools[one.pool].gpu_type
         for number, pool in enumerate(problem.pools):
-            there = _split_of(counts, (number, quarter), one.shape)
+            there = _split_of(master, (number, quarter), one.shape)
             if pool.hire and pool.gpu_type == gpu_type and None not in (here, there):
                 assert here is not None
                 assert there is not None
@@ -112,11 +112,11 @@ def _with_hours(
     return tuple(changed), without, beyond
 
 
-def _split_of(counts: Counts, key: PoolInQuarter, shape: Shape) -> int | None:
+def _split_of(master: MasterProgram, key: PoolInQuarter, shape: Shape) -> int | None:
     """The variable that counts pieces of a shape on a pool, where several pools share them."""
-    usages = counts.usages.get(key, ())
+    usages = master.usages.get(key, ())
     indices = (usage.terms[0][0] for usage in usages if usage.asked == shape)
-    return next((index for index in indices if index in counts.splits), None)
+    return next((index for index in indices if index in master.splits), None)
 
 
 def _with(caps: Iterable[tuple[str, frozenset[int], int]], placed: Iterable[Placed]) -> list[Cap]:
@@ -129,18 +129,20 @@ def _with(caps: Iterable[tuple[str, frozenset[int], int]], placed: Iterable[Plac
     return found
 
 
-def _with_rentals(counts: Counts, values: tuple[float, ...], rentals: Rentals) -> tuple[float, ...]:
+def _with_rentals(
+    master: MasterProgram, values: tuple[float, ...], rentals: Rentals
+) -> tuple[float, ...]:
     """A solution in which what is paid of nodes that come and go is what their runs need."""
     changed = list(values)
-    for (number, quarter), index in counts.acquire.items():
-        pool = counts.problem.supplies[number].pool
-        if counts.problem.pools[pool].hire:
+    for (number, quarter), index in master.acquire.items():
+        pool = master.problem.supplies[number].pool
+        if master.problem.pools[pool].hire:
             changed[index] = float(sum(one.steps for one in rentals.get((pool, quarter), ())))
     return tuple(changed)
 
 
 def rooms_of(
-    counts: Counts,
+    master: MasterProgram,
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
     shapes: Mapping[int, tuple[Shape, ...]],
@@ -150,14 +152,14 @@ def rooms_of(
 
     Each comes with the number of its pattern, or -1. Of empty nodes, no more than runs could use.
     """
-    for key in counts.usages:
-        if key[1] != quarter or counts.problem.pools[key[0]].hire:
+    for key in master.usages:
+        if key[1] != quarter or master.problem.pools[key[0]].hire:
             continue
-        node, packed = counts.problem.pools[key[0]].node, packings[key]
-        most = sum(round(usage.units(values)) for usage in counts.usages[key] if usage.asked.is_run)
+        node, packed = master.problem.pools[key[0]].node, packings[key]
+        most = sum(round(usage.units(values)) for usage in master.usages[key] if usage.asked.is_run)
         if not most:
             continue
-        free = round(counts.shared_nodes(*key, values))
+        free = round(master.shared_nodes(*key, values))
         for number, (pattern, times) in enumerate(packed.patterns):
             taken = [0, 0, 0]
             for index, units in pattern:
@@ -173,8 +175,8 @@ def rooms_of(
             yield -1, Room(key[0], node.gpus, node.cpus, node.memory_mb)
 
 
-def _waiting(counts: Counts, values: tuple[float, ...], quarter: int) -> Iterator[Waiting]:
-    for key, usages in counts.usages.items():
+def _waiting(master: MasterProgram, values: tuple[float, ...], quarter: int) -> Iterator[Waiting]:
+    for key, usages in master.usages.items():
         for usage in usages if key[1] == quarter else ():
             if usage.asked.is_run:
                 run = Waiting(key[0], usage.asked, usage.shape, usage.times)
@@ -182,14 +184,14 @@ def _waiting(counts: Counts, values: tuple[float, ...], quarter: int) -> Iterato
 
 
 def _caps(
-    counts: Counts, values: tuple[float, ...], quarter: int
+    master: MasterProgram, values: tuple[float, ...], quarter: int
 ) -> Iterator[tuple[str, frozenset[int], int]]:
-    for quota in counts.problem.quotas:
+    for quota in master.problem.quotas:
         most = quota.at_most[quarter]
         if most is not None:
             pools = frozenset(
                 number
-                for number, pool in enumerate(counts.problem.pools)
+                for number, pool in enumerate(master.problem.pools)
                 if quota.gpu_type in (None, pool.gpu_type)
             )
-            yield quota.owner, pools, most - held_all_quarter(counts, quota, quarter, values)
+            yield quota.owner, pools, most - held_all_quarter(master, quota, quarter, values)

@@ -16,7 +16,7 @@ from planner.packing.layouts.dual import weights_by_order, windows_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.packing.counting.counts import Counts, PoolInQuarter, Terms, Usage
+    from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 
 __all__ = ["add_hire", "most_at_once"]
 
@@ -26,14 +26,14 @@ _WINDOWS = 8
 """Beyond so many windows of runs, hours that are paid are not told apart by when they are."""
 
 
-def add_hire(counts: Counts, key: PoolInQuarter) -> None:
+def add_hire(master: MasterProgram, key: PoolInQuarter) -> None:
     """State the rows of a pool in one quarter."""
-    usages, most = counts.usages[key], most_at_once(counts, key[0])
+    usages, most = master.usages[key], most_at_once(master, key[0])
     windows = {(usage.asked.run.earliest, usage.asked.run.until) for usage in usages}
     if len(windows) > _WINDOWS:
         windows = set()
     every = sorted({*windows, (0, RUN_HOURS)})
-    paid = _paid_by_hours(counts, key, sorted({hour for window in every for hour in window}))
+    paid = _paid_by_hours(master, key, sorted({hour for window in every for hour in window}))
     for first, end in every:
         inside = [
             usage
@@ -41,7 +41,7 @@ def add_hire(counts: Counts, key: PoolInQuarter) -> None:
             if first <= usage.asked.run.earliest and usage.asked.run.until <= end
         ]
         left: Terms = {index: -1.0 for index, start in paid.items() if first <= start < end}
-        gpus = counts.problem.pools[key[0]].node.gpus
+        gpus = master.problem.pools[key[0]].node.gpus
         sharing = [usage for usage in inside if usage.shape.gpus < gpus]
         for usage in inside:
             if usage.shape.gpus == gpus:  # nothing is beside it
@@ -50,25 +50,27 @@ def add_hire(counts: Counts, key: PoolInQuarter) -> None:
         hours = sorted({usage.asked.run.hours for usage in sharing}, reverse=True)
         for each in hours[:_FEW]:
             upper = None if most is None else most * ((end - first) // each)
-            _moments(counts, key, sharing, each, left, upper)
-    _minimum(counts, key, usages, list(paid))
+            _moments(master, key, sharing, each, left, upper)
+    _minimum(master, key, usages, list(paid))
     if most is not None:
-        _at_once(counts, key, usages, most)
+        _at_once(master, key, usages, most)
 
 
-def _paid_by_hours(counts: Counts, key: PoolInQuarter, points: Sequence[int]) -> dict[int, int]:
+def _paid_by_hours(
+    master: MasterProgram, key: PoolInQuarter, points: Sequence[int]
+) -> dict[int, int]:
     """Variables of the node-hours that are paid between two points of time, with the first."""
-    program, hire = counts.program, counts.problem.pools[key[0]].hire
+    program, hire = master.program, master.problem.pools[key[0]].hire
     assert hire is not None
     paid = {program.variable(f"paid[{key[0]},{key[1]},{first}]"): first for first in points[:-1]}
     load: Terms = dict.fromkeys(paid, 1.0)
-    load |= dict.fromkeys(counts.in_service[key], -float(hire.step_hours))
+    load |= dict.fromkeys(master.in_service[key], -float(hire.step_hours))
     program.row(f"paid[{key[0]},{key[1]}]", load, "<=", 0.0)
     return paid
 
 
 def _moments(
-    counts: Counts,
+    master: MasterProgram,
     key: PoolInQuarter,
     usages: Sequence[Usage],
     hours: int,
@@ -80,8 +82,8 @@ def _moments(
     A run is on as many of them as it is long, in whole numbers; and each is paid with its hours.
     `left` is what others take less what is paid, and `upper` how many there can be.
     """
-    program, (pool, quarter) = counts.program, key
-    node = counts.problem.pools[pool].node
+    program, (pool, quarter) = master.program, key
+    node = master.problem.pools[pool].node
     moments = program.variable(f"moments[{pool},{quarter},{hours}]", upper=upper, integer=True)
     times = [usage.asked.run.hours // hours for usage in usages]
     for resource, offered in (
@@ -105,31 +107,31 @@ def _moments(
 
 
 def _minimum(
-    counts: Counts, key: PoolInQuarter, usages: Sequence[Usage], paid: Sequence[int]
+    master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], paid: Sequence[int]
 ) -> None:
     """Where any run is, a node is paid for the minimum."""
-    hire = counts.problem.pools[key[0]].hire
+    hire = master.problem.pools[key[0]].hire
     assert hire is not None
     if hire.minimum_hours <= max(hire.step_hours, *(u.asked.run.hours for u in usages)):
         return
-    any_run = counts.program.variable(f"hiring[{key[0]},{key[1]}]", upper=1, integer=True)
-    for usage, (_, gpus) in zip(usages, counts.gpus_of_runs(usages), strict=True):
+    any_run = master.program.variable(f"hiring[{key[0]},{key[1]}]", upper=1, integer=True)
+    for usage, (_, gpus) in zip(usages, master.gpus_of_runs(usages), strict=True):
         runs = {**dict(usage.terms), any_run: -gpus / usage.asked.gpus}
-        counts.program.row(f"hiring[{key[0]},{key[1]}]", runs, "<=", 0.0)
+        master.program.row(f"hiring[{key[0]},{key[1]}]", runs, "<=", 0.0)
     load = {any_run: float(hire.minimum_hours)} | dict.fromkeys(paid, -1.0)
-    counts.program.row(f"minimum[{key[0]},{key[1]}]", load, "<=", 0.0)
+    master.program.row(f"minimum[{key[0]},{key[1]}]", load, "<=", 0.0)
 
 
-def _at_once(counts: Counts, key: PoolInQuarter, usages: Sequence[Usage], most: int) -> None:
-    gpus = counts.problem.pools[key[0]].node.gpus
-    for first, end in windows_of(counts.gpus_of_runs(usages)):
+def _at_once(master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], most: int) -> None:
+    gpus = master.problem.pools[key[0]].node.gpus
+    for first, end in windows_of(master.gpus_of_runs(usages)):
         load: Terms = defaultdict(float)
         for usage in usages:
             share = usage.asked.run.least_within(first, end) / (end - first)
             usage.weigh(load, usage.shape.gpus / gpus, share)
-        counts.program.row(f"at-once[{key[0]},{key[1]},{first}]", load, "<=", most)
+        master.program.row(f"at-once[{key[0]},{key[1]},{first}]", load, "<=", most)
 
 
-def most_at_once(counts: Counts, pool: int) -> int | None:
+def most_at_once(master: MasterProgram, pool: int) -> int | None:
     """Nodes that the offer of a pool gives at any one hour; None: as many as are asked for."""
-    return next(s.maximum for s in counts.problem.supplies if s.pool == pool)
+    return next(s.maximum for s in master.problem.supplies if s.pool == pool)

@@ -19,21 +19,21 @@ from planner.packing.problem import WHOLE, Shape
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from planner.packing.counting.counts import Counts, PoolInQuarter, Terms, Usage
     from planner.packing.layouts.cutting import Cut
+    from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
     from planner.packing.problem import Pool
 
 __all__ = ["add_opened", "cut_shared", "gpu_stocks"]
 
 
-def add_opened(counts: Counts) -> None:
+def add_opened(master: MasterProgram) -> None:
     """Count the GPUs that parts are taken of; where one is partitioned, by how it is."""
-    for key, usages in counts.usages.items():
-        kind, place = counts.problem.pools[key[0]], f"[{key[0]},{key[1]}]"
+    for key, usages in master.usages.items():
+        kind, place = master.problem.pools[key[0]], f"[{key[0]},{key[1]}]"
         sharing = [usage for usage in usages if usage.shape.part != WHOLE]
         profiles = sorted({usage.shape.part for usage in sharing if usage.shape.part.profile})
         fills = {
-            fill: counts.program.variable(f"opened{place}", integer=True)
+            fill: master.program.variable(f"opened{place}", integer=True)
             for fill in fillings(kind, profiles)
         }
         for part in profiles:
@@ -43,72 +43,72 @@ def add_opened(counts: Counts) -> None:
             for usage in sharing:
                 if usage.shape.part == part:
                     usage.weigh(load, 1.0)
-            counts.program.row(f"parts{place}", load, "<=", 0.0)
+            master.program.row(f"parts{place}", load, "<=", 0.0)
         opened = [*fills.values()]
-        shares = _shares(counts, key)
+        shares = _shares(master, key)
         if shares:
-            counts.shared[key] = counts.program.variable(f"shared{place}", integer=True)
-            opened.append(counts.shared[key])
+            master.shared[key] = master.program.variable(f"shared{place}", integer=True)
+            opened.append(master.shared[key])
             sizes = [(0, usage.shape.part.memory_mb, 1) for usage in shares]
             for order, weights in weights_by_order(sizes, kind.shared_mb, 1):
                 name = f"dual-shared-{order}" if order else "shared"
-                _row(counts, name, key, zip(shares, weights, strict=True), tightens=order > 0)
+                _row(master, name, key, zip(shares, weights, strict=True), tightens=order > 0)
         if opened:
-            counts.open_gpus(key, opened)
+            master.open_gpus(key, opened)
 
 
 def cut_shared(
-    counts: Counts, stocks: Mapping[int, CuttingStock], values: tuple[float, ...]
+    master: MasterProgram, stocks: Mapping[int, CuttingStock], values: tuple[float, ...]
 ) -> int:
     """State cuts where a solution shares too few GPUs by memory; how many there are."""
     cuts: dict[tuple[int, Cut], None] = {}
-    for key, shared in counts.shared.items():
+    for key, shared in master.shared.items():
         stock = stocks[key[0]]
-        cut = stock.separate(_load(counts, stock, key, values), values[shared])
+        cut = stock.separate(_load(master, stock, key, values), values[shared])
         if cut:
             cuts[key[0], cut] = None
     for pool, cut in cuts:
-        _add_cut(counts, counts.problem.pools[pool], cut)
+        _add_cut(master, master.problem.pools[pool], cut)
     return len(cuts)
 
 
-def _add_cut(counts: Counts, pool: Pool, cut: Cut) -> None:
+def _add_cut(master: MasterProgram, pool: Pool, cut: Cut) -> None:
     """State a cut of the GPUs that are shared, for every pool where they are the same."""
     weight = dict(zip(cut.shapes, cut.weights, strict=True))
-    for key in counts.shared:
-        other = counts.problem.pools[key[0]]
+    for key in master.shared:
+        other = master.problem.pools[key[0]]
         if (other.gpu_type, other.shared_mb) == (pool.gpu_type, pool.shared_mb):
-            weighed = ((usage, weight[_size(usage)]) for usage in _shares(counts, key))
-            _row(counts, "cutting-shared", key, weighed, tightens=True)
+            weighed = ((usage, weight[_size(usage)]) for usage in _shares(master, key))
+            _row(master, "cutting-shared", key, weighed, tightens=True)
 
 
-def gpu_stocks(counts: Counts, go_on: Callable[[], bool]) -> dict[int, CuttingStock]:
+def gpu_stocks(master: MasterProgram, go_on: Callable[[], bool]) -> dict[int, CuttingStock]:
     """By pool: packings of shares of memory on GPUs, which offer nothing else."""
     kinds: dict[tuple[str, int], set[Shape]] = defaultdict(set)
-    for key in counts.shared:
-        pool = counts.problem.pools[key[0]]
-        kinds[pool.gpu_type, pool.shared_mb].update(map(_size, _shares(counts, key)))
+    for key in master.shared:
+        pool = master.problem.pools[key[0]]
+        kinds[pool.gpu_type, pool.shared_mb].update(map(_size, _shares(master, key)))
     made = {
         (gpu_type, shared_mb): CuttingStock(gpu_of(shared_mb, [*sizes]), sorted(sizes), go_on)
         for (gpu_type, shared_mb), sizes in kinds.items()
     }
-    pools = ((number, counts.problem.pools[number]) for number, _ in counts.shared)
+    pools = ((number, master.problem.pools[number]) for number, _ in master.shared)
     return {number: made[pool.gpu_type, pool.shared_mb] for number, pool in pools}
 
 
 def _load(
-    counts: Counts, stock: CuttingStock, key: PoolInQuarter, values: tuple[float, ...]
+    master: MasterProgram, stock: CuttingStock, key: PoolInQuarter, values: tuple[float, ...]
 ) -> list[float]:
     """Pieces that share GPUs by memory in a solution, by the shapes of the stock."""
     position = {shape: index for index, shape in enumerate(stock.shapes)}
     load = [0.0] * len(position)
-    for usage in _shares(counts, key):
+    for usage in _shares(master, key):
         load[position[_size(usage)]] += usage.units(values)
     return load
 
 
-def _shares(counts: Counts, key: PoolInQuarter) -> list[Usage]:
-    parts = ((usage, usage.shape.part) for usage in counts.usages[key])
+def _shares(master: MasterProgram, key: PoolInQuarter) -> list[Usage]:
+    parts = ((usage, usage.shape.part) for usage in master.usages[key])
     return [usage for usage, part in parts if part != WHOLE and not part.profile]
 
 
@@ -117,7 +117,7 @@ def _size(usage: Usage) -> Shape:
 
 
 def _row(
-    counts: Counts,
+    master: MasterProgram,
     name: str,
     key: PoolInQuarter,
     weighed: Iterable[tuple[Usage, float]],
@@ -125,7 +125,7 @@ def _row(
     tightens: bool,
 ) -> None:
     """`load <= GPUs that are shared`."""
-    load: Terms = defaultdict(float, {counts.shared[key]: -1.0})
+    load: Terms = defaultdict(float, {master.shared[key]: -1.0})
     for usage, weight in weighed:
         usage.weigh(load, weight)
-    counts.program.row(f"{name}[{key[0]},{key[1]}]", load, "<=", 0.0, tightens=tightens)
+    master.program.row(f"{name}[{key[0]},{key[1]}]", load, "<=", 0.0, tightens=tightens)

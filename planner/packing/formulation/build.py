@@ -12,56 +12,45 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.packing.counting.changes import add_changes
-from planner.packing.counting.counts import Counts, Usage
-from planner.packing.counting.hire import add_hire
-from planner.packing.counting.lanes import add_lanes
-from planner.packing.counting.limits import add_limits, add_reserves
-from planner.packing.counting.opened import add_opened
-from planner.packing.counting.procure import state_procurement, state_spent_on_moves
-from planner.packing.counting.quotas import add_quotas
-from planner.packing.counting.spares import add_spares
-from planner.packing.counting.stays import add_stays
+from planner.packing.constraints import add_rows
+from planner.packing.formulation.hire import add_hire
+from planner.packing.formulation.lanes import add_lanes
+from planner.packing.formulation.opened import add_opened
 from planner.packing.layouts.dual import PARTS, TURNS, dual_feasible, weights_by_order, windows_of
+from planner.packing.master import MasterProgram, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.packing.counting.counts import PoolInQuarter, Terms
+    from planner.packing.master import PoolInQuarter, Terms
     from planner.packing.problem import Pool, Problem, Shape
 
-__all__ = ["build_counts"]
+__all__ = ["build_master"]
 
 
-def build_counts(problem: Problem) -> Counts:
-    """State the counting program of a problem."""
-    counts = Counts(problem)
-    _choices(counts)
-    _acquisitions(counts)
-    add_limits(counts)
-    add_quotas(counts)
-    _usages(counts)
-    _lent(counts)
-    add_opened(counts)
-    add_spares(counts)
-    add_reserves(counts)
-    add_stays(counts)
-    add_changes(counts)
-    state_spent_on_moves(counts)
-    for key, usages in counts.usages.items():
-        opened = counts.opened.get(key)
+def build_master(problem: Problem) -> MasterProgram:
+    """State the master program of a problem."""
+    master = MasterProgram(problem)
+    _choices(master)
+    _acquisitions(master)
+    _usages(master)
+    _lent(master)
+    add_opened(master)
+    add_rows(master)
+    for key, usages in master.usages.items():
+        opened = master.opened.get(key)
         on_nodes = [*usages, *([opened] if opened else [])]
-        _capacity(counts, key, on_nodes)
-        if counts.problem.pools[key[0]].hire:
-            add_hire(counts, key)
+        _capacity(master, key, on_nodes)
+        if master.problem.pools[key[0]].hire:
+            add_hire(master, key)
         else:
-            add_lanes(counts, key)
-    return counts
+            add_lanes(master, key)
+    return master
 
 
-def _choices(counts: Counts) -> None:
+def _choices(master: MasterProgram) -> None:
     """Every unit takes exactly one choice and keeps it: row `demand[d]`."""
-    problem, program, pools = counts.problem, counts.program, _by_gpu_type(counts.problem)
+    problem, program, pools = master.problem, master.program, _by_gpu_type(master.problem)
     for number, demand in enumerate(problem.demands):
         terms: Terms = {}
         for position, choice in enumerate(demand.choices):
@@ -69,9 +58,9 @@ def _choices(counts: Counts) -> None:
                 index = program.variable(
                     f"units[{number},{position}]", upper=demand.count, integer=True
                 )
-                counts.choice[number, position] = index
+                master.choice[number, position] = index
                 terms[index] = 1.0
-        counts.demand_rows.append(program.row(f"demand[{number}]", terms, "==", demand.count))
+        master.demand_rows.append(program.row(f"demand[{number}]", terms, "==", demand.count))
 
 
 def _by_gpu_type(problem: Problem) -> dict[str, list[int]]:
@@ -85,13 +74,13 @@ def _running(problem: Problem, pools: list[int], shape: Shape) -> list[int]:
     return [number for number in pools if problem.pools[number].nodes_taken(shape) is not None]
 
 
-def _acquisitions(counts: Counts) -> None:
+def _acquisitions(master: MasterProgram) -> None:
     """Bought nodes stay, rent lasts a quarter, reserved ones stay for their term.
 
     Nodes that come and go within a quarter are in service for the share of it that is paid.
     """
-    problem, program = counts.problem, counts.program
-    counts.in_service = {
+    problem, program = master.problem, master.program
+    master.in_service = {
         (pool, quarter): {}
         for pool in range(len(problem.pools))
         for quarter in range(problem.quarters)
@@ -106,31 +95,30 @@ def _acquisitions(counts: Counts) -> None:
                 most *= hire.steps(RUN_HOURS)
             index = program.variable(
                 f"{supply.kind}[{number},{quarter}]",
-                cost=counts.cost(cents),
+                cost=master.cost(cents),
                 upper=most,
                 integer=True,
             )
-            counts.acquire[number, quarter] = index
+            master.acquire[number, quarter] = index
             for served in supply.served(quarter):
                 share = hire.step_hours / RUN_HOURS if hire else 1.0
-                counts.in_service[supply.pool, served][index] = share
-    state_procurement(counts)
+                master.in_service[supply.pool, served][index] = share
 
 
-def _usages(counts: Counts) -> None:
+def _usages(master: MasterProgram) -> None:
     """Count pieces by shape; where several pools have the GPU type, split them: rows `split`."""
     shaped: dict[tuple[str, int, Shape], Terms] = defaultdict(lambda: defaultdict(float))
-    for (number, position), index in counts.choice.items():
-        demand = counts.problem.demands[number]
+    for (number, position), index in master.choice.items():
+        demand = master.problem.demands[number]
         choice = demand.choices[position]
         for quarter in demand.quarters:
             shaped[choice.gpu_type, quarter, choice.shape][index] += choice.copies
-    pools = _by_gpu_type(counts.problem)
+    pools = _by_gpu_type(master.problem)
     for (gpu_type, quarter, shape), terms in sorted(shaped.items(), key=lambda item: item[0]):
-        running = _running(counts.problem, pools[gpu_type], shape)
-        for pool, share in _split(counts, running, quarter, terms):
-            usage = _usage(counts.problem.pools[pool], (pool, quarter), shape, share)
-            counts.usages.setdefault((pool, quarter), []).append(usage)
+        running = _running(master.problem, pools[gpu_type], shape)
+        for pool, share in _split(master, running, quarter, terms):
+            usage = _usage(master.problem.pools[pool], (pool, quarter), shape, share)
+            master.usages.setdefault((pool, quarter), []).append(usage)
 
 
 def _usage(pool: Pool, key: PoolInQuarter, shape: Shape, pieces: Terms) -> Usage:
@@ -141,7 +129,7 @@ def _usage(pool: Pool, key: PoolInQuarter, shape: Shape, pieces: Terms) -> Usage
 
 
 def _split(
-    counts: Counts, pools: list[int], quarter: int, terms: Terms
+    master: MasterProgram, pools: list[int], quarter: int, terms: Terms
 ) -> Iterator[tuple[int, Terms]]:
     if len(pools) == 1:
         yield pools[0], terms
@@ -149,40 +137,40 @@ def _split(
     balance: Terms = defaultdict(float, {index: -factor for index, factor in terms.items()})
     places = {}
     for pool in pools:
-        index = counts.program.variable(f"split[{pool},{quarter}]", integer=True)
-        counts.splits.add(index)
+        index = master.program.variable(f"split[{pool},{quarter}]", integer=True)
+        master.splits.add(index)
         balance[index] = 1.0
         places[pool, quarter] = index
         yield pool, {index: 1.0}
-    row = counts.program.row(f"split[{quarter}]", balance, "==", 0.0)
-    counts.split_rows[row] = places
+    row = master.program.row(f"split[{quarter}]", balance, "==", 0.0)
+    master.split_rows[row] = places
 
 
-def _lent(counts: Counts) -> None:
+def _lent(master: MasterProgram) -> None:
     """Nodes that a pool lends another, quarter by quarter; row `gpus` of the lender bounds them."""
-    for pool, quarter in list(counts.usages):
-        lender = counts.problem.pools[pool].lender
+    for pool, quarter in list(master.usages):
+        lender = master.problem.pools[pool].lender
         if lender is not None:
-            index = counts.program.variable(f"lent[{lender},{quarter}]", integer=True)
-            counts.lent[lender, quarter] = index
-            counts.in_service[pool, quarter] = {index: 1.0}
-            counts.usages.setdefault((lender, quarter), [])
+            index = master.program.variable(f"lent[{lender},{quarter}]", integer=True)
+            master.lent[lender, quarter] = index
+            master.in_service[pool, quarter] = {index: 1.0}
+            master.usages.setdefault((lender, quarter), [])
 
 
-def _capacity(counts: Counts, key: PoolInQuarter, usages: list[Usage]) -> None:
+def _capacity(master: MasterProgram, key: PoolInQuarter, usages: list[Usage]) -> None:
     """GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings.
 
     Each holds on the average of the quarter, and of each window of runs; those of windows tighten,
     as do dual feasible functions of sizes (`dual`) and of hours (`turns`: of runs that are longer
     than half of the quarter, only one can follow no other).
     """
-    node = counts.problem.pools[key[0]].node
+    node = master.problem.pools[key[0]].node
     runs = [usage.asked.run for usage in usages if usage.asked.is_run]
     for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
         sizes = [(usage.span, _size(usage.shape, resource)) for usage in usages]
         if resource != "gpus" and not any(span or size for span, size in sizes):
             continue
-        for name, hours, of in _times(counts, key[0], usages):
+        for name, hours, of in _times(master, key[0], usages):
             taken = [(*size, taken) for size, taken in zip(sizes, hours, strict=True)]
             for order, weights in weights_by_order(taken, offered, of):
                 load: Terms = defaultdict(float)
@@ -190,26 +178,28 @@ def _capacity(counts: Counts, key: PoolInQuarter, usages: list[Usage]) -> None:
                     usage.weigh(load, weight, 1.0)
                 parts = [name, "dual" * (order > 0), resource, f"{order}" * (order > 0)]
                 label = "-".join(filter(None, parts))
-                row = counts.capacity_row(label, *key, load, tightens=label != resource)
-                counts.capacity_rows.setdefault(key, {})[label] = row
+                row = master.capacity_row(label, *key, load, tightens=label != resource)
+                master.capacity_rows.setdefault(key, {})[label] = row
                 if order == 0 and (runs or resource != "gpus"):
-                    counts.room_rows[row] = key
+                    master.room_rows[row] = key
 
 
-def _times(counts: Counts, pool: int, usages: list[Usage]) -> Iterator[tuple[str, list[int], int]]:
+def _times(
+    master: MasterProgram, pool: int, usages: list[Usage]
+) -> Iterator[tuple[str, list[int], int]]:
     """Ways to count time: a name, what each usage takes, and of how much.
 
     Nodes that come and go are there for as long as is paid, in whichever hours: the average alone.
     """
     yield "", [usage.asked.run.hours for usage in usages], RUN_HOURS
     runs = [usage.asked.run for usage in usages if usage.asked.is_run]
-    if not runs or counts.problem.pools[pool].hire:
+    if not runs or master.problem.pools[pool].hire:
         return
     for order in TURNS[1:]:
         if any(run.hours * (order + 1) >= RUN_HOURS for run in runs):
             hours = [dual_feasible(usage.asked.run.hours, RUN_HOURS, order) for usage in usages]
             yield f"turns-{order}", hours, RUN_HOURS * PARTS
-    for first, end in windows_of(counts.gpus_of_runs(usages)):
+    for first, end in windows_of(master.gpus_of_runs(usages)):
         hours = [usage.asked.run.least_within(first, end) for usage in usages]
         yield f"window-{first}-{end}", hours, end - first
 

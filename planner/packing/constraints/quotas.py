@@ -1,4 +1,4 @@
-"""What quotas allow their owners to hold: rows of the counting program, and the exact test.
+"""What quotas allow their owners to hold: rows of the master program, and the exact test.
 
 Rows `quota[name]` sum the GPUs of an owner's active units over the choices that they take, a run by
 its share of the quarter. Every unit of an owner with a quota is in a demand of its own owner alone,
@@ -9,41 +9,61 @@ holds all quarter. In which hours runs are planned is tested with the plan.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import partial
 from math import gcd
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.inputs.text.words import count_of
+from planner.packing.constraints.base import (
+    Rising,
+    by_quarter,
+    by_quarter_wider,
+    the_one,
+    widened,
+)
 from planner.packing.layouts.dual import turns_of, windows_of
+from planner.packing.problem import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.counting.counts import Counts, Terms
     from planner.packing.layouts.schedule import Placed
+    from planner.packing.master import MasterProgram, Terms
     from planner.packing.problem import Choice, Demand, Problem, Quota, Run
+    from planner.packing.statement.translate import Translation
 
-__all__ = ["Allowance", "add_quotas", "held_all_quarter", "whole_units", "within_quotas"]
+__all__ = [
+    "BILL",
+    "Allowance",
+    "add_rows",
+    "conditions",
+    "held_all_quarter",
+    "holds",
+    "whole_units",
+]
 
 
-def add_quotas(counts: Counts) -> None:
+BILL = "quotas of the teams"
+
+
+def add_rows(master: MasterProgram) -> None:
     """State every quota; quarters in which the same units are active share the least figure."""
-    for number, quota in enumerate(counts.problem.quotas):
+    for quota in master.problem.quotas:
         least: dict[object, tuple[int, int]] = {}
         for quarter, most in enumerate(quota.at_most):
-            taken = _taken_in(counts, quota, quarter)
+            taken = _taken_in(master, quota, quarter)
             if most is not None and taken:
                 key = tuple(index for index, _ in taken)
                 least[key] = min((most, quarter), least.get(key, (most, quarter)))
-        rows: dict[int, int] = {}
         for most, quarter in least.values():
-            rows |= dict.fromkeys(
-                _rows(counts, quota, most, _taken_in(counts, quota, quarter)), most
-            )
-        counts.quota_rows[number] = rows
+            for row in _rows(master, quota, most, _taken_in(master, quota, quarter)):
+                master.relaxable(f"the {quota.name}", row, float(most), 1.0)
 
 
 def _rows(
-    counts: Counts, quota: Quota, most: int, taken: Sequence[tuple[int, Choice]]
+    master: MasterProgram, quota: Quota, most: int, taken: Sequence[tuple[int, Choice]]
 ) -> Iterator[int]:
     """What is held on the average; and for each width of runs, whole lanes beside the rest."""
     load: Terms = defaultdict(float)
@@ -51,78 +71,82 @@ def _rows(
         load[index] += quota.taken(choice) * choice.shape.run.hours / RUN_HOURS
     whole = not any(choice.shape.is_run for _, choice in taken)
     divisor = gcd(*(quota.taken(choice) for _, choice in taken)) if whole else 1
-    yield counts.program.row(f"quota[{quota.name}]", load, "<=", most // divisor * divisor)
+    yield master.program.row(f"quota[{quota.name}]", load, "<=", most // divisor * divisor)
     runs = [(index, choice) for index, choice in taken if choice.shape.is_run]
     for gpus in sorted({choice.shape.gpus for _, choice in runs}):
-        lanes = counts.program.variable(f"quota-lanes[{quota.name}]", integer=True)
+        lanes = master.program.variable(f"quota-lanes[{quota.name}]", integer=True)
         for order, shares in turns_of([choice.shape.run for _, choice in runs]):
             turns: Terms = defaultdict(float, {lanes: -1.0})
             for (index, choice), share in zip(runs, shares, strict=True):
                 turns[index] += choice.shape.gpus // gpus * choice.copies * share
-            counts.program.row(f"quota-turns-{gpus}-{order}[{quota.name}]", turns, "<=", 0.0)
-        for first, end in windows_of(_gpus_of_runs(counts, runs)):
+            master.program.row(f"quota-turns-{gpus}-{order}[{quota.name}]", turns, "<=", 0.0)
+        for first, end in windows_of(_gpus_of_runs(master, runs)):
             within: Terms = defaultdict(float, {lanes: -1.0})
             for index, choice in runs:
                 share = choice.shape.run.least_within(first, end) / (end - first)
                 within[index] += choice.shape.gpus // gpus * choice.copies * share
             name = f"quota-window-{gpus}-{first}-{end}[{quota.name}]"
-            counts.program.row(name, within, "<=", 0.0)
+            master.program.row(name, within, "<=", 0.0)
         beside: Terms = defaultdict(float, {lanes: float(gpus)})
         for index, choice in taken:
             if not choice.shape.is_run:
                 beside[index] += quota.taken(choice)
-        yield counts.program.row(f"quota-wide-{gpus}[{quota.name}]", beside, "<=", most)
+        yield master.program.row(f"quota-wide-{gpus}[{quota.name}]", beside, "<=", most)
 
 
-def _gpus_of_runs(counts: Counts, runs: Sequence[tuple[int, Choice]]) -> Iterator[tuple[Run, int]]:
+def _gpus_of_runs(
+    master: MasterProgram, runs: Sequence[tuple[int, Choice]]
+) -> Iterator[tuple[Run, int]]:
     """Runs with the GPUs that as many as there can be hold."""
     for index, choice in runs:
-        units = counts.program.variables[index].upper or 1.0
+        units = master.program.variables[index].upper or 1.0
         yield choice.shape.run, round(units) * choice.copies * choice.shape.gpus
 
 
-def _taken_in(counts: Counts, quota: Quota, quarter: int) -> list[tuple[int, Choice]]:
+def _taken_in(master: MasterProgram, quota: Quota, quarter: int) -> list[tuple[int, Choice]]:
     """Variables of units that a quota counts in a quarter, with their choices."""
     return [
         (index, choice)
-        for index, demand, choice in _taken(counts, quota)
+        for index, demand, choice in _taken(master, quota)
         if quarter in demand.quarters
     ]
 
 
-def _taken(counts: Counts, quota: Quota) -> Iterator[tuple[int, Demand, Choice]]:
+def _taken(master: MasterProgram, quota: Quota) -> Iterator[tuple[int, Demand, Choice]]:
     """Choices that a quota counts, with the variables of their units."""
-    for (number, position), index in counts.choice.items():
-        demand = counts.problem.demands[number]
+    for (number, position), index in master.choice.items():
+        demand = master.problem.demands[number]
         choice = demand.choices[position]
         if demand.owner == quota.owner and quota.taken(choice):
             yield index, demand, choice
 
 
-def held_all_quarter(counts: Counts, quota: Quota, quarter: int, values: Sequence[float]) -> int:
+def held_all_quarter(
+    master: MasterProgram, quota: Quota, quarter: int, values: Sequence[float]
+) -> int:
     """GPUs of a quota that whole units hold without runs."""
     return sum(
         quota.taken(choice) * round(values[index])
-        for index, choice in _taken_in(counts, quota, quarter)
+        for index, choice in _taken_in(master, quota, quarter)
         if not choice.shape.is_run
     )
 
 
-def within_quotas(
-    counts: Counts, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
+def holds(
+    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
 ) -> bool:
     """Whether the units keep to every quota at every hour, in whole numbers."""
-    for quota in counts.problem.quotas:
+    for quota in master.problem.quotas:
         for quarter, most in enumerate(quota.at_most):
             if most is None:
                 continue
             changes: Counter[int] = Counter()
             for one in schedule.get(quarter, ()):
-                gpu_type = counts.problem.pools[one.pool].gpu_type
+                gpu_type = master.problem.pools[one.pool].gpu_type
                 if one.shape.owner == quota.owner and quota.gpu_type in (None, gpu_type):
                     changes[one.start] += one.shape.gpus
                     changes[one.start + one.shape.run.hours] -= one.shape.gpus
-            held = held_all_quarter(counts, quota, quarter, values)
+            held = held_all_quarter(master, quota, quarter, values)
             if held > most:
                 return False
             for hour in sorted(changes):
@@ -181,17 +205,17 @@ def _gpu_hours(quota: Quota, choice: Choice) -> int:
     return quota.taken(choice) * choice.shape.run.hours
 
 
-def whole_units(counts: Counts, values: Sequence[float]) -> Iterator[tuple[int, int]]:
+def whole_units(master: MasterProgram, values: Sequence[float]) -> Iterator[tuple[int, int]]:
     """Each unit as (demand, choice): as counted, then where larger fractions are.
 
     Fractions go up only where that keeps to the quotas, if any choice does.
     """
-    allowance = Allowance(counts.problem)
-    for number, demand in enumerate(counts.problem.demands):
+    allowance = Allowance(master.problem)
+    for number, demand in enumerate(master.problem.demands):
         wanted = {
-            position: values[counts.choice[number, position]]
+            position: values[master.choice[number, position]]
             for position in range(len(demand.choices))
-            if (number, position) in counts.choice
+            if (number, position) in master.choice
         }
         for _ in range(demand.count):
             open_to = [at for at in wanted if allowance.allows(demand, demand.choices[at])]
@@ -199,3 +223,41 @@ def whole_units(counts: Counts, values: Sequence[float]) -> Iterator[tuple[int, 
             allowance.take(demand, demand.choices[position])
             wanted[position] -= 1.0
             yield number, position
+
+
+def conditions(translation: Translation) -> Iterator[_Quota]:
+    """The quotas."""
+    problem = translation.problem
+    for quota in problem.quotas:
+        told = partial(count_of, singular="GPU")
+        figure = by_quarter(quota.at_most, told, translation.quarters)
+        stated = the_one(quota.at_most)
+        counted = _counted(problem, quota)
+        yield _Quota(f"the {quota.name}", figure, None, stated, quota, counted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Quota(Rising):
+    quota: Quota
+    counts: str
+    """What it counts for more than is held; empty: nothing."""
+
+    def reason(self) -> str:
+        return f"{self.name} counts {self.counts}" if self.counts else ""
+
+    def _told(self, amount: int) -> str:
+        return count_of(amount, "GPU")
+
+    def raised(self, problem: Problem, more: int | None) -> Problem:
+        return widened(problem, "quotas", "name", self.quota.name, more, by_quarter_wider)
+
+
+def _counted(problem: Problem, quota: Quota) -> str:
+    """What of its owner a quota counts for more than is held; empty: nothing."""
+    parts = any(
+        choice.shape.part != WHOLE and quota.taken(choice)
+        for demand in problem.demands
+        if demand.owner == quota.owner
+        for choice in demand.choices
+    )
+    return "a part of a GPU as a whole one" if parts else ""

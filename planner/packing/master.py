@@ -1,4 +1,4 @@
-"""What the counting program counts: the meaning of its variables and rows.
+"""What the master program counts: the meaning of its variables and rows.
 
 `build` states the program.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planner.packing.layouts.cutting import Cut
     from planner.packing.problem import Pool, Problem, Run, Shape
 
-__all__ = ["CENTS_PER_UNIT", "Counts", "PoolInQuarter", "Terms", "Usage"]
+__all__ = ["CENTS_PER_UNIT", "MasterProgram", "PoolInQuarter", "Terms", "Usage"]
 
 CENTS_PER_UNIT = 100_000
 """The objective is stated in thousands of dollars, so that its coefficients stay near 1."""
@@ -76,7 +76,7 @@ class Usage:
 
 
 @dataclass
-class Counts:
+class MasterProgram:
     """The program with the meaning of its variables."""
 
     problem: Problem
@@ -102,17 +102,9 @@ class Counts:
     room_rows: dict[int, PoolInQuarter] = field(default_factory=dict)
     """Rows of cores, of memory and of cuts -> (pool, quarter): where room makes layouts easier."""
     demand_rows: list[int] = field(default_factory=list)
-    supply_rows: dict[int, list[int]] = field(default_factory=dict)
-    purchase_rows: list[int] = field(default_factory=list)
-    """Rows of price levels and budgets: they bind what is acquired, and nothing else."""
-    budget_rows: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """By name of a budget: its row, and what a cent counts there."""
-    limit_rows: dict[str, list[int]] = field(default_factory=dict)
-    """By name of a limit on nodes in service: its rows."""
-    standing_rows: list[int] = field(default_factory=list)
-    """Rows that give every node in service a place in a rack."""
-    quota_rows: dict[int, dict[int, int]] = field(default_factory=dict)
-    """By number of a quota: its rows, and the GPUs that each allows as stated."""
+    elastic: dict[str, dict[int, tuple[float, float]]] = field(default_factory=dict)
+    """By name of a condition: its rows, their exact right sides, and what one unit of a raise adds
+    to each; none where a raise changes more of the program than rows."""
     capacity_rows: dict[PoolInQuarter, dict[str, int]] = field(default_factory=dict)
     """(pool, quarter) -> its rows by name, `dual` and `cutting` too; those alike share a name."""
     split_rows: dict[int, dict[PoolInQuarter, int]] = field(default_factory=dict)
@@ -124,8 +116,6 @@ class Counts:
     arrivals: dict[int, dict[int, Terms]] = field(default_factory=dict)
     """demand of a later stage -> variable: units that change to a GPU type; and what they are more
     there than in the stage before."""
-    stay_rows: list[int] = field(default_factory=list)
-    """Rows of units that run today."""
 
     @cached_property
     def unit_variables(self) -> frozenset[int]:
@@ -173,7 +163,7 @@ class Counts:
             if max(usage.span, usage.times) > 1
         )
 
-    def copied(self, problem: Problem) -> Counts:
+    def copied(self, problem: Problem) -> MasterProgram:
         """The same program for a problem that is stated alike; rows are added to either alone."""
         rows = {key: dict(rows) for key, rows in self.capacity_rows.items()}
         return replace(
@@ -181,8 +171,7 @@ class Counts:
             problem=problem,
             program=Program([*self.program.variables], [*self.program.rows]),
             room_rows=dict(self.room_rows),
-            purchase_rows=[*self.purchase_rows],
-            budget_rows=dict(self.budget_rows),
+            elastic=dict(self.elastic),
             capacity_rows=rows,
         )
 
@@ -206,6 +195,10 @@ class Counts:
             for choice in demand.choices:
                 found[choice.shape] += demand.count * choice.copies
         return found
+
+    def relaxable(self, name: str, row: int, right: float, one: float) -> None:
+        """Say of a row that a raise of the condition of this name widens it."""
+        self.elastic.setdefault(name, {})[row] = (right, one)
 
     def open_gpus(self, key: PoolInQuarter, variables: Iterable[int]) -> None:
         """Say which variables count the GPUs of a pool and quarter that parts are taken of."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.packing.counting.limits import free_to_hold
+from planner.packing.constraints.growth import free_to_hold
 from planner.packing.layouts.bundles import lay_out_bundles
 from planner.packing.layouts.cutting import Cut, CuttingStock
 from planner.packing.layouts.parts import OPENED
@@ -12,8 +12,8 @@ from planner.packing.layouts.parts import OPENED
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.packing.counting.counts import Counts, PoolInQuarter
     from planner.packing.layouts.packed import Packed
+    from planner.packing.master import MasterProgram, PoolInQuarter
     from planner.packing.problem import Shape
 
 __all__ = ["cutting_stocks", "lay_out", "load_of"]
@@ -23,15 +23,15 @@ Shapes = dict[int, tuple["Shape", ...]]
 
 
 def cutting_stocks(
-    counts: Counts, go_on: Callable[[], bool]
+    master: MasterProgram, go_on: Callable[[], bool]
 ) -> tuple[Shapes, dict[int, CuttingStock]]:
     """Shapes and stock of every pool that runs something; `go_on` is asked in long searches."""
-    pools = counts.problem.pools
+    pools = master.problem.pools
     kinds: dict[tuple[str, Shape], set[Shape]] = {}
-    for number, quarter in counts.usages:
+    for number, quarter in master.usages:
         pool = pools[number]
         kept = kinds.setdefault((pool.gpu_type, pool.node), set())
-        laid = counts.on_nodes(number, quarter)
+        laid = master.on_nodes(number, quarter)
         kept.update(usage.shape for usage in laid if not usage.span)
     made = {}
     for (gpu_type, node), held in kinds.items():
@@ -45,7 +45,7 @@ def cutting_stocks(
 
 
 def load_of(
-    counts: Counts,
+    master: MasterProgram,
     stock: CuttingStock,
     key: PoolInQuarter,
     values: tuple[float, ...],
@@ -59,30 +59,30 @@ def load_of(
     """
     position = {shape: index for index, shape in enumerate(stock.shapes)}
     load = [0.0] * len(position)
-    for usage in counts.on_nodes(*key):
+    for usage in master.on_nodes(*key):
         if not usage.span and not (stays and usage.asked.is_run):
             load[position[usage.shape]] += usage.units(values) * usage.share
-    return load, counts.shared_nodes(*key, values)
+    return load, master.shared_nodes(*key, values)
 
 
 def lay_out(
-    counts: Counts,
+    master: MasterProgram,
     stock: CuttingStock,
     key: PoolInQuarter,
     values: tuple[float, ...],
     go_on: Callable[[], bool],
 ) -> Packed | Cut | None:
     """What stays, on the nodes of a plan; a cut that it violates; or None for neither."""
-    load, nodes = load_of(counts, stock, key, values, stays=True)
+    load, nodes = load_of(master, stock, key, values, stays=True)
     if round(nodes) < 0:  # counts that were rounded each by itself may leave fewer than none
         return None
     asked = [round(units) for units in load]
     packed = stock.pack(asked, round(nodes))
-    if key not in counts.opened or isinstance(packed, Cut):
+    if key not in master.opened or isinstance(packed, Cut):
         return packed
-    kind = counts.problem.pools[key[0]]
-    opened = round(counts.opened[key].units(values))
+    kind = master.problem.pools[key[0]]
+    opened = round(master.opened[key].units(values))
     asked[stock.shapes.index(OPENED)] -= opened
-    most_opened = opened + free_to_hold(counts, kind.gpu_type, key[1], values)
-    pieces = counts.parts(*key, values)
+    most_opened = opened + free_to_hold(master, kind.gpu_type, key[1], values)
+    pieces = master.parts(*key, values)
     return lay_out_bundles(kind, (stock.shapes, asked), pieces, round(nodes), most_opened, go_on)

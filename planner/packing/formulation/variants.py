@@ -1,4 +1,4 @@
-"""Variants of the counting program: the same rows, asked for units that can be laid out.
+"""Variants of the master program: the same rows, asked for units that can be laid out.
 
 Each is a copy; the program that proves the bound is left as it is.
 """
@@ -12,15 +12,15 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.packing.counting.counts import CENTS_PER_UNIT
-from planner.packing.counting.stays import stay_rewards
+from planner.packing.constraints.moves import stay_rewards
+from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program, Row, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planner.packing.counting.counts import Counts, PoolInQuarter, Terms
+    from planner.packing.master import MasterProgram, PoolInQuarter, Terms
     from planner.packing.problem import Choice, Problem
 
 __all__ = [
@@ -37,40 +37,40 @@ _USEFUL_ROOM = 0.08
 """Share of a pool's cores and memory beyond which more room makes no layout easier."""
 
 
-def on_cheapest_gpus(counts: Counts) -> Program:
+def on_cheapest_gpus(master: MasterProgram) -> Program:
     """The program that runs units on the GPUs that cost the least: a tie-break at equal cost.
 
     Before that, units that may change their GPU type from quarter to quarter keep it where they
     can; before all else, units that run today stay.
     """
-    price = gpu_prices(counts.problem)
+    price = gpu_prices(master.problem)
     costs: dict[int, float] = {}
-    for (number, position), index in counts.choice.items():
-        demand = counts.problem.demands[number]
+    for (number, position), index in master.choice.items():
+        demand = master.problem.demands[number]
         choice = demand.choices[position]
         gpus = choice.shape.whole_gpus * choice.copies * choice.shape.run.hours / RUN_HOURS
         costs[index] = gpus * price[choice.gpu_type] * len(demand.quarters)
-    for (pool, _), usage in counts.opened.items():
+    for (pool, _), usage in master.opened.items():
         for index, _ in usage.terms:
-            costs[index] = price[counts.problem.pools[pool].gpu_type]
-    program = Program(list(counts.program.variables), list(counts.program.rows))
+            costs[index] = price[master.problem.pools[pool].gpu_type]
+    program = Program(list(master.program.variables), list(master.program.rows))
     worth = 1.0 + max(costs.values(), default=0.0)
-    going_on = dict.fromkeys(_going_on(counts, program), worth)
-    stays = stay_rewards(counts, costs | going_on)
+    going_on = dict.fromkeys(_going_on(master, program), worth)
+    stays = stay_rewards(master, costs | going_on)
     return program.priced(costs | stays | dict.fromkeys(going_on, -worth))
 
 
-def at_random(counts: Counts, seed: int) -> Program:
+def at_random(master: MasterProgram, seed: int) -> Program:
     """The program that prefers some ways to run units to others, for no reason."""
     rng = random.Random(seed)
-    return counts.program.priced({index: rng.random() for index in counts.choice.values()})
+    return master.program.priced({index: rng.random() for index in master.choice.values()})
 
 
-def _going_on(counts: Counts, program: Program) -> list[int]:
+def _going_on(master: MasterProgram, program: Program) -> list[int]:
     """Count units of each stage that take the same choice in the next one, in rows `goes-on`."""
     taking: dict[tuple[tuple[Choice, ...], str, int, int], Terms] = defaultdict(dict)
-    for (number, position), index in counts.choice.items():
-        demand = counts.problem.demands[number]
+    for (number, position), index in master.choice.items():
+        demand = master.problem.demands[number]
         if demand.stage:
             taking[demand.choices, demand.owner, position, demand.quarters[0]][index] = -1.0
     found = []
@@ -103,18 +103,20 @@ def gpu_prices(problem: Problem) -> dict[str, float]:
     return prices
 
 
-def with_room(counts: Counts, values: tuple[float, ...], useful: float = _USEFUL_ROOM) -> Program:
+def with_room(
+    master: MasterProgram, values: tuple[float, ...], useful: float = _USEFUL_ROOM
+) -> Program:
     """The program, for node counts held at these values, that leaves as much room as it can.
 
     In each pool one share of cores, memory and every cut is kept free, and made as large as is
     `useful`: the more room, the easier the layout. GPUs need none, they divide evenly; those of
     runs need some, in GPU-hours.
     """
-    variables = [replace(variable, cost=0.0) for variable in counts.program.variables]
-    rows = list(counts.program.rows)
+    variables = [replace(variable, cost=0.0) for variable in master.program.variables]
+    rows = list(master.program.rows)
     room: dict[PoolInQuarter, int] = {}
-    for row, key in counts.room_rows.items():
-        nodes = max(0.0, counts.shared_nodes(*key, values))
+    for row, key in master.room_rows.items():
+        nodes = max(0.0, master.shared_nodes(*key, values))
         if key not in room:
             room[key] = len(variables)
             variables.append(Variable("room", 0.0, useful, -nodes, integer=False))
@@ -122,17 +124,17 @@ def with_room(counts: Counts, values: tuple[float, ...], useful: float = _USEFUL
     return Program(variables, rows)
 
 
-def with_reserve(counts: Counts, share: float, *, hired: bool = False) -> Program:
+def with_reserve(master: MasterProgram, share: float, *, hired: bool = False) -> Program:
     """The program in which a share of every pool's cores and memory must stay free.
 
     Where pieces run for some hours, a share of its GPU-hours too. Where only what is `hired` is
     asked for: of nodes that come and go alone.
     """
-    service = {index for terms in counts.in_service.values() for index in terms}
-    service |= set(counts.usable.values())
-    rows = list(counts.program.rows)
-    for number, (pool, _) in counts.room_rows.items():
-        if hired and not counts.problem.pools[pool].hire:
+    service = {index for terms in master.in_service.values() for index in terms}
+    service |= set(master.usable.values())
+    rows = list(master.program.rows)
+    for number, (pool, _) in master.room_rows.items():
+        if hired and not master.problem.pools[pool].hire:
             continue
         row = rows[number]
         terms = tuple(
@@ -140,33 +142,33 @@ def with_reserve(counts: Counts, share: float, *, hired: bool = False) -> Progra
             for index, factor in row.terms
         )
         rows[number] = replace(row, terms=terms, right=row.right * (1 - share))
-    return Program(counts.program.variables, rows)
+    return Program(master.program.variables, rows)
 
 
-def rounded_up(counts: Counts) -> tuple[float, ...]:
+def rounded_up(master: MasterProgram) -> tuple[float, ...]:
     """A fractional plan on whole nodes, for a program that has a fractional solution."""
-    relaxed = solve_linear(counts.program)
+    relaxed = solve_linear(master.program)
     if relaxed is None:
         raise ValueError("a program that was relaxed before has a fractional solution")
     return tuple(
-        value if index in counts.unit_variables else float(ceil(round(value, 6)))
+        value if index in master.unit_variables else float(ceil(round(value, 6)))
         for index, value in enumerate(relaxed.values)
     )
 
 
 def with_at_least(
-    counts: Counts,
+    master: MasterProgram,
     nodes: Mapping[PoolInQuarter, int],
     opened: Mapping[PoolInQuarter, int] | None = None,
 ) -> Program:
     """The program in which some pools have at least so many usable nodes, or opened GPUs."""
     extra = []
     for (pool, quarter), wanted in sorted(nodes.items()):
-        if counts.problem.pools[pool].hire:
+        if master.problem.pools[pool].hire:
             continue
-        terms, owned = counts.usable_nodes(pool, quarter)
+        terms, owned = master.usable_nodes(pool, quarter)
         row = Row(f"at-least[{pool},{quarter}]", tuple(terms.items()), ">=", wanted - owned)
         extra.append(row)
     for key, gpus in sorted((opened or {}).items()):
-        extra.append(Row(f"at-least-opened[{key}]", counts.opened[key].terms, ">=", gpus))
-    return Program(counts.program.variables, [*counts.program.rows, *extra])
+        extra.append(Row(f"at-least-opened[{key}]", master.opened[key].terms, ">=", gpus))
+    return Program(master.program.variables, [*master.program.rows, *extra])

@@ -11,29 +11,34 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.counting.counts import Counts, Terms
+    from planner.packing.constraints.base import Condition
+    from planner.packing.layouts.schedule import Placed
+    from planner.packing.master import MasterProgram, Terms
     from planner.packing.problem import Choice, Problem
+    from planner.packing.statement.translate import Translation
 
-__all__ = ["add_changes", "with_changes"]
+__all__ = ["BILL", "add_rows", "conditions", "holds", "with_changes"]
+
+BILL = "changes of GPU type"
 
 
-def add_changes(counts: Counts) -> None:
+def add_rows(master: MasterProgram) -> None:
     """Rows `changed-to` and `changed` for every stage of a chain but the first."""
-    program = counts.program
-    for before, after in _successive(counts.problem):
+    program = master.program
+    for before, after in _successive(master.problem):
         arrivals: dict[int, Terms] = {}
-        for gpu_type, terms in sorted(_more_of(counts, before, after).items()):
+        for gpu_type, terms in sorted(_more_of(master, before, after).items()):
             arrival = program.variable(f"changed-to[{after},{gpu_type}]")
             program.row(f"changed-to[{after},{gpu_type}]", {**terms, arrival: -1.0}, "<=", 0.0)
             arrivals[arrival] = terms
-        cost = counts.cost(counts.problem.demands[after].move_cents)
+        cost = master.cost(master.problem.demands[after].move_cents)
         changed = program.variable(f"changed[{after}]", cost=cost, integer=True)
         every = {**dict.fromkeys(arrivals, 1.0), changed: -1.0}
         program.row(f"changed[{after}]", every, "<=", 0.0)
-        counts.moved[after] = changed
-        counts.arrivals[after] = arrivals
+        master.moved[after] = changed
+        master.arrivals[after] = arrivals
 
 
 def _successive(problem: Problem) -> Iterator[tuple[int, int]]:
@@ -46,22 +51,36 @@ def _successive(problem: Problem) -> Iterator[tuple[int, int]]:
         yield from pairwise(sorted(numbers, key=lambda number: problem.demands[number].quarters))
 
 
-def _more_of(counts: Counts, before: int, after: int) -> dict[str, Terms]:
+def _more_of(master: MasterProgram, before: int, after: int) -> dict[str, Terms]:
     """By GPU type: the units that take it in a stage, less those that took it before."""
     more: dict[str, Terms] = defaultdict(dict)
     for number, sign in ((before, -1.0), (after, 1.0)):
-        for position, choice in enumerate(counts.problem.demands[number].choices):
-            if (number, position) in counts.choice:
-                more[choice.gpu_type][counts.choice[number, position]] = sign
+        for position, choice in enumerate(master.problem.demands[number].choices):
+            if (number, position) in master.choice:
+                more[choice.gpu_type][master.choice[number, position]] = sign
     return more
 
 
-def with_changes(counts: Counts, values: Sequence[float]) -> tuple[float, ...]:
+def with_changes(master: MasterProgram, values: Sequence[float]) -> tuple[float, ...]:
     """A plan in whole units with the changes of GPU type that it makes."""
     found = list(values)
-    for number, arrivals in counts.arrivals.items():
+    for number, arrivals in master.arrivals.items():
         for index, terms in arrivals.items():
             more = sum(round(values[unit]) * factor for unit, factor in terms.items())
             found[index] = max(0.0, more)
-        found[counts.moved[number]] = sum(found[index] for index in arrivals)
+        found[master.moved[number]] = sum(found[index] for index in arrivals)
     return tuple(found)
+
+
+def holds(
+    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
+) -> bool:
+    """True: what changes is counted from the plan."""
+    del master, values, schedule
+    return True
+
+
+def conditions(translation: Translation) -> tuple[Condition, ...]:
+    """None: a change has a price, and is not forbidden."""
+    del translation
+    return ()

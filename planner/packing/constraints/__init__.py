@@ -1,0 +1,95 @@
+"""What a scenario asks of a plan: one module for each kind of constraint.
+
+A module states its rows, tests a decision in exact integers, and says of each thing that is asked
+what it is, by how much it could be asked less, and what would mend it. This registry is the only
+place that knows which kinds there are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from planner.packing.constraints import (
+    budgets,
+    growth,
+    moves,
+    offers,
+    quotas,
+    racks,
+    site_limits,
+    spares,
+    type_changes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from planner.packing.constraints.base import Condition
+    from planner.packing.layouts.schedule import Placed
+    from planner.packing.master import MasterProgram
+    from planner.packing.statement.translate import Translation
+
+__all__ = ["add_rows", "conditions_of", "holds", "nodes_allowed"]
+
+
+class Kind(Protocol):
+    """What each module of this package offers."""
+
+    @property
+    def BILL(self) -> str:  # noqa: N802 - a constant of the module
+        """What the share of its rows in the bound is called."""
+
+    def add_rows(self, master: MasterProgram) -> None:
+        """State its rows; all other variables are there."""
+
+    def holds(
+        self,
+        master: MasterProgram,
+        values: Sequence[float],
+        schedule: Mapping[int, Iterable[Placed]],
+    ) -> bool:
+        """Whether a plan in whole numbers, with the runs of each quarter, keeps it."""
+
+    def conditions(self, translation: Translation) -> Iterable[Condition]:
+        """What is asked, one by one, in the user's words."""
+
+
+_ON_NODES: tuple[Kind, ...] = (offers, racks, site_limits, budgets)
+"""Those that bind which nodes are had, and nothing else."""
+_KINDS: tuple[Kind, ...] = (
+    offers,
+    spares,
+    moves,
+    type_changes,
+    growth,
+    racks,
+    site_limits,
+    quotas,
+    budgets,
+)
+"""First which nodes can be had, last what money may be spent."""
+
+
+def add_rows(master: MasterProgram) -> None:
+    """State the rows of every constraint."""
+    for kind in _KINDS:
+        master.program.owner = kind.BILL
+        kind.add_rows(master)
+    master.program.owner = ""
+
+
+def holds(
+    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
+) -> bool:
+    """Whether a plan in whole numbers, with its runs by quarter, keeps every constraint."""
+    return all(kind.holds(master, values, schedule) for kind in _KINDS)
+
+
+def nodes_allowed(master: MasterProgram, values: Sequence[float]) -> bool:
+    """Whether the nodes of a solution are allowed, whatever runs on them."""
+    return all(kind.holds(master, values, {}) for kind in _ON_NODES)
+
+
+def conditions_of(translation: Translation) -> tuple[Condition, ...]:
+    """Everything that a scenario asks of a plan and could ask less of."""
+    return tuple(one for kind in _KINDS for one in kind.conditions(translation))

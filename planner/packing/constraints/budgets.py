@@ -1,0 +1,102 @@
+"""Budgets: so much money of some kind, by quarter or in all.
+
+A budget that is missed by a cent is missed: its row asks the solver for its tightest tolerances,
+and what leaves the search is held against the whole cents themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import gcd
+from typing import TYPE_CHECKING
+
+from planner.packing.constraints.base import LIMITED_OFFERS, Rising, widened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from planner.packing.layouts.schedule import Placed
+    from planner.packing.limits import SpendLimit
+    from planner.packing.master import MasterProgram
+    from planner.packing.problem import Problem
+    from planner.packing.statement.translate import Translation
+
+__all__ = ["BILL", "add_rows", "conditions", "holds", "state_budgets"]
+
+BILL = LIMITED_OFFERS
+_LARGE = 1000
+"""Coefficients above this are scaled down to it, so that a row is not the program's largest."""
+
+
+def add_rows(master: MasterProgram) -> None:
+    """State the rows `budget`."""
+    state_budgets(master, master.problem.budgets, 0)
+
+
+def state_budgets(master: MasterProgram, budgets: Iterable[SpendLimit], first: int) -> None:
+    """State budgets, of which the first has this number."""
+    for number, limit in enumerate(budgets, first):
+        amounts = {
+            index: limit.cents[supply][quarter]
+            for (supply, quarter), index in master.acquire.items()
+            if limit.cents[supply][quarter]
+        }
+        amounts |= {
+            index: limit.moves[demand]
+            for demand, index in master.moved.items()
+            if limit.moves and limit.moves[demand]
+        }
+        divisor = gcd(*amounts.values()) or 1
+        whole = {index: cents // divisor for index, cents in amounts.items()}
+        right = limit.at_most_cents // divisor
+        scale = max(1.0, max(whole.values(), default=0) / _LARGE)
+        terms = {index: amount / scale for index, amount in whole.items()}
+        row = master.program.row(f"budget[{number}]", terms, "<=", right / scale, exact=True)
+        cent = 1 / divisor / scale
+        master.relaxable(limit.name, row, limit.at_most_cents * cent, cent)
+
+
+def holds(
+    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
+) -> bool:
+    """Whether what is acquired and moved keeps to every budget, in whole cents."""
+    del schedule
+    taken = {key: round(values[index]) for key, index in master.acquire.items()}
+    for limit in master.problem.budgets:
+        spent = sum(nodes * limit.cents[number][q] for (number, q), nodes in taken.items())
+        if limit.moves:
+            spent += sum(round(values[i]) * limit.moves[d] for d, i in master.moved.items())
+        if spent > limit.at_most_cents:
+            return False
+    return True
+
+
+def conditions(translation: Translation) -> Iterator[_Budget]:
+    """The budgets."""
+    for limit in translation.problem.budgets:
+        stated = limit.at_most_cents + limit.fixed_cents
+        yield _Budget(limit.name, _usd(stated), None, stated, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget(Rising):
+    limit: SpendLimit
+
+    def _told(self, amount: int) -> str:
+        return _usd(amount)
+
+    def reason(self) -> str:
+        fixed = self.limit.fixed_cents
+        return f"{self.name}: {self.figure}, owned nodes take {_usd(fixed)}" if fixed else ""
+
+    def raised(self, problem: Problem, more: int | None) -> Problem:
+        def wider(limit: SpendLimit, more: int) -> SpendLimit:
+            return replace(limit, at_most_cents=limit.at_most_cents + more)
+
+        return widened(problem, "budgets", "name", self.limit.name, more, wider)
+
+
+def _usd(cents: int) -> str:
+    """`$12,000`, `$12,000.50`, from cents."""
+    whole, rest = divmod(cents, 100)
+    return f"${whole:,}.{rest:02d}" if rest else f"${whole:,}"

@@ -1,0 +1,133 @@
+"""Growth reserves: a share of the GPUs of a type that no unit holds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import floor, inf
+from typing import TYPE_CHECKING
+
+from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.packing.constraints.base import OWNED_NODES, Condition, widened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from planner.packing.layouts.schedule import Placed
+    from planner.packing.limits import Reserve
+    from planner.packing.master import MasterProgram, Terms
+    from planner.packing.problem import Pool, Problem
+    from planner.packing.statement.translate import Translation
+
+__all__ = ["BILL", "add_rows", "conditions", "free_to_hold", "holds"]
+
+BILL = OWNED_NODES
+
+
+def add_rows(master: MasterProgram) -> None:
+    """State what stays free for growth: rows `reserve[type,q]`."""
+    for reserve in master.problem.reserves:
+        for quarter in range(master.problem.quarters):
+            held = _held(master, reserve, quarter)
+            load: Terms = defaultdict(float)
+            for index, gpu_hours in held:
+                load[index] += gpu_hours / RUN_HOURS
+            share = float(1 - reserve.free)
+            owned = 0.0
+            for number, pool in _in_service(master.problem, reserve.gpu_type):
+                owned += share * pool.node.gpus * pool.owned_in(quarter)
+                for index, factor in master.in_service[number, quarter].items():
+                    load[index] = load.get(index, 0.0) - share * pool.node.gpus * factor
+            master.program.row(f"reserve[{reserve.gpu_type},{quarter}]", load, "<=", owned)
+
+
+def _held(master: MasterProgram, reserve: Reserve, quarter: int) -> Iterator[tuple[int, int]]:
+    """Variables that count units, and the GPU-hours of the type that one of them holds."""
+    for (number, position), index in master.choice.items():
+        demand = master.problem.demands[number]
+        choice = demand.choices[position]
+        if choice.gpu_type == reserve.gpu_type and quarter in demand.quarters:
+            yield index, choice.shape.whole_gpus * choice.copies * choice.shape.run.hours
+    for number, pool in _of_type(master.problem, reserve.gpu_type):
+        if pool.hire:  # its nodes come for their runs, and leave nothing free
+            for usage in master.usages.get((number, quarter), ()):
+                for index, factor in usage.terms:
+                    yield index, -int(factor) * usage.shape.gpus * usage.asked.run.hours
+        if (number, quarter) in master.opened:
+            for index, _ in master.opened[number, quarter].terms:
+                yield index, RUN_HOURS
+
+
+def _of_type(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
+    for number, pool in enumerate(problem.pools):
+        if pool.gpu_type == gpu_type:
+            yield number, pool
+
+
+def _in_service(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
+    """Without pools that only borrow nodes, or whose nodes come and go for their runs."""
+    every = _of_type(problem, gpu_type)
+    return ((n, pool) for n, pool in every if pool.lender is None and not pool.hire)
+
+
+def holds(
+    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
+) -> bool:
+    """Whether enough GPUs stay free for growth, in whole numbers."""
+    del schedule
+    return all(
+        free_to_hold(master, reserve.gpu_type, quarter, values) >= 0
+        for reserve in master.problem.reserves
+        for quarter in range(master.problem.quarters)
+    )
+
+
+def free_to_hold(
+    master: MasterProgram, gpu_type: str, quarter: int, values: Sequence[float]
+) -> float | Fraction:
+    """GPUs of a type that units may still take before growth lacks them; infinite: no reserve.
+
+    A run holds its GPUs for a share of the quarter.
+    """
+    for reserve in master.problem.reserves:
+        if reserve.gpu_type == gpu_type:
+            held = sum(
+                gpu_hours * round(values[index])
+                for index, gpu_hours in _held(master, reserve, quarter)
+            )
+            there = sum(
+                pool.node.gpus * round(master.serving(number, quarter, values))
+                for number, pool in _in_service(master.problem, gpu_type)
+            )
+            return floor((1 - reserve.free) * there) - Fraction(held, RUN_HOURS)
+    return inf
+
+
+def conditions(translation: Translation) -> Iterator[_Growth]:
+    """The reserves."""
+    for reserve in translation.problem.reserves:
+        name = f"the growth reserve of {reserve.gpu_type}"
+        yield _Growth(name, _per_cent(reserve.free), floor(reserve.free * 100), reserve)
+
+
+@dataclass(frozen=True, slots=True)
+class _Growth(Condition):
+    reserve: Reserve
+
+    def _free(self, more: int) -> Fraction:
+        return max(Fraction(0), self.reserve.free - Fraction(more, 100))
+
+    def raised(self, problem: Problem, more: int | None) -> Problem:
+        def lower(reserve: Reserve, more: int) -> Reserve:
+            return replace(reserve, free=self._free(more))
+
+        return widened(problem, "reserves", "gpu_type", self.reserve.gpu_type, more, lower)
+
+    def mended(self, more: int) -> str:
+        return f"lower {self.name} to {_per_cent(self._free(more))}"
+
+
+def _per_cent(share: Fraction) -> str:
+    """`12.5 %`."""
+    return f"{float(share * 100):.4g} %"

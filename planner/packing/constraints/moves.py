@@ -1,0 +1,311 @@
+"""Units that run today: which pool keeps them, and what it costs to move the others.
+
+A unit stays if it is in its pool of origin in the first quarter. Units of one shape are
+interchangeable on a pool, so that it is enough to count: no more of them stay than take a choice
+that the pool can run, and no more stay on the pool than units of that shape run there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from planner.packing.constraints.base import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from planner.packing.layouts.schedule import Placed
+    from planner.packing.master import MasterProgram, Terms
+    from planner.packing.problem import Demand, Problem, Shape
+    from planner.packing.statement.translate import Translation
+
+__all__ = [
+    "BILL",
+    "add_rows",
+    "conditions",
+    "holds",
+    "homes",
+    "kept_by_pool",
+    "main_pools",
+    "move_costs",
+    "moved_units",
+    "moves_held",
+    "stay_rewards",
+    "unpinned",
+    "with_stays",
+]
+
+BILL = "units that run today"
+
+Home = tuple[str, "Shape"]
+"""A pool with all its parts, and a shape."""
+
+
+def homes(problem: Problem) -> dict[str, tuple[int, ...]]:
+    """Pools by their home: all of a type and site, and those of its nodes that are held."""
+    found: dict[str, tuple[int, ...]] = {}
+    for number, pool in enumerate(problem.pools):
+        found[pool.home] = (*found.get(pool.home, ()), number)
+    return found
+
+
+def main_pools(problem: Problem) -> dict[str, int]:
+    """By home: the pool of all its nodes that nobody is held on, where new ones enter service."""
+    return {
+        pool.home: number
+        for number, pool in enumerate(problem.pools)
+        if not pool.held and pool.lender is None
+    }
+
+
+def add_rows(master: MasterProgram) -> None:
+    """Rows `stays`, `keeps` and `moved` for every demand that runs somewhere today."""
+    program = master.program
+    kept: dict[Home, list[int]] = defaultdict(list)
+    for number, demand in enumerate(master.problem.demands):
+        if not demand.origin:
+            continue
+        moved = program.variable(
+            f"moved[{number}]", cost=master.cost(demand.move_cents), integer=True
+        )
+        master.moved[number] = moved
+        terms: Terms = {moved: 1.0}
+        for position in _positions_at_home(master, number):
+            shape = demand.choices[position].shape
+            stays = program.variable(f"stays[{number},{position}]", upper=demand.count)
+            master.stays[number, position] = stays
+            kept[demand.origin, shape].append(stays)
+            terms[stays] = 1.0
+            taken = master.choice[number, position]
+            program.row(f"stays[{number},{position}]", {stays: 1.0, taken: -1.0}, "<=", 0.0)
+        program.row(f"moved[{number}]", terms, ">=", demand.count)
+    for (home, shape), staying in sorted(kept.items()):
+        load: Terms = defaultdict(float, dict.fromkeys(staying, 1.0))
+        for index, factor in _units_at_home(master, home, shape):
+            load[index] -= factor
+        program.row(f"keeps[{home}]", load, "<=", 0.0)
+
+
+def _positions_at_home(master: MasterProgram, number: int) -> list[int]:
+    """Choices of a demand with which its units can stay."""
+    problem = master.problem
+    demand = problem.demands[number]
+    here = [problem.pools[pool] for pool in homes(problem).get(demand.origin, ())]
+    return [
+        position
+        for position, choice in enumerate(demand.choices)
+        if (number, position) in master.choice
+        and any(
+            pool.gpu_type == choice.gpu_type and pool.nodes_taken(choice.shape) is not None
+            for pool in here
+        )
+    ]
+
+
+def _units_at_home(master: MasterProgram, home: str, shape: Shape) -> list[tuple[int, float]]:
+    """The sum of variables that counts the units of a shape on a pool in the first quarter."""
+    return [
+        (index, factor / usage.times)
+        for pool in homes(master.problem).get(home, ())
+        for usage in master.usages.get((pool, 0), ())
+        if usage.asked == shape
+        for index, factor in usage.terms
+    ]
+
+
+def with_stays(master: MasterProgram, values: Sequence[float]) -> tuple[float, ...]:
+    """A plan in whole units with as few moves as its pools allow, the dearest avoided first."""
+    if not master.moved:
+        return tuple(values)
+    found = list(values)
+    demands = master.problem.demands
+    room: dict[Home, int] = {}
+    left = {number: demands[number].count for number in master.moved if demands[number].origin}
+    by_cost = sorted(master.stays, key=lambda key: (-demands[key[0]].move_cents, key))
+    for number, position in by_cost:
+        demand = demands[number]
+        home = (demand.origin, demand.choices[position].shape)
+        if home not in room:
+            terms = _units_at_home(master, *home)
+            room[home] = round(sum(values[index] * factor for index, factor in terms))
+        staying = min(room[home], round(values[master.choice[number, position]]))
+        room[home] -= staying
+        left[number] -= staying
+        found[master.stays[number, position]] = float(staying)
+    for number, moved in left.items():
+        found[master.moved[number]] = float(moved)
+    return tuple(found)
+
+
+def moved_units(master: MasterProgram, values: Sequence[float]) -> tuple[int, ...]:
+    """By demand: units that leave their pool; empty where nothing runs today."""
+    if not master.moved:
+        return ()
+    return tuple(
+        round(values[master.moved[number]]) if number in master.moved else 0
+        for number in range(len(master.problem.demands))
+    )
+
+
+def move_costs(master: MasterProgram, values: Sequence[float]) -> int:
+    """What the moves of a plan in whole units cost, cents."""
+    demands = master.problem.demands
+    return sum(
+        round(values[index]) * demands[number].move_cents for number, index in master.moved.items()
+    )
+
+
+def moves_held(master: MasterProgram, values: Sequence[float]) -> dict[int, float]:
+    """The moves of a solution that cost something, to be held at most at their number."""
+    demands = master.problem.demands
+    return {
+        index: float(round(values[index]))
+        for number, index in master.moved.items()
+        if demands[number].move_cents
+    }
+
+
+def stay_rewards(master: MasterProgram, costs: Mapping[int, float]) -> dict[int, float]:
+    """Costs by variable with which a unit that stays outweighs all choices that `costs` prices."""
+    worth = 1.0 + max(costs.values(), default=0.0)
+    return dict.fromkeys(master.stays.values(), -worth)
+
+
+def kept_by_pool(
+    master: MasterProgram, values: tuple[float, ...], pools: Sequence[int], quarter: int
+) -> dict[int, Counter[tuple[int, int]]]:
+    """By pool: units by (demand, choice) that stay there; after the first quarter, that still can.
+
+    `pools` are those of one GPU type that run something in the quarter.
+    """
+    demands = master.problem.demands
+    kept: dict[int, Counter[tuple[int, int]]] = {}
+    left = {
+        key: round(values[index])
+        for key, index in master.stays.items()
+        if quarter in demands[key[0]].quarters
+    }
+    for pool in pools:
+        kept[pool] = Counter()
+        room = {usage.asked: round(usage.pieces(values)) for usage in master.usages[pool, quarter]}
+        for (number, position), units in left.items():
+            demand = demands[number]
+            shape = demand.choices[position].shape
+            if demand.origin == master.problem.pools[pool].home and room.get(shape):
+                here = min(units, room[shape])
+                kept[pool][number, position] = here
+                left[number, position] -= here
+                room[shape] -= here
+    return kept
+
+
+def unpinned(demand: Demand) -> Demand:
+    """The demand with units that may leave their pool and their nodes."""
+    choices = tuple(
+        replace(choice, shape=choice.shape._replace(stays="")) for choice in demand.choices
+    )
+    return replace(demand, choices=choices)
+
+
+def _pinned_home(demand: Demand) -> str:
+    """What the units of a demand may not leave; empty where they are free to move."""
+    return next((choice.shape.stays for choice in demand.choices), "")
+
+
+def _released(problem: Problem, number: int) -> Problem:
+    """The problem in which the units of a demand may leave where they run.
+
+    Nodes on which nobody is held any more are among the others of their pool.
+    """
+    demands = list(problem.demands)
+    demands[number] = unpinned(demands[number])
+    pools, mains = list(problem.pools), main_pools(problem)
+    still = {_pinned_home(demand) for demand in demands}
+    for index, pool in enumerate(problem.pools):
+        if pool.held and pool.held not in still:
+            main = pools[mains[pool.home]]
+            gone = zip_longest(main.retired, pool.retired, fillvalue=0)
+            pools[mains[pool.home]] = replace(
+                main, owned=main.owned + pool.owned, retired=tuple(map(sum, gone))
+            )
+            pools[index] = replace(pool, owned=0, retired=())
+    return replace(problem, demands=tuple(demands), pools=tuple(pools))
+
+
+def holds(
+    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
+) -> bool:
+    """True: who stays is counted from the plan, and shapes keep pinned units where they are."""
+    del master, values, schedule
+    return True
+
+
+def conditions(translation: Translation) -> Iterator[_Pin]:
+    """The pins."""
+    for number, demand in enumerate(translation.problem.demands):
+        home = _pinned_home(demand)
+        if home:
+            units = _units_named(translation, number)
+            figure = _pinned_needs(translation.problem, demand, home)
+            yield _Pin(f"the pin of {units} to {home}", figure, 1, number, units)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pin(Condition):
+    demand: int
+    units: str
+
+    def raised(self, problem: Problem, more: int | None) -> Problem:
+        return _released(problem, self.demand) if more != 0 else problem
+
+    def mended(self, more: int) -> str:
+        del more
+        return f"let {self.units} move"
+
+
+_NAMED = 6
+
+
+def _units_named(translation: Translation, number: int) -> str:
+    """`unit 2 of chat`; `units 1, 2 of chat and 3 more`."""
+    members = translation.members[number]
+    jobs = sorted({job for job, _ in members})
+    mine = [str(unit) for job, unit in members if job == jobs[0]]
+    what = f"unit{'' if len(mine) == 1 else 's'} {', '.join(mine[:_NAMED])} of {jobs[0]}"
+    more = len(members) - min(len(mine), _NAMED)
+    return f"{what} and {more} more" if more else what
+
+
+def _pinned_needs(problem: Problem, demand: Demand, home: str) -> str:
+    """`8 of 8 GPUs, 120 of 112 cores, 480 of 2,000 GB`: what units take of where they stay."""
+    here = [pool for pool in problem.pools if home in (pool.home, pool.held)]
+    if not here:
+        return "none of its nodes can be in service"
+    tried = [
+        (choice.shape, pool)
+        for choice in demand.choices
+        for pool in here
+        if pool.gpu_type == choice.gpu_type
+    ]
+    if not tried:
+        types = sorted({choice.gpu_type for choice in demand.choices})
+        return f"it can run on {', '.join(types)} alone"
+    fitting = [shape for shape, pool in tried if pool.nodes_taken(shape) is not None]
+    if not fitting:
+        shape, pool = tried[0]
+        return f"each needs {_shares([shape], 1, [(pool.node, 1)])} of a node"
+    return _shares(fitting, demand.count, [(pool.node, pool.owned) for pool in here])
+
+
+def _shares(shapes: Sequence[Shape], units: int, nodes: Sequence[tuple[Shape, int]]) -> str:
+    """What so many units take at the least, of so many nodes of each kind."""
+    told = []
+    for key, unit, per in (("gpus", "GPUs", 1), ("cpus", "cores", 1), ("memory_mb", "GB", 1000)):
+        taken = units * min(getattr(shape, key) for shape in shapes) / per
+        there = sum(getattr(node, key) * count for node, count in nodes) / per
+        if taken:
+            told.append(f"{taken:,.10g} of {there:,.10g} {unit}")
+    return ", ".join(told)

@@ -1,0 +1,95 @@
+"""Limits of sites: power, rack units and network ports of the nodes in service, by quarter."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from planner.inputs.text.words import amount_text
+from planner.packing.constraints.base import (
+    SITES,
+    Rising,
+    by_quarter,
+    by_quarter_wider,
+    the_one,
+    widened,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from planner.packing.layouts.schedule import Placed
+    from planner.packing.limits import Limit
+    from planner.packing.master import MasterProgram, Terms
+    from planner.packing.problem import Problem
+    from planner.packing.statement.translate import Translation
+
+__all__ = ["BILL", "add_rows", "conditions", "holds"]
+
+BILL = SITES
+
+
+def add_rows(master: MasterProgram) -> None:
+    """State every limit, quarter by quarter: rows `limit`."""
+    for limit in master.problem.limits:
+        scale = 1 / max(1, *(amount for _, amount in limit.terms))  # the largest node counts 1
+        for quarter, most in enumerate(limit.at_most):
+            if most is None:
+                continue
+            load: Terms = defaultdict(float)
+            owned = 0
+            for pool, amount in limit.terms:
+                owned += amount * master.problem.pools[pool].owned_in(quarter)
+                for index, factor in master.in_service[pool, quarter].items():
+                    load[index] += amount * factor * scale
+            right = (most - owned) * scale
+            row = master.program.row(f"limit[{limit.name},{quarter}]", load, "<=", right)
+            master.relaxable(limit.name, row, right, scale)
+
+
+def holds(
+    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
+) -> bool:
+    """Whether the nodes in service keep to every limit, in whole numbers."""
+    del schedule
+    return all(
+        most is None
+        or most
+        >= sum(
+            amount * round(master.serving(pool, quarter, values)) for pool, amount in limit.terms
+        )
+        for limit in master.problem.limits
+        for quarter, most in enumerate(limit.at_most)
+    )
+
+
+def conditions(translation: Translation) -> Iterator[_Limit]:
+    """The limits."""
+    problem = translation.problem
+    for limit in problem.limits:
+        owned = max(
+            sum(amount * problem.pools[pool].owned_in(quarter) for pool, amount in limit.terms)
+            for quarter in range(problem.quarters)
+        )
+        told = partial(amount_text, unit=limit.unit)
+        figure = by_quarter(limit.at_most, told, translation.quarters)
+        yield _Limit(limit.name, figure, None, the_one(limit.at_most), limit, owned)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit(Rising):
+    limit: Limit
+    owned: int
+    """What the owned nodes take of it."""
+
+    def _told(self, amount: int) -> str:
+        return amount_text(amount, self.limit.unit)
+
+    def reason(self) -> str:
+        taken = f"{self.name}: {self.figure}, owned nodes take {self._told(self.owned)}"
+        return taken if self.owned else ""
+
+    def raised(self, problem: Problem, more: int | None) -> Problem:
+        return widened(problem, "limits", "name", self.limit.name, more, by_quarter_wider)
