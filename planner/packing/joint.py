@@ -20,7 +20,6 @@ from planner.packing.layouts.pricing import Pricing
 from planner.packing.problem import WHOLE
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer
-from planner.packing.solvers.warm import LinearMaster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +34,6 @@ __all__ = ["JointStock", "joint_stocks"]
 _TOLERANCE = 1e-6
 _SAFETY = 1 - 1e-7
 """Taken off the weights that come from prices, against rounding in the programs."""
-_COLUMN_ROUNDS = 60
 _FEW_SHAPES = 40
 """Beyond so many shapes in use, patterns take too long to price."""
 _PROGRAM_S, _PROGRAM_NODES = 5.0, 300
@@ -81,87 +79,26 @@ class JointStock(CuttingStock):
         """A packing on at most `nodes`, a cut that the counts violate, or None for neither."""
         return self._from_prices(counts, nodes) or self._by_program(counts, nodes)
 
-    def _from_prices(self, usage: Sequence[float], nodes: float) -> Cut | None:
+    def _from_prices(self, counts: Sequence[int], nodes: int) -> Cut | None:
         """A cut from the prices of a fractional packing.
 
         Patterns may first hold any number of pieces of a shape, so that prices can be lifted; then
         no more than there are, which says more where there are few.
         """
-        if sum(units > _TOLERANCE for units in usage) > _FEW_SHAPES:
+        if sum(map(bool, counts)) > _FEW_SHAPES:
             return None
-        for bounded in (False, True):
-            bound, prices = self._relaxed(usage, nodes, bounded=bounded)
-            if ceil(bound - _TOLERANCE) > nodes:
-                return self._unlifted(prices) if bounded else self._lifted(prices)
+        relaxation = self._relaxed(counts, nodes)
+        if ceil(relaxation.bound - _TOLERANCE) > nodes:
+            return self._cut(self.shapes, relaxation.prices)
+        relaxation = self._relaxed(counts, nodes, self._most_pieces)
+        if ceil(relaxation.bound - _TOLERANCE) > nodes:
+            prices = relaxation.prices
+            weights = (prices.get(index, 0.0) * _SAFETY for index in range(len(self.shapes)))
+            return Cut(tuple(weights), self.shapes)
         return None
 
-    def _relaxed(
-        self, usage: Sequence[float], nodes: float, *, bounded: bool
-    ) -> tuple[float, dict[int, float]]:
-        """Nodes that even a fractional packing takes, and prices by shape that prove it.
-
-        Ends once it is known whether they are more than `nodes`.
-        """
-        most = self._most_pieces if bounded else None
-        active = [index for index, units in enumerate(usage) if units > _TOLERANCE]
-        if not active:
-            return 0.0, {}
-        pricing = Pricing(self._pool, self.shapes, active, most)
-        restricted = LinearMaster([usage[index] for index in active])
-        row = {index: number for number, index in enumerate(active)}
-        for index in active:
-            alone = self._most_of(index)
-            restricted.add([(row[index], min(alone, most[index]) if most else alone)])
-        for pattern in self._patterns:
-            if all(
-                index in row and (most is None or units <= most[index]) for index, units in pattern
-            ):
-                restricted.add([(row[index], units) for index, units in pattern])
-        best: tuple[float, dict[int, float]] = (0.0, {})
-        for _ in range(_COLUMN_ROUNDS):
-            if not self._go_on():
-                break
-            objective, _, duals = restricted.solve()
-            if objective <= nodes * (1 + _TOLERANCE):
-                break
-            prices = {index: max(duals[row[index]], 0.0) for index in active}
-            ceiling, pattern = pricing.best(prices)
-            worth = max(1.0, ceiling)
-            if objective / worth > best[0]:
-                scaled = {index: price / worth for index, price in prices.items()}
-                best = (objective / worth, scaled)
-            value = sum(prices[index] * units for index, units in pattern)
-            if value <= 1 + _TOLERANCE or best[0] > nodes + 0.5:
-                break
-            restricted.add([(row[index], units) for index, units in pattern])
-            self._keep(pattern)
-        return best
-
-    def _unlifted(self, prices: dict[int, float]) -> Cut:
-        """Prices as a cut in which what was not in use weighs nothing."""
-        weights = (prices.get(index, 0.0) * _SAFETY for index in range(len(self.shapes)))
-        return Cut(tuple(weights), self.shapes)
-
-    def _lifted(self, prices: dict[int, float]) -> Cut:
-        """Prices as a cut: what was not in use weighs what the dearest that it could replace does.
-
-        It can replace what takes no more.
-        """
-        return Cut(
-            tuple(
-                max(
-                    (
-                        price
-                        for index, price in prices.items()
-                        if index == number or _replaces(shape, self.shapes[index])
-                    ),
-                    default=0.0,
-                )
-                * _SAFETY
-                for number, shape in enumerate(self.shapes)
-            ),
-            self.shapes,
-        )
+    def _pricing(self, active: Sequence[int], most: Sequence[int] | None) -> Pricing:
+        return Pricing(self._node, self.shapes, active, most, self._pool)
 
     def _by_program(self, counts: Sequence[int], nodes: int) -> Packed | None:
         """The patterns met so far that hold all pieces on fewest nodes."""
@@ -267,15 +204,3 @@ def _holds(larger: Pattern, pattern: Pattern) -> bool:
     """Whether a pattern has all the pieces of another."""
     held = dict(larger)
     return all(units <= held.get(index, 0) for index, units in pattern)
-
-
-def _replaces(shape: Shape, other: Shape) -> bool:
-    """Whether `other` fits wherever a piece of this shape does."""
-    return (
-        other.gpus <= shape.gpus
-        and other.cpus <= shape.cpus
-        and other.memory_mb <= shape.memory_mb
-        and other.part.profile == shape.part.profile
-        and other.part.memory_mb <= shape.part.memory_mb
-        and (other.part == WHOLE) == (shape.part == WHOLE)
-    )

@@ -11,8 +11,8 @@ import pytest
 from planner.packing.formulation.build import build_master
 from planner.packing.layouts.cutting import Cut, CuttingStock
 from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
-from planner.packing.layouts.knapsack import Knapsack
 from planner.packing.layouts.packed import Packed
+from planner.packing.layouts.pricing import Pricing
 from planner.packing.layouts.tight import least_slack
 from planner.packing.problem import Shape
 
@@ -65,34 +65,15 @@ def fits(node: Shape, shapes: Sequence[Shape], pattern: Pattern) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_the_exact_knapsack_finds_the_best_pattern(seed):
+def test_the_most_valuable_pattern_is_found(seed):
     rng = random.Random(seed)
     shapes = draw_shapes(rng, rng.randrange(2, 9), NODE)
     prices = {index: rng.choice((0.0, rng.random())) for index in range(len(shapes))}
-    knapsack = Knapsack(NODE, shapes)
-    ceiling, found = knapsack.best(prices)
+    ceiling, pattern = Pricing(NODE, shapes, range(len(shapes))).best(prices)
     best = max(sum(prices[index] for index in filled) for filled in patterns(NODE, shapes))
-    assert knapsack.exact
     assert ceiling == pytest.approx(best)
-    for value, pattern in found:
-        assert fits(NODE, shapes, pattern)
-        assert value == pytest.approx(sum(prices[index] * units for index, units in pattern))
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_no_pattern_is_worth_more_than_the_coarse_knapsack_says(seed):
-    rng = random.Random(seed)
-    shapes = draw_shapes(rng, 80, SMALL_NODE)
-    knapsack = Knapsack(SMALL_NODE, shapes)
-    prices = {kind: rng.random() for kind in range(len(knapsack.kinds))}
-    ceiling, _ = knapsack.best(prices)
-    best = max(
-        sum(prices[knapsack.kind_of[index]] for index in filled)
-        for filled in patterns(SMALL_NODE, shapes)
-    )
-    assert not knapsack.exact
-    assert best <= ceiling + TOLERANCE
-    assert ceiling <= 1.5 * best, "a ceiling that is far too high would cut nothing"
+    assert fits(NODE, shapes, pattern)
+    assert sum(prices[index] * units for index, units in pattern) == pytest.approx(best)
 
 
 def split(rng: random.Random, parts: int) -> list[Shape]:
@@ -113,22 +94,25 @@ def test_a_pattern_that_fills_a_node_to_the_last_core_is_not_overlooked(seed, ot
     rng = random.Random(seed)
     parts = split(rng, rng.randrange(2, 5))
     shapes = sorted({*parts, *draw_shapes(rng, others, NODE)})
-    knapsack = Knapsack(NODE, shapes)
-    prices = dict.fromkeys((knapsack.kind_of[shapes.index(part)] for part in parts), 1.0)
-    assert knapsack.exact == (others == 3)
-    assert knapsack.best(prices)[0] >= len(parts)
+    prices = dict.fromkeys(map(shapes.index, parts), 1.0)
+    ceiling, _ = Pricing(NODE, shapes, range(len(shapes))).best(prices)
+    assert ceiling >= len(parts) - 1e-6
 
 
-@pytest.mark.parametrize("shapes", [6, 80])
-def test_a_shape_weighs_as_much_as_what_fits_inside_it(shapes):
-    rng = random.Random(shapes)
-    inner = draw_shapes(rng, shapes, SMALL_NODE)
-    knapsack = Knapsack(SMALL_NODE, inner)
-    prices = {kind: rng.random() for kind in range(len(knapsack.kinds))}
-    for index, shape in enumerate(inner):
-        larger = Shape(shape.gpus, shape.cpus, shape.memory_mb)
-        assert knapsack.weigh(prices, larger) >= prices[knapsack.kind_of[index]]
-    assert knapsack.weigh(prices, Shape(0, 0, 0)) == 0
+@pytest.mark.parametrize("seed", range(6))
+def test_a_cut_of_classes_holds_for_every_pattern_of_many_shapes(seed):
+    """Of 80 shapes, those of nearly the same size are priced as one, of their least size."""
+    rng = random.Random(seed)
+    shapes = draw_shapes(rng, 80, SMALL_NODE)
+    usage = [1.0] * len(shapes)
+    nodes = 0.8 * nodes_in(fullest_first_fit(SMALL_NODE, shapes, [1] * len(shapes)))
+    cut = CuttingStock(SMALL_NODE, shapes).separate(usage, nodes)
+    assert cut is not None
+    heaviest = max(
+        sum(cut.weights[index] for index in filled) for filled in patterns(SMALL_NODE, shapes)
+    )
+    assert heaviest <= 1
+    assert sum(cut.weights) > nodes
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -187,7 +171,7 @@ def check_cut(cut: Cut, shapes: Sequence[Shape], counts: Sequence[float], nodes:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_every_row_of_the_counting_program_holds_for_every_pattern(build, seed):
+def test_every_row_of_the_master_program_holds_for_every_pattern(build, seed):
     """The dual feasible functions too: whatever fits one node weighs at most one node."""
     rng = random.Random(seed)
     shapes = draw_shapes(rng, 6, NODE)

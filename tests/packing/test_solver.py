@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from itertools import product
-from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,10 +11,9 @@ import pytest
 from planner.errors import LimitError
 from planner.packing import search as searching
 from planner.packing.heuristics import start
-from planner.packing.solvers.linear import solve_linear
+from planner.packing.solvers.linear import LinearMaster, solve_linear
 from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import Answer, Halt, Outcome, solve_integer, solver_version
-from planner.packing.solvers.warm import LinearMaster, WarmLinear
+from planner.packing.solvers.solver import Answer, Outcome, solve_integer, solver_version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,18 +73,6 @@ def test_a_program_stopped_by_its_time_is_not_called_optimal():
     answer = solve_integer(market_split(), time_limit_s=0.2)
     assert answer.outcome in (Outcome.FEASIBLE, Outcome.NOTHING)
     assert answer.bound < 1, "nothing is proved that was not"
-
-
-def test_a_program_that_is_halted_ends_and_is_not_called_optimal():
-    halt, ended = Halt(), []
-    thread = Thread(
-        target=lambda: ended.append(solve_integer(market_split(), time_limit_s=60, halt=halt))
-    )
-    thread.start()
-    halt.now()
-    thread.join(10)
-    assert ended[0].outcome in (Outcome.FEASIBLE, Outcome.NOTHING)
-    assert ended[0].bound < 1
 
 
 def test_a_program_stopped_by_its_node_limit_is_not_called_optimal():
@@ -234,8 +220,3 @@ def test_a_search_that_ends_without_a_plan_claims_neither_plan_nor_proof(build, 
 def test_the_solver_names_its_version():
     assert solver_version().startswith("HiGHS ")
     assert "PuLP 3." in solver_version()
-
-
-def test_a_program_to_be_asked_again_and_again_must_have_a_solution():
-    with pytest.raises(LimitError, match="has no solution"):
-        WarmLinear(program_of([1.0], [([1.0], ">=", 2.0)], uppers=[1.0]))

@@ -1,8 +1,8 @@
-"""Cutting stock of one kind of node: lays units out on so many nodes, or proves they do not fit.
+"""Node packing for one kind of node: lays units out on so many nodes, or proves they do not fit.
 
-Column generation over node patterns, on the knapsack's grid. Its prices, divided by the worth of
+Column generation over node patterns, which a knapsack prices. Its duals, divided by the worth of
 the best pattern, are a dual feasible function: a linear cut that every real packing obeys, which
-goes back into the program that counts nodes.
+goes back into the master program.
 """
 
 from __future__ import annotations
@@ -14,24 +14,23 @@ from typing import TYPE_CHECKING
 
 from planner.packing.layouts.classes import classified
 from planner.packing.layouts.greedy import Pattern, fill, fullest_first_fit, nodes_in
-from planner.packing.layouts.knapsack import EXACT_SHAPES, GridPattern, Knapsack
 from planner.packing.layouts.packed import Packed
+from planner.packing.layouts.pricing import Pricing
 from planner.packing.layouts.tight import least_slack
-from planner.packing.problem import Shape
-from planner.packing.solvers.warm import LinearMaster
+from planner.packing.problem import WHOLE, Shape
+from planner.packing.solvers.linear import LinearMaster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = ["Cut", "CuttingStock"]
 
 _TOLERANCE = 1e-6
 _COLUMN_ROUNDS = 150
-_CLASSES = 30
-"""Classes of shapes for a second cut where there are many: coarser than a grid, but in the right
-proportion for the small ones, which a grid rounds down to very little."""
-_SAFETY = 1 - 1e-7
-"""Taken off every cut's weights against rounding in the linear programs."""
+_CLASSES = 40
+"""Shapes that are told apart in a cut; of more, those of nearly the same size are one class."""
+_SAFETY = 1 - 1e-6
+"""Taken off every cut's weights against rounding in the programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,91 +42,14 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class _Relaxation:
+class Relaxation:
     """The fractional packing, as far as it was solved."""
 
     prices: dict[int, float]
-    """By kind, scaled so that no pattern is worth more than 1."""
+    """By shape, scaled so that no pattern is worth more than 1."""
     bound: float
     """Proved: no packing, even fractional, takes fewer nodes."""
-    columns: tuple[tuple[GridPattern, float], ...]
-
-
-class _View:
-    """The shapes that are in use, and the kinds that a knapsack tells apart among them."""
-
-    def __init__(
-        self,
-        node: Shape,
-        shapes: Sequence[Shape],
-        usage: Sequence[float],
-        nodes: float,
-        *,
-        real: bool = False,
-        classes: int | None = None,
-    ) -> None:
-        """With `classes`, shapes that differ a little are one kind, of their least size."""
-        self.active = [index for index, units in enumerate(usage) if units > _TOLERANCE]
-        cpus = sum(shapes[index].cpus * usage[index] for index in self.active)
-        memory_mb = sum(shapes[index].memory_mb * usage[index] for index in self.active)
-        offered = max(nodes, 1e-6)
-        loads = (
-            cpus / offered / max(node.cpus, 1),
-            memory_mb / offered / max(node.memory_mb, 1),
-        )
-        in_use = [shapes[index] for index in self.active]
-        least = list(range(len(in_use)))
-        if classes is not None:
-            in_use, least = _classes(node, in_use, [usage[index] for index in self.active], classes)
-        self.knapsack = Knapsack(node, in_use, loads, real=real)
-        self.real = classes is None and self.knapsack.exact
-        """Whether a kind is one shape, so that its patterns are patterns of the real node."""
-        kinds = [self.knapsack.kind_of[index] for index in least]
-        self.kind = dict(zip(self.active, kinds, strict=True))
-        self.members: dict[int, list[int]] = defaultdict(list)
-        for index in sorted(self.active, key=lambda index: shapes[index], reverse=True):
-            self.members[self.kind[index]].append(index)
-
-    def demands(self, usage: Sequence[float]) -> dict[int, float]:
-        """Units by kind."""
-        units: dict[int, float] = defaultdict(float)
-        for index in self.active:
-            if usage[index] > _TOLERANCE:
-                units[self.kind[index]] += usage[index]
-        return dict(sorted(units.items()))
-
-    def column(self, pattern: Pattern) -> GridPattern | None:
-        """A real pattern by kinds, or None where it holds a shape that is not in use."""
-        units: dict[int, int] = defaultdict(int)
-        for index, count in pattern:
-            if index not in self.kind:
-                return None
-            units[self.kind[index]] += count
-        return tuple(sorted(units.items()))
-
-
-def _classes(
-    node: Shape, shapes: Sequence[Shape], usage: Sequence[float], most: int
-) -> tuple[list[Shape], list[int]]:
-    """The least size of each class, and the class of each shape."""
-    by_gpus: dict[int, list[int]] = defaultdict(list)
-    for index, shape in enumerate(shapes):
-        by_gpus[shape.gpus].append(index)
-    points = [
-        (shape.cpus / max(node.cpus, 1), shape.memory_mb / max(node.memory_mb, 1))
-        for shape in shapes
-    ]
-    cells = classified(by_gpus.values(), points, usage, most)
-    least = [
-        Shape(
-            shapes[cell[0]].gpus,
-            min(shapes[index].cpus for index in cell),
-            min(shapes[index].memory_mb for index in cell),
-        )
-        for cell in cells
-    ]
-    class_of = {index: number for number, cell in enumerate(cells) for index in cell}
-    return least, [class_of[index] for index in range(len(shapes))]
+    columns: tuple[tuple[Pattern, float], ...]
 
 
 class CuttingStock:
@@ -155,28 +77,105 @@ class CuttingStock:
         self._remember(tight)
         if not any(left):
             return Packed(tuple(tight))
-        view = _View(self._node, self.shapes, counts, nodes)
-        relaxation = self._relax(view, view.demands(counts), nodes)
+        relaxation = self._relaxed(counts, nodes)
         if ceil(relaxation.bound - _TOLERANCE) > nodes:
-            return self._cut(view, relaxation)
-        if not view.knapsack.exact:
-            view = _View(self._node, self.shapes, counts, nodes, real=True)
-            relaxation = self._relax(view, view.demands(counts), nodes)
-        dived = self._dive(view, list(counts), nodes, relaxation)
+            return self._cut(self.shapes, relaxation.prices)
+        dived = self._dive(list(counts), nodes, relaxation)
         return Packed(tuple(dived)) if nodes_in(dived) <= nodes else None
 
     def separate(self, usage: Sequence[float], nodes: float) -> Cut | None:
         """A cut that a fractional usage of fractional nodes violates, if there is one."""
-        alone = (units / self._most_of(index) for index, units in enumerate(usage) if units > 0)
-        if sum(alone) <= nodes * (1 + _TOLERANCE):
+        active = [index for index, units in enumerate(usage) if units > _TOLERANCE]
+        if sum(usage[index] / self._most_of(index) for index in active) <= nodes * (1 + _TOLERANCE):
             return None
-        many = sum(units > _TOLERANCE for units in usage) > EXACT_SHAPES
-        for classes in (_CLASSES, None) if many else (None,):
-            view = _View(self._node, self.shapes, usage, nodes, classes=classes)
-            relaxation = self._relax(view, view.demands(usage), nodes)
-            if relaxation.bound > nodes * (1 + _TOLERANCE) + _TOLERANCE:
-                return self._cut(view, relaxation)
+        stock, units = self, usage
+        if len(active) > _CLASSES:
+            cells = self._classes(active, usage)
+            stock = CuttingStock(self._node, [least for least, _ in cells], self._go_on)
+            units = [total for _, total in cells]
+        relaxation = stock._relaxed(units, nodes)
+        if relaxation.bound > nodes * (1 + _TOLERANCE) + _TOLERANCE:
+            return self._cut(stock.shapes, relaxation.prices)
         return None
+
+    def _classes(self, active: Sequence[int], usage: Sequence[float]) -> list[tuple[Shape, float]]:
+        """Shapes that differ a little as one: the least size of each class, and its units."""
+        shapes = [self.shapes[index] for index in active]
+        by_gpus: dict[int, list[int]] = defaultdict(list)
+        for number, shape in enumerate(shapes):
+            by_gpus[shape.gpus].append(number)
+        cpus, memory_mb = max(self._node.cpus, 1), max(self._node.memory_mb, 1)
+        points = [(shape.cpus / cpus, shape.memory_mb / memory_mb) for shape in shapes]
+        units = [usage[index] for index in active]
+        found: dict[Shape, float] = defaultdict(float)
+        for cell in classified(by_gpus.values(), points, units, _CLASSES):
+            least = Shape(
+                shapes[cell[0]].gpus,
+                min(shapes[number].cpus for number in cell),
+                min(shapes[number].memory_mb for number in cell),
+            )
+            found[least] += sum(units[number] for number in cell)
+        return sorted(found.items())
+
+    def _relaxed(
+        self, usage: Sequence[float], nodes: float, most: Sequence[int] | None = None
+    ) -> Relaxation:
+        """Solve the fractional packing until it is known whether it takes more than `nodes`.
+
+        No pattern has more than `most` pieces of a shape, where that is given.
+        """
+        active = [index for index, units in enumerate(usage) if units > _TOLERANCE]
+        row = {index: number for number, index in enumerate(active)}
+        pricing = self._pricing(active, most)
+        restricted = LinearMaster([usage[index] for index in active])
+        columns: dict[Pattern, None] = {}
+
+        def add(pattern: Pattern) -> None:
+            if pattern not in columns:
+                columns[pattern] = None
+                restricted.add([(row[index], units) for index, units in pattern])
+
+        for index in active:
+            alone = self._most_of(index)
+            add(((index, min(alone, most[index]) if most else alone),))
+        for pattern in self._patterns:
+            held = pattern if most is None else [(i, n) for i, n in pattern if n <= most[i]]
+            if len(held) == len(pattern) and all(index in row for index, _ in pattern):
+                add(pattern)
+        best: tuple[float, dict[int, float]] = (0.0, {})
+        values: list[float] = []
+        for _ in range(_COLUMN_ROUNDS if active else 0):
+            if not self._go_on():
+                break
+            objective, values, duals = restricted.solve()
+            if objective <= nodes * (1 + _TOLERANCE):
+                break
+            prices = {index: max(duals[row[index]], 0.0) for index in active}
+            ceiling, pattern = pricing.best(prices)
+            worth = max(1.0, ceiling)
+            if objective / worth > best[0]:
+                scaled = {index: price / worth for index, price in prices.items()}
+                best = (objective / worth, scaled)
+            value = sum(prices[index] * units for index, units in pattern)
+            if value <= 1 + _TOLERANCE or best[0] > nodes + 0.5 or pattern in columns:
+                break
+            add(pattern)
+            self._keep(pattern)
+        used = ((column, value) for column, value in zip(columns, values, strict=False))
+        return Relaxation(best[1], best[0], tuple(entry for entry in used if entry[1] > _TOLERANCE))
+
+    def _pricing(self, active: Sequence[int], most: Sequence[int] | None) -> Pricing:
+        return Pricing(self._node, self.shapes, active, most)
+
+    def _keep(self, pattern: Pattern) -> None:
+        """Remember a priced pattern if it is one of the real node, and not by rounding alone."""
+        held = [(self.shapes[index], units) for index, units in pattern]
+        if (
+            sum(shape.gpus * units for shape, units in held) <= self._node.gpus
+            and sum(shape.cpus * units for shape, units in held) <= self._node.cpus
+            and sum(shape.memory_mb * units for shape, units in held) <= self._node.memory_mb
+        ):
+            self._remember([(pattern, 1)])
 
     def exactly(self, chosen: Iterable[tuple[Pattern, int]], counts: Sequence[int]) -> Packed:
         """Patterns used so often, less the units that nobody asked for."""
@@ -196,37 +195,6 @@ class CuttingStock:
         for pattern, _ in packed:
             self._patterns[pattern] = None
 
-    def _relax(self, view: _View, demands: dict[int, float], nodes: float) -> _Relaxation:
-        """Solve the fractional packing until it is known whether it takes more than `nodes`."""
-        master = _Master(demands)
-        for kind in demands:
-            master.add(((kind, self._most_of(view.members[kind][-1])),))
-        for pattern in self._patterns:
-            column = view.column(pattern)
-            if column and all(kind in demands for kind, _ in column):
-                master.add(column)
-        best = _Relaxation({}, 0.0, ())
-        for _ in range(_COLUMN_ROUNDS if demands else 0):
-            if not self._go_on():
-                break
-            objective, prices = master.solve()
-            if objective <= nodes * (1 + _TOLERANCE):
-                break
-            ceiling, found = view.knapsack.best(prices)
-            worth = max(1.0, ceiling)
-            if objective / worth > best.bound:
-                scaled = {kind: price / worth for kind, price in prices.items()}
-                best = _Relaxation(scaled, objective / worth, ())
-            improving = [column for value, column in found if value > 1 + _TOLERANCE]
-            if not improving or best.bound > nodes + 0.5:
-                break
-            for column in improving:
-                master.add(column)
-                if view.real:
-                    real = tuple((view.active[kind], units) for kind, units in column)
-                    self._patterns[real] = None
-        return _Relaxation(best.prices, best.bound, master.columns())
-
     def _most_of(self, index: int) -> int:
         """How many units of a shape one node holds, alone."""
         shape = self.shapes[index]
@@ -234,13 +202,19 @@ class CuttingStock:
         sizes = (node.cpus, shape.cpus), (node.memory_mb, shape.memory_mb)
         return min([node.gpus // shape.gpus, *(room // size for room, size in sizes if size)])
 
-    def _cut(self, view: _View, relaxation: _Relaxation) -> Cut:
-        weigh = view.knapsack.weigh
-        weights = (weigh(relaxation.prices, shape) * _SAFETY for shape in self.shapes)
-        return Cut(tuple(weights), self.shapes)
+    def _cut(self, priced: Sequence[Shape], prices: Mapping[int, float]) -> Cut:
+        """Prices as a cut: a shape weighs what the dearest does that fits wherever it fits."""
+        return Cut(
+            tuple(
+                max((prices[n] for n in prices if _fits_inside(priced[n], shape)), default=0.0)
+                * _SAFETY
+                for shape in self.shapes
+            ),
+            self.shapes,
+        )
 
     def _dive(
-        self, view: _View, left: list[int], nodes: int, relaxation: _Relaxation
+        self, left: list[int], nodes: int, relaxation: Relaxation
     ) -> list[tuple[Pattern, int]]:
         """Fix patterns from the relaxation step by step; greedy finishes what is left.
 
@@ -249,7 +223,7 @@ class CuttingStock:
         fixed: list[tuple[Pattern, int]] = []
         best: list[tuple[Pattern, int]] | None = None
         while True:
-            step = self._fix(view, relaxation.columns, left)
+            step = self._fix(relaxation.columns, left)
             fixed += step
             rest = fullest_first_fit(self._node, self.shapes, left)
             self._remember((*step, *rest))
@@ -258,10 +232,10 @@ class CuttingStock:
             used = nodes_in(fixed)
             if nodes_in(best) <= nodes or not step or used >= nodes or not self._go_on():
                 return best
-            relaxation = self._relax(view, view.demands(left), nodes - used)
+            relaxation = self._relaxed(left, nodes - used)
 
     def _fix(
-        self, view: _View, columns: tuple[tuple[GridPattern, float], ...], left: list[int]
+        self, columns: tuple[tuple[Pattern, float], ...], left: list[int]
     ) -> list[tuple[Pattern, int]]:
         """Real patterns for whole parts of the columns, or for the largest; takes from `left`."""
         whole = [
@@ -273,16 +247,14 @@ class CuttingStock:
             whole = [(max(columns, key=lambda entry: (entry[1], entry[0]))[0], 1)]
         fixed: list[tuple[Pattern, int]] = []
         for column, times in whole:
-            fixed += self._repeat(view, column, times, left)
+            fixed += self._repeat(column, times, left)
         return fixed
 
-    def _repeat(
-        self, view: _View, column: GridPattern, wanted: int, left: list[int]
-    ) -> list[tuple[Pattern, int]]:
+    def _repeat(self, column: Pattern, wanted: int, left: list[int]) -> list[tuple[Pattern, int]]:
         """Real patterns for a column, so many in all while units last; takes from `left`."""
         fixed: list[tuple[Pattern, int]] = []
         while wanted > 0:
-            pattern = self._realize(view, column, left)
+            pattern = self._realize(column, left)
             if not pattern:
                 break
             times = min([wanted, *(left[index] // units for index, units in pattern)])
@@ -292,37 +264,21 @@ class CuttingStock:
             wanted -= times
         return fixed
 
-    def _realize(self, view: _View, column: GridPattern, left: Sequence[int]) -> Pattern:
-        """A real pattern for one of the grid: its largest units first, then whatever fits."""
+    def _realize(self, column: Pattern, left: Sequence[int]) -> Pattern:
+        """A column with the units that are left, then whatever else fits."""
         first = [0] * len(left)
-        for kind, units in column:
-            wanted = units
-            for index in view.members[kind]:
-                first[index] = min(left[index], wanted)
-                wanted -= first[index]
+        for index, units in column:
+            first[index] = min(left[index], units)
         return fill(self._node, self.shapes, (first, left), self._by_size)
 
 
-class _Master:
-    """The covering program over the columns known so far."""
-
-    def __init__(self, demands: dict[int, float]) -> None:
-        self._row = {kind: row for row, kind in enumerate(demands)}
-        self._master = LinearMaster(list(demands.values()))
-        self._known: dict[GridPattern, None] = {}
-        self._values: list[float] = []
-
-    def add(self, column: GridPattern) -> None:
-        if column not in self._known:
-            self._known[column] = None
-            self._master.add([(self._row[kind], units) for kind, units in column])
-
-    def solve(self) -> tuple[float, dict[int, float]]:
-        """Objective, and the price of each kind."""
-        objective, self._values, prices = self._master.solve()
-        return objective, {kind: max(prices[row], 0.0) for kind, row in self._row.items()}
-
-    def columns(self) -> tuple[tuple[GridPattern, float], ...]:
-        """Columns in use with their values."""
-        pairs = zip(self._known, self._values, strict=False)
-        return tuple((column, value) for column, value in pairs if value > _TOLERANCE)
+def _fits_inside(inner: Shape, outer: Shape) -> bool:
+    """Whether a piece fits wherever another one does."""
+    return (
+        inner.gpus <= outer.gpus
+        and inner.cpus <= outer.cpus
+        and inner.memory_mb <= outer.memory_mb
+        and inner.part.profile == outer.part.profile
+        and inner.part.memory_mb <= outer.part.memory_mb
+        and (inner.part == WHOLE) == (outer.part == WHOLE)
+    )

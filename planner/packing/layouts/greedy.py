@@ -16,7 +16,6 @@ __all__ = [
     "Pattern",
     "fill",
     "first_fit",
-    "first_fit_within",
     "fullest_first_fit",
     "nodes_in",
     "orders",
@@ -102,21 +101,6 @@ def fill(
 def orders(node: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
     """Shapes by GPUs, by the tightest resource, by all together, by memory, by cores."""
     return [_ordered(node, shapes, key) for key in _ORDERS]
-
-
-def first_fit_within(
-    node: Shape,
-    shapes: Sequence[Shape],
-    counts: Sequence[int],
-    nodes: int,
-    known: Sequence[Sequence[int]],
-) -> list[tuple[Pattern, int]] | None:
-    """The first of several orders that takes at most so many nodes; None where none does."""
-    for order in known:
-        packed = first_fit(node, shapes, counts, order)
-        if nodes_in(packed) <= nodes:
-            return packed
-    return None
 
 
 def fullest_first_fit(

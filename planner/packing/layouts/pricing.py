@@ -1,4 +1,4 @@
-"""The most valuable filling of one node whose GPUs pieces may share: an integer program."""
+"""The most valuable filling of one node: a knapsack over GPUs, cores and host memory."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ _TIME_S, _NODES = 2.0, 400
 
 
 class Pricing:
-    """Fillings of the nodes of one pool."""
+    """Fillings of one node; of a `pool` whose GPUs are divided, also by parts of them."""
 
     def __init__(
         self,
-        pool: Pool,
+        node: Shape,
         shapes: Sequence[Shape],
         active: Sequence[int],
-        most: Sequence[int] | None,
+        most: Sequence[int] | None = None,
+        pool: Pool | None = None,
     ) -> None:
         """`active` are the shapes that may be used, `most` says how often each may be at most."""
         self._program = Program()
@@ -40,8 +41,7 @@ class Pricing:
             )
             for index in active
         }
-        opened = self._opened(pool, shapes)
-        node = pool.node
+        opened = self._opened(pool, shapes) if pool else []
         loads = (
             {i: shapes[k].whole_gpus / node.gpus for k, i in self._used.items()},
             {i: shapes[k].cpus / max(node.cpus, 1) for k, i in self._used.items()},

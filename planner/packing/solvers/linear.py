@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from planner.packing.solvers.program import Program
 
-__all__ = ["Duals", "has_optimum", "highs_lp", "is_infeasible", "linear_model", "solve_linear"]
+__all__ = ["Duals", "LinearMaster", "highs_lp", "is_infeasible", "solve_linear"]
 
 
 _SOLVE_S, _CELL_S = 1e-3, 5e-6
@@ -31,20 +31,6 @@ class Duals:
     values: tuple[float, ...]
     rows: tuple[float, ...]
     reduced_costs: tuple[float, ...]
-
-
-def linear_model(program: Program) -> highspy.Highs:
-    """The program's linear relaxation, handed over as arrays."""
-    model = highspy.Highs()
-    model.silent()
-    model.setOptionValue("threads", 1)
-    sides = [
-        (None if row.sense == "<=" else row.right, None if row.sense == ">=" else row.right)
-        for row in program.rows
-    ]
-    columns = [(one.cost, one.lower, one.upper) for one in program.variables]
-    model.passModel(highs_lp(columns, sides, [row.terms for row in program.rows]))
-    return model
 
 
 def highs_lp(
@@ -68,16 +54,6 @@ def highs_lp(
     return lp
 
 
-def has_optimum(model: highspy.Highs) -> bool:
-    """Whether a linear program was solved; False if infeasible, LimitError if HiGHS failed."""
-    if is_infeasible(model):
-        return False
-    statuses = highspy.HighsModelStatus
-    if model.getModelStatus() not in (statuses.kOptimal, statuses.kModelEmpty):
-        raise LimitError("the solver failed on a linear program")
-    return True
-
-
 def is_infeasible(model: highspy.Highs) -> bool:
     """Whether no values keep all rows; HiGHS looks at none of them where there is no column."""
     statuses = highspy.HighsModelStatus
@@ -90,11 +66,22 @@ def is_infeasible(model: highspy.Highs) -> bool:
 
 def solve_linear(program: Program) -> Duals | None:
     """The linear relaxation with its prices; None if infeasible, LimitError if HiGHS fails."""
-    model = linear_model(program)
+    model = highspy.Highs()
+    model.silent()
+    model.setOptionValue("threads", 1)
+    sides = [
+        (None if row.sense == "<=" else row.right, None if row.sense == ">=" else row.right)
+        for row in program.rows
+    ]
+    columns = [(one.cost, one.lower, one.upper) for one in program.variables]
+    model.passModel(highs_lp(columns, sides, [row.terms for row in program.rows]))
     model.run()
     work.add(_SOLVE_S + _CELL_S * sum(len(row.terms) for row in program.rows))
-    if not has_optimum(model):
+    if is_infeasible(model):
         return None
+    statuses = highspy.HighsModelStatus
+    if model.getModelStatus() not in (statuses.kOptimal, statuses.kModelEmpty):
+        raise LimitError("the solver failed on a linear program")
     solution = model.getSolution()
     return Duals(
         float(model.getInfo().objective_function_value),
@@ -102,3 +89,35 @@ def solve_linear(program: Program) -> Duals | None:
         tuple(solution.row_dual),
         tuple(solution.col_dual),
     )
+
+
+class LinearMaster:
+    """A covering program that grows by columns: minimize the sum of columns that cover each row.
+
+    Rows are `sum(column entries) >= demand`; each column costs 1. Warm from solve to solve.
+    """
+
+    def __init__(self, demands: Sequence[float]) -> None:
+        self._model = highspy.Highs()
+        self._model.silent()
+        self._model.setOptionValue("threads", 1)
+        infinity = highspy.kHighsInf
+        for demand in demands:
+            self._model.addRow(
+                float(demand), infinity, 0, np.array([], dtype=np.int32), np.array([])
+            )
+
+    def add(self, column: Sequence[tuple[int, int]]) -> None:
+        """Add a column given as (row, entry) pairs."""
+        rows = np.array([row for row, _ in column], dtype=np.int32)
+        entries = np.array([float(entry) for _, entry in column])
+        self._model.addCol(1.0, 0.0, highspy.kHighsInf, len(column), rows, entries)
+
+    def solve(self) -> tuple[float, list[float], list[float]]:
+        """Objective, column values and row prices; raises LimitError if HiGHS fails on it."""
+        self._model.run()
+        if self._model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise LimitError("the solver failed on a covering program that always has a solution")
+        solution = self._model.getSolution()
+        objective = float(self._model.getInfo().objective_function_value)
+        return objective, list(solution.col_value), list(solution.row_dual)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Effort",
-    "Halt",
     "Outcome",
     "cbc_version",
     "lp_text",
@@ -48,16 +47,14 @@ _LAST_GRACE_S = 15.0
 """Time until it is given up if it does not stop even then."""
 
 _SUB_PROGRAMS = ("feasibility_jump", "rens", "rins", "root_reduced_cost")
-Effort = Literal["usual", "solutions", "rounding", "branching"]
+Effort = Literal["usual", "rounding", "branching"]
 _EFFORTS: dict[Effort, dict[str, bool | float]] = {
     "usual": {},
-    "solutions": {"mip_heuristic_effort": 0.6},
     "rounding": {"mip_heuristic_run_feasibility_jump": False},
     "branching": dict.fromkeys(map("mip_heuristic_run_{}".format, _SUB_PROGRAMS), False),
 }
-"""What HiGHS looks for: good solutions more than the bound, with a share of its time in place of
-0.05; or, where the relaxation is nearly whole, none far from it; or, where few variables are whole,
-none by smaller programs, which take half the time there and win nothing."""
+"""What HiGHS looks for where the relaxation is nearly whole: no solution far from it; and where few
+variables are whole: none by smaller programs, which take half the time there and win nothing."""
 _TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
 """By default a count may be off by 10^-6, which is dollars in a budget of millions."""
 
@@ -94,26 +91,6 @@ def cbc_version() -> str:
     return f"CBC of PuLP {pulp.__version__}"
 
 
-class Halt:
-    """Ends a solve that another thread waits for: what is known by then is its answer."""
-
-    def __init__(self) -> None:
-        self._model: highspy.Highs | None = None
-        self._over = False
-
-    def attach(self, model: highspy.Highs) -> None:
-        """The model to be solved now."""
-        self._model = model
-        if self._over:
-            self.now()
-
-    def now(self) -> None:
-        """End this solve, and every later one at once."""
-        self._over = True
-        if self._model is not None:
-            self._model.setOptionValue("time_limit", 0.0)  # HiGHS looks at it again and again
-
-
 class _Highs(pulp.HiGHS):  # type: ignore[misc]
     """PuLP's HiGHS, to which a problem is handed over as a whole.
 
@@ -138,16 +115,6 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]
     def findSolutionValues(self, lp: Any) -> tuple[int, int]:  # noqa: ANN401, ARG002, N802
         """Nothing is taken from PuLP's reading, which lacks statuses and calls limits optimal."""
         return pulp.LpStatusNotSolved, pulp.LpSolutionNoSolutionFound
-
-
-class _HaltedHighs(_Highs):
-    """PuLP's HiGHS, run as it is: nothing takes time of other threads to look after it."""
-
-    halt: Halt
-
-    def callSolver(self, lp: Any) -> None:  # noqa: ANN401, N802 - PuLP's own name and type
-        self.halt.attach(lp.solverModel)
-        super().callSolver(lp)
 
 
 class _WatchedHighs(_Highs):
@@ -220,24 +187,21 @@ def solve_integer(
     node_limit: int | None = None,
     relaxed: frozenset[int] = frozenset(),
     presolve: bool = True,
-    halt: Halt | None = None,
     effort: Effort = "usual",
 ) -> Answer:
     """Minimize an integer program on one thread; `relaxed` variables may be fractional.
 
-    The limit is in seconds of work, as `work` counts them; with a `halt`, in those of the wall.
-    Without `presolve` HiGHS goes another way through the program, mostly a slower one. With a
-    `halt`, it takes no time of other threads, and nothing but that ends it before its limit.
+    The limit is in seconds of work, as `work` counts them.
+    Without `presolve` HiGHS goes another way through the program, mostly a slower one.
 
     Raises LimitError if the solver crashes or does not stop.
     """
     problem, columns = _pulp_problem(program, relaxed)
     each_s = _CHECK_S + _CELL_S * sum(len(row.terms) for row in program.rows)
-    wall_s = time_limit_s if halt else min(work.guarded_s(), _LONGEST_S)
-    solver = (_HaltedHighs if halt else _WatchedHighs)(
+    solver = _WatchedHighs(
         msg=False,
         threads=1,
-        timeLimit=max(wall_s, 0.01),
+        timeLimit=max(min(work.guarded_s(), _LONGEST_S), 0.01),
         gapRel=relative_gap,
         gapAbs=0.0,
         random_seed=0,
@@ -247,18 +211,14 @@ def solve_integer(
         **_EFFORTS[effort],
         **(_TIGHT if any(row.exact for row in program.rows) else {}),
     )
-    if halt:
-        solver.halt = halt
-    else:
-        solver.most_checks = max(1, round(max(time_limit_s, 0.0) / each_s))
+    solver.most_checks = max(1, round(max(time_limit_s, 0.0) / each_s))
     try:
         problem.solve(solver)
     except MemoryError:
         raise LimitError("the solver ran out of memory") from None
     except (pulp.PulpError, RuntimeError) as error:  # what highspy makes of an exception of HiGHS
         raise LimitError(f"the solver failed: {error}") from error
-    if not halt:
-        work.add((1 + solver.checks) * each_s)
+    work.add((1 + solver.checks) * each_s)
     return _read(problem.solverModel, columns)
 
 
