@@ -1,4 +1,4 @@
-"""From a solution to a plan: concrete, costed, annotated; not yet checked."""
+"""From a solution to a plan: concrete, costed, annotated, and passed by the independent check."""
 
 from __future__ import annotations
 
@@ -6,32 +6,36 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.packing.solution import Opinion, Status, Verdict
+from planner.packing.solvers.solver import solver_version
 from planner.plan.annotations.jobs import planned_jobs, stored_assets
-from planner.plan.annotations.notes import assumption_notes, warning_notes
-from planner.plan.annotations.provenance import provenance, rules_used
-from planner.plan.annotations.reference import node_facts, settings_used
-from planner.plan.figures.breakeven import break_evens
-from planner.plan.figures.budgets import budget_uses
-from planner.plan.figures.chargeback import chargeback
-from planner.plan.figures.costs import acquisitions, cost_lines, paid_changes
-from planner.plan.figures.sites import site_uses
-from planner.plan.figures.tags import bill
-from planner.plan.figures.use import pool_uses
-from planner.plan.parts.opinion import SecondOpinion
-from planner.plan.placing.current import current_placement, nodes_today
-from planner.plan.placing.fleet import build_fleet, with_racks
+from planner.plan.annotations.provenance import node_facts, provenance, rules_used, settings_used
+from planner.plan.annotations.warnings import assumption_notes, warning_notes
+from planner.plan.figures.costs import (
+    acquisitions,
+    break_evens,
+    budget_uses,
+    cost_lines,
+    paid_changes,
+)
+from planner.plan.figures.shares import bill, chargeback
+from planner.plan.figures.use import pool_uses, site_uses
+from planner.plan.parts import SecondOpinion
+from planner.plan.placing.fleet import build_fleet, racks_by_node, with_racks
+from planner.plan.placing.moves import current_placement, nodes_today, type_changes
 from planner.plan.placing.place import place
-from planner.plan.placing.racks import racks_by_node
-from planner.plan.placing.typechanges import type_changes
 from planner.plan.plan import FORMAT, Plan, Proof
+from planner.plan.verify import verify
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
-    from planner.plan.parts.shortage import Shortage
+    from planner.plan.parts import Shortage
     from planner.sizing.candidate import SizedJob
+    from planner.sizing.sizers import Sizers
 
-__all__ = ["assemble", "second_opinion"]
+__all__ = ["assemble", "checked_plan", "second_opinion"]
 
 
 def assemble(
@@ -136,3 +140,38 @@ def second_opinion(opinion: Opinion, *, of_cost: bool = True) -> SecondOpinion:
     return SecondOpinion.model_validate(
         said | {"bound_cents": opinion.reached_cents if told else None}
     )
+
+
+def checked_plan(  # noqa: PLR0913 - a solution and the effort that it took
+    inputs: Inputs,
+    jobs: tuple[SizedJob, ...],
+    translation: Translation,
+    solution: Solution,
+    *,
+    asked_gap: float,
+    time_limit_s: float,
+    crosscheck: bool = False,
+    shortage: Shortage | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+    sizers: Sizers | None,
+) -> Plan:
+    """Place the units on nodes and check all of it; raises CheckError.
+
+    `jobs` are as kept: where some give way, `shortage` says which and why. The effort is recorded.
+    `sizers` are as for `verify`.
+    """
+    progress("placing units on nodes")
+    plan = assemble(
+        inputs,
+        jobs,
+        translation,
+        solution,
+        shortage=shortage,
+        asked_gap=asked_gap,
+        solver=solver_version(),
+    )
+    progress("checking the plan")
+    proof = plan.proof.model_copy(update={"checks": verify(inputs, plan, sizers)})
+    effort = {"time_limit_s": time_limit_s, "crosscheck": crosscheck}
+    made_by = plan.provenance.model_copy(update=effort)
+    return plan.model_copy(update={"proof": proof, "provenance": made_by})

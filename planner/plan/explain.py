@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.text.words import did_you_mean
-from planner.plan.parts.shortage import ShortJob
+from planner.plan.parts import ShortJob
 from planner.plan.plan import Alternative, GpuPart, PlannedJob
-from planner.plan.stages import quarters_by_way
 from planner.sizing.candidate import Candidate, Sizing
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ def explain(plan: Plan, job_name: str) -> Explanation:
         verdicts=_verdicts(job, sizing),
         chosen=tuple(candidates[way] for way, _ in job.ways),
         tag_cents=job.tag_cents,
-        when=quarters_by_way(plan).get(job.name, {}),
+        when=plan.quarters_by_way().get(job.name, {}),
         shortage=short,
         ahead=plan.shortage.ahead_of(short) if plan.shortage and short else (),
     )

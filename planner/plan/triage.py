@@ -14,7 +14,7 @@ from planner.packing.statement.claims import claims_of
 from planner.packing.triage import triage
 from planner.packing.work import spent
 from planner.plan.assemble import second_opinion
-from planner.plan.parts.shortage import PriorityUse, ProvedStep, Shortage, ShortJob
+from planner.plan.parts import PriorityUse, ProvedStep, Shortage, ShortJob
 from planner.plan.words import some_of
 
 if TYPE_CHECKING:

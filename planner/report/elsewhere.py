@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
-from planner.plan.ledger.reader import Reader
+from planner.plan.ledger.traced import Reader
 from planner.report.document import Figure
 
 if TYPE_CHECKING:

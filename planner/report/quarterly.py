@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.plan.ledger.reader import where
+from planner.plan.ledger.traced import where
 from planner.plan.words import nodes_text
 from planner.report.ask import ask_sentence
 from planner.report.document import (

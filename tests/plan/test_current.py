@@ -21,7 +21,7 @@ from planner.report.plan import FULL, plan_document
 from planner.report.terminal import Look, draw
 
 if TYPE_CHECKING:
-    from planner.plan.parts.moves import CurrentPlacement
+    from planner.plan.parts import CurrentPlacement
     from planner.plan.plan import Plan
 
 SCENARIO = """

@@ -11,7 +11,7 @@ from planner.packing.problem import Choice, Demand, Pool, Problem, Run, Shape
 from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.statement.translate import Translation
 from planner.plan.placing.fleet import Fleet
-from planner.plan.placing.keep import choices_kept
+from planner.plan.placing.modes import choices_kept
 from planner.plan.placing.place import place
 from planner.plan.plan import Node
 

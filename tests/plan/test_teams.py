@@ -19,10 +19,9 @@ from planner.inputs.load import load_inputs
 from planner.inputs.scenario.job import Fixed, Job
 from planner.packing import translate
 from planner.plan.assemble import assemble
-from planner.plan.checks.suite import check
 from planner.plan.make import make_plan
 from planner.plan.store import dumps, loads
-from planner.plan.verify import verify
+from planner.plan.verify import check, verify
 from planner.sizing import Sizer
 from planner.sizing.portfolio import size_portfolio
 

@@ -5,10 +5,8 @@ import json
 import pytest
 
 from planner.plan.ledger.accounts import Accounts
-from planner.plan.ledger.capacity import Capacity
-from planner.plan.ledger.facility import Facility
-from planner.plan.ledger.reader import Reader, where
-from planner.plan.ledger.traced import NOTHING, total
+from planner.plan.ledger.capacity import Capacity, Facility
+from planner.plan.ledger.traced import NOTHING, Reader, total, where
 from planner.plan.store import dumps
 from tests.report.sums import again
 

@@ -8,11 +8,10 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError
 from planner.inputs.load import Question
-from planner.plan.figures.breakeven import break_evens
-from planner.plan.ledger.facility import Facility
-from planner.plan.ledger.margins import Margins
-from planner.plan.ledger.reader import Reader
-from planner.plan.ledger.rooms import Rooms
+from planner.plan.figures.costs import break_evens
+from planner.plan.ledger.accounts import Margins
+from planner.plan.ledger.capacity import Facility, Rooms
+from planner.plan.ledger.traced import Reader
 from planner.plan.make import make_plan
 from planner.plan.plan import BudgetUse
 from planner.plan.store import dumps

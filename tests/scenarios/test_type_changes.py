@@ -8,12 +8,12 @@ import pytest
 
 from planner.errors import CheckError
 from planner.inputs.load import load_inputs
-from planner.plan.checks.suite import check
 from planner.plan.ledger.accounts import Accounts
-from planner.plan.ledger.reader import Reader
+from planner.plan.ledger.traced import Reader
 from planner.plan.make import make_plan
-from planner.plan.placing.typechanges import type_changes
+from planner.plan.placing.moves import type_changes
 from planner.plan.store import dumps, loads
+from planner.plan.verify import check
 from planner.report.markdown import draw
 from planner.report.moves import moves_section
 from planner.sizing.sizers import Sizers

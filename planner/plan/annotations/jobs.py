@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from planner.plan.fit import beyond_quota, obstacle
+from planner.plan.eligible import beyond_quota, obstacle
 from planner.plan.plan import Alternative, PlannedJob
 from planner.plan.words import some_of, usd
 

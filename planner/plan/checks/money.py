@@ -1,22 +1,25 @@
-"""What the nodes of a plan cost, worked out again in exact fractions."""
+"""What the nodes of a plan cost, and what follows from it, worked out again in exact fractions."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.plan.checks.current import moves_cents
-from planner.plan.checks.typechanges import priced_changes
+from planner.inputs.text.words import count_of
+from planner.plan.checks.moves import moves_cents, priced_changes
 from planner.plan.checks.view import Check, View, differences
+from planner.plan.plan import Node
+from planner.plan.words import usd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.inputs.settled import SettledOffer
-    from planner.plan.plan import Node
 
 __all__ = ["CHECKS", "Sums", "costs_of_changes", "costs_of_one", "expected_costs"]
 
@@ -63,8 +66,8 @@ def expected_costs(view: View) -> dict[str, Sums]:
 def costs_of_changes(view: View) -> Iterator[tuple[str, int, Sums]]:
     """Job, quarter from 0 and cost of each change of GPU type that has a price."""
     factor = _quarterly_factor(view)
-    for job, quarter, usd in priced_changes(view):
-        flows: list[Flow] = [(_CHANGES, quarter, quarter, usd)]
+    for job, quarter, paid_usd in priced_changes(view):
+        flows: list[Flow] = [(_CHANGES, quarter, quarter, paid_usd)]
         yield job, quarter, _rounded(view, flows, factor)[_CHANGES]
 
 
@@ -101,9 +104,9 @@ def _of_one_node(view: View, node: Node, factor: Fraction) -> dict[str, Sums]:
 def _rounded(view: View, flows: list[Flow], factor: Fraction) -> dict[str, Sums]:
     cents: dict[str, list[Fraction]] = defaultdict(lambda: [Fraction(0)] * len(view.labels))
     present: dict[str, Fraction] = defaultdict(Fraction)
-    for name, quarter, delay, usd in flows:
-        cents[name][quarter] += usd * 100
-        present[name] += usd * 100 * factor**delay
+    for name, quarter, delay, paid_usd in flows:
+        cents[name][quarter] += paid_usd * 100
+        present[name] += paid_usd * 100 * factor**delay
     return {
         name: Sums([_whole(amount) for amount in cents[name]], _whole(present[name]))
         for name in cents
@@ -125,8 +128,8 @@ def _flows(view: View, node: Node) -> Iterator[Flow]:
         price = Fraction(view.offers[node.entry].unit_price_usd)
         yield from ((name, quarter, quarter, price) for quarter in served)
     else:
-        for name, usd in _housing(view, node.node_type):
-            yield from ((name, quarter, quarter, usd) for quarter in served)
+        for name, each_usd in _housing(view, node.node_type):
+            yield from ((name, quarter, quarter, each_usd) for quarter in served)
     licence = _licence_usd(view, node)
     if licence:
         yield from (("licence", quarter, quarter, licence) for quarter in served)
@@ -196,7 +199,119 @@ def _cost(view: View) -> Iterator[str]:
     yield from differences("the net present cost, cents,", view.plan.proof.cost_cents, total)
 
 
+_OPEX = ("support", "energy", "rent", "reservation", "licence", "colocation")
+_PAID = {"capex": ("purchase",), "opex": _OPEX, "spending": ("purchase", *_OPEX)}
+
+
+def _budgets(view: View) -> Iterator[str]:
+    costs = expected_costs(view)
+    listed = {(use.spend, use.quarter): use for use in view.plan.budgets}
+    caps = list(view.inputs.scenario.budget.caps())
+    asked = [(cap.spend, cap.quarter) for cap in caps]
+    yield from differences(
+        "the list of budgets", [(use.spend, use.quarter) for use in view.plan.budgets], asked
+    )
+    for cap in caps:
+        lines = [costs[name].cents for name in _PAID[cap.spend] if name in costs]
+        places = range(len(view.labels))
+        if cap.quarter is not None:
+            places = range(view.labels.index(cap.quarter), view.labels.index(cap.quarter) + 1)
+        spent = sum(cents[place] for cents in lines for place in places)
+        if spent > cap.cents:
+            yield f"{cap.name} is {usd(spent)}, the budget is {usd(cap.cents)}"
+        use = listed.get((cap.spend, cap.quarter))
+        if use is not None:
+            found = (use.limit_cents, use.spent_cents)
+            yield from differences(
+                f"{cap.name}: (budget, spent), cents,", found, (cap.cents, spent)
+            )
+
+
+def _confirm_budgets(view: View) -> str:
+    budgets = len(view.plan.budgets)
+    return f"{count_of(budgets, 'budget')} kept" if budgets else "no budget is stated"
+
+
+def _break_evens(view: View) -> Iterator[str]:
+    hours = view.inputs.settings.hours_per_quarter.value
+    expected = []
+    for offer, rent, entry, nodes in _comparisons(view):
+        buying, renting = (_present_cents(view, one, entry) for one in (offer, rent))
+        bought, rented = sum(buying.values()), sum(renting.values())
+        expected.append(
+            {
+                "offer": offer.name,
+                "rent": rent.name,
+                "node_type": offer.node_type,
+                "quarter": view.labels[entry],
+                "nodes": nodes,
+                "buy_cents": bought,
+                "rent_cents": rented,
+                "buy_price_cents": sum(
+                    buying[name] for name in ("purchase", "residual value", "support")
+                ),
+                "rent_price_cents": renting["rent"],
+                "hours": ceil(hours * bought / rented),
+                "quarter_hours": ceil(hours),
+            }
+        )
+    found = [line.model_dump() for line in view.plan.break_evens]
+    yield from differences("the list of break-evens", len(found), len(expected))
+    for given, due in zip(found, expected, strict=False):
+        yield from differences(f"the break-even of {given['offer']}", given, due)
+
+
+def _comparisons(view: View) -> Iterator[tuple[SettledOffer, SettledOffer, int, int]]:
+    """Offer to buy, cheapest rent of its node type, quarter of entry, nodes of the order."""
+    entering = view.entering()
+    for offer in view.inputs.offers:
+        rents = [
+            (other.unit_price_usd, other.name, other)
+            for other in view.inputs.offers
+            if (other.kind, other.node_type, other.step_hours) == ("rent", offer.node_type, None)
+        ]
+        if offer.kind != "buy" or not rents:
+            continue
+        orders = [(q, entering[offer.name, q]) for q in range(len(view.labels))]
+        orders = [order for order in orders if order[1]] or _first(view, offer)
+        for entry, nodes in orders:
+            yield offer, min(rents)[2], entry, nodes
+
+
+def _first(view: View, offer: SettledOffer) -> list[tuple[int, int]]:
+    """One node as soon as the offer allows; nothing where it never does."""
+    for entry, quarter in enumerate(view.quarters):
+        order_by = quarter.start - timedelta(weeks=offer.lead_time_weeks)
+        late = offer.end_of_sale is not None and order_by > offer.end_of_sale
+        shut = offer.available is not None and quarter not in offer.available
+        if order_by >= view.earliest_order and not late and not shut:
+            return [(entry, 1)]
+    return []
+
+
+def _present_cents(view: View, offer: SettledOffer, entry: int) -> dict[str, int]:
+    """Net present cost of one node of an offer from a quarter to the end, by kind."""
+    node = Node(
+        id="compared",
+        node_type=offer.node_type,
+        gpu_type="",
+        gpus=0,
+        cpus=0,
+        memory_mb=0,
+        site=offer.sites[0],
+        origin=offer.kind,
+        entry=offer.name,
+        in_service=view.labels[entry:],
+    )
+    return {name: sums.present_cents for name, sums in costs_of_one(view, node).items()}
+
+
 CHECKS = (
     Check(_lines, lambda _: "every cost line agrees to the cent with prices and parameters"),
     Check(_cost, lambda _: "the net present cost is the sum of its lines"),
+    Check(_budgets, _confirm_budgets),
+    Check(
+        _break_evens,
+        lambda view: f"{len(view.plan.break_evens)} break-evens of buying against renting agree",
+    ),
 )

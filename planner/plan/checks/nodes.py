@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import SettledOffer
     from planner.plan.plan import Acquisition, Node
 
-__all__ = ["CHECKS", "FIRST", "OF_HORIZON", "OF_OWNED"]
+__all__ = ["CHECKS", "FIRST", "OF_ACQUISITIONS", "OF_HORIZON", "OF_OWNED"]
 
 
 def _horizon(view: View) -> Iterator[str]:
@@ -172,21 +172,27 @@ def _at_once(view: View, offer: str) -> int:
 
 
 def _acquisitions(view: View) -> Iterator[str]:
-    entering = view.entering_at_sites()
-    listed: Counter[tuple[str, str, int]] = Counter()
     for line in view.plan.acquisitions:
         offer = view.offers.get(line.offer)
         if offer is None or line.quarter not in view.labels:
             yield f"{line.quarter}: there is no offer {line.offer} in that quarter"
-            continue
-        quarter = view.labels.index(line.quarter)
-        listed[line.offer, line.site, quarter] += line.count
-        yield from _line(view, line, offer, quarter)
+        else:
+            yield from _line(view, line, offer, view.labels.index(line.quarter))
+    yield from _entering(view)
+
+
+def _entering(view: View) -> Iterator[str]:
+    listed: Counter[tuple[str, str, str]] = Counter()
+    for line in view.plan.acquisitions:
+        listed[line.offer, line.site, line.quarter] += line.count
+    entering = view.entering_at_sites()
     for key in sorted({*entering, *listed}):
-        name, site, quarter = key
-        what = f"{view.labels[quarter]}: the number of nodes listed for offer {name} at {site}"
+        offer, site, label = key
         if listed[key] != entering[key]:
-            yield f"{what} is {listed[key]}, in service enter {entering[key]}"
+            yield (
+                f"{label}: the number of nodes listed for offer {offer} at {site} is "
+                f"{listed[key]}, in service enter {entering[key]}"
+            )
 
 
 def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> Iterator[str]:
@@ -239,7 +245,8 @@ def _confirm_origin(view: View) -> str:
 
 OF_HORIZON = Check(_horizon, lambda view: f"{count_of(len(view.labels), 'quarter')} as asked")
 OF_OWNED = Check(_owned, _confirm_origin)
-"""These two rest on the scenario alone."""
+OF_ACQUISITIONS = Check(_entering, lambda _: "purchases and rents agree with the nodes")
+"""These three rest on the scenario and the plan alone."""
 FIRST = (
     OF_HORIZON,
     Check(_figures, lambda _: "every node has the GPUs, cores and host memory of its type"),

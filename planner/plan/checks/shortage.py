@@ -11,7 +11,7 @@ from planner.plan.checks.view import Check, View, differences
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.plan.parts.shortage import Shortage, ShortJob
+    from planner.plan.parts import Shortage, ShortJob
     from planner.plan.plan import Node
     from planner.sizing.candidate import Candidate, SizedJob
 

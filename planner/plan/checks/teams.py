@@ -7,15 +7,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
-from planner.plan.checks.current import moves_cents
 from planner.plan.checks.money import costs_of_changes, costs_of_one
+from planner.plan.checks.moves import moves_cents
 from planner.plan.checks.view import Check, View, differences, gpu_hours, most_at_once, node_hours
 from planner.plan.words import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from planner.plan.parts.teams import Chargeback, TeamUse
+    from planner.plan.parts import Chargeback, TeamUse
     from planner.plan.plan import Node, Occupant
 
 __all__ = ["CHECKS"]

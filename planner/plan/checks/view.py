@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.scenario.quarter import Quarter
     from planner.inputs.settled import Inputs, PriceLevel, SettledOffer
-    from planner.plan.parts.shortage import ShortJob
+    from planner.plan.parts import ShortJob
     from planner.plan.plan import Node, Occupant, Plan
     from planner.sizing.candidate import Candidate, SizedJob
 
@@ -180,21 +180,21 @@ class View:
     def entering(self) -> Counter[tuple[str, int]]:
         """Nodes of each order, at all sites, by offer and quarter (from 0)."""
         found: Counter[tuple[str, int]] = Counter()
-        for (offer, _, quarter), nodes in self.entering_at_sites().items():
-            found[offer, quarter] += nodes
+        for (offer, _, label), nodes in self.entering_at_sites().items():
+            found[offer, self.labels.index(label)] += nodes
         return found
 
-    def entering_at_sites(self) -> Counter[tuple[str, str, int]]:
-        """Nodes by offer, site and quarter (from 0): rented each time, others when they enter.
+    def entering_at_sites(self) -> Counter[tuple[str, str, str]]:
+        """Nodes by offer, site and quarter: rented each time, others when they enter.
 
         Of those that come and go within a quarter, the hours or terms that are paid.
         """
-        found: Counter[tuple[str, str, int]] = Counter()
+        found: Counter[tuple[str, str, str]] = Counter()
         for node in self.plan.nodes:
             if node.origin != "owned":
                 enters = node.in_service if node.origin == "rent" else node.in_service[:1]
                 for label in enters:
-                    found[node.entry, node.site, self.labels.index(label)] += node.steps
+                    found[node.entry, node.site, label] += node.steps
         return found
 
 

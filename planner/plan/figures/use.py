@@ -1,4 +1,4 @@
-"""How well the plan fills what is in service."""
+"""How well the plan fills what is in service, and how much of the limits of sites that takes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.plan.plan import PoolUse
+from planner.inputs.scenario.site import SITE_LIMITS
+from planner.plan.plan import PoolUse, SiteUse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from planner.inputs.scenario.site import Site, SiteLimit
+    from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.packing.problem import Pool, Shape
     from planner.plan.placing.fleet import Fleet
     from planner.plan.placing.place import Placement
     from planner.plan.plan import Node, NodeUse, Occupant
 
-__all__ = ["pool_uses", "stranded_gpus"]
+__all__ = ["pool_uses", "site_uses", "stranded_gpus"]
 
 
 class _Quarter(NamedTuple):
@@ -167,4 +170,64 @@ def _within(small: Shape, large: Shape) -> bool:
         and small.gpus <= large.gpus
         and small.cpus <= large.cpus
         and small.memory_mb <= large.memory_mb
+    )
+
+
+def site_uses(inputs: Inputs, nodes: Sequence[Node]) -> tuple[SiteUse, ...]:
+    """Every site that the scenario lists, by name."""
+    return tuple(
+        _site_use(
+            inputs, name, site, [node for node in nodes if node.site == name and not node.hours]
+        )
+        for name, site in sorted(inputs.scenario.sites.items())
+    )
+
+
+def _site_use(inputs: Inputs, name: str, site: Site, nodes: Sequence[Node]) -> SiteUse:
+    horizon = inputs.scenario.horizon
+    racks = site.racks
+    return SiteUse(
+        site=name,
+        cooling=tuple(sorted(site.cooling or ())),
+        labels=tuple(sorted(site.labels)),
+        nodes=tuple(_serving(nodes, label) for label in horizon.labels),
+        taken={limit.need: _taken(inputs, nodes, limit) for limit in SITE_LIMITS},
+        allowed={
+            limit.need: tuple(site.allows(limit, quarter) for quarter in horizon.all_quarters)
+            for limit in site.limits
+        },
+        racks=racks.count if racks else None,
+        racks_used=tuple(_racks(nodes, label) for label in horizon.labels),
+        units_per_rack=racks.units if racks else None,
+        power_per_rack_w=int(racks.power_kw * 1000) if racks and racks.power_kw else None,
+        spare_nodes=site.spare_nodes,
+    )
+
+
+def _serving(nodes: Sequence[Node], quarter: str) -> int:
+    return sum(quarter in node.in_service for node in nodes)
+
+
+def _racks(nodes: Sequence[Node], quarter: str) -> int:
+    """Racks in use."""
+    return len(
+        {
+            rack
+            for node in nodes
+            for label, rack in zip(node.in_service, node.racks, strict=False)
+            if label == quarter
+        }
+    )
+
+
+def _taken(inputs: Inputs, nodes: Sequence[Node], limit: SiteLimit) -> tuple[int, ...] | None:
+    """What the nodes in service take by quarter; None where the catalog lacks one of them."""
+    types = {node.node_type for node in nodes}
+    each = {name: limit.taken_by(inputs.catalog.nodes[name]) for name in types}
+    known = {name: taken for name, taken in each.items() if taken is not None}
+    if len(known) < len(each):
+        return None
+    return tuple(
+        sum(known[node.node_type] for node in nodes if label in node.in_service)
+        for label in inputs.scenario.horizon.labels
     )

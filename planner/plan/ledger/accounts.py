@@ -1,20 +1,20 @@
-"""Money of a plan by year and kind, and what a GPU-hour costs."""
+"""Money of a plan by year and kind, and how far a price may move before it decides otherwise."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.plan.figures.budgets import NOT_PAID_LINES
-from planner.plan.ledger.reader import Reader, where
-from planner.plan.ledger.traced import NOTHING, Traced, total
+from planner.plan.figures.costs import NOT_PAID_LINES
+from planner.plan.ledger.traced import NOTHING, Reader, Traced, total, where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from planner.plan.plan import Plan
+    from planner.plan.plan import Acquisition, BudgetUse, Plan
 
-__all__ = ["Accounts", "Year"]
+__all__ = ["Accounts", "Margins", "Meets", "Price", "Year"]
 
 _CAPEX = "purchase"
 _FIRST_YEAR = 4
@@ -115,3 +115,154 @@ class Accounts:
             for place, line in enumerate(self._plan.costs)
             if chosen(line.name)
         )
+
+
+_RUNNING = ("support", "energy", "licence", "colocation")
+"""Costs that are paid by a price of their own, which moves all of them."""
+_SUPPORT = "support_share_per_year"
+_QUARTERS_A_YEAR = 4
+
+
+class Price(NamedTuple):
+    """Prices that move together: of offers for one node type, of all offers of a kind, or a rate.
+
+    `lines` are places of `acquisitions`; a rate, such as that of energy, has a line of `costs`.
+    """
+
+    kind: str
+    """`buy`, `rent`, `reserve`, or the name of a cost."""
+    node_type: str | None
+    """None: of every type."""
+    lines: tuple[int, ...] = ()
+    cost: int | None = None
+
+
+class Meets(NamedTuple):
+    """What a price meets when it moves by itself."""
+
+    by: Traced
+    """Share of the price; negative: down."""
+    budget: int | None
+    """Place of the budget that is then exhausted; None: a node is then cheaper the other way."""
+    left: Traced | None = None
+    """Of the budget, cents."""
+
+
+class Margins:
+    """Worked out from a plan as it is; nothing is planned anew."""
+
+    def __init__(self, plan: Plan, read: Reader) -> None:
+        self._plan = plan
+        self._read = read
+        self._place = {label: place for place, label in enumerate(plan.quarters)}
+
+    def prices(self) -> Iterator[Price]:
+        """Of node types by kind, of all that is bought, rented or reserved, and of what is used."""
+        every = list(enumerate(self._plan.acquisitions))
+        for kind in ("buy", "rent", "reserve", "hourly"):
+            lines = [(place, line) for place, line in every if line.kind == kind]
+            types = sorted({line.node_type for _, line in lines})
+            for name in types:
+                mine = tuple(place for place, line in lines if line.node_type == name)
+                yield Price(kind, name, mine)
+            if len(types) > 1:
+                yield Price(kind, None, tuple(place for place, _ in lines))
+        for place, cost in enumerate(self._plan.costs):
+            if cost.name in _RUNNING:
+                yield Price(cost.name, None, cost=place)
+
+    def up(self, price: Price) -> Meets | None:
+        """The first thing that a rise meets; None where nothing stands against it."""
+        found = [*self._budgets(price), *self._cheaper_rented(price)]
+        return min(found, key=lambda one: one.by.value, default=None)
+
+    def down(self, price: Price) -> Meets | None:
+        """Where a fall of a rent makes it cheaper to rent a node than to buy one, as is planned."""
+        if price.kind != "rent":
+            return None
+        offers = self._offers(price)
+        found = []
+        for place, more in self._compared():
+            price_part = self._read.at(f"break_evens[{place}].rent_price_cents")
+            if self._plan.break_evens[place].rent in offers and price_part.value:
+                found.append(Meets(NOTHING - more / price_part, None))
+        return max(found, key=lambda one: one.by.value, default=None)
+
+    def _offers(self, price: Price) -> frozenset[str]:
+        return frozenset(self._plan.acquisitions[place].offer for place in price.lines)
+
+    def _budgets(self, price: Price) -> Iterator[Meets]:
+        for place, budget in enumerate(self._plan.budgets):
+            spent = self._counted(price, budget)
+            if spent.value > 0:
+                limit = self._read.at(f"budgets[{place}].limit_cents")
+                left = limit - self._read.at(f"budgets[{place}].spent_cents")
+                yield Meets(left / spent, place, left)
+
+    def _cheaper_rented(self, price: Price) -> Iterator[Meets]:
+        if price.kind != "buy":
+            return
+        offers = self._offers(price)
+        for place, more in self._compared():
+            price_part = self._read.at(f"break_evens[{place}].buy_price_cents")
+            if self._plan.break_evens[place].offer in offers and price_part.value:
+                yield Meets(more / price_part, None)
+
+    def _compared(self) -> Iterator[tuple[int, Traced]]:
+        """What one node costs more that is rented, where it is bought and that is no dearer."""
+        bought = {line.offer for line in self._plan.acquisitions if line.kind == "buy"}
+        for place, one in enumerate(self._plan.break_evens):
+            if one.offer in bought and one.buy_cents <= one.rent_cents:
+                stem = f"break_evens[{place}]"
+                own = self._read.at(f"{stem}.buy_cents")
+                yield place, self._read.at(f"{stem}.rent_cents") - own
+
+    def _counted(self, price: Price, budget: BudgetUse) -> Traced:
+        """What of a price counts against a budget."""
+        places = range(len(self._plan.quarters))
+        if budget.quarter is not None:
+            places = range(self._place[budget.quarter], self._place[budget.quarter] + 1)
+        capital = budget.spend in ("capex", "spending")
+        running = budget.spend in ("opex", "spending")
+        if price.cost is not None:
+            terms = (self._read.at(f"costs[{price.cost}].cents[{place}]") for place in places)
+            return total(terms) if running else NOTHING
+        lines = [(place, self._plan.acquisitions[place]) for place in price.lines]
+        if price.kind == "buy":
+            paid = self._bought(lines, places) if capital else NOTHING
+            return paid + (self._supported(lines, places) if running else NOTHING)
+        return self._held(lines, places) if running else NOTHING
+
+    def _bought(self, lines: Sequence[tuple[int, Acquisition]], places: range) -> Traced:
+        return total(
+            self._read.at(f"acquisitions[{place}].total_cents")
+            for place, line in lines
+            if self._place[line.quarter] in places
+        )
+
+    def _supported(self, lines: Sequence[tuple[int, Acquisition]], places: range) -> Traced:
+        """Support is a share of the price, in each quarter from entry into service."""
+        if not any(setting.name == _SUPPORT for setting in self._plan.settings):
+            return NOTHING
+        share = self._read.at(f"settings[name={_SUPPORT}].value") / _number(_QUARTERS_A_YEAR)
+        return total(
+            self._read.at(f"acquisitions[{place}].total_cents") * share * _number(served)
+            for place, line in lines
+            if (served := sum(quarter >= self._place[line.quarter] for quarter in places))
+        )
+
+    def _held(self, lines: Sequence[tuple[int, Acquisition]], places: range) -> Traced:
+        """Rents and reservations, in each quarter that a node is held."""
+        terms = []
+        for place, line in lines:
+            first = self._place[line.quarter]
+            held = range(first, first + (line.term_quarters or 1))
+            times = sum(quarter in held for quarter in places)
+            if times:
+                each = self._read.at(f"acquisitions[{place}].unit_price_cents")
+                terms.append(each * self._read.at(f"acquisitions[{place}].count") * _number(times))
+        return total(terms)
+
+
+def _number(value: int) -> Traced:
+    return Traced(Fraction(value), str(value))

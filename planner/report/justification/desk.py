@@ -8,9 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from planner.plan.ledger.accounts import Accounts
-from planner.plan.ledger.capacity import Capacity
-from planner.plan.ledger.facility import Facility
-from planner.plan.ledger.reader import Reader
+from planner.plan.ledger.capacity import Capacity, Facility
+from planner.plan.ledger.traced import Reader
 from planner.report.document import Figure, Link
 from planner.report.format import listed
 

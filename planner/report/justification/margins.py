@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.site import SITE_LIMITS
-from planner.plan.ledger.margins import Margins
-from planner.plan.ledger.rooms import Rooms
+from planner.plan.ledger.accounts import Margins
+from planner.plan.ledger.capacity import Rooms
 from planner.report.document import Block, Cell, Column, Heading, Link, Paragraph, Table
 from planner.report.elsewhere import Elsewhere
 from planner.report.format import listed, signed_percent
@@ -17,8 +17,8 @@ from planner.report.variants import NO_PLAN, acquired_short, moved_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.plan.ledger.margins import Meets, Price
-    from planner.plan.ledger.rooms import Order, Room
+    from planner.plan.ledger.accounts import Meets, Price
+    from planner.plan.ledger.capacity import Order, Room
     from planner.report.format import Style
     from planner.whatif.found import Sensitivity, Swing, Turn
 

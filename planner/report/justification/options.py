@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.plan.ledger.reader import where
-from planner.plan.ledger.traced import total
+from planner.plan.ledger.traced import total, where
 from planner.report.again import command_for
 from planner.report.alternatives import (
     NO_UNIT_SHORT,

@@ -1,4 +1,4 @@
-"""What each team holds, and what of the plan's cost it is charged.
+"""What each job adds to the bound, and what of the cost each team holds and is charged.
 
 The net present cost of each node is spread evenly over the quarters in which it serves. What a pool
 costs in a quarter is shared by the GPUs held there, each for the hours and the part of its memory
@@ -11,26 +11,88 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from math import floor
+from typing import TYPE_CHECKING, TypeVar
 
+from planner.packing.solution import RUNNING_COST, WHOLE_NODES
 from planner.packing.statement.economics import node_costs, owned_costs
-from planner.plan.figures.rounding import largest_remainder
 from planner.plan.figures.use import at_peak
-from planner.plan.parts.teams import Chargeback, QuotaUse, TeamUse
+from planner.plan.parts import Chargeback, QuotaUse, TeamUse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from planner.inputs.settled import Inputs
+    from planner.packing import Translation
+    from planner.packing.solution import Solution
     from planner.packing.statement.economics import CostStream
-    from planner.plan.parts.moves import CurrentPlacement
+    from planner.plan.parts import CurrentPlacement
     from planner.plan.placing.fleet import Fleet
+    from planner.plan.placing.moves import TypeChange
     from planner.plan.placing.place import Placement
-    from planner.plan.placing.typechanges import TypeChange
     from planner.plan.plan import Occupant
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["chargeback"]
+__all__ = ["JOB_TAGS", "Bill", "bill", "chargeback", "largest_remainder", "most_saved"]
+
+Key = TypeVar("Key")
+
+
+def largest_remainder(
+    amounts: Mapping[Key, Fraction] | Mapping[Key, float], total: int
+) -> dict[Key, int]:
+    """Round each amount down, and those cut most up again until all add up to the total.
+
+    Of two cut alike the first is rounded up. A total that no rounding of these amounts has
+    leaves all of them rounded down.
+    """
+    whole = {key: floor(amount) for key, amount in amounts.items()}
+    missing = total - sum(whole.values())
+    if not 0 <= missing <= len(whole):
+        return whole
+    for key in sorted(whole, key=lambda key: whole[key] - amounts[key])[:missing]:
+        whole[key] += 1
+    return whole
+
+
+JOB_TAGS = "job price tags"
+"""Name of the first bound term: the tags of all jobs in sum."""
+
+_UNATTRIBUTED = "not attributed"
+
+Bill = tuple[dict[str, int], tuple[tuple[str, int], ...]]
+"""Cents by job, and the terms of the bound, the jobs' sum first."""
+
+
+def bill(translation: Translation, solution: Solution) -> Bill:
+    """Tag each job and state the other terms, so that all of them add up to the bound."""
+    exact: dict[str, float] = {}
+    for members, tag in zip(translation.members, solution.tags, strict=True):
+        for job, units in Counter(job for job, _ in members).items():
+            exact[job] = exact.get(job, 0.0) + units * tag.cents
+    jobs = sorted(exact)
+    amounts = [exact[job] for job in jobs] + [cents for _, cents in solution.bound_terms]
+    cents = [*largest_remainder(dict(enumerate(amounts)), solution.bound_cents).values()]
+    tags = dict(zip(jobs, cents, strict=False))
+    terms = [(JOB_TAGS, sum(tags.values()))]
+    terms += zip((name for name, _ in solution.bound_terms), cents[len(jobs) :], strict=True)
+    if rest := solution.bound_cents - sum(cents):
+        terms.append((_UNATTRIBUTED, rest))
+    return tags, tuple(terms)
+
+
+def most_saved(solution: Solution, tags_cents: int) -> int:
+    """Cents by which the cost could fall at most if jobs with these tags in sum took less.
+
+    Without them the duals of the relaxation still bound what is left, by the tags less. Beyond the
+    relaxation, the cost holds what whole nodes add and what is not proved. What owned nodes cost in
+    any case stays.
+    """
+    terms = dict(solution.bound_terms)
+    beyond = solution.cost_cents - solution.bound_cents + terms[WHOLE_NODES]
+    decided = solution.cost_cents - terms[RUNNING_COST]
+    return max(0, round(min(tags_cents + beyond, decided)))
+
 
 Slot = tuple[int, int]
 """Pool and quarter."""

@@ -1,25 +1,26 @@
-"""From the placement of today to that of the first quarter: who stays, who moves, and why."""
+"""Who does not stay: units that move from where they run today, and changes of the GPU type."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.places import running_units
-from planner.plan.parts.moves import CurrentPlacement, Move
+from planner.plan.parts import CurrentPlacement, Move
 from planner.plan.words import usd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from planner.inputs.scenario.places import Place
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
+    from planner.plan.parts import NodeUse
     from planner.plan.placing.fleet import Fleet
     from planner.plan.placing.place import Placement
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["current_placement", "nodes_today"]
+__all__ = ["TypeChange", "current_placement", "nodes_today", "type_changes"]
 
 Unit = tuple[str, int]
 """Job and unit number, from 1."""
@@ -148,3 +149,31 @@ class _Reasons:
         if not cents:
             return "the cheapest plan found moves it; no price of a move is stated"
         return f"the cheapest plan found moves it, though that costs {usd(cents)}"
+
+
+class TypeChange(NamedTuple):
+    """One unit that does."""
+
+    quarter: int
+    """From 0: the one at whose start it changes."""
+    job: str
+    before: str
+    after: str
+    unit: int
+
+
+def type_changes(
+    placements: Iterable[Sequence[NodeUse]], gpu_types: Mapping[str, str]
+) -> tuple[TypeChange, ...]:
+    """All changes in these placements, by quarter; `gpu_types` are those of the nodes."""
+    found: list[TypeChange] = []
+    last: dict[tuple[str, int], str] = {}
+    for quarter, uses in enumerate(placements):
+        now = {(one.job, one.unit): gpu_types[use.node] for use in uses for one in use.occupants}
+        found += sorted(
+            TypeChange(quarter, job, last[job, unit], after, unit)
+            for (job, unit), after in now.items()
+            if last.get((job, unit), after) != after
+        )
+        last |= now
+    return tuple(found)

@@ -1,4 +1,4 @@
-"""What a reader must know before trusting a plan: warnings, and everything that was assumed."""
+"""What a reader must know before trusting a plan."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from planner.inputs.checks.faults import entries
 from planner.inputs.checks.sites import cooled_by
 from planner.inputs.reading.document import dotted
 from planner.inputs.scenario.offer import OWN_FIGURES
+from planner.inputs.scenario.places import node_places, place_of, pool_places
 from planner.inputs.scenario.site import POWER, limits_told
 from planner.inputs.text.words import count_of
 from planner.packing.solution import Status
+from planner.packing.statement.facility import spare_nodes
+from planner.plan.annotations.doubtful import unit_slips, unlikely_figures
 from planner.plan.annotations.provenance import rules_used
-from planner.plan.annotations.running import running_assumptions, running_warnings
-from planner.plan.annotations.slips import unit_slips
-from planner.plan.annotations.spares import dear_spares, no_spare, without_room
-from planner.plan.annotations.unlikely import unlikely_figures
-from planner.plan.figures.costs import colocation_text, licence_text
-from planner.plan.figures.tags import most_saved
+from planner.plan.figures.costs import acquired_cents, colocation_text, licence_text
+from planner.plan.figures.shares import most_saved
 from planner.plan.plan import Note
 from planner.plan.words import amount, some_of, usd
 from planner.sizing.sizer import LENGTH_UNKNOWN
@@ -34,7 +33,15 @@ if TYPE_CHECKING:
     from planner.plan.plan import Acquisition, CostLine, Node, NodeUse, PlannedJob
     from planner.sizing.candidate import SizedJob, Sizing
 
-__all__ = ["assumption_notes", "warning_notes"]
+__all__ = [
+    "assumption_notes",
+    "dear_spares",
+    "no_spare",
+    "running_assumptions",
+    "running_warnings",
+    "warning_notes",
+    "without_room",
+]
 
 _JOBS_NAMED = 3
 _HELD_NAMED = 12
@@ -371,3 +378,153 @@ def _from_sizing(
 def _names(names: list[str]) -> str:
     kind = "job" if len(names) == 1 else "jobs"
     return f"{kind} {some_of(names, _JOBS_NAMED)}"
+
+
+_SPARE_NODES = "policies.spare_nodes"
+
+_Pool = tuple[str, str]
+"""Node type and site."""
+
+
+def dear_spares(
+    inputs: Inputs,
+    nodes: tuple[Node, ...],
+    placements: tuple[tuple[NodeUse, ...], ...],
+    bought: tuple[Acquisition, ...],
+) -> Iterator[Note]:
+    """Pools that keep more nodes empty than work there, with what the plan acquires beside that.
+
+    Such a figure is seldom meant: it takes owned nodes out of use, or buys nodes to stand empty.
+    """
+    cents = acquired_cents(inputs, bought)
+    at_work = _most_at_work(nodes, placements)
+    shut = without_room(inputs, nodes)
+    for pool in sorted(shut | at_work.keys()):
+        kept, works = spare_nodes(inputs, *pool), at_work[pool]
+        place = f"{pool[0]} @ {pool[1]}"
+        here = cents.get(pool, 0)
+        elsewhere = sum(cents.values()) - here
+        others = f"the plan acquires others for {usd(elsewhere)} net present cost"
+        if pool in shut:
+            beside = f"; {others}" if elsewhere else ""
+            yield Note(
+                text=f"nothing can run on {place}, as {count_of(kept, 'spare node')} must stay "
+                "empty in a pool that runs a job and it never has more nodes than that"
+                f"{beside}",
+                origin=_asked_by(inputs, pool),
+            )
+        elif kept > works and (here or elsewhere):
+            what = f"the nodes that the plan acquires there cost {usd(here)} net present cost"
+            yield Note(
+                text=f"{count_of(kept, 'node')} of {place} must stay empty as spare beside "
+                f"{works:,} at work; {what if here else others}",
+                origin=_asked_by(inputs, pool),
+            )
+
+
+def no_spare(
+    inputs: Inputs, nodes: tuple[Node, ...], placements: tuple[tuple[NodeUse, ...], ...]
+) -> Iterator[Note]:
+    """Everything on one node type, of which a failed node stops its jobs."""
+    node_type_of = {node.id: node.node_type for node in nodes if not node.hours}
+    at_work = (use.node for uses in placements for use in uses)
+    used = {node_type_of[name] for name in at_work if name in node_type_of}
+    spare = inputs.scenario.policies.spare_nodes
+    by_site = any(site.spare_nodes for site in inputs.scenario.sites.values())
+    if len(used) == 1:
+        node_type = used.pop()
+        kept = spare if isinstance(spare, int) else spare.get(node_type, 0)
+        if not (kept or by_site):
+            yield Note(
+                text=f"everything runs on one node type, {node_type}, and no spare node is kept: "
+                "a failed node stops its jobs",
+                origin=_SPARE_NODES,
+            )
+
+
+def without_room(inputs: Inputs, nodes: tuple[Node, ...]) -> set[_Pool]:
+    """Pools with owned nodes that have no more than are kept spare."""
+    owned = {(node.node_type, node.site) for node in nodes if node.origin == "owned"}
+    there = Counter(
+        (node.node_type, node.site, quarter)
+        for node in nodes
+        if not node.hours
+        for quarter in node.in_service
+    )
+    enough = {
+        (node_type, site)
+        for (node_type, site, _), count in there.items()
+        if count > spare_nodes(inputs, node_type, site)
+    }
+    return owned - enough
+
+
+def _most_at_work(
+    nodes: tuple[Node, ...], placements: tuple[tuple[NodeUse, ...], ...]
+) -> Counter[_Pool]:
+    """Nodes of each pool that run anything, in the quarter in which most do."""
+    pool_of = {node.id: (node.node_type, node.site) for node in nodes if not node.hours}
+    most: Counter[_Pool] = Counter()
+    for uses in placements:
+        most |= Counter(pool_of[use.node] for use in uses if use.node in pool_of)
+    return most
+
+
+def _asked_by(inputs: Inputs, pool: _Pool) -> str:
+    """Who asks for so many: the site, or the policies."""
+    site = inputs.scenario.sites.get(pool[1])
+    asked = spare_nodes(inputs, *pool)
+    return f"sites.{pool[1]}.spare_nodes" if site and site.spare_nodes == asked else _SPARE_NODES
+
+
+_NAMED = 6
+
+
+def running_assumptions(inputs: Inputs) -> Iterator[Note]:
+    """What is taken for granted of moves."""
+    scenario = inputs.scenario
+    free = sorted(
+        {
+            entry.job
+            for entry in scenario.running
+            if scenario.jobs[entry.job].move_cost_usd is None
+            and not (entry.pinned or scenario.jobs[entry.job].pinned)
+        }
+    )
+    if free and scenario.policies.move_cost_usd is None:
+        yield Note(
+            text=f"to move {some_of(free, _NAMED)} costs nothing: no price of a move is stated",
+            origin="policies.move_cost_usd",
+        )
+    if scenario.running:
+        yield Note(
+            text="the time that a move takes is not planned, and a change of node within a pool "
+            "has no price",
+            origin="running",
+        )
+    loaded = sorted(name for name, job in scenario.jobs.items() if job.has_load)
+    if scenario.running and loaded:
+        yield Note(
+            text=f"{some_of(loaded, _NAMED)}: replicas that follow from a load cannot be told "
+            "apart, so that none of them counts as running today",
+            origin="running",
+        )
+
+
+def running_warnings(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[Note]:
+    """Jobs that are said to hold other GPU counts today than the rules give them there."""
+    sized = {job.name: job for job in jobs}
+    told: dict[tuple[str, str, int, int], None] = {}
+    nodes, pools = node_places(inputs.scenario), pool_places(inputs.scenario)
+    for entry in inputs.scenario.running:
+        node = inputs.catalog.nodes.get(place_of(entry, nodes, pools).node_type)
+        for candidate in sized[entry.job].sizing.candidates:
+            here = node is not None and candidate.gpu_type == node.gpu_type
+            if here and entry.gpus is not None and entry.gpus != candidate.gpus:
+                told[entry.job, candidate.gpu_type, entry.gpus, candidate.gpus] = None
+    for job, gpu_type, held, planned in told:
+        yield Note(
+            text=f"a unit of {job} holds {count_of(held, 'GPU')} of {gpu_type} today, the plan "
+            f"gives it {planned:,} there",
+            origin=f"jobs.{job}",
+        )

@@ -1,8 +1,9 @@
-"""Units that run today: pinned ones stay, and every move is listed and priced."""
+"""Units that run today or change their GPU type: pinned ones stay, moves are listed and priced."""
 
 from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from planner.plan.checks.view import Unit
     from planner.plan.plan import Node
 
-__all__ = ["CHECKS", "moves_cents"]
+__all__ = ["CHECKS", "moves_cents", "priced_changes"]
 
 
 class _Today(NamedTuple):
@@ -151,3 +152,24 @@ def _confirm_moves(view: View) -> str:
 
 
 CHECKS = (Check(_pinned, _confirm_pinned), Check(_moves, _confirm_moves))
+
+
+def priced_changes(view: View) -> Iterator[tuple[str, int, Fraction]]:
+    """Job, quarter from 0 and US dollars of each change of a unit that has a price."""
+    on: dict[tuple[str, int], str] = {}
+    for quarter, seats in enumerate(view.seats):
+        for (job, unit, _), places in seats.items():
+            here = places[0][0].gpu_type
+            before, on[job, unit] = on.get((job, unit), here), here
+            usd = _usd(view, job) if before != here and job in view.sized else Fraction(0)
+            if usd:
+                yield job, quarter, usd
+
+
+def _usd(view: View, job: str) -> Fraction:
+    """What one change of a unit costs: by the job itself, or the one that it is deployed by."""
+    scenario = view.inputs.scenario
+    usd = scenario.jobs[view.sized[job].derived_from or job].gpu_type_change_cost_usd
+    if usd is None:
+        usd = scenario.policies.gpu_type_change_cost_usd
+    return Fraction(usd or 0)
