@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solvers.solver import solver_version
+from planner.plan.annotations.assumptions import assumption_notes
 from planner.plan.annotations.jobs import planned_jobs, stored_assets
 from planner.plan.annotations.provenance import node_facts, provenance, rules_used, settings_used
-from planner.plan.annotations.warnings import assumption_notes, warning_notes
+from planner.plan.annotations.warnings import warning_notes
 from planner.plan.figures.costs import (
     acquisitions,
     break_evens,
@@ -64,8 +65,7 @@ def assemble(
     changed = type_changes(placement.uses, gpu_types)
     changes = tuple(paid_changes(inputs, jobs, changed))
     costs = cost_lines(inputs, translation, solution, current, (stream for _, stream in changes))
-    planned = planned_jobs(jobs, translation, solution, placement.kept, tags)
-    return Plan(
+    plan = Plan(
         format=FORMAT,
         scenario=scenario.name,
         description=scenario.description,
@@ -78,7 +78,7 @@ def assemble(
         placements=placement.uses,
         moves=placement.moves,
         current=current,
-        jobs=planned,
+        jobs=planned_jobs(jobs, translation, solution, placement.kept, tags),
         shortage=shortage,
         sizings={
             sizing.id: sizing
@@ -97,11 +97,9 @@ def assemble(
         costs=costs,
         budgets=budget_uses(inputs, costs),
         break_evens=break_evens(inputs, bought),
-        chargeback=chargeback(inputs, jobs, fleet, placement, current, changes),
+        chargeback=chargeback(inputs, jobs, fleet.nodes, placement.uses, current, changes),
         storage_mb=stored_assets(jobs, translation, placement.kept),
-        warnings=warning_notes(
-            inputs, jobs, solution, planned, fleet.nodes, placement.uses, bought, costs
-        ),
+        warnings=(),
         assumptions=assumption_notes(inputs, jobs),
         rules=rules_used(inputs, jobs),
         settings=settings_used(inputs),
@@ -109,6 +107,8 @@ def assemble(
         provenance=provenance(inputs, solver),
         question=inputs.question,
     )
+    warnings = warning_notes(inputs, jobs, solution, plan)
+    return plan.model_copy(update={"warnings": warnings})
 
 
 def _proof(

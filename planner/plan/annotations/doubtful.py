@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.offer import OfferKind
     from planner.inputs.scenario.scenario import Offer, Scenario, Site
     from planner.inputs.settled import Inputs
-    from planner.plan.plan import CostLine, Node
+    from planner.plan.plan import CostLine, Node, Plan
 
-__all__ = ["idle_budgets", "limiting_figures", "unit_slips", "unlikely_figures"]
+__all__ = ["limiting_figures", "unit_slips", "unlikely_figures"]
 
 _W_OF_A_KW = 1000
 """Also the least kW that W for kW give: no site and no rack is fed less than one."""
@@ -55,17 +55,15 @@ the factor of a far-off price, and below it, by an order of magnitude."""
 _BELOW = 10
 
 
-def unit_slips(
-    inputs: Inputs, nodes: Sequence[Node] = (), costs: Sequence[CostLine] | None = None
-) -> Iterator[Note]:
-    """All of these; `nodes` and `costs` are those of the plan, where there is one."""
+def unit_slips(inputs: Inputs, plan: Plan) -> Iterator[Note]:
+    """Figures of offers, finance, sites and budgets in another unit than their key takes."""
     for name, offer in sorted(inputs.scenario.offers.items()):
         yield from _price(name, offer, inputs)
         yield from _lead_time(name, offer, inputs)
     yield from _finance(inputs)
     for name, site in sorted(inputs.scenario.sites.items()):
-        yield from _power(name, site, inputs, nodes)
-    yield from idle_budgets(inputs, costs)
+        yield from _power(name, site, inputs, plan.nodes)
+    yield from _idle_budgets(inputs, plan.costs)
 
 
 def _price(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
@@ -148,12 +146,12 @@ def _power(name: str, site: Site, inputs: Inputs, nodes: Sequence[Node]) -> Iter
     """Limits that are an order of magnitude above what can stand there, or in a rack."""
     factor = inputs.rules.figure("far_off_need_factor")
     racks, fed = site.racks, site.power_kw
-    limits = [
-        ("power_kw", max(fed.values()) if isinstance(fed, dict) else fed, _there),
-        ("racks.power_kw", racks.power_kw if racks else None, _in_a_rack),
-    ]
-    for key, limit, most in limits:
-        need = most(name, site, inputs, nodes) if limit is not None else Decimal(0)
+    fed = max(fed.values()) if isinstance(fed, dict) else fed
+    limits = {
+        "power_kw": (fed, _kw_there(name, inputs, nodes)),
+        "racks.power_kw": (racks.power_kw if racks else None, _kw_in_a_rack(name, site, inputs)),
+    }
+    for key, (limit, need) in limits.items():
         if limit is not None and need and limit >= max(need * factor, Decimal(_W_OF_A_KW)):
             yield Note(
                 text=f"{amount(limit, 'kW')} are {limit / need:,.0f} times what can stand there "
@@ -168,9 +166,8 @@ def _kw(node: NodeType) -> Decimal:
     return known.value if known else Decimal(0)
 
 
-def _there(name: str, site: Site, inputs: Inputs, nodes: Sequence[Node]) -> Decimal:
+def _kw_there(name: str, inputs: Inputs, nodes: Sequence[Node]) -> Decimal:
     """The most of: one node, all that is owned and offered at a maximum, all that is planned."""
-    del site
     types = inputs.catalog.nodes
     one = owned = Decimal(0)
     for _, entry in entries(inputs.scenario):
@@ -186,9 +183,8 @@ def _there(name: str, site: Site, inputs: Inputs, nodes: Sequence[Node]) -> Deci
     return max(one, owned, *planned)
 
 
-def _in_a_rack(name: str, site: Site, inputs: Inputs, nodes: Sequence[Node]) -> Decimal:
+def _kw_in_a_rack(name: str, site: Site, inputs: Inputs) -> Decimal:
     """As many nodes as its height holds, of those that draw the most; one where that is open."""
-    del nodes
     held = [Decimal(0)]
     for _, entry in entries(inputs.scenario):
         node = inputs.catalog.nodes[entry.node_type]
@@ -199,7 +195,7 @@ def _in_a_rack(name: str, site: Site, inputs: Inputs, nodes: Sequence[Node]) -> 
     return max(held)
 
 
-def idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[Note]:
+def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[Note]:
     """Budgets that buy nothing at all, and budgets that nothing comes near."""
     every = [
         (offer.kind, usd_each)
@@ -271,7 +267,7 @@ def limiting_figures(inputs: Inputs) -> Iterator[Note]:
     for name, job in sorted(inputs.scenario.jobs.items()):
         yield from _of_odd_size(name, job, inputs)
         yield from _of_many_nodes(name, job, inputs)
-    yield from idle_budgets(inputs, None)
+    yield from _idle_budgets(inputs, None)
 
 
 def _hardly_any_left(inputs: Inputs) -> Iterator[Note]:

@@ -20,17 +20,15 @@ from planner.plan.figures.use import at_peak
 from planner.plan.parts import Chargeback, QuotaUse, TeamUse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.packing.solution import Solution
     from planner.packing.statement.economics import CostStream
     from planner.plan.parts import CurrentPlacement
-    from planner.plan.placing.fleet import Fleet
     from planner.plan.placing.moves import TypeChange
-    from planner.plan.placing.place import Placement
-    from planner.plan.plan import Occupant
+    from planner.plan.plan import Node, NodeUse, Occupant
     from planner.sizing.candidate import SizedJob
 
 __all__ = ["JOB_TAGS", "Bill", "bill", "chargeback", "largest_remainder", "most_saved"]
@@ -94,7 +92,7 @@ def most_saved(solution: Solution, tags_cents: int) -> int:
     return max(0, round(min(tags_cents + beyond, decided)))
 
 
-Slot = tuple[int, int]
+Slot = tuple[tuple[str, str, str], int]
 """Pool and quarter."""
 Line = str | None
 """A team, or None for the jobs without one."""
@@ -104,11 +102,11 @@ Cell = tuple[object, int]
 
 
 @dataclass(slots=True)
-class _Use:
+class _Held:
     """What the jobs of one line hold."""
 
     gpus: dict[Slot, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
-    """Held on the average of the quarter."""
+    """On the average of the quarter."""
     occupants: dict[tuple[str, int], list[Occupant]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -121,22 +119,20 @@ class _Use:
     def total(self) -> Fraction:
         return sum(self.gpus.values(), Fraction(0))
 
-    def in_quarter(self, quarter: int, gpu_type: str | None = None) -> int:
-        """At the hour at which most are held."""
-        held = [
-            occupant
-            for (kind, at), occupants in self.occupants.items()
-            if at == quarter and gpu_type in (None, kind)
-            for occupant in occupants
-        ]
-        return int(at_peak(held, lambda occupant: len(occupant.gpus)))
+    def by_quarter(self, quarters: int, gpu_type: str | None = None) -> tuple[int, ...]:
+        """GPUs at the hour of each quarter at which most are held, of a type or of all."""
+        held: list[list[Occupant]] = [[] for _ in range(quarters)]
+        for (kind, quarter), occupants in self.occupants.items():
+            if gpu_type in (None, kind):
+                held[quarter] += occupants
+        return tuple(int(at_peak(each, lambda one: len(one.gpus))) for each in held)
 
 
 def chargeback(
     inputs: Inputs,
     jobs: tuple[SizedJob, ...],
-    fleet: Fleet,
-    placement: Placement,
+    nodes: Sequence[Node],
+    placements: Sequence[Sequence[NodeUse]],
     current: CurrentPlacement | None,
     changes: Iterable[tuple[TypeChange, CostStream]] = (),
 ) -> Chargeback | None:
@@ -151,23 +147,25 @@ def chargeback(
         return None
     if None in named:
         lines.append(None)
-    uses = _uses(inputs, jobs, fleet, placement)
-    spread = inputs.scenario.policies.charge_idle == "spread"
-    shares = _shares(inputs, fleet, uses, spread=spread)
+    hours = Fraction(inputs.settings.hours_per_quarter.value)
+    held = _held(jobs, nodes, placements, hours)
+    there: dict[Slot, Fraction] = defaultdict(Fraction)
+    for node in nodes:
+        for quarter in _quarters(inputs, node):
+            there[node.pool, quarter] += node.gpu_hours(hours) / hours
+    shares = _shares(inputs, nodes, held, there)
     team_of = {job.name: job.team for job in jobs}
     for move in current.moves if current else ():
         shares[team_of[move.job], 0] += move.cost_cents
     for change, cost in changes:
         shares[team_of[change.job], change.quarter] += cost.present_cents
     cents = largest_remainder(shares, int(sum(shares.values())))
-    quarters = range(len(fleet.in_service))
-    hours = Fraction(inputs.settings.hours_per_quarter.value)
-    there = _in_service(fleet, hours)
-    idle = sum(there.values(), Fraction(0)) - sum(uses[line].total for line in lines)
+    quarters = range(len(placements))
+    idle = sum(there.values(), Fraction(0)) - sum(held[line].total for line in lines)
     return Chargeback(
         idle=inputs.scenario.policies.charge_idle,
         teams=tuple(
-            _team_use(inputs, line, uses[line], tuple(cents.get((line, q), 0) for q in quarters))
+            _team_use(inputs, line, held[line], tuple(cents.get((line, q), 0) for q in quarters))
             for line in lines
         ),
         idle_gpu_hours=float(idle * hours),
@@ -175,19 +173,33 @@ def chargeback(
     )
 
 
-def _team_use(inputs: Inputs, team: Line, use: _Use, cents: tuple[int, ...]) -> TeamUse:
-    hours = use.total * Fraction(inputs.settings.hours_per_quarter.value)
+def _quarters(inputs: Inputs, node: Node) -> tuple[int, ...]:
+    """In service, from 0."""
+    labels = inputs.scenario.horizon.labels
+    return tuple(place for place, label in enumerate(labels) if label in node.in_service)
+
+
+def _team_use(inputs: Inputs, team: Line, held: _Held, cents: tuple[int, ...]) -> TeamUse:
+    hours, quarters = Fraction(inputs.settings.hours_per_quarter.value), len(cents)
+    listed = inputs.scenario.teams.get(team) if team else None
+    quotas = listed.quotas(inputs.scenario.horizon) if listed else ()
+    gpu_hours, cost_cents = held.total * hours, sum(cents)
     return TeamUse(
         team=team,
-        gpus=tuple(use.in_quarter(quarter) for quarter in range(len(cents))),
-        gpu_hours=float(hours),
-        delivered_gpu_hours=float(use.delivered),
-        open_gpu_hours=float(use.open),
+        gpus=held.by_quarter(quarters),
+        gpu_hours=float(gpu_hours),
+        delivered_gpu_hours=float(held.delivered),
+        open_gpu_hours=float(held.open),
         charged_cents=cents,
-        cost_cents=sum(cents),
-        usd_per_gpu_hour=_usd_per_hour(sum(cents), hours),
-        usd_per_delivered_gpu_hour=None if use.open else _usd_per_hour(sum(cents), use.delivered),
-        quotas=tuple(_quota_uses(inputs, team, use)),
+        cost_cents=cost_cents,
+        usd_per_gpu_hour=_usd_per_hour(cost_cents, gpu_hours),
+        usd_per_delivered_gpu_hour=(
+            None if held.open else _usd_per_hour(cost_cents, held.delivered)
+        ),
+        quotas=tuple(
+            QuotaUse(gpu_type=kind, limit_gpus=limits, gpus=held.by_quarter(quarters, kind))
+            for kind, limits in quotas
+        ),
     )
 
 
@@ -195,94 +207,70 @@ def _usd_per_hour(cents: int, hours: Fraction) -> float | None:
     return float(round(Fraction(cents, 100) / hours, 6)) if hours else None
 
 
-def _quota_uses(inputs: Inputs, team: Line, use: _Use) -> Iterator[QuotaUse]:
-    if team is None or team not in inputs.scenario.teams:
-        return
-    for gpu_type, limits in inputs.scenario.teams[team].quotas(inputs.scenario.horizon):
-        held = tuple(use.in_quarter(quarter, gpu_type) for quarter in range(len(limits)))
-        yield QuotaUse(gpu_type=gpu_type, limit_gpus=limits, gpus=held)
-
-
-def _uses(
-    inputs: Inputs, jobs: tuple[SizedJob, ...], fleet: Fleet, placement: Placement
-) -> dict[Line, _Use]:
-    found: dict[Line, _Use] = defaultdict(_Use)
-    of_job = {job.name: job for job in jobs}
-    pool_of = {node.id: pool for node, pool in zip(fleet.nodes, fleet.pool, strict=True)}
-    gpu_type_of = {node.id: node.gpu_type for node in fleet.nodes}
-    quarter_hours = Fraction(inputs.settings.hours_per_quarter.value)
+def _held(
+    jobs: tuple[SizedJob, ...],
+    nodes: Sequence[Node],
+    placements: Sequence[Sequence[NodeUse]],
+    quarter_hours: Fraction,
+) -> dict[Line, _Held]:
+    """By line; tuning jobs deliver their run, in whatever part of its hours, others what they hold."""
+    found: dict[Line, _Held] = defaultdict(_Held)
+    of_job, of_id = {job.name: job for job in jobs}, {node.id: node for node in nodes}
     run_hours = {
         (job.name, candidate.way): candidate.hours
         for job in jobs
         for candidate in job.sizing.candidates
     }
-    for quarter, uses in enumerate(placement.uses):
-        for use in uses:
-            gpu_type = gpu_type_of[use.node]
-            for occupant in use.occupants:
-                job = of_job[occupant.job]
-                team = found[job.team]
-                average = occupant.gpu_hours(quarter_hours) / quarter_hours
-                team.gpus[pool_of[use.node], quarter] += average
-                team.occupants[gpu_type, quarter].append(occupant)
-                _count_hours(team, job, occupant, run_hours[job.name, occupant.way], quarter_hours)
+    for quarter, uses in enumerate(placements):
+        for node, one in ((of_id[use.node], one) for use in uses for one in use.occupants):
+            job = of_job[one.job]
+            team, hours = found[job.team], one.gpu_hours(quarter_hours)
+            team.gpus[node.pool, quarter] += hours / quarter_hours
+            team.occupants[node.gpu_type, quarter].append(one)
+            run = run_hours[one.job, one.way]
+            if job.kind != "tune":
+                team.delivered += hours
+            elif run is None:
+                team.open += hours
+            else:
+                team.delivered += min(len(one.gpus) * Fraction(run), hours)
     return found
-
-
-def _count_hours(
-    team: _Use, job: SizedJob, occupant: Occupant, run_hours: float | None, quarter_hours: Fraction
-) -> None:
-    """A tuning job delivers its run, in whatever part of its hours; others all that they hold."""
-    held = occupant.gpu_hours(quarter_hours)
-    if job.kind != "tune":
-        team.delivered += held
-    elif run_hours is None:
-        team.open += held
-    else:
-        team.delivered += min(len(occupant.gpus) * Fraction(run_hours), held)
 
 
 def _shares(
-    inputs: Inputs, fleet: Fleet, uses: Mapping[Line, _Use], *, spread: bool
+    inputs: Inputs,
+    nodes: Sequence[Node],
+    held: Mapping[Line, _Held],
+    there: Mapping[Slot, Fraction],
 ) -> dict[Cell, Fraction]:
-    """Cents by line and quarter, exactly."""
+    """Cents by line and quarter, exactly; `there` are all GPUs, on the average of the quarter."""
+    spread = inputs.scenario.policies.charge_idle == "spread"
     cells: dict[Cell, Fraction] = defaultdict(Fraction)
-    gpus = _in_service(fleet, Fraction(inputs.settings.hours_per_quarter.value))
-    for (pool, quarter), cents in _charges(inputs, fleet).items():
-        here = {line: use.gpus[pool, quarter] for line, use in uses.items()}
+    for slot, cents in _charges(inputs, nodes).items():
+        here = {line: use.gpus[slot] for line, use in held.items()}
         if spread and not any(here.values()):
-            here = {line: use.total for line, use in uses.items()}
-        held = sum(here.values(), Fraction(0))
-        by = held if spread and held else gpus[pool, quarter]
+            here = {line: use.total for line, use in held.items()}
+        taken = sum(here.values(), Fraction(0))
+        by = taken if spread and taken else there[slot]
         for line, number in here.items():
-            cells[line, quarter] += cents * (number / by)
-        cells[_IDLE, quarter] += cents * ((by - held) / by)
+            cells[line, slot[1]] += cents * (number / by)
+        cells[_IDLE, slot[1]] += cents * ((by - taken) / by)
     return cells
 
 
-def _in_service(fleet: Fleet, hours: Fraction) -> dict[Slot, Fraction]:
-    """GPUs by pool and quarter, on the average of its hours."""
-    found: dict[Slot, Fraction] = defaultdict(Fraction)
-    for quarter, pools in enumerate(fleet.in_service):
-        for node in (node for nodes in pools for node in nodes):
-            found[fleet.pool[node], quarter] += fleet.nodes[node].gpu_hours(hours) / hours
-    return found
-
-
-def _charges(inputs: Inputs, fleet: Fleet) -> dict[Slot, Fraction]:
+def _charges(inputs: Inputs, nodes: Sequence[Node]) -> dict[Slot, Fraction]:
     """What each pool costs in each quarter, net present cents."""
-    labels = {label: place for place, label in enumerate(inputs.scenario.horizon.labels)}
-    alike: Counter[tuple[int, str, str, tuple[int, ...]]] = Counter()
+    alike: Counter[tuple[tuple[str, str, str], str, str, tuple[int, ...]]] = Counter()
     orders: Counter[tuple[str, int]] = Counter()
-    for pool, node in zip(fleet.pool, fleet.nodes, strict=True):
-        served = tuple(labels[label] for label in node.in_service)
-        alike[pool, node.origin, node.entry, served] += node.steps
+    for node in nodes:
+        served = _quarters(inputs, node)
+        alike[node.pool, node.origin, node.entry, served] += node.steps
         orders.update((node.entry, q) for q in (served if node.origin == "rent" else served[:1]))
     charges: dict[Slot, Fraction] = defaultdict(Fraction)
-    for (pool, origin, entry, served), nodes in alike.items():
+    for (pool, origin, entry, served), count in alike.items():
         for quarters, cents in _spells(inputs, origin, entry, served, orders):
             for quarter in quarters:
-                charges[pool, quarter] += Fraction(nodes * cents, len(quarters))
+                charges[pool, quarter] += Fraction(count * cents, len(quarters))
     return charges
 
 
