@@ -213,7 +213,7 @@ def _held(
     placements: Sequence[Sequence[NodeUse]],
     quarter_hours: Fraction,
 ) -> dict[Line, _Held]:
-    """By line; tuning jobs deliver their run, in whatever part of its hours, others what they hold."""
+    """By line; of the hours that it holds, a tuning job delivers its run, any other job all."""
     found: dict[Line, _Held] = defaultdict(_Held)
     of_job, of_id = {job.name: job for job in jobs}, {node.id: node for node in nodes}
     run_hours = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from planner.packing.problem import WHOLE, Shape
 from planner.plan.parts import GpuPart, NodeUse, Occupant
 from planner.plan.placing.modes import choices_kept
-from planner.plan.placing.nodes import Host
+from planner.plan.placing.nodes import QuarterNodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planner.packing.problem import Choice, Pool
     from planner.packing.solution import Bundle, Solution
     from planner.plan.placing.fleet import Fleet
-    from planner.plan.placing.nodes import Group, Hosting
+    from planner.plan.placing.nodes import Group, NodeAssignment
 
 __all__ = ["Piece", "Placement", "Seat", "Seats", "place", "seats_today"]
 
@@ -144,8 +144,8 @@ def place(
     for quarter, layouts in enumerate(solution.layouts):
         before, left = _going_on(translation, kept, seats, quarter)
         seating = _Seating(translation, fleet, kept, before)
-        host = Host(translation.problem, fleet, kept, quarter, seating.counted())
-        seats = seating.seat_all(host.hostings(layouts), quarter)
+        nodes = QuarterNodes(translation.problem, fleet, kept, quarter, seating.counted())
+        seats = seating.seat_all(nodes.assigned(layouts), quarter)
         moves.append(_moved(before | left, seats) if quarter else 0)
         uses.append(_node_uses(translation, fleet, kept, seats, gpu_types))
     return Placement(tuple(uses), tuple(moves), kept)
@@ -218,12 +218,10 @@ class _Seating:
             for nodes, groups in self.here.items()
         }
 
-    def seat_all(self, hostings: Sequence[Hosting], quarter: int) -> Seats:
+    def seat_all(self, assigned: Sequence[NodeAssignment], quarter: int) -> Seats:
         """Residents first, so that they keep node and GPU numbers; then everybody else in order."""
         open_places = [
-            (hosting.nodes, group, seat)
-            for hosting in hostings
-            for group, seat in self._keep(hosting)
+            (one.nodes, group, seat) for one in assigned for group, seat in self._keep(one)
         ]
         waiting = self._waiting(quarter)
         for nodes, group, seat in sorted(self._joined(open_places), key=self._by_start):
@@ -255,29 +253,29 @@ class _Seating:
         home = self.pools[self.fleet.pool[nodes[0]]].home
         return self.demands[group[0]].origin != home, seat.start
 
-    def _keep(self, hosting: Hosting) -> Iterator[tuple[Group, Seat | None]]:
+    def _keep(self, assigned: NodeAssignment) -> Iterator[tuple[Group, Seat | None]]:
         """Seat those who were here; yield what is left open, None for any whole GPUs."""
-        here = self.here.get(hosting.nodes, {})
-        residents = {group: list(here.get(group, ())) for group, _ in hosting.parts}
+        here = self.here.get(assigned.nodes, {})
+        residents = {group: list(here.get(group, ())) for group, _ in assigned.parts}
         sharing = Counter(
             (member.demand, member.choice)
-            for bundle in hosting.bundles
+            for bundle in assigned.bundles
             for member in bundle.members
         )
         places: list[tuple[Group, Seat | None]] = []
-        for group, count in hosting.parts:
+        for group, count in assigned.parts:
             whole = count - sharing[group]
             staying = [one for one in residents[group] if not self.before[one].shared][:whole]
             for piece in staying:
                 self._take(piece, self.before[piece])
                 residents[group].remove(piece)
             places += [(group, None)] * (whole - len(staying))
-        bundles = [(one, self._met(one, residents)) for one in hosting.bundles]
+        bundles = [(one, self._met(one, residents)) for one in assigned.bundles]
         for bundle, met in sorted(bundles, key=lambda one: -max(one[1].values(), default=0)):
-            places += self._share(bundle, hosting.nodes, residents, met)
+            places += self._share(bundle, assigned.nodes, residents, met)
         for group, seat in places:
             if residents[group]:
-                self._sit(residents[group].pop(0), group, hosting.nodes, seat)
+                self._sit(residents[group].pop(0), group, assigned.nodes, seat)
             else:
                 yield group, seat
 
