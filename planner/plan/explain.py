@@ -91,10 +91,14 @@ def explain(plan: Plan, job_name: str) -> Explanation:
     """Explain one job of a plan; raises InputError with the nearest names if there is none such."""
     job = next((job for job in plan.jobs if job.name == job_name), None)
     if job is None:
-        raise InputError(_unknown(plan, job_name))
+        names = [job.name for job in plan.jobs]
+        others = f"it has {len(names):,} others" if names else "nor any other"
+        told = f"the plan has no job {job_name!r}, {others}"
+        raise InputError(Finding(told, hint=did_you_mean(job_name, names, 3)))
     sizing = plan.sizings[job.sizing]
     candidates = {candidate.way: candidate for candidate in sizing.candidates}
-    short = _short(plan, job_name)
+    gives_way = plan.shortage.jobs if plan.shortage else ()
+    short = next((one for one in gives_way if job_name in (one.name, one.deployment)), None)
     return Explanation(
         job=job,
         sizing=sizing,
@@ -107,18 +111,6 @@ def explain(plan: Plan, job_name: str) -> Explanation:
         shortage=short,
         ahead=plan.shortage.ahead_of(short) if plan.shortage and short else (),
     )
-
-
-def _short(plan: Plan, job_name: str) -> ShortJob | None:
-    jobs = plan.shortage.jobs if plan.shortage else ()
-    return next((job for job in jobs if job_name in (job.name, job.deployment)), None)
-
-
-def _unknown(plan: Plan, job_name: str) -> Finding:
-    names = [job.name for job in plan.jobs]
-    others = f"it has {len(names):,} others" if names else "nor any other"
-    message = f"the plan has no job {job_name!r}, {others}"
-    return Finding(message, hint=did_you_mean(job_name, names, 3))
 
 
 def _places(plan: Plan, job: PlannedJob) -> Iterator[Place]:
@@ -159,72 +151,47 @@ _Alike = tuple[tuple[str, ...], tuple[int, int], str]
 
 
 def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[Verdict, ...]:
+    """Chosen first, then cheapest, then without a price, then rejected."""
     units = dict(job.ways)
     alternatives = {alternative.way: alternative for alternative in job.alternatives}
-    priced = sorted(
-        (
-            _priced(
-                alternatives.get(candidate.way, _not_in_play(candidate)),
-                candidate,
-                units.get(candidate.way, 0),
-            )
-            for candidate in sizing.candidates
-        ),
-        key=_by_weight,
-    )
-    rejected: dict[str, list[Reason]] = {}
-    gpu_type_of: dict[str, str] = {}
-    for rejection in (*sizing.rejections, *sizing.refused_parts):
-        reason = Reason(text=rejection.message, rule=rejection.rule, sources=rejection.sources)
-        way = rejection.way or rejection.gpu_type
-        gpu_type_of[way] = rejection.gpu_type
-        rejected.setdefault(way, []).append(reason)
-    return (
-        *priced,
-        *(
-            Verdict(
-                gpu_type=gpu_type_of[way],
-                way=way,
-                outcome="rejected",
-                units=0,
-                extra_cents=None,
-                reasons=tuple(reasons),
-                candidate=None,
-            )
-            for way, reasons in sorted(rejected.items())
-        ),
-    )
+    priced = [
+        _priced(one, alternatives.get(one.way), units.get(one.way, 0)) for one in sizing.candidates
+    ]
+    priced.sort(key=lambda v: (-v.units, v.extra_cents is None, v.extra_cents or 0, v.way))
+    rejected: dict[str, Verdict] = {}
+    for one in (*sizing.rejections, *sizing.refused_parts):
+        way = one.way or one.gpu_type
+        before = rejected[way].reasons if way in rejected else ()
+        reason = Reason(text=one.message, rule=one.rule, sources=one.sources)
+        rejected[way] = Verdict(
+            gpu_type=one.gpu_type,
+            way=way,
+            outcome="rejected",
+            units=0,
+            extra_cents=None,
+            reasons=(*before, reason),
+            candidate=None,
+        )
+    return (*priced, *(verdict for _, verdict in sorted(rejected.items())))
 
 
-def _not_in_play(candidate: Candidate) -> Alternative:
-    return Alternative(
-        gpu_type=candidate.gpu_type,
-        way=candidate.way,
-        extra_cents=None,
-        reason="not owned and not offered",
-    )
-
-
-def _priced(alternative: Alternative, candidate: Candidate, units: int) -> Verdict:
+def _priced(candidate: Candidate, alternative: Alternative | None, units: int) -> Verdict:
+    """A candidate; one without an alternative is not in play."""
+    extra = alternative.extra_cents if alternative else None
     outcome: Literal["chosen", "costs more", "costs no more", "not available"]
     if units:
         outcome = "chosen"
-    elif alternative.extra_cents is None:
+    elif extra is None:
         outcome = "not available"
     else:
-        outcome = "costs more" if alternative.extra_cents else "costs no more"
+        outcome = "costs more" if extra else "costs no more"
+    told = alternative.reason if alternative else "not owned and not offered"
     return Verdict(
-        gpu_type=alternative.gpu_type,
-        way=alternative.way,
+        gpu_type=candidate.gpu_type,
+        way=candidate.way,
         outcome=outcome,
         units=units,
-        extra_cents=alternative.extra_cents,
-        reasons=(Reason(text=alternative.reason),),
+        extra_cents=extra,
+        reasons=(Reason(text=told),),
         candidate=candidate,
     )
-
-
-def _by_weight(verdict: Verdict) -> tuple[int, bool, int, str]:
-    """Chosen first, then cheapest, then without a price."""
-    extra = verdict.extra_cents
-    return (-verdict.units, extra is None, extra or 0, verdict.way)

@@ -193,7 +193,7 @@ def _scope(desk: Desk) -> tuple[Block, ...]:
         ("Quarters", quarter_span(plan.quarters[0], plan.quarters[-1])),
         ("Jobs", figure(desk.read.count("jobs[*]"), "count", "how-need")),
         ("Teams", listed(teams) or "none named"),
-        ("Sites", listed(desk.facility.sites)),
+        ("Sites", listed(desk.capacity.sites)),
         ("Node types", listed([facts.node_type for facts in plan.node_types])),
     )
     return (Fields(rows), Paragraph("Not covered:"), Bullets(_EXCLUDED))

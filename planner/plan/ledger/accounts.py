@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 
     from planner.plan.plan import Acquisition, BudgetUse, Plan
 
-__all__ = ["Accounts", "Margins", "Meets", "Price", "Year"]
+__all__ = ["Accounts", "Meets", "Price", "Year"]
 
 _CAPEX = "purchase"
 _FIRST_YEAR = 4
+_RUNNING = ("support", "energy", "licence", "colocation")
+"""Costs that are paid by a price of their own, which moves all of them."""
+_SUPPORT = "support_share_per_year"
+_QUARTERS_A_YEAR = 4
 
 
 class Year(NamedTuple):
@@ -28,12 +32,41 @@ class Year(NamedTuple):
     """Places in the horizon."""
 
 
+class Price(NamedTuple):
+    """Prices that move together: of offers for one node type, of all offers of a kind, or a rate.
+
+    `lines` are places of `acquisitions`; a rate, such as that of energy, has a line of `costs`.
+    """
+
+    kind: str
+    """`buy`, `rent`, `reserve`, or the name of a cost."""
+    node_type: str | None
+    """None: of every type."""
+    lines: tuple[int, ...] = ()
+    cost: int | None = None
+
+
+class Meets(NamedTuple):
+    """What a price meets when it moves by itself."""
+
+    by: Traced
+    """Share of the price; negative: down."""
+    budget: int | None
+    """Place of the budget that is then exhausted; None: a node is then cheaper the other way."""
+    left: Traced | None = None
+    """Of the budget, cents."""
+
+
 class Accounts:
-    """Sums of a plan's cost lines, all in cents."""
+    """Sums of a plan's cost lines, all in cents, and margins of its prices.
+
+    Worked out from the plan as it is; nothing is planned anew.
+    """
 
     def __init__(self, plan: Plan, read: Reader) -> None:
         self._plan = plan
         self._read = read
+        self._place = {label: place for place, label in enumerate(plan.quarters)}
         self._all = tuple(range(len(plan.quarters)))
         self.years = tuple(
             Year(label, tuple(places))
@@ -116,46 +149,6 @@ class Accounts:
             if chosen(line.name)
         )
 
-
-_RUNNING = ("support", "energy", "licence", "colocation")
-"""Costs that are paid by a price of their own, which moves all of them."""
-_SUPPORT = "support_share_per_year"
-_QUARTERS_A_YEAR = 4
-
-
-class Price(NamedTuple):
-    """Prices that move together: of offers for one node type, of all offers of a kind, or a rate.
-
-    `lines` are places of `acquisitions`; a rate, such as that of energy, has a line of `costs`.
-    """
-
-    kind: str
-    """`buy`, `rent`, `reserve`, or the name of a cost."""
-    node_type: str | None
-    """None: of every type."""
-    lines: tuple[int, ...] = ()
-    cost: int | None = None
-
-
-class Meets(NamedTuple):
-    """What a price meets when it moves by itself."""
-
-    by: Traced
-    """Share of the price; negative: down."""
-    budget: int | None
-    """Place of the budget that is then exhausted; None: a node is then cheaper the other way."""
-    left: Traced | None = None
-    """Of the budget, cents."""
-
-
-class Margins:
-    """Worked out from a plan as it is; nothing is planned anew."""
-
-    def __init__(self, plan: Plan, read: Reader) -> None:
-        self._plan = plan
-        self._read = read
-        self._place = {label: place for place, label in enumerate(plan.quarters)}
-
     def prices(self) -> Iterator[Price]:
         """Of node types by kind, of all that is bought, rented or reserved, and of what is used."""
         every = list(enumerate(self._plan.acquisitions))
@@ -171,12 +164,12 @@ class Margins:
             if cost.name in _RUNNING:
                 yield Price(cost.name, None, cost=place)
 
-    def up(self, price: Price) -> Meets | None:
+    def met_by_rise(self, price: Price) -> Meets | None:
         """The first thing that a rise meets; None where nothing stands against it."""
         found = [*self._budgets(price), *self._cheaper_rented(price)]
         return min(found, key=lambda one: one.by.value, default=None)
 
-    def down(self, price: Price) -> Meets | None:
+    def met_by_fall(self, price: Price) -> Meets | None:
         """Where a fall of a rent makes it cheaper to rent a node than to buy one, as is planned."""
         if price.kind != "rent":
             return None

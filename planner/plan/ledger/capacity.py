@@ -11,17 +11,52 @@ from planner.plan.ledger.traced import Reader, Traced, total, where
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from planner.plan.plan import Acquisition, NodeFacts, Plan, PoolUse
+    from planner.plan.plan import Acquisition, Plan, PoolUse
 
-__all__ = ["Capacity", "Facility", "Order", "Room", "Rooms"]
+__all__ = ["Capacity", "Order", "Room"]
+
+
+class Room(NamedTuple):
+    """A limit in the quarter in which the least is left."""
+
+    what: str
+    """What a site limits, as `power_w`, or `rack power`, `racks`, `quota` or `maximum`."""
+    of: tuple[str, ...]
+    """Site, and number of the rack; team, and GPU type if it is for one; or offer."""
+    quarter: int
+    taken: Traced
+    allowed: Traced
+    one: Traced | None = None
+    """What one node takes, the least of those that stand there."""
+
+    @property
+    def left(self) -> Traced:
+        """Allowed and not taken."""
+        return self.allowed - self.taken
+
+
+class Order(NamedTuple):
+    """The first order of an offer."""
+
+    line: int
+    """Place of `acquisitions`."""
+    days: Traced
+    """From the day of the plan."""
+    days_of_sale: Traced | None
+    """From then to the last day of an order; None: there is none."""
 
 
 class Capacity:
-    """Counts of GPUs and nodes; a quarter is its place in the horizon."""
+    """GPUs and nodes, what they take of sites, and what is left under limits that are no money.
+
+    A quarter is its place in the horizon; a need is a key of `NodeFacts.takes`. Nothing is planned
+    anew.
+    """
 
     def __init__(self, plan: Plan, read: Reader) -> None:
         self._plan = plan
         self._read = read
+        self._facts = {facts.node_type: facts for facts in plan.node_types}
         self._spares = [place for place, pool in enumerate(plan.pools) if any(pool.nodes_spare)]
 
     def needed(self, quarter: int) -> Traced:
@@ -93,15 +128,6 @@ class Capacity:
             if taken > sum(node.gpus for node in nodes if label in node.in_service):
                 return place
         return None
-
-
-class Facility:
-    """What nodes take of a site by the catalog; a need is a key of `NodeFacts.takes`."""
-
-    def __init__(self, plan: Plan, read: Reader) -> None:
-        self._plan = plan
-        self._read = read
-        self._facts: dict[str, NodeFacts] = {facts.node_type: facts for facts in plan.node_types}
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -180,45 +206,6 @@ class Facility:
                 terms.append(nodes * each)
         return total(terms)
 
-
-class Room(NamedTuple):
-    """A limit in the quarter in which the least is left."""
-
-    what: str
-    """What a site limits, as `power_w`, or `rack power`, `racks`, `quota` or `maximum`."""
-    of: tuple[str, ...]
-    """Site, and number of the rack; team, and GPU type if it is for one; or offer."""
-    quarter: int
-    taken: Traced
-    allowed: Traced
-    one: Traced | None = None
-    """What one node takes, the least of those that stand there."""
-
-    @property
-    def left(self) -> Traced:
-        """Allowed and not taken."""
-        return self.allowed - self.taken
-
-
-class Order(NamedTuple):
-    """The first order of an offer."""
-
-    line: int
-    """Place of `acquisitions`."""
-    days: Traced
-    """From the day of the plan."""
-    days_of_sale: Traced | None
-    """From then to the last day of an order; None: there is none."""
-
-
-class Rooms:
-    """Worked out from a plan as it is; nothing is planned anew."""
-
-    def __init__(self, plan: Plan, read: Reader, facility: Facility) -> None:
-        self._plan = plan
-        self._read = read
-        self._facility = facility
-
     def rooms(self) -> Iterator[Room]:
         """Limits of sites, teams and offers that are not money."""
         for place, site in enumerate(self._plan.sites):
@@ -278,7 +265,7 @@ class Rooms:
         rooms = [
             Room("rack power", (site, str(rack)), quarter, taken, allowed)
             for quarter in range(len(self._plan.quarters))
-            for rack, taken in (self._facility.racks(site, quarter) or {}).items()
+            for rack, taken in (self.racks(site, quarter) or {}).items()
         ]
         if rooms:
             yield min(rooms, key=lambda room: room.left.value)
@@ -286,7 +273,7 @@ class Rooms:
     def _smallest(self, site: str, need: str) -> Traced | None:
         """What the node type of a site that takes the least takes."""
         types = {pool.node_type for pool in self._plan.pools if pool.site == site}
-        needs = (self._facility.each(name, need) for name in sorted(types))
+        needs = (self.each(name, need) for name in sorted(types))
         return min(filter(None, needs), key=lambda one: one.value, default=None)
 
     def _maximum(self, offer: str, place: int, line: Acquisition) -> Room:

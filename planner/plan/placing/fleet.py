@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.packing.limits import RackSpace
-    from planner.packing.problem import Pool
     from planner.packing.solution import Racked, Solution
     from planner.plan.parts import Origin
 
@@ -25,6 +24,10 @@ __all__ = ["Fleet", "build_fleet", "racks_by_node", "with_racks"]
 Slot = tuple["Origin", str, tuple[int, ...], "tuple[int, int] | None"]
 """Origin, fleet entry or offer, quarters in service from 0; from when to when of the one quarter,
 where it comes and goes."""
+
+
+_MARKS: dict[Origin, str] = {"owned": "", "buy": "", "rent": "r", "reserve": "v", "hourly": "h"}
+"""What stands before the number of a node: `03`, `r03`, `v03`, `h03`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +61,20 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
     for index, pool in enumerate(problem.pools):
         if pool.held:
             continue
-        slots = [
-            *_owned(inputs, pool, len(labels)),
-            *_bought(translation, solution, index),
-        ]
-        rented = list(_rented(translation, solution, index))
-        reserved = list(_reserved(translation, solution, index))
-        hired = list(_hired(translation, solution, index))
-        marked = (("", slots), ("r", rented), ("v", reserved), ("h", hired))
-        suffixes = [suffix for mark, slots in marked for suffix in _numbers(mark, slots)]
-        every = [slot for _, slots in marked for slot in slots]
-        for number, (suffix, (origin, entry, quarters, hours)) in enumerate(
-            zip(suffixes, every, strict=True), start=1
-        ):
+        slots = list(_slots(inputs, translation, solution, index))
+        marks = Counter(_MARKS[origin] for origin, *_ in slots)
+        named: Counter[str] = Counter()
+        for number, (origin, entry, quarters, hours) in enumerate(slots, start=1):
+            mark = _MARKS[origin]
+            named[mark] += 1
+            width = max(2, len(str(marks[mark])))
             held = numbered.get((pool.node_type, pool.site, number))
             part = index if held is None else parts[held]
             for quarter in quarters:
                 serving[quarter][part].append(len(nodes))
             nodes.append(
                 Node(
-                    id=f"{pool.home}/{suffix}",
+                    id=f"{pool.home}/{mark}{named[mark]:0{width}d}",
                     node_type=pool.node_type,
                     gpu_type=pool.gpu_type,
                     gpus=pool.node.gpus,
@@ -110,59 +107,39 @@ def with_racks(fleet: Fleet, racks: Mapping[int, tuple[int, ...]]) -> Fleet:
     return replace(fleet, nodes=nodes)
 
 
-def _numbers(mark: str, slots: list[Slot]) -> Iterator[str]:
-    """`03`, `r03` of a rented node, `v03` of a reserved one, `h03` of one that is had for hours."""
-    width = max(2, len(str(len(slots))))
-    for number in range(1, len(slots) + 1):
-        yield f"{mark}{number:0{width}d}"
+def _slots(
+    inputs: Inputs, translation: Translation, solution: Solution, index: int
+) -> Iterator[Slot]:
+    """Nodes of a pool: owned by fleet entry, bought, rented, reserved, and those had for hours.
 
-
-def _owned(inputs: Inputs, pool: Pool, quarters: int) -> Iterator[Slot]:
-    """By fleet entry, those that serve longest first."""
-    first = inputs.scenario.horizon.first_quarter
+    The last ones in the order of the layouts, which say when each is there.
+    """
+    problem, pool = translation.problem, translation.problem.pools[index]
+    end, first = problem.quarters, inputs.scenario.horizon.first_quarter
     for name, entry in fleet_by_pool(inputs.scenario).get((pool.node_type, pool.site), ()):
-        end = quarters if entry.retires is None else min(quarters, entry.retires - first)
-        yield "owned", name, tuple(range(end)), None
-
-
-def _bought(translation: Translation, solution: Solution, pool: int) -> Iterator[Slot]:
-    quarters = translation.problem.quarters
-    for quarter in range(quarters):
-        for name, supply in _supplies(translation, pool):
-            for _ in range(solution.bought[supply][quarter]):
-                yield "buy", name, tuple(range(quarter, quarters)), None
-
-
-def _rented(translation: Translation, solution: Solution, pool: int) -> Iterator[Slot]:
-    for name, supply in _supplies(translation, pool):
+        until = end if entry.retires is None else min(end, entry.retires - first)
+        yield "owned", name, tuple(range(until)), None
+    supplies = sorted(
+        (translation.offers[number], number)
+        for number, supply in enumerate(problem.supplies)
+        if supply.pool == index
+    )
+    entries = [(quarter, *supply) for quarter in range(end) for supply in supplies]
+    for quarter, name, supply in entries:
+        for _ in range(solution.bought[supply][quarter]):
+            yield "buy", name, tuple(range(quarter, end)), None
+    for name, supply in supplies:
         counts = solution.rented[supply]
         for place in range(max(counts, default=0)):
             yield "rent", name, tuple(q for q, count in enumerate(counts) if count > place), None
-
-
-def _reserved(translation: Translation, solution: Solution, pool: int) -> Iterator[Slot]:
-    for quarter in range(translation.problem.quarters if solution.reserved else 0):
-        for name, supply in _supplies(translation, pool):
-            for _ in range(solution.reserved[supply][quarter]):
-                served = translation.problem.supplies[supply].served(quarter)
-                yield "reserve", name, tuple(served), None
-
-
-def _hired(translation: Translation, solution: Solution, pool: int) -> Iterator[Slot]:
-    """In the order of the layouts, which say when each is there."""
-    if not translation.problem.pools[pool].hire:
-        return
-    ((name, _),) = _supplies(translation, pool)
-    for quarter, layouts in enumerate(solution.layouts):
-        for layout in layouts[pool]:
-            yield "hourly", name, (quarter,), layout.hours
-
-
-def _supplies(translation: Translation, pool: int) -> list[tuple[str, int]]:
-    supplies = enumerate(translation.problem.supplies)
-    return sorted(
-        (translation.offers[index], index) for index, supply in supplies if supply.pool == pool
-    )
+    for quarter, name, supply in entries if solution.reserved else ():
+        for _ in range(solution.reserved[supply][quarter]):
+            yield "reserve", name, tuple(problem.supplies[supply].served(quarter)), None
+    if pool.hire:
+        ((name, _),) = supplies
+        for quarter, layouts in enumerate(solution.layouts):
+            for layout in layouts[index]:
+                yield "hourly", name, (quarter,), layout.hours
 
 
 Stand = dict[int, int]

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from planner.plan.ledger.accounts import Accounts
-from planner.plan.ledger.capacity import Capacity, Facility
+from planner.plan.ledger.capacity import Capacity
 from planner.plan.ledger.traced import Reader
 from planner.report.document import Figure, Link
 from planner.report.format import listed
@@ -46,7 +46,6 @@ class Desk:
         self.read = Reader(plan)
         self.accounts = Accounts(plan, self.read)
         self.capacity = Capacity(plan, self.read)
-        self.facility = Facility(plan, self.read)
 
     def section(self, key: str) -> str:
         """`section 10`, `appendix A`: where the document tells of it; KeyError if it does not."""

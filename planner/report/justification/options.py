@@ -289,7 +289,7 @@ def _first_order(desk: Desk) -> Cell:
 def _power(desk: Desk) -> Cell:
     """In the quarter with the most, at all sites."""
     taken = [
-        [desk.facility.after(site, quarter, "power_w") for site in desk.facility.sites]
+        [desk.capacity.after(site, quarter, "power_w") for site in desk.capacity.sites]
         for quarter in range(len(desk.plan.quarters))
     ]
     sums = [total(filter(None, sites)) for sites in taken if None not in sites]
