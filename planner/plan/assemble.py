@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solvers.solver import solver_version
@@ -36,23 +36,24 @@ if TYPE_CHECKING:
     from planner.sizing.candidate import SizedJob
     from planner.sizing.sizers import Sizers
 
-__all__ = ["assemble", "checked_plan", "second_opinion"]
+__all__ = ["Packed", "assemble", "checked_plan", "second_opinion"]
 
 
-def assemble(
-    inputs: Inputs,
-    jobs: tuple[SizedJob, ...],
-    translation: Translation,
-    solution: Solution,
-    *,
-    asked_gap: float,
-    solver: str,
-    shortage: Shortage | None = None,
-) -> Plan:
-    """Turn a solution into a plan; `solver` names program and version for its provenance.
+class Packed(NamedTuple):
+    """A solution, and what it solves."""
 
-    `jobs` are as kept: where some give way, `shortage` says which and why.
-    """
+    inputs: Inputs
+    jobs: tuple[SizedJob, ...]
+    """As kept."""
+    translation: Translation
+    solution: Solution
+    shortage: Shortage | None = None
+    """Which jobs give way, and why; None where all are kept as asked."""
+
+
+def assemble(packed: Packed, *, asked_gap: float, solver: str) -> Plan:
+    """Turn a solution into a plan; `solver` names program and version for its provenance."""
+    inputs, jobs, translation, solution, shortage = packed
     fleet = build_fleet(inputs, translation, solution)
     fleet = with_racks(fleet, racks_by_node(translation, solution, fleet))
     today = nodes_today(inputs, fleet)
@@ -136,42 +137,28 @@ def _proof(
 def second_opinion(opinion: Opinion, *, of_cost: bool = True) -> SecondOpinion:
     """An opinion as a plan records it."""
     told = of_cost and opinion.verdict is Verdict.CONFIRMED
-    said = {"solver": opinion.solver, "verdict": opinion.verdict.value}
-    return SecondOpinion.model_validate(
-        said | {"bound_cents": opinion.reached_cents if told else None}
-    )
+    bound_cents = opinion.reached_cents if told else None
+    said = {"solver": opinion.solver, "verdict": opinion.verdict.value, "bound_cents": bound_cents}
+    return SecondOpinion.model_validate(said)
 
 
-def checked_plan(  # noqa: PLR0913 - a solution and the effort that it took
-    inputs: Inputs,
-    jobs: tuple[SizedJob, ...],
-    translation: Translation,
-    solution: Solution,
+def checked_plan(
+    packed: Packed,
     *,
     asked_gap: float,
     time_limit_s: float,
     crosscheck: bool = False,
-    shortage: Shortage | None = None,
     progress: Callable[[str], None] = lambda _: None,
     sizers: Sizers | None,
 ) -> Plan:
     """Place the units on nodes and check all of it; raises CheckError.
 
-    `jobs` are as kept: where some give way, `shortage` says which and why. The effort is recorded.
-    `sizers` are as for `verify`.
+    The effort that the search took is recorded. `sizers` are as for `verify`.
     """
     progress("placing units on nodes")
-    plan = assemble(
-        inputs,
-        jobs,
-        translation,
-        solution,
-        shortage=shortage,
-        asked_gap=asked_gap,
-        solver=solver_version(),
-    )
+    plan = assemble(packed, asked_gap=asked_gap, solver=solver_version())
     progress("checking the plan")
-    proof = plan.proof.model_copy(update={"checks": verify(inputs, plan, sizers)})
+    proof = plan.proof.model_copy(update={"checks": verify(packed.inputs, plan, sizers)})
     effort = {"time_limit_s": time_limit_s, "crosscheck": crosscheck}
     made_by = plan.provenance.model_copy(update=effort)
     return plan.model_copy(update={"proof": proof, "provenance": made_by})

@@ -16,7 +16,7 @@ from planner.packing.aims import Aim, reach
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.packing.statement.hold import Order, holding
-from planner.plan.assemble import checked_plan
+from planner.plan.assemble import Packed, checked_plan
 from planner.plan.eligible import stuck_jobs
 
 if TYPE_CHECKING:
@@ -79,10 +79,7 @@ def committed_plan(
     except Infeasible:
         raise InfeasibleError(_SHORT, ()) from None
     return checked_plan(
-        inputs,
-        jobs,
-        held,
-        solution,
+        Packed(inputs, jobs, held, solution),
         asked_gap=asked_gap,
         time_limit_s=time_limit_s,
         sizers=sizers,
@@ -110,10 +107,7 @@ def near_plan(
         translation.problem, aim, most_cents, asked_gap=asked_gap, time_limit_s=time_limit_s
     )
     plan = checked_plan(
-        inputs,
-        jobs,
-        translation,
-        reached.solution,
+        Packed(inputs, jobs, translation, reached.solution),
         asked_gap=asked_gap,
         time_limit_s=time_limit_s,
         sizers=sizers,

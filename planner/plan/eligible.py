@@ -18,18 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "beyond_quota",
-    "fits",
     "obstacle",
     "remedies",
     "require_eligible",
     "shortfalls",
     "stuck_jobs",
 ]
-
-
-def fits(candidate: Candidate, pool: Pool) -> bool:
-    """Whether one unit can run within a pool of unlimited nodes."""
-    return candidate.gpu_type == pool.gpu_type and not shortfalls(candidate, pool)
 
 
 def shortfalls(candidate: Candidate, pool: Pool) -> list[str]:
@@ -53,16 +47,12 @@ def shortfalls(candidate: Candidate, pool: Pool) -> list[str]:
 def _cannot_span(candidate: Candidate, pool: Pool, rest: int) -> str | None:
     """Why a unit that one node does not hold cannot take several."""
     if not candidate.may_span:
-        return f"a node has {pool.node.gpus}, and a unit stays within one node{_rule(candidate)}"
+        said = (step.rule for step in candidate.trace if step.result.name == "nodes_at_most")
+        rules = "".join(f" ({rule})" for rule in said)
+        return f"a node has {pool.node.gpus}, and a unit stays within one node{rules}"
     if not pool.fabric:
         return f"a node has {pool.node.gpus} and no fabric to span"
     return f"which is not a whole number of nodes of {pool.node.gpus}" if rest else None
-
-
-def _rule(candidate: Candidate) -> str:
-    """The rule that gave the number of nodes, as the trace has it."""
-    said = (step.rule for step in candidate.trace if step.result.name == "nodes_at_most")
-    return "".join(f" ({rule})" for rule in said)
 
 
 def obstacle(
@@ -125,29 +115,26 @@ def _too_many(
 
 def _places(candidate: Candidate, problem: Problem, index: int, quarter: int) -> int:
     """Replicas for which a pool can have room; all where it has no maximum."""
-    node, nodes = problem.pools[index].node, _obtainable(problem, index, quarter)
+    pool, nodes = problem.pools[index], _obtainable(problem, index, quarter)
     if nodes is None:
         return candidate.replicas
-    if candidate.gpus > node.gpus:
-        return nodes * node.gpus // candidate.gpus
-    needs = (candidate.gpus, candidate.cpus, candidate.memory_mb)
-    offers = (node.gpus * _parts(candidate, problem.pools[index]), node.cpus, node.memory_mb)
-    return nodes * min(offer // need for offer, need in zip(offers, needs, strict=True) if need)
-
-
-def _parts(candidate: Candidate, pool: Pool) -> int:
-    """How many copies one GPU holds side by side at the most."""
+    if candidate.gpus > pool.node.gpus:
+        return nodes * pool.node.gpus // candidate.gpus
+    beside = 1  # copies that one GPU holds side by side at the most
     if candidate.shared_mb:
-        return pool.shared_mb // candidate.shared_mb
-    if candidate.partition is None:
-        return 1
-    profiles = ([profile for profile, _ in division.slots] for division in pool.divisions)
-    return max((listed.count(candidate.partition) for listed in profiles), default=0)
+        beside = pool.shared_mb // candidate.shared_mb
+    elif candidate.partition is not None:
+        profiles = ([profile for profile, _ in division.slots] for division in pool.divisions)
+        beside = max((listed.count(candidate.partition) for listed in profiles), default=0)
+    needs = (candidate.gpus, candidate.cpus, candidate.memory_mb)
+    offers = (pool.node.gpus * beside, pool.node.cpus, pool.node.memory_mb)
+    return nodes * min(offer // need for offer, need in zip(offers, needs, strict=True) if need)
 
 
 def _too_few(
     candidate: Candidate, problem: Problem, index: int, quarters: tuple[int, ...]
 ) -> str | None:
+    """Why too few whole nodes of a pool can be had for one unit; None if enough can."""
     pool = problem.pools[index]
     needed = max(1, candidate.gpus // pool.node.gpus)
     most = [_obtainable(problem, index, quarter) for quarter in quarters]
@@ -183,17 +170,16 @@ _SITES_NAMED = 4
 
 def stuck_jobs(jobs: tuple[SizedJob, ...], translation: Translation) -> tuple[SizedJob, ...]:
     """Jobs with units that fit no node that is owned or offered, however many there were."""
-    pools = translation.problem.pools
-    verdicts: dict[tuple[str, tuple[str, ...]], bool] = {}
+    fit: dict[tuple[str, tuple[str, ...]], bool] = {}
     for job in jobs:
         kind = (job.sizing.id, job.sites)
-        if kind not in verdicts:
-            verdicts[kind] = any(
-                fits(candidate, pool)
-                for candidate in job.sizing.candidates
-                for pool in _open_to(job.sites, pools)
+        if kind not in fit:
+            pools = _open_to(job.sites, translation.problem.pools)
+            pairs = ((one, pool) for one in job.sizing.candidates for pool in pools)
+            fit[kind] = any(
+                one.gpu_type == pool.gpu_type and not shortfalls(one, pool) for one, pool in pairs
             )
-    return tuple(job for job in jobs if any(job.units) and not verdicts[job.sizing.id, job.sites])
+    return tuple(job for job in jobs if any(job.units) and not fit[job.sizing.id, job.sites])
 
 
 def require_eligible(stuck: tuple[SizedJob, ...], translation: Translation) -> None:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from planner.plan.plan import Node, Occupant, Plan
 
-__all__ = ["Explanation", "Place", "Reason", "Verdict", "explain"]
+__all__ = ["Explanation", "ModeVerdict", "PlacedUnits", "Reason", "explain"]
 
 
-class Place(Frozen):
+class PlacedUnits(Frozen):
     """Units of the job on one node (or one set of whole nodes) in one quarter, held alike."""
 
     quarter: str
@@ -49,7 +49,7 @@ class Reason(Frozen):
     sources: tuple[str, ...] = ()
 
 
-class Verdict(Frozen):
+class ModeVerdict(Frozen):
     """One GPU type, or one way to run on it: taken, too dear, not to be had, or ruled out."""
 
     gpu_type: str
@@ -71,9 +71,9 @@ class Explanation(Frozen):
     job: PlannedJob
     sizing: Sizing
     quarters: tuple[str, ...]
-    places: tuple[Place, ...]
+    places: tuple[PlacedUnits, ...]
     """By quarter, then by node."""
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ModeVerdict, ...]
     """Chosen first, then by cost, then what is not available, then what is rejected."""
     chosen: tuple[Candidate, ...]
     """With the whole trace, most units first."""
@@ -113,7 +113,7 @@ def explain(plan: Plan, job_name: str) -> Explanation:
     )
 
 
-def _places(plan: Plan, job: PlannedJob) -> Iterator[Place]:
+def _places(plan: Plan, job: PlannedJob) -> Iterator[PlacedUnits]:
     nodes = {node.id: node for node in plan.nodes}
     candidates = {one.way: one for one in plan.sizings[job.sizing].candidates}
     for quarter, uses in zip(plan.quarters, plan.placements, strict=True):
@@ -132,7 +132,7 @@ def _places(plan: Plan, job: PlannedJob) -> Iterator[Place]:
         for (ids, _, way), pieces in sorted(alike.items()):
             node, first = seats[pieces[0]][0]
             held = [seats[piece][0][1] for piece in pieces]
-            yield Place(
+            yield PlacedUnits(
                 quarter=quarter,
                 nodes=ids,
                 gpu_type=node.gpu_type,
@@ -150,7 +150,7 @@ _Alike = tuple[tuple[str, ...], tuple[int, int], str]
 """Nodes, hours and way."""
 
 
-def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[Verdict, ...]:
+def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[ModeVerdict, ...]:
     """Chosen first, then cheapest, then without a price, then rejected."""
     units = dict(job.ways)
     alternatives = {alternative.way: alternative for alternative in job.alternatives}
@@ -158,12 +158,12 @@ def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[Verdict, ...]:
         _priced(one, alternatives.get(one.way), units.get(one.way, 0)) for one in sizing.candidates
     ]
     priced.sort(key=lambda v: (-v.units, v.extra_cents is None, v.extra_cents or 0, v.way))
-    rejected: dict[str, Verdict] = {}
+    rejected: dict[str, ModeVerdict] = {}
     for one in (*sizing.rejections, *sizing.refused_parts):
         way = one.way or one.gpu_type
         before = rejected[way].reasons if way in rejected else ()
         reason = Reason(text=one.message, rule=one.rule, sources=one.sources)
-        rejected[way] = Verdict(
+        rejected[way] = ModeVerdict(
             gpu_type=one.gpu_type,
             way=way,
             outcome="rejected",
@@ -175,7 +175,7 @@ def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[Verdict, ...]:
     return (*priced, *(verdict for _, verdict in sorted(rejected.items())))
 
 
-def _priced(candidate: Candidate, alternative: Alternative | None, units: int) -> Verdict:
+def _priced(candidate: Candidate, alternative: Alternative | None, units: int) -> ModeVerdict:
     """A candidate; one without an alternative is not in play."""
     extra = alternative.extra_cents if alternative else None
     outcome: Literal["chosen", "costs more", "costs no more", "not available"]
@@ -186,7 +186,7 @@ def _priced(candidate: Candidate, alternative: Alternative | None, units: int) -
     else:
         outcome = "costs more" if extra else "costs no more"
     told = alternative.reason if alternative else "not owned and not offered"
-    return Verdict(
+    return ModeVerdict(
         gpu_type=candidate.gpu_type,
         way=candidate.way,
         outcome=outcome,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
@@ -11,7 +11,7 @@ from planner.packing.found import Found, Infeasible
 from planner.packing.pack import attempt
 from planner.packing.work import guarded, spent
 from planner.plan.annotations.doubtful import limiting_figures
-from planner.plan.assemble import checked_plan
+from planner.plan.assemble import Packed, checked_plan
 from planner.plan.eligible import remedies, require_eligible, stuck_jobs
 from planner.plan.plan import Note
 from planner.plan.triage import Unfit, give_way, roots
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planner.inputs.settled import Inputs
-    from planner.packing import Solution, Translation
-    from planner.plan.parts import Shortage
+    from planner.packing import Translation
     from planner.plan.plan import Plan
     from planner.sizing import SizedJob
 
@@ -66,16 +65,9 @@ def make_plan(
             packed = _packed(inputs, jobs, asked, own, how, explain=price_choices)
         except InfeasibleError as why:
             raise _with_policies(inputs, why, own, explain=price_choices, say=say) from None
-        kept, translation, solution, shortage = packed
-        plan = checked_plan(
-            *(inputs, kept, translation, solution),
-            crosscheck=crosscheck,
-            shortage=shortage,
-            sizers=sizers,
-            **asked,
-        )
+        plan = checked_plan(packed, crosscheck=crosscheck, sizers=sizers, **asked)
         if price_choices:
-            what_if = WhatIf(inputs, kept, translation, solution, asked_gap, deadline)
+            what_if = WhatIf(packed, asked_gap, deadline)
             plan = plan.model_copy(update=what_if.prices(plan, own, say))
     if not clock.ended:
         return plan
@@ -122,15 +114,6 @@ class _How(TypedDict):
     watch: Callable[[Translation, Found], None] | None
 
 
-class _Packed(NamedTuple):
-    """A solution, and the jobs that it is for."""
-
-    jobs: tuple[SizedJob, ...]
-    translation: Translation
-    solution: Solution
-    shortage: Shortage | None = None
-
-
 def _packed(
     inputs: Inputs,
     jobs: tuple[SizedJob, ...],
@@ -139,38 +122,38 @@ def _packed(
     how: _How,
     *,
     explain: bool,
-) -> _Packed:
+) -> Packed:
     """All jobs; where they do not fit and may give way, those that are kept."""
     translation = translate(inputs, jobs)
     unfit = _unfit(inputs, jobs, translation, sizers)
     if inputs.scenario.policies.shortage == "refuse":
         try:
-            return _Packed(jobs, translation, solve(translation, **how, **asked))
+            return Packed(inputs, jobs, translation, solve(translation, **how, **asked))
         except InfeasibleError as why:
             asked["progress"]("asking whether other GPU types would do")
             remedies = (*why.remedies, *other_types(inputs, why.lacking, sizers))
             raise InfeasibleError(why.headline, why.reasons, remedies, why.lacking) from None
-    if unfit is None:
+    if not unfit:
         with suppress(Infeasible, LimitError):
-            return _Packed(jobs, translation, attempt(translation, **how, **asked))
+            return Packed(inputs, jobs, translation, attempt(translation, **how, **asked))
     crosscheck = how["crosscheck"]
     kept, shortage = give_way(inputs, jobs, unfit, crosscheck=crosscheck, explain=explain, **asked)
     translation = translate(inputs, kept)
     solution = solve(translation, **how, **asked)
-    return _Packed(kept, translation, solution, shortage)
+    return Packed(inputs, kept, translation, solution, shortage)
 
 
 def _unfit(
     inputs: Inputs, jobs: tuple[SizedJob, ...], translation: Translation, sizers: Sizers
-) -> Unfit | None:
+) -> Unfit:
     """Jobs that no node in play can run; raises InfeasibleError unless all of them may give way."""
     stuck = {job.name for job in stuck_jobs(jobs, translation)}
     if not stuck:
-        return None
+        return {}
     scenario, every_type = inputs.scenario, sizers.sizer(inputs, None)
     found = tuple(job for job in size_portfolio(every_type, scenario) if job.name in stuck)
     names = roots(found)
     if scenario.policies.shortage == "refuse" or any(scenario.jobs[n].required for n in names):
         require_eligible(found, translation)
     mine = {name: [job for job in found if name in (job.name, job.derived_from)] for name in names}
-    return Unfit({name: remedies(every, translation) for name, every in mine.items()})
+    return {name: remedies(every, translation) for name, every in mine.items()}

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
+    from planner.plan.assemble import Packed
     from planner.plan.plan import OtherPlan, Plan
     from planner.sizing import SizedJob
     from planner.sizing.sizers import Sizers
@@ -48,11 +49,7 @@ class WhatIf:
     A figure is open where it or the other plan is not proved before `deadline`, in seconds of work.
     """
 
-    inputs: Inputs
-    jobs: tuple[SizedJob, ...]
-    """As kept."""
-    translation: Translation
-    solution: Solution
+    packed: Packed
     asked_gap: float
     deadline: float
 
@@ -76,7 +73,7 @@ class WhatIf:
     def _cost_of(self, other: Translation) -> tuple[OtherPlan, int | None]:
         """What the best other plan costs, cents, where both are proved."""
         left_s = self.deadline - spent()
-        if self.solution.status is not Status.PROVED or left_s <= 0:
+        if self.packed.solution.status is not Status.PROVED or left_s <= 0:
             return "not proved", None
         try:
             found = attempt(other, asked_gap=self.asked_gap, time_limit_s=left_s)
@@ -95,7 +92,7 @@ class WhatIf:
         places = list(self._places_with_spares())
         if not places:
             return None, ()
-        kept = [pool.spare for pool in self.translation.problem.pools]
+        kept = [pool.spare for pool in self.packed.translation.problem.pools]
         together = self._saved_with([0] * len(kept))
         prices = []
         for place, pools in places[:_MOST_PLACES]:
@@ -106,9 +103,9 @@ class WhatIf:
 
     def _places_with_spares(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         """A site that asks for them with all its pools, other pools one by one."""
-        sites = self.inputs.scenario.sites
+        sites = self.packed.inputs.scenario.sites
         by_site: dict[str, tuple[int, ...]] = {}
-        for index, pool in enumerate(self.translation.problem.pools):
+        for index, pool in enumerate(self.packed.translation.problem.pools):
             if not pool.spare:
                 continue
             if pool.site in sites and pool.spare == sites[pool.site].spare_nodes:
@@ -119,28 +116,29 @@ class WhatIf:
 
     def _saved_with(self, spares: list[int]) -> int | None:
         """By how much the best plan is cheaper with so many spare nodes in each pool."""
-        problem = self.translation.problem
+        problem = self.packed.translation.problem
         pools = tuple(
             replace(pool, spare=spare) for pool, spare in zip(problem.pools, spares, strict=True)
         )
-        others = replace(self.translation, problem=replace(problem, pools=pools))
+        others = replace(self.packed.translation, problem=replace(problem, pools=pools))
         _, cents = self._cost_of(others)
-        return None if cents is None else max(0, self.solution.cost_cents - cents)
+        return None if cents is None else max(0, self.packed.solution.cost_cents - cents)
 
     def partition_saving(self) -> PartitionSaving | None:
         """The plan against the best one on whole GPUs; None where no unit takes a part of one."""
-        demands = zip(self.translation.problem.demands, self.solution.assigned, strict=True)
+        inputs, jobs, translation, solution, _ = self.packed
+        demands = zip(translation.problem.demands, solution.assigned, strict=True)
         if not any(
             units and choice.shape.part != WHOLE
             for demand, assigned in demands
             for choice, units in zip(demand.choices, assigned, strict=True)
         ):
             return None
-        whole = tuple(map(_on_whole_gpus, self.jobs))
+        whole = tuple(map(_on_whole_gpus, jobs))
         if any(any(job.units) and not job.sizing.candidates for job in whole):
             return PartitionSaving(outcome="no other plan", cents=None)
-        outcome, cents = self._cost_of(translate(self.inputs, whole))
-        saved = None if cents is None else max(0, cents - self.solution.cost_cents)
+        outcome, cents = self._cost_of(translate(inputs, whole))
+        saved = None if cents is None else max(0, cents - solution.cost_cents)
         return PartitionSaving(outcome=outcome, cents=saved)
 
     def hourly_uses(self, plan: Plan) -> Iterator[HourlyUse]:
@@ -148,9 +146,9 @@ class WhatIf:
 
         At such a multiple of the price, the best plan without the offer costs the same.
         """
-        problem, hired = self.translation.problem, self.solution.hired
-        for offer in self.inputs.offers:
-            names = enumerate(self.translation.offers)
+        problem, hired = self.packed.translation.problem, self.packed.solution.hired
+        for offer in self.packed.inputs.offers:
+            names = enumerate(self.packed.translation.offers)
             supplies = [number for number, name in names if name == offer.name]
             if not offer.step_hours or not any(any(hired[number]) for number in supplies):
                 continue
@@ -167,9 +165,9 @@ class WhatIf:
                 replace(supply, maximum=0) if number in supplies else supply
                 for number, supply in enumerate(problem.supplies)
             )
-            others = replace(self.translation, problem=replace(problem, supplies=withdrawn))
+            others = replace(self.packed.translation, problem=replace(problem, supplies=withdrawn))
             outcome, cents = self._cost_of(others)
-            more = None if cents is None else max(0, cents - self.solution.cost_cents)
+            more = None if cents is None else max(0, cents - self.packed.solution.cost_cents)
             yield HourlyUse(
                 offer=offer.name,
                 gpu_hours=sum(
@@ -191,11 +189,11 @@ class WhatIf:
         """
         left_s = self.deadline - spent()
         runs = any(one.hours for uses in plan.placements for use in uses for one in use.occupants)
-        whole = self.inputs.settings.run_utilization.value >= 1
-        cost, proved = self.solution.cost_cents, self.solution.status is Status.PROVED
+        whole = self.packed.inputs.settings.run_utilization.value >= 1
+        cost, proved = self.packed.solution.cost_cents, self.packed.solution.status is Status.PROVED
         if not runs or plan.shortage is not None or whole or not proved or left_s <= 0:
             return None
-        inputs = _with_setting(self.inputs, "run_utilization", Decimal(1))
+        inputs = _with_setting(self.packed.inputs, "run_utilization", Decimal(1))
         others = translate(inputs, sizers.portfolio(inputs))
         try:
             bound = bound_cents(others.problem, asked_gap=self.asked_gap, time_limit_s=left_s)

@@ -6,14 +6,14 @@ import pytest
 
 from planner.plan.ledger.accounts import Accounts
 from planner.plan.ledger.capacity import Capacity
-from planner.plan.ledger.traced import NOTHING, Reader, total, where
+from planner.plan.ledger.traced import NOTHING, FigureReader, total, where
 from planner.plan.store import dumps
 from tests.report.sums import again
 
 
 @pytest.fixture
 def read(plan):
-    return Reader(plan)
+    return FigureReader(plan)
 
 
 @pytest.mark.parametrize(
@@ -103,14 +103,14 @@ def test_power_of_a_rack_is_that_of_the_nodes_that_stand_in_it(plan):
         for node in plan.nodes
     )
     stood = plan.model_copy(update={"nodes": nodes})
-    found = Capacity(stood, Reader(stood)).racks("dc-east", 2)
+    found = Capacity(stood, FigureReader(stood)).racks("dc-east", 2)
     assert found is not None
     assert {rack: traced.value for rack, traced in found.items()} == {1: 20_400, 2: 20_400}
     stored = json.loads(dumps(stood))
     assert all(again(stored, traced.sum) == traced.value for traced in found.values())
     moved = (nodes[0].model_copy(update={"racks": (1, 1, 2)}), *nodes[1:])
     restless = stood.model_copy(update={"nodes": moved})
-    assert Capacity(restless, Reader(restless)).racks("dc-east", 2) is None
+    assert Capacity(restless, FigureReader(restless)).racks("dc-east", 2) is None
 
 
 def test_power_is_open_where_the_catalog_does_not_say(plan, read):

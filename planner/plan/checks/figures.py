@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.plan.checks.sites import LIMITED, each_takes
@@ -34,74 +34,56 @@ def _pools(view: View) -> Iterator[str]:
         in_pool[node.pool].append(node)
     listed = [(pool.node_type, pool.site, pool.offer) for pool in view.plan.pools]
     yield from differences("the list of pools", sorted(listed), sorted(in_pool))
-    taken = [_taken(view, quarter) for quarter in range(len(view.labels))]
+    held = [{use.node: use.occupants for use in uses} for uses in view.plan.placements]
     for pool in view.plan.pools:
         nodes = in_pool[pool.node_type, pool.site, pool.offer]
         for quarter, label in enumerate(view.labels):
-            serving = [node for node in nodes if label in node.in_service]
-            yield from _pool(view, pool, quarter, serving, taken[quarter])
-
-
-class _Taken(NamedTuple):
-    """What is taken of a node in use."""
-
-    gpus: int
-    """Held by anybody at any hour."""
-    cpus: int
-    """At the fullest hour; likewise `memory_mb`."""
-    memory_mb: int
-    occupants: tuple[Occupant, ...]
-
-
-def _taken(view: View, quarter: int) -> dict[str, _Taken]:
-    return {use.node: _of_node(use.occupants) for use in view.plan.placements[quarter]}
-
-
-def _of_node(occupants: tuple[Occupant, ...]) -> _Taken:
-    cpus, _ = most_at_once((one, one.cpus) for one in occupants)
-    memory_mb, _ = most_at_once((one, one.memory_mb) for one in occupants)
-    distinct = {gpu for one in occupants for gpu in one.gpus}
-    return _Taken(len(distinct), int(cpus), int(memory_mb), occupants)
+            there = [node for node in nodes if label in node.in_service]
+            yield from _pool(view, pool, quarter, there, held[quarter])
 
 
 def _pool(
     view: View,
     pool: PoolUse,
     quarter: int,
-    serving: list[Node],
-    taken: dict[str, _Taken],
+    there: list[Node],
+    held: dict[str, tuple[Occupant, ...]],
 ) -> Iterator[str]:
-    everybody = [one for n in serving if n.id in taken for one in taken[n.id].occupants]
-    offered = serving
-    serving = [node for node in serving if node.hours is None]
-    used = [taken[node.id] for node in serving if node.id in taken]
-    gpus = sum(node.gpus for node in serving)
-    here = [one for node in used for one in node.occupants]
-    peak, _ = most_at_once((one, at_once(one)) for one in here)
+    everybody = [one for node in there for one in held.get(node.id, ())]
+    serving = [node for node in there if node.hours is None]
+    used = [(node, held[node.id]) for node in serving if node.id in held]
+    gpus_used = sum(len({gpu for one in holders for gpu in one.gpus}) for _, holders in used)
+    peak, _ = most_at_once((one, at_once(one)) for _, holders in used for one in holders)
     hours = Fraction(view.inputs.settings.hours_per_quarter.value)
     expected = {
         "nodes": len(serving),
         "nodes_used": len(used),
         "nodes_spare": view.spare(pool.node_type, pool.site) if used and not pool.offer else 0,
-        "gpus": gpus,
-        "gpus_used": sum(amounts.gpus for amounts in used),
+        "gpus": sum(node.gpus for node in serving),
+        "gpus_used": gpus_used,
         "gpus_peak": float(peak),
-        "gpu_hours": float(sum((node_hours(node, hours) for node in offered), Fraction(0))),
+        "gpu_hours": float(sum((node_hours(node, hours) for node in there), Fraction(0))),
         "gpu_hours_used": float(sum((gpu_hours(one, hours) for one in everybody), Fraction(0))),
         "cpus": sum(node.cpus for node in serving),
-        "cpus_used": sum(amounts.cpus for amounts in used),
+        "cpus_used": sum(_most(holders, "cpus") for _, holders in used),
         "memory_mb": sum(node.memory_mb for node in serving),
-        "memory_used_mb": sum(amounts.memory_mb for amounts in used),
+        "memory_used_mb": sum(_most(holders, "memory_mb") for _, holders in used),
     }
     where = f"{view.labels[quarter]}: {pool.node_type} at {pool.site}"
     for name, value in expected.items():
         column = getattr(pool, name)
         found = column[quarter] if len(column) == len(view.labels) else column
         yield from differences(f"{where}: {name}", found, value)
-    free = sum(node.gpus - taken[node.id].gpus for node in serving if node.id in taken)
+    free = sum(node.gpus for node, _ in used) - gpus_used
     stranded = dict(enumerate(pool.gpus_stranded)).get(quarter, -1)
     if not 0 <= stranded <= free:
         yield f"{where}: {stranded} GPUs stranded of {free} free ones"
+
+
+def _most(holders: tuple[Occupant, ...], name: str) -> int:
+    """Of cores or MB, at the fullest hour of a node."""
+    most, _ = most_at_once((one, getattr(one, name)) for one in holders)
+    return int(most)
 
 
 def _moves(view: View) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import SettledOffer
 
-__all__ = ["CHECKS", "Sums", "costs_of_changes", "costs_of_one", "expected_costs"]
+__all__ = ["CHECKS", "CostSums", "costs_of_changes", "expected_costs", "node_costs"]
 
 _CHANGES = "type changes"
 
@@ -30,69 +29,57 @@ Flow = tuple[str, int, int, Fraction]
 
 
 @dataclass(slots=True)
-class Sums:
+class CostSums:
     """One kind of cost: cents by quarter and in present value."""
 
     cents: list[int]
     present_cents: int = 0
 
 
-def expected_costs(view: View) -> dict[str, Sums]:
+def expected_costs(view: View) -> dict[str, CostSums]:
     """Every kind of cost that occurs, from the nodes in service and from what moves.
 
     Each node's amounts are rounded to cents by quarter, and its present value once, half to even.
     """
-    factor = _quarterly_factor(view)
     quarters = len(view.labels)
-    totals: dict[str, Sums] = defaultdict(lambda: Sums([0] * quarters))
-    known: dict[tuple[str, str, tuple[str, ...], int], dict[str, Sums]] = {}
+    totals: dict[str, CostSums] = defaultdict(lambda: CostSums([0] * quarters))
+    known: dict[tuple[str, str, tuple[str, ...], int], dict[str, CostSums]] = {}
     for node in view.plan.nodes:
         key = (node.entry, node.origin, node.in_service, node.steps)
         if key not in known:
-            known[key] = _of_one_node(view, node, factor)
+            known[key] = node_costs(view, node)
         for name, sums in known[key].items():
             totals[name].present_cents += sums.present_cents
             for quarter, cents in enumerate(sums.cents):
                 totals[name].cents[quarter] += cents
     moves = sum(moves_cents(view).values())
     if moves:
-        totals["moves"] = Sums([moves, *[0] * (quarters - 1)], moves)
+        totals["moves"] = CostSums([moves, *[0] * (quarters - 1)], moves)
     for _, quarter, sums in costs_of_changes(view):
         totals[_CHANGES].present_cents += sums.present_cents
         totals[_CHANGES].cents[quarter] += sums.cents[quarter]
     return dict(totals)
 
 
-def costs_of_changes(view: View) -> Iterator[tuple[str, int, Sums]]:
+def costs_of_changes(view: View) -> Iterator[tuple[str, int, CostSums]]:
     """Job, quarter from 0 and cost of each change of GPU type that has a price."""
-    factor = _quarterly_factor(view)
     for job, quarter, paid_usd in priced_changes(view):
         flows: list[Flow] = [(_CHANGES, quarter, quarter, paid_usd)]
-        yield job, quarter, _rounded(view, flows, factor)[_CHANGES]
+        yield job, quarter, _rounded(view, flows)[_CHANGES]
 
 
-def costs_of_one(view: View, node: Node) -> dict[str, Sums]:
-    """Every kind of cost of one node, rounded as in `expected_costs`."""
-    return _of_one_node(view, node, _quarterly_factor(view))
+def node_costs(view: View, node: Node) -> dict[str, CostSums]:
+    """Every kind of cost of one node, rounded.
 
-
-def _quarterly_factor(view: View) -> Fraction:
-    with localcontext() as context:
-        context.prec = 50
-        rate = view.inputs.settings.discount_rate_per_year.value
-        return Fraction((1 + rate) ** (Decimal(-1) / 4))
-
-
-def _of_one_node(view: View, node: Node, factor: Fraction) -> dict[str, Sums]:
-    """A rent is for one quarter, so that each quarter's present value is rounded by itself.
+    A rent is for one quarter, so that each quarter's present value is rounded by itself.
 
     So is what is paid by the hour or by the week: hour by hour, term by term.
     """
     flows = list(_flows(view, node))
     spells = [(flow[1], [flow]) for flow in flows] if node.origin == "rent" else [(0, flows)]
-    found: dict[str, Sums] = defaultdict(lambda: Sums([0] * len(view.labels)))
+    found: dict[str, CostSums] = defaultdict(lambda: CostSums([0] * len(view.labels)))
     for _, spell in spells:
-        for name, sums in _rounded(view, spell, factor).items():
+        for name, sums in _rounded(view, spell).items():
             found[name].present_cents += node.steps * sums.present_cents
             found[name].cents = [
                 before + node.steps * more
@@ -101,14 +88,14 @@ def _of_one_node(view: View, node: Node, factor: Fraction) -> dict[str, Sums]:
     return dict(found)
 
 
-def _rounded(view: View, flows: list[Flow], factor: Fraction) -> dict[str, Sums]:
+def _rounded(view: View, flows: list[Flow]) -> dict[str, CostSums]:
     cents: dict[str, list[Fraction]] = defaultdict(lambda: [Fraction(0)] * len(view.labels))
     present: dict[str, Fraction] = defaultdict(Fraction)
     for name, quarter, delay, paid_usd in flows:
         cents[name][quarter] += paid_usd * 100
-        present[name] += paid_usd * 100 * factor**delay
+        present[name] += paid_usd * 100 * view.discount**delay
     return {
-        name: Sums([_whole(amount) for amount in cents[name]], _whole(present[name]))
+        name: CostSums([_whole(amount) for amount in cents[name]], _whole(present[name]))
         for name in cents
     }
 
@@ -187,7 +174,7 @@ def _lines(view: View) -> Iterator[str]:
     for name in sorted(expected.keys() - set(listed)):
         yield f"{name} is missing from the costs"
     for line in view.plan.costs:
-        sums = expected.get(line.name, Sums([0] * len(view.labels)))
+        sums = expected.get(line.name, CostSums([0] * len(view.labels)))
         yield from differences(f"{line.name} by quarter, cents,", line.cents, tuple(sums.cents))
         yield from differences(f"{line.name} in total, cents,", line.total_cents, sum(sums.cents))
         what = f"the present value of {line.name}, cents,"
@@ -303,7 +290,7 @@ def _present_cents(view: View, offer: SettledOffer, entry: int) -> dict[str, int
         entry=offer.name,
         in_service=view.labels[entry:],
     )
-    return {name: sums.present_cents for name, sums in costs_of_one(view, node).items()}
+    return {name: sums.present_cents for name, sums in node_costs(view, node).items()}
 
 
 CHECKS = (

@@ -162,26 +162,23 @@ def _free(view: View, quarter: int) -> list[tuple[Node, list[int]]]:
 def _placed(free: list[list[tuple[Node, list[int]]]], job: SizedJob, candidate: Candidate) -> bool:
     """Take the room from `free` if every piece finds some."""
     needs = (candidate.gpus, candidate.cpus, candidate.memory_mb)
-    before = [[list(room) for _, room in rooms] for rooms in free]
-    for rooms, units in zip(free, job.units, strict=True):
-        pieces = candidate.replicas if candidate.planned_hours is None else job.runs
+    pieces = candidate.replicas if candidate.planned_hours is None else job.runs
+    trial = [[(node, list(room)) for node, room in rooms] for rooms in free]
+    for rooms, units in zip(trial, job.units, strict=True):
+        may = [
+            room
+            for node, room in rooms
+            if node.gpu_type == candidate.gpu_type and (not job.sites or node.site in job.sites)
+        ]
         for _ in range(units * pieces):
-            room = next(
-                (
-                    room
-                    for node, room in rooms
-                    if node.gpu_type == candidate.gpu_type
-                    and (not job.sites or node.site in job.sites)
-                    and all(need <= left for need, left in zip(needs, room, strict=True))
-                ),
-                None,
+            enough = (
+                one for one in may if all(n <= left for n, left in zip(needs, one, strict=True))
             )
+            room = next(enough, None)
             if room is None:
-                for rooms_now, rooms_then in zip(free, before, strict=True):
-                    for (_, now), then in zip(rooms_now, rooms_then, strict=True):
-                        now[:] = then
                 return False
             room[:] = [left - need for left, need in zip(room, needs, strict=True)]
+    free[:] = trial
     return True
 
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.checks.sites import cooled_by
 from planner.inputs.text.words import count_of
-from planner.plan.checks.view import Check, View, differences, each_difference
+from planner.plan.checks.view import Check, View, differences, each_difference, in_force
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planner.inputs.catalog.catalog import NodeType
-    from planner.inputs.scenario.quarter import Quarter
     from planner.inputs.scenario.site import Racks, Site
     from planner.plan.plan import Node
 
@@ -70,17 +69,9 @@ def _taken(view: View, limited: Limited, nodes: Sequence[Node]) -> int | None:
     return sum(known) if len(known) == len(each) else None
 
 
-def _allowed_at(site: Site, limited: Limited, quarter: Quarter) -> int | None:
-    stated = getattr(site, limited.key)
-    if isinstance(stated, dict):
-        begun = [key for key in stated if _ordinal(key) <= quarter.ordinal]
-        stated = stated[max(begun, key=_ordinal)] if begun else None
+def _allowed_at(site: Site, limited: Limited, label: str) -> int | None:
+    stated = in_force(getattr(site, limited.key), label)
     return None if stated is None else floor(Fraction(str(stated)) * limited.per)
-
-
-def _ordinal(label: str) -> int:
-    year, number = label.split("Q")
-    return 4 * int(year) + int(number) - 1
 
 
 def _beyond(where: str, limited: Limited, taken: int | None, most: int | None) -> Iterator[str]:
@@ -95,11 +86,11 @@ def _beyond(where: str, limited: Limited, taken: int | None, most: int | None) -
 
 def _limits(view: View) -> Iterator[str]:
     for name, site in view.inputs.scenario.sites.items():
-        for quarter in view.quarters:
-            nodes = _serving(_here(view, name), str(quarter))
+        for label in view.labels:
+            nodes = _serving(_here(view, name), label)
             for limited in LIMITED:
-                taken, most = _taken(view, limited, nodes), _allowed_at(site, limited, quarter)
-                yield from _beyond(f"{quarter}: {name}", limited, taken, most)
+                taken, most = _taken(view, limited, nodes), _allowed_at(site, limited, label)
+                yield from _beyond(f"{label}: {name}", limited, taken, most)
 
 
 def _racks(view: View) -> Iterator[str]:
@@ -197,7 +188,7 @@ def _figures(view: View) -> Iterator[str]:
             one.need: _whole([_taken(view, one, serving) for serving in each]) for one in LIMITED
         }
         allowed = {
-            one.need: tuple(_allowed_at(site, one, quarter) for quarter in view.quarters)
+            one.need: tuple(_allowed_at(site, one, label) for label in view.labels)
             for one in LIMITED
             if getattr(site, one.key) is not None
         }

@@ -8,9 +8,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
-from planner.plan.checks.money import costs_of_changes, costs_of_one
+from planner.plan.checks.money import costs_of_changes, node_costs
 from planner.plan.checks.moves import moves_cents
-from planner.plan.checks.view import Check, View, differences, gpu_hours, most_at_once, node_hours
+from planner.plan.checks.view import (
+    Check,
+    View,
+    differences,
+    gpu_hours,
+    in_force,
+    most_at_once,
+    node_hours,
+)
 from planner.plan.words import moment
 
 if TYPE_CHECKING:
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
-Slot = tuple[str, str, str, int]
+PoolQuarter = tuple[str, str, str, int]
 """Pool and quarter."""
 _0 = Fraction(0)
 _WHOLE = 1
@@ -43,7 +51,7 @@ class _Held:
         default_factory=lambda: defaultdict(list)
     )
     """By GPU type and quarter."""
-    gpus: dict[Slot, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
+    gpus: dict[PoolQuarter, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
     """On the average of the quarter, parts by their share."""
     delivered: Fraction = Fraction(0)
     """GPU-hours."""
@@ -95,21 +103,17 @@ def _limits(view: View, team: str) -> dict[str | None, list[int | None]]:
     if isinstance(stated, dict) and not any(map(_is_quarter, stated)):
         by_type = {None if key == "total" else key: figure for key, figure in stated.items()}
     return {
-        key: [_limit(figure, label) for label in view.labels] for key, figure in by_type.items()
+        key: [
+            None if (most := in_force(figure, label)) is None else int(str(most))
+            for label in view.labels
+        ]
+        for key, figure in by_type.items()
     }
 
 
 def _is_quarter(key: str) -> bool:
     """Whether it is a quarter, as `2027Q1`, and no GPU type, as `4090-24gb` may be one."""
     return key[:4].isdigit() and key[4:5] == "Q"
-
-
-def _limit(figure: object, label: str) -> int | None:
-    """A figure by quarter holds until the next; labels sort as the quarters do."""
-    if not isinstance(figure, dict):
-        return int(str(figure))
-    begun = sorted(key for key in figure if key <= label)
-    return figure[begun[-1]] if begun else None
 
 
 def _quotas(view: View) -> Iterator[str]:
@@ -240,14 +244,14 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
     return cells
 
 
-def _pool_costs(view: View) -> tuple[dict[Slot, Fraction], dict[Slot, Fraction]]:
+def _pool_costs(view: View) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuarter, Fraction]]:
     """Cents by pool and quarter, each node's cost spread evenly, and the GPUs in service.
 
     GPUs on the average of the quarter.
     """
     hours = Fraction(view.inputs.settings.hours_per_quarter.value)
-    costs: dict[Slot, Fraction] = defaultdict(Fraction)
-    gpus: dict[Slot, Fraction] = defaultdict(Fraction)
+    costs: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
+    gpus: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     known: dict[tuple[str, str, tuple[str, ...], int], int] = {}
     for node in view.plan.nodes:
         rented = node.origin == "rent"
@@ -265,7 +269,7 @@ def _pool_costs(view: View) -> tuple[dict[Slot, Fraction], dict[Slot, Fraction]]
 def _present_cents(view: View, node: Node, labels: tuple[str, ...]) -> int:
     """Net present cost of a node for these quarters of its service."""
     alone = node.model_copy(update={"in_service": labels})
-    return sum(sums.present_cents for sums in costs_of_one(view, alone).values())
+    return sum(sums.present_cents for sums in node_costs(view, alone).values())
 
 
 def _told(use: TeamUse) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 from heapq import heappop, heappush
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import date
-    from decimal import Decimal
 
     from planner.inputs.scenario.quarter import Quarter
     from planner.inputs.settled import Inputs, PriceLevel, SettledOffer
@@ -29,6 +29,7 @@ __all__ = [
     "differences",
     "each_difference",
     "gpu_hours",
+    "in_force",
     "most_at_once",
     "node_hours",
 ]
@@ -93,6 +94,14 @@ class View:
         """The first day on which an order can be placed."""
         horizon = self.inputs.scenario.horizon
         return horizon.as_of or horizon.first_quarter.start
+
+    @cached_property
+    def discount(self) -> Fraction:
+        """What a dollar of the next quarter is worth in this one, to 50 digits."""
+        with localcontext() as context:
+            context.prec = 50
+            rate = self.inputs.settings.discount_rate_per_year.value
+            return Fraction((1 + rate) ** (Decimal(-1) / 4))
 
     @cached_property
     def nodes(self) -> dict[str, Node]:
@@ -196,6 +205,17 @@ class View:
                 for label in enters:
                     found[node.entry, node.site, label] += node.steps
         return found
+
+
+def in_force(stated: object, label: str) -> object:
+    """What is stated for a quarter: a figure by quarter holds until the next; None before any.
+
+    Labels sort as the quarters do.
+    """
+    if not isinstance(stated, dict):
+        return stated
+    begun = [key for key in stated if key <= label]
+    return stated[max(begun)] if begun else None
 
 
 def at_once(occupant: Occupant) -> Fraction:

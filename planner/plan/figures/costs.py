@@ -297,27 +297,22 @@ def break_evens(inputs: Inputs, acquisitions: Sequence[Acquisition]) -> tuple[Br
 
     Against the cheapest rent of the same node type, at whatever site; none where nobody rents it.
     """
-    quarters = inputs.scenario.horizon.labels
-    found = []
+    found: list[BreakEven] = []
     for offer in inputs.offers:
         rents = [
             other
             for other in inputs.offers
             if (other.kind, other.node_type) == ("rent", offer.node_type) and not other.step_hours
         ]
-        if offer.kind != "buy" or not rents:
-            continue
-        rent = min(rents, key=lambda other: (other.unit_price_usd, other.name))
-        for entry, nodes in _orders(inputs, offer, acquisitions, quarters):
-            found.append(_break_even(inputs, offer, rent, entry, nodes, quarters[entry]))
+        if offer.kind == "buy" and rents:
+            rent = min(rents, key=lambda other: (other.unit_price_usd, other.name))
+            orders = _orders(inputs, offer, acquisitions)
+            found += (_break_even(inputs, offer, rent, *order) for order in orders)
     return tuple(found)
 
 
 def _orders(
-    inputs: Inputs,
-    offer: SettledOffer,
-    acquisitions: Sequence[Acquisition],
-    quarters: Sequence[str],
+    inputs: Inputs, offer: SettledOffer, acquisitions: Sequence[Acquisition]
 ) -> Iterator[tuple[int, int]]:
     """Quarter of entry and nodes of each order, or of one node as soon as may be."""
     taken: Counter[str] = Counter()
@@ -325,19 +320,14 @@ def _orders(
         if line.offer == offer.name:
             taken[line.quarter] += line.count
     for label, nodes in taken.items():
-        yield quarters.index(label), nodes
+        yield inputs.scenario.horizon.labels.index(label), nodes
     possible = entry_quarters(inputs, offer)
     if not taken and possible:
         yield possible[0], 1
 
 
 def _break_even(
-    inputs: Inputs,
-    offer: SettledOffer,
-    rent: SettledOffer,
-    entry: int,
-    nodes: int,
-    quarter: str,
+    inputs: Inputs, offer: SettledOffer, rent: SettledOffer, entry: int, nodes: int
 ) -> BreakEven:
     buying = node_costs(inputs, offer, entry, nodes)
     renting = [
@@ -345,22 +335,21 @@ def _break_even(
         for step in range(entry, inputs.scenario.horizon.quarters)
         for stream in node_costs(inputs, rent, step, 1)
     ]
-    bought, rented = (sum(one.present_cents for one in each) for each in (buying, renting))
-    by_price = (
+    buy, rented = (sum(one.present_cents for one in each) for each in (buying, renting))
+    buy_price, rent_price = (
         sum(one.present_cents for one in each if one.name in PRICED) for each in (buying, renting)
     )
-    buy_price, rent_price = by_price
     hours = Fraction(inputs.settings.hours_per_quarter.value)
     return BreakEven(
         offer=offer.name,
         rent=rent.name,
         node_type=offer.node_type,
-        quarter=quarter,
+        quarter=inputs.scenario.horizon.labels[entry],
         nodes=nodes,
-        buy_cents=bought,
+        buy_cents=buy,
         rent_cents=rented,
         buy_price_cents=buy_price,
         rent_price_cents=rent_price,
-        hours=ceil(hours * bought / rented),
+        hours=ceil(hours * buy / rented),
         quarter_hours=ceil(hours),
     )

@@ -92,7 +92,7 @@ def most_saved(solution: Solution, tags_cents: int) -> int:
     return max(0, round(min(tags_cents + beyond, decided)))
 
 
-Slot = tuple[tuple[str, str, str], int]
+PoolQuarter = tuple[tuple[str, str, str], int]
 """Pool and quarter."""
 Line = str | None
 """A team, or None for the jobs without one."""
@@ -105,7 +105,7 @@ Cell = tuple[object, int]
 class _Held:
     """What the jobs of one line hold."""
 
-    gpus: dict[Slot, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
+    gpus: dict[PoolQuarter, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
     """On the average of the quarter."""
     occupants: dict[tuple[str, int], list[Occupant]] = field(
         default_factory=lambda: defaultdict(list)
@@ -149,7 +149,7 @@ def chargeback(
         lines.append(None)
     hours = Fraction(inputs.settings.hours_per_quarter.value)
     held = _held(jobs, nodes, placements, hours)
-    there: dict[Slot, Fraction] = defaultdict(Fraction)
+    there: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     for node in nodes:
         for quarter in _quarters(inputs, node):
             there[node.pool, quarter] += node.gpu_hours(hours) / hours
@@ -241,7 +241,7 @@ def _shares(
     inputs: Inputs,
     nodes: Sequence[Node],
     held: Mapping[Line, _Held],
-    there: Mapping[Slot, Fraction],
+    there: Mapping[PoolQuarter, Fraction],
 ) -> dict[Cell, Fraction]:
     """Cents by line and quarter, exactly; `there` are all GPUs, on the average of the quarter."""
     spread = inputs.scenario.policies.charge_idle == "spread"
@@ -258,7 +258,7 @@ def _shares(
     return cells
 
 
-def _charges(inputs: Inputs, nodes: Sequence[Node]) -> dict[Slot, Fraction]:
+def _charges(inputs: Inputs, nodes: Sequence[Node]) -> dict[PoolQuarter, Fraction]:
     """What each pool costs in each quarter, net present cents."""
     alike: Counter[tuple[tuple[str, str, str], str, str, tuple[int, ...]]] = Counter()
     orders: Counter[tuple[str, int]] = Counter()
@@ -266,7 +266,7 @@ def _charges(inputs: Inputs, nodes: Sequence[Node]) -> dict[Slot, Fraction]:
         served = _quarters(inputs, node)
         alike[node.pool, node.origin, node.entry, served] += node.steps
         orders.update((node.entry, q) for q in (served if node.origin == "rent" else served[:1]))
-    charges: dict[Slot, Fraction] = defaultdict(Fraction)
+    charges: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     for (pool, origin, entry, served), count in alike.items():
         for quarters, cents in _spells(inputs, origin, entry, served, orders):
             for quarter in quarters:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from planner.packing import Translation
     from planner.packing.problem import Pool, Shape
     from planner.plan.placing.fleet import Fleet
-    from planner.plan.placing.place import Placement
+    from planner.plan.placing.place import UnitPlacement
     from planner.plan.plan import Node, NodeUse, Occupant
 
 __all__ = ["pool_uses", "site_uses", "stranded_gpus"]
 
 
 def pool_uses(
-    translation: Translation, fleet: Fleet, placement: Placement, hours_per_quarter: Fraction
+    translation: Translation, fleet: Fleet, placement: UnitPlacement, hours_per_quarter: Fraction
 ) -> tuple[PoolUse, ...]:
     """Capacity and use per pool and quarter; pools that never have a node are left out."""
     nodes: dict[tuple[str, str, str], list[Node]] = defaultdict(list)

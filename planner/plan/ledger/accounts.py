@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.plan.figures.costs import NOT_PAID_LINES
-from planner.plan.ledger.traced import NOTHING, Reader, Traced, total, where
+from planner.plan.ledger.traced import NOTHING, FigureReader, TracedFigure, total, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,11 +49,11 @@ class Price(NamedTuple):
 class Meets(NamedTuple):
     """What a price meets when it moves by itself."""
 
-    by: Traced
+    by: TracedFigure
     """Share of the price; negative: down."""
     budget: int | None
     """Place of the budget that is then exhausted; None: a node is then cheaper the other way."""
-    left: Traced | None = None
+    left: TracedFigure | None = None
     """Of the budget, cents."""
 
 
@@ -63,7 +63,7 @@ class Accounts:
     Worked out from the plan as it is; nothing is planned anew.
     """
 
-    def __init__(self, plan: Plan, read: Reader) -> None:
+    def __init__(self, plan: Plan, read: FigureReader) -> None:
         self._plan = plan
         self._read = read
         self._place = {label: place for place, label in enumerate(plan.quarters)}
@@ -73,24 +73,24 @@ class Accounts:
             for label, places in groupby(self._all, key=lambda place: plan.quarters[place][:4])
         )
 
-    def line(self, line: int, quarters: Iterable[int]) -> Traced:
+    def line(self, line: int, quarters: Iterable[int]) -> TracedFigure:
         """One kind of cost in these quarters, not discounted."""
         return total(self._read.at(f"costs[{line}].cents[{place}]") for place in quarters)
 
-    def capex(self, quarters: Iterable[int]) -> Traced:
+    def capex(self, quarters: Iterable[int]) -> TracedFigure:
         """Purchases in these quarters."""
         return self._lines(tuple(quarters), lambda name: name == _CAPEX)
 
-    def opex(self, quarters: Iterable[int]) -> Traced:
+    def opex(self, quarters: Iterable[int]) -> TracedFigure:
         """All else that is paid in these quarters."""
         return self._lines(tuple(quarters), lambda name: name not in (_CAPEX, *NOT_PAID_LINES))
 
-    def paid(self, quarters: Iterable[int] | None = None) -> Traced:
+    def paid(self, quarters: Iterable[int] | None = None) -> TracedFigure:
         """Everything that is paid in these quarters, or over the horizon."""
         chosen = self._all if quarters is None else tuple(quarters)
         return self._lines(chosen, lambda name: name not in NOT_PAID_LINES)
 
-    def unpaid(self, quarters: Iterable[int]) -> Traced:
+    def unpaid(self, quarters: Iterable[int]) -> TracedFigure:
         """What is counted in these quarters and paid by nobody: the value left, and weights."""
         return self._lines(tuple(quarters), lambda name: name in NOT_PAID_LINES)
 
@@ -99,23 +99,23 @@ class Accounts:
         """The first four quarters, or all where there are fewer."""
         return self._all[:_FIRST_YEAR]
 
-    def acquired(self, kind: str) -> Traced:
+    def acquired(self, kind: str) -> TracedFigure:
         """What the bill says of one kind of acquisition, within the horizon."""
         return self._read.sum(f"acquisitions{where(kind=kind)}.total_cents")
 
     @property
-    def net_present(self) -> Traced:
+    def net_present(self) -> TracedFigure:
         """The figure that the plan minimizes."""
         return self._read.at("proof.cost_cents")
 
     @property
-    def residual(self) -> Traced | None:
+    def residual(self) -> TracedFigure | None:
         """What servers are still worth at the end, in present value; None where none is bought."""
         lines = self._line_of("residual value")
         return None if lines is None else NOTHING - self._read.at(f"{lines}.present_cents")
 
     @property
-    def residual_share(self) -> Traced | None:
+    def residual_share(self) -> TracedFigure | None:
         """The same of what they cost, neither of them discounted."""
         left, paid = self._line_of("residual value"), self._line_of("purchase")
         if left is None or paid is None:
@@ -129,20 +129,20 @@ class Accounts:
         return f"costs[{names.index(name)}]" if name in names else None
 
     @property
-    def per_gpu_hour(self) -> Traced | None:
+    def per_gpu_hour(self) -> TracedFigure | None:
         """Net present cost of each GPU-hour that jobs hold, cents; None where no job runs."""
         held = self._read.sum("pools[*].gpu_hours_used[*]")
         return self.net_present / held if held.value else None
 
     @property
-    def delivered(self) -> Traced | None:
+    def delivered(self) -> TracedFigure | None:
         """GPU-hours that jobs deliver; None without teams, or where the time of a run is open."""
         charged = self._plan.chargeback
         if charged is None or any(use.open_gpu_hours for use in charged.teams):
             return None
         return self._read.sum("chargeback.teams[*].delivered_gpu_hours")
 
-    def _lines(self, quarters: tuple[int, ...], chosen: Callable[[str], bool]) -> Traced:
+    def _lines(self, quarters: tuple[int, ...], chosen: Callable[[str], bool]) -> TracedFigure:
         return total(
             self.line(place, quarters)
             for place, line in enumerate(self._plan.costs)
@@ -201,7 +201,7 @@ class Accounts:
             if self._plan.break_evens[place].offer in offers and price_part.value:
                 yield Meets(more / price_part, None)
 
-    def _compared(self) -> Iterator[tuple[int, Traced]]:
+    def _compared(self) -> Iterator[tuple[int, TracedFigure]]:
         """What one node costs more that is rented, where it is bought and that is no dearer."""
         bought = {line.offer for line in self._plan.acquisitions if line.kind == "buy"}
         for place, one in enumerate(self._plan.break_evens):
@@ -210,7 +210,7 @@ class Accounts:
                 own = self._read.at(f"{stem}.buy_cents")
                 yield place, self._read.at(f"{stem}.rent_cents") - own
 
-    def _counted(self, price: Price, budget: BudgetUse) -> Traced:
+    def _counted(self, price: Price, budget: BudgetUse) -> TracedFigure:
         """What of a price counts against a budget."""
         places = range(len(self._plan.quarters))
         if budget.quarter is not None:
@@ -226,14 +226,14 @@ class Accounts:
             return paid + (self._supported(lines, places) if running else NOTHING)
         return self._held(lines, places) if running else NOTHING
 
-    def _bought(self, lines: Sequence[tuple[int, Acquisition]], places: range) -> Traced:
+    def _bought(self, lines: Sequence[tuple[int, Acquisition]], places: range) -> TracedFigure:
         return total(
             self._read.at(f"acquisitions[{place}].total_cents")
             for place, line in lines
             if self._place[line.quarter] in places
         )
 
-    def _supported(self, lines: Sequence[tuple[int, Acquisition]], places: range) -> Traced:
+    def _supported(self, lines: Sequence[tuple[int, Acquisition]], places: range) -> TracedFigure:
         """Support is a share of the price, in each quarter from entry into service."""
         if not any(setting.name == _SUPPORT for setting in self._plan.settings):
             return NOTHING
@@ -244,7 +244,7 @@ class Accounts:
             if (served := sum(quarter >= self._place[line.quarter] for quarter in places))
         )
 
-    def _held(self, lines: Sequence[tuple[int, Acquisition]], places: range) -> Traced:
+    def _held(self, lines: Sequence[tuple[int, Acquisition]], places: range) -> TracedFigure:
         """Rents and reservations, in each quarter that a node is held."""
         terms = []
         for place, line in lines:
@@ -257,5 +257,5 @@ class Accounts:
         return total(terms)
 
 
-def _number(value: int) -> Traced:
-    return Traced(Fraction(value), str(value))
+def _number(value: int) -> TracedFigure:
+    return TracedFigure(Fraction(value), str(value))

@@ -6,17 +6,17 @@ from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.plan.ledger.traced import Reader, Traced, total, where
+from planner.plan.ledger.traced import FigureReader, TracedFigure, total, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from planner.plan.plan import Acquisition, Plan, PoolUse
 
-__all__ = ["Capacity", "Order", "Room"]
+__all__ = ["Capacity", "FirstOrder", "LimitMargin"]
 
 
-class Room(NamedTuple):
+class LimitMargin(NamedTuple):
     """A limit in the quarter in which the least is left."""
 
     what: str
@@ -24,25 +24,25 @@ class Room(NamedTuple):
     of: tuple[str, ...]
     """Site, and number of the rack; team, and GPU type if it is for one; or offer."""
     quarter: int
-    taken: Traced
-    allowed: Traced
-    one: Traced | None = None
+    taken: TracedFigure
+    allowed: TracedFigure
+    one: TracedFigure | None = None
     """What one node takes, the least of those that stand there."""
 
     @property
-    def left(self) -> Traced:
+    def left(self) -> TracedFigure:
         """Allowed and not taken."""
         return self.allowed - self.taken
 
 
-class Order(NamedTuple):
+class FirstOrder(NamedTuple):
     """The first order of an offer."""
 
     line: int
     """Place of `acquisitions`."""
-    days: Traced
+    days: TracedFigure
     """From the day of the plan."""
-    days_of_sale: Traced | None
+    days_of_sale: TracedFigure | None
     """From then to the last day of an order; None: there is none."""
 
 
@@ -53,43 +53,43 @@ class Capacity:
     anew.
     """
 
-    def __init__(self, plan: Plan, read: Reader) -> None:
+    def __init__(self, plan: Plan, read: FigureReader) -> None:
         self._plan = plan
         self._read = read
         self._facts = {facts.node_type: facts for facts in plan.node_types}
         self._spares = [place for place, pool in enumerate(plan.pools) if any(pool.nodes_spare)]
 
-    def needed(self, quarter: int) -> Traced:
+    def needed(self, quarter: int) -> TracedFigure:
         """GPUs of which jobs hold anything at any hour."""
         return self._read.sum(f"pools[*].gpus_used[{quarter}]")
 
-    def in_service(self, quarter: int) -> Traced:
+    def in_service(self, quarter: int) -> TracedFigure:
         """GPUs of all nodes in service."""
         return self._read.sum(f"pools[*].gpus[{quarter}]")
 
-    def owned(self, quarter: int) -> Traced:
+    def owned(self, quarter: int) -> TracedFigure:
         """GPUs of nodes that were owned before."""
         return self._of(quarter, "owned")
 
-    def added(self, quarter: int, origin: str) -> Traced:
+    def added(self, quarter: int, origin: str) -> TracedFigure:
         """GPUs of nodes that the plan buys, rents or reserves."""
         return self._of(quarter, origin)
 
-    def _of(self, quarter: int, origin: str) -> Traced:
+    def _of(self, quarter: int, origin: str) -> TracedFigure:
         nodes = where(origin=origin, in_service=self._plan.quarters[quarter])
         return self._read.sum(f"nodes{nodes}.gpus")
 
-    def short(self, quarter: int) -> Traced:
+    def short(self, quarter: int) -> TracedFigure:
         """GPUs held beyond those owned; negative where some would be left."""
         return self.needed(quarter) - self.owned(quarter)
 
-    def short_hours(self, quarter: int) -> Traced:
+    def short_hours(self, quarter: int) -> TracedFigure:
         """GPU-hours held beyond those of the GPUs owned; negative where some would be left."""
         hours = self._read.at("settings[name=hours_per_quarter].value")
         held = self._read.sum(f"pools[*].gpu_hours_used[{quarter}]")
         return held - self.owned(quarter) * hours
 
-    def usable(self, quarter: int) -> Traced:
+    def usable(self, quarter: int) -> TracedFigure:
         """GPUs in service, without the nodes that are kept empty as spare."""
         kept = (
             self._read.at(f"pools[{place}].nodes_spare[{quarter}]") * self.gpus_of(place)
@@ -97,15 +97,15 @@ class Capacity:
         )
         return self.in_service(quarter) - total(kept)
 
-    def gpus_of(self, pool: int) -> Traced:
+    def gpus_of(self, pool: int) -> TracedFigure:
         """GPUs of one node of a pool."""
         return self.fact(self._plan.pools[pool], "gpus")
 
-    def fact(self, pool: PoolUse, name: str) -> Traced:
+    def fact(self, pool: PoolUse, name: str) -> TracedFigure:
         """What the catalog says of one node of a pool."""
         return self._read.at(f"node_types{where(node_type=pool.node_type)}.{name}")
 
-    def held(self, job: str, quarter: int) -> Traced:
+    def held(self, job: str, quarter: int) -> TracedFigure:
         """GPUs that a job holds, wholly or in part."""
         return self._read.count(f"placements[{quarter}][*].occupants{where(job=job)}.gpus[*]")
 
@@ -134,14 +134,14 @@ class Capacity:
         """Sites with nodes, sorted."""
         return tuple(sorted({pool.site for pool in self._plan.pools}))
 
-    def each(self, node_type: str, need: str) -> Traced | None:
+    def each(self, node_type: str, need: str) -> TracedFigure | None:
         """What one node takes; None where the catalog does not say."""
         facts = self._facts.get(node_type)
         if facts is None or need not in facts.takes:
             return None
         return self._read.at(f"node_types{where(node_type=node_type)}.takes[{need}]")
 
-    def before(self, site: str, quarter: int, need: str) -> Traced | None:
+    def before(self, site: str, quarter: int, need: str) -> TracedFigure | None:
         """What the nodes owned before take; None where the catalog lacks one of them."""
         label = self._plan.quarters[quarter]
         return self._taken(
@@ -153,7 +153,7 @@ class Capacity:
             ),
         )
 
-    def after(self, site: str, quarter: int, need: str) -> Traced | None:
+    def after(self, site: str, quarter: int, need: str) -> TracedFigure | None:
         """What all nodes in service take; None where the catalog lacks one of them."""
         return self._taken(
             site, need, lambda place, _: self._read.at(f"pools[{place}].nodes[{quarter}]")
@@ -167,7 +167,7 @@ class Capacity:
             if self.each(pool.node_type, need) is None
         )
 
-    def racks(self, site: str, quarter: int) -> dict[int, Traced] | None:
+    def racks(self, site: str, quarter: int) -> dict[int, TracedFigure] | None:
         """What the nodes in each rack take by their nameplates, W, by the rack's number.
 
         None where a node changes its rack, or the catalog lacks one of them; empty without racks.
@@ -195,8 +195,8 @@ class Capacity:
         return ((place, pool) for place, pool in enumerate(self._plan.pools) if pool.site == site)
 
     def _taken(
-        self, site: str, need: str, counted: Callable[[int, PoolUse], Traced]
-    ) -> Traced | None:
+        self, site: str, need: str, counted: Callable[[int, PoolUse], TracedFigure]
+    ) -> TracedFigure | None:
         terms = []
         for place, pool in self._pools(site):
             nodes, each = counted(place, pool), self.each(pool.node_type, need)
@@ -206,7 +206,7 @@ class Capacity:
                 terms.append(nodes * each)
         return total(terms)
 
-    def rooms(self) -> Iterator[Room]:
+    def limit_margins(self) -> Iterator[LimitMargin]:
         """Limits of sites, teams and offers that are not money."""
         for place, site in enumerate(self._plan.sites):
             yield from self._site(f"sites[{place}]", site.site, place)
@@ -221,7 +221,7 @@ class Capacity:
             if line.maximum is not None and not line.step_hours:
                 yield self._maximum(offer, place, line)
 
-    def _site(self, stem: str, name: str, place: int) -> Iterator[Room]:
+    def _site(self, stem: str, name: str, place: int) -> Iterator[LimitMargin]:
         site = self._plan.sites[place]
         for need, limits in site.allowed.items():
             if site.taken[need] is not None:
@@ -234,7 +234,7 @@ class Capacity:
         if site.racks is not None:
             most = max(quarters, key=lambda quarter: site.racks_used[quarter])
             taken = self._read.at(f"{stem}.racks_used[{most}]")
-            yield Room("racks", (name,), most, taken, self._read.at(f"{stem}.racks"))
+            yield LimitMargin("racks", (name,), most, taken, self._read.at(f"{stem}.racks"))
 
     def _least(
         self,
@@ -243,11 +243,11 @@ class Capacity:
         stem: str,
         limits: Sequence[int | None],
         fields: tuple[str, str],
-    ) -> Iterator[Room]:
+    ) -> Iterator[LimitMargin]:
         """The quarter in which the least is left, of those that have a limit."""
         taken, allowed = fields
         rooms = [
-            Room(
+            LimitMargin(
                 what,
                 of,
                 quarter,
@@ -260,23 +260,23 @@ class Capacity:
         if rooms:
             yield min(rooms, key=lambda room: room.left.value)
 
-    def _fullest_rack(self, stem: str, site: str) -> Iterator[Room]:
+    def _fullest_rack(self, stem: str, site: str) -> Iterator[LimitMargin]:
         allowed = self._read.at(f"{stem}.power_per_rack_w")
         rooms = [
-            Room("rack power", (site, str(rack)), quarter, taken, allowed)
+            LimitMargin("rack power", (site, str(rack)), quarter, taken, allowed)
             for quarter in range(len(self._plan.quarters))
             for rack, taken in (self.racks(site, quarter) or {}).items()
         ]
         if rooms:
             yield min(rooms, key=lambda room: room.left.value)
 
-    def _smallest(self, site: str, need: str) -> Traced | None:
+    def _smallest(self, site: str, need: str) -> TracedFigure | None:
         """What the node type of a site that takes the least takes."""
         types = {pool.node_type for pool in self._plan.pools if pool.site == site}
         needs = (self.each(name, need) for name in sorted(types))
         return min(filter(None, needs), key=lambda one: one.value, default=None)
 
-    def _maximum(self, offer: str, place: int, line: Acquisition) -> Room:
+    def _maximum(self, offer: str, place: int, line: Acquisition) -> LimitMargin:
         """Nodes at any one time; those that are bought stay."""
         counts = [
             self._read.count(f"nodes{where(entry=offer, origin=line.kind, in_service=label)}")
@@ -284,9 +284,9 @@ class Capacity:
         ]
         most = max(range(len(counts)), key=lambda quarter: counts[quarter].value)
         allowed = self._read.at(f"acquisitions[{place}].maximum")
-        return Room("maximum", (offer,), most, counts[most], allowed)
+        return LimitMargin("maximum", (offer,), most, counts[most], allowed)
 
-    def orders(self) -> Iterator[Order]:
+    def first_orders(self) -> Iterator[FirstOrder]:
         """The first order of each offer, the most urgent first."""
         found = []
         for place, line in self._first_lines().values():
@@ -296,7 +296,7 @@ class Capacity:
             if line.end_of_sale is not None:
                 left = (date.fromisoformat(line.end_of_sale) - order_by).days
                 sale = _days(left, f"{stem}.end_of_sale", f"{stem}.order_by")
-            found.append(Order(place, _days(days, f"{stem}.order_by", "as_of"), sale))
+            found.append(FirstOrder(place, _days(days, f"{stem}.order_by", "as_of"), sale))
         yield from sorted(found, key=lambda order: order.days.value)
 
     def _first_lines(self) -> dict[str, tuple[int, Acquisition]]:
@@ -310,6 +310,6 @@ class Capacity:
         return found
 
 
-def _days(value: int, later: str, earlier: str) -> Traced:
+def _days(value: int, later: str, earlier: str) -> TracedFigure:
     """From one day to another."""
-    return Traced(Fraction(value), later) - Traced(Fraction(0), earlier)
+    return TracedFigure(Fraction(value), later) - TracedFigure(Fraction(0), earlier)

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from planner.inputs.base import Frozen
 
-__all__ = ["NOTHING", "Reader", "Traced", "total", "where"]
+__all__ = ["NOTHING", "FigureReader", "TracedFigure", "total", "where"]
 
 _SUM, _PRODUCT, _ATOM = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class TracedFigure:
     """A number in the unit of plan.json (cents, W, MB, GPUs) and where it comes from.
 
     `sum` names figures of plan.json by their place, such as `costs[0].cents[2]`, joined by
@@ -31,38 +31,40 @@ class Traced:
     binds: int = _ATOM
     """How tightly the sum's last operation binds, to set brackets."""
 
-    def __add__(self, other: Traced) -> Traced:
+    def __add__(self, other: TracedFigure) -> TracedFigure:
         """Add, leaving out what is no term."""
         if self is NOTHING or other is NOTHING:
             return other if self is NOTHING else self
-        return Traced(self.value + other.value, f"{self.sum} + {other.sum}", _SUM)
+        return TracedFigure(self.value + other.value, f"{self.sum} + {other.sum}", _SUM)
 
-    def __sub__(self, other: Traced) -> Traced:
+    def __sub__(self, other: TracedFigure) -> TracedFigure:
         """Subtract."""
         if other is NOTHING:
             return self
-        return Traced(self.value - other.value, f"{self.sum} - {other.within(_PRODUCT)}", _SUM)
+        return TracedFigure(
+            self.value - other.value, f"{self.sum} - {other.within(_PRODUCT)}", _SUM
+        )
 
-    def __mul__(self, other: Traced) -> Traced:
+    def __mul__(self, other: TracedFigure) -> TracedFigure:
         """Multiply."""
         formula = f"{self.within(_PRODUCT)} * {other.within(_PRODUCT)}"
-        return Traced(self.value * other.value, formula, _PRODUCT)
+        return TracedFigure(self.value * other.value, formula, _PRODUCT)
 
-    def __truediv__(self, other: Traced) -> Traced:
+    def __truediv__(self, other: TracedFigure) -> TracedFigure:
         """Divide; ZeroDivisionError where there is nothing to divide by."""
         formula = f"{self.within(_PRODUCT)} / {other.within(_ATOM)}"
-        return Traced(self.value / other.value, formula, _PRODUCT)
+        return TracedFigure(self.value / other.value, formula, _PRODUCT)
 
     def within(self, binds: int) -> str:
         """The sum, in brackets where its surroundings bind more tightly."""
         return self.sum if self.binds >= binds else f"({self.sum})"
 
 
-NOTHING = Traced(Fraction(0), "0")
+NOTHING = TracedFigure(Fraction(0), "0")
 """The empty sum."""
 
 
-def total(terms: Iterable[Traced]) -> Traced:
+def total(terms: Iterable[TracedFigure]) -> TracedFigure:
     """All of them together."""
     found = NOTHING
     for term in terms:
@@ -84,7 +86,7 @@ def where(**conditions: str) -> str:
     return f"[{', '.join(parts)}]"
 
 
-class Reader:
+class FigureReader:
     """Finds what a place of plan.json holds, or of another file of the planner.
 
     A place is a chain of keys; after a list, `[2]` is one entry, `[*]` all, and
@@ -96,22 +98,22 @@ class Reader:
         self._flat: dict[str, list[Any]] = {}
         self._groups: dict[tuple[str, str], dict[str, frozenset[int]]] = {}
 
-    def at(self, place: str) -> Traced:
+    def at(self, place: str) -> TracedFigure:
         """The one number that stands there."""
         (value,) = self._numbers(place)
-        return Traced(value, place)
+        return TracedFigure(value, place)
 
-    def sum(self, place: str) -> Traced:
+    def sum(self, place: str) -> TracedFigure:
         """All numbers that stand there, added."""
-        return Traced(sum(self._numbers(place), Fraction(0)), f"sum({place})")
+        return TracedFigure(sum(self._numbers(place), Fraction(0)), f"sum({place})")
 
-    def count(self, place: str) -> Traced:
+    def count(self, place: str) -> TracedFigure:
         """How many entries stand there."""
-        return Traced(Fraction(len(self._found(place))), f"count({place})")
+        return TracedFigure(Fraction(len(self._found(place))), f"count({place})")
 
-    def max(self, place: str) -> Traced:
+    def max(self, place: str) -> TracedFigure:
         """The largest number that stands there."""
-        return Traced(max(self._numbers(place)), f"max({place})")
+        return TracedFigure(max(self._numbers(place)), f"max({place})")
 
     def _numbers(self, place: str) -> list[Fraction]:
         return [Fraction(repr(value)) for value in self._found(place)]

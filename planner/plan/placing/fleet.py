@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fleet", "build_fleet", "racks_by_node", "with_racks"]
 
-Slot = tuple["Origin", str, tuple[int, ...], "tuple[int, int] | None"]
+NodeTerm = tuple["Origin", str, tuple[int, ...], "tuple[int, int] | None"]
 """Origin, fleet entry or offer, quarters in service from 0; from when to when of the one quarter,
 where it comes and goes."""
 
@@ -109,7 +109,7 @@ def with_racks(fleet: Fleet, racks: Mapping[int, tuple[int, ...]]) -> Fleet:
 
 def _slots(
     inputs: Inputs, translation: Translation, solution: Solution, index: int
-) -> Iterator[Slot]:
+) -> Iterator[NodeTerm]:
     """Nodes of a pool: owned by fleet entry, bought, rented, reserved, and those had for hours.
 
     The last ones in the order of the layouts, which say when each is there.

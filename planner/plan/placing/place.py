@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.packing.problem import WHOLE, Shape
+from planner.packing.problem import WHOLE
 from planner.plan.parts import GpuPart, NodeUse, Occupant
 from planner.plan.placing.modes import choices_kept
 from planner.plan.placing.nodes import QuarterNodes
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from planner.plan.placing.fleet import Fleet
     from planner.plan.placing.nodes import Group, NodeAssignment
 
-__all__ = ["Piece", "Placement", "Seat", "Seats", "place", "seats_today"]
+__all__ = ["GpuAssignment", "GpuAssignments", "Piece", "UnitPlacement", "place", "seats_today"]
 
 Piece = tuple[int, int, int]
 """Demand, position among its members, and replica from 1."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class GpuAssignment:
     """Where a piece sits: its nodes, and the GPU numbers it holds on each of them."""
 
     nodes: tuple[int, ...]
@@ -41,7 +41,7 @@ class Seat:
     """Whether others may have the same GPUs, at other hours or in parts."""
 
 
-Seats = dict[Piece, Seat]
+GpuAssignments = dict[Piece, GpuAssignment]
 
 
 def seats_today(
@@ -49,38 +49,42 @@ def seats_today(
     fleet: Fleet,
     kept: tuple[tuple[int, ...], ...],
     today: Mapping[tuple[str, int], tuple[int, ...]],
-) -> Seats:
+) -> GpuAssignments:
     """Seats of the units that run today with the choice that they take from now on.
 
     `today` gives their nodes by job and unit. Left out are units whose choice runs on other nodes,
     those for which their nodes, by the needs that the rules state, have no room, and runs, which
     hold no node for good.
     """
-    seats: Seats = {}
-    free = {place: _offered(fleet, place) for nodes in today.values() for place in nodes}
-    numbers = {place: list(range(fleet.nodes[place].gpus)) for place in free}
+    seats: GpuAssignments = {}
+    nodes_today = {place: fleet.nodes[place] for nodes in today.values() for place in nodes}
+    free: dict[int, tuple[int, ...]] = {
+        place: (one.gpus, one.cpus, one.memory_mb) for place, one in nodes_today.items()
+    }
+    numbers = {place: list(range(one.gpus)) for place, one in nodes_today.items()}
     serving = {place for pool in fleet.in_service[0] for place in pool} if today else set()
     for demand, members in enumerate(translation.members):
         for position, unit in enumerate(members):
             nodes = today.get(unit, ())
             choice = translation.problem.demands[demand].choices[kept[demand][position]]
-            if choice.shape.is_run or not serving.issuperset(nodes):
+            shape = choice.shape
+            if shape.is_run or not serving.issuperset(nodes):
                 continue
             if not _runs_on(translation, fleet, choice, nodes):
                 continue
-            each = _share(choice.shape, len(nodes))
-            if all(_fits(each, free[place]) for place in nodes):
-                held = tuple(tuple(numbers[place][: each.gpus]) for place in nodes)
+            amounts = (shape.gpus, shape.cpus, shape.memory_mb)
+            each = [-(-amount // len(nodes)) for amount in amounts]
+            left = {
+                place: tuple(there - need for there, need in zip(free[place], each, strict=True))
+                for place in nodes
+            }
+            if min(map(min, left.values())) >= 0:
+                held = tuple(tuple(numbers[place][: each[0]]) for place in nodes)
+                free |= left
                 for place in nodes:
-                    free[place] = _less(free[place], each)
-                    del numbers[place][: each.gpus]
-                seats[demand, position, 1] = Seat(nodes, held, shared=choice.shape.bundles)
+                    del numbers[place][: each[0]]
+                seats[demand, position, 1] = GpuAssignment(nodes, held, shared=shape.bundles)
     return seats
-
-
-def _offered(fleet: Fleet, place: int) -> Shape:
-    node = fleet.nodes[place]
-    return Shape(node.gpus, node.cpus, node.memory_mb)
 
 
 def _runs_on(
@@ -95,25 +99,12 @@ def _runs_on(
     return len(nodes) in taken or (len(nodes) == 1 and 0 in taken)
 
 
-def _share(shape: Shape, nodes: int) -> Shape:
-    """What a piece takes of each of its nodes, rounded up."""
-    return Shape(-(-shape.gpus // nodes), -(-shape.cpus // nodes), -(-shape.memory_mb // nodes))
-
-
-def _fits(shape: Shape, node: Shape) -> bool:
-    return shape.gpus <= node.gpus and shape.cpus <= node.cpus and shape.memory_mb <= node.memory_mb
-
-
-def _less(node: Shape, shape: Shape) -> Shape:
-    return Shape(node.gpus - shape.gpus, node.cpus - shape.cpus, node.memory_mb - shape.memory_mb)
-
-
-_Open: TypeAlias = "tuple[tuple[int, ...], Group, Seat | None]"
+_Open: TypeAlias = "tuple[tuple[int, ...], Group, GpuAssignment | None]"
 """Nodes, who may sit there, and where on them; None: on any whole GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class UnitPlacement:
     """The layouts made concrete."""
 
     uses: tuple[tuple[NodeUse, ...], ...]
@@ -130,7 +121,7 @@ def place(
     fleet: Fleet,
     gpu_types: Mapping[str, GpuType],
     today: Mapping[tuple[str, int], tuple[int, ...]] | None = None,
-) -> Placement:
+) -> UnitPlacement:
     """Put every piece on numbered GPUs of named nodes, quarter by quarter.
 
     `gpu_types` are those of the catalog, which know the sizes of partitions. `today` gives the
@@ -148,12 +139,12 @@ def place(
         seats = seating.seat_all(nodes.assigned(layouts), quarter)
         moves.append(_moved(before | left, seats) if quarter else 0)
         uses.append(_node_uses(translation, fleet, kept, seats, gpu_types))
-    return Placement(tuple(uses), tuple(moves), kept)
+    return UnitPlacement(tuple(uses), tuple(moves), kept)
 
 
 def _going_on(
-    translation: Translation, kept: tuple[tuple[int, ...], ...], seats: Seats, quarter: int
-) -> tuple[Seats, Seats]:
+    translation: Translation, kept: tuple[tuple[int, ...], ...], seats: GpuAssignments, quarter: int
+) -> tuple[GpuAssignments, GpuAssignments]:
     """Seats of the pieces that go on as they are, in canonical order, and of those in another way.
 
     Where the next stage of a unit begins, its pieces go by the number that it has there. Runs are
@@ -166,8 +157,8 @@ def _going_on(
         if demand.quarters[0] == quarter > 0
         for position, unit in enumerate(translation.members[index])
     }
-    going_on: Seats = {}
-    left: Seats = {}
+    going_on: GpuAssignments = {}
+    left: GpuAssignments = {}
     for piece in sorted(piece for piece, seat in seats.items() if seat.start is None):
         index, position, replica = piece
         if quarter in demands[index].quarters:
@@ -180,7 +171,7 @@ def _going_on(
     return dict(sorted(going_on.items())), left
 
 
-def _moved(before: Seats, now: Seats) -> int:
+def _moved(before: GpuAssignments, now: GpuAssignments) -> int:
     """Pieces that are on other nodes than before, and no runs."""
     return sum(
         now[piece].nodes != seat.nodes
@@ -197,7 +188,7 @@ class _Seating:
         translation: Translation,
         fleet: Fleet,
         kept: tuple[tuple[int, ...], ...],
-        before: Seats,
+        before: GpuAssignments,
     ) -> None:
         self.demands = translation.problem.demands
         self.pools = translation.problem.pools
@@ -208,7 +199,7 @@ class _Seating:
         for piece, seat in before.items():
             group = (piece[0], kept[piece[0]][piece[1]])
             self.here[seat.nodes].setdefault(group, []).append(piece)
-        self.seats: Seats = {}
+        self.seats: GpuAssignments = {}
         self.free = {node: list(range(fleet.nodes[node].gpus)) for node in range(len(fleet.nodes))}
 
     def counted(self) -> dict[tuple[int, ...], dict[Group, int]]:
@@ -218,7 +209,7 @@ class _Seating:
             for nodes, groups in self.here.items()
         }
 
-    def seat_all(self, assigned: Sequence[NodeAssignment], quarter: int) -> Seats:
+    def seat_all(self, assigned: Sequence[NodeAssignment], quarter: int) -> GpuAssignments:
         """Residents first, so that they keep node and GPU numbers; then everybody else in order."""
         open_places = [
             (one.nodes, group, seat) for one in assigned for group, seat in self._keep(one)
@@ -243,7 +234,7 @@ class _Seating:
             for first in range(0, len(every), size):
                 held = tuple(every[first : first + size])
                 taken = tuple(gpus[node] for node in held)
-                yield held, group, Seat(held, taken, start, shared=True)
+                yield held, group, GpuAssignment(held, taken, start, shared=True)
 
     def _by_start(self, place: _Open) -> tuple[bool, int]:
         """Where units ran before comes first, so that their first runs count as there."""
@@ -253,7 +244,7 @@ class _Seating:
         home = self.pools[self.fleet.pool[nodes[0]]].home
         return self.demands[group[0]].origin != home, seat.start
 
-    def _keep(self, assigned: NodeAssignment) -> Iterator[tuple[Group, Seat | None]]:
+    def _keep(self, assigned: NodeAssignment) -> Iterator[tuple[Group, GpuAssignment | None]]:
         """Seat those who were here; yield what is left open, None for any whole GPUs."""
         here = self.here.get(assigned.nodes, {})
         residents = {group: list(here.get(group, ())) for group, _ in assigned.parts}
@@ -262,7 +253,7 @@ class _Seating:
             for bundle in assigned.bundles
             for member in bundle.members
         )
-        places: list[tuple[Group, Seat | None]] = []
+        places: list[tuple[Group, GpuAssignment | None]] = []
         for group, count in assigned.parts:
             whole = count - sharing[group]
             staying = [one for one in residents[group] if not self.before[one].shared][:whole]
@@ -285,7 +276,7 @@ class _Seating:
         nodes: tuple[int, ...],
         residents: Mapping[Group, list[Piece]],
         met: Mapping[int, int],
-    ) -> list[tuple[Group, Seat]]:
+    ) -> list[tuple[Group, GpuAssignment]]:
         """Number the GPUs of a bundle and seat who had the same place in it; the other places.
 
         Its GPUs are those free ones on which most of its members sat, the lowest ones.
@@ -298,7 +289,7 @@ class _Seating:
             group = (member.demand, member.choice)
             gpus = numbers[member.gpu :][: self._choice(group).shape.gpus]
             start = member.start if self._choice(group).shape.is_run else None
-            seat = Seat(nodes, (gpus,), start, member.slot, shared=True)
+            seat = GpuAssignment(nodes, (gpus,), start, member.slot, shared=True)
             same = next((one for one in residents[group] if self.before[one] == seat), None)
             if same is None:
                 places.append((group, seat))
@@ -339,15 +330,17 @@ class _Seating:
                 queue.sort(key=lambda piece: (piece[2], piece[1]))
         return {group: iter(queue) for group, queue in queues.items()}
 
-    def _sit(self, piece: Piece, group: Group, nodes: tuple[int, ...], seat: Seat | None) -> None:
+    def _sit(
+        self, piece: Piece, group: Group, nodes: tuple[int, ...], seat: GpuAssignment | None
+    ) -> None:
         """Give a piece this seat, or the lowest free GPU numbers of its nodes."""
         shape = self._choice(group).shape
         numbers = tuple(tuple(self.free[node]) for node in nodes)
         if len(nodes) == 1:
             numbers = (numbers[0][: shape.gpus],)
-        self._take(piece, seat or Seat(nodes, numbers))
+        self._take(piece, seat or GpuAssignment(nodes, numbers))
 
-    def _take(self, piece: Piece, seat: Seat) -> None:
+    def _take(self, piece: Piece, seat: GpuAssignment) -> None:
         self.seats[piece] = seat
         for node, gpus in zip(seat.nodes, seat.gpus, strict=True):
             self.free[node] = [gpu for gpu in self.free[node] if gpu not in gpus]
@@ -357,7 +350,7 @@ def _node_uses(
     translation: Translation,
     fleet: Fleet,
     kept: tuple[tuple[int, ...], ...],
-    seats: Seats,
+    seats: GpuAssignments,
     gpu_types: Mapping[str, GpuType],
 ) -> tuple[NodeUse, ...]:
     """Who holds each node, nodes in the fleet's order, occupants by first GPU, hour and slice."""

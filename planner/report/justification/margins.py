@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.plan.ledger.accounts import Meets, Price
-    from planner.plan.ledger.capacity import Order, Room
+    from planner.plan.ledger.capacity import FirstOrder, LimitMargin
     from planner.report.format import Style
     from planner.whatif.found import Sensitivity, Swing, Turn
 
@@ -164,7 +164,7 @@ def _turn(swing: tuple[int, Swing] | None, sign: int) -> tuple[int, Turn] | None
 
 
 def _rooms(desk: Desk) -> Iterator[Table]:
-    rows = tuple(_room(desk, room) for room in desk.capacity.rooms())
+    rows = tuple(_room(desk, room) for room in desk.capacity.limit_margins())
     if rows:
         columns = (
             Column("Limit", wraps=True),
@@ -182,7 +182,7 @@ def _rooms(desk: Desk) -> Iterator[Table]:
         yield Table(columns, rows, caption=caption)
 
 
-def _room(desk: Desk, room: Room) -> tuple[Cell, ...]:
+def _room(desk: Desk, room: LimitMargin) -> tuple[Cell, ...]:
     title, style = _ROOMS[room.what]
     of = room.of if room.what != "quota" else (" on ".join(room.of),)
     return (
@@ -196,7 +196,7 @@ def _room(desk: Desk, room: Room) -> tuple[Cell, ...]:
 
 
 def _orders(desk: Desk, found: Sensitivity | None) -> Iterator[Block]:
-    orders = list(desk.capacity.orders())
+    orders = list(desk.capacity.first_orders())
     if not orders:
         return
     on_sale = any(order.days_of_sale is not None for order in orders)
@@ -220,7 +220,7 @@ def _orders(desk: Desk, found: Sensitivity | None) -> Iterator[Block]:
         yield Paragraph(f"{words}: {_after(turn)}.")
 
 
-def _order(desk: Desk, order: Order, *, on_sale: bool) -> tuple[Cell, ...]:
+def _order(desk: Desk, order: FirstOrder, *, on_sale: bool) -> tuple[Cell, ...]:
     line = desk.plan.acquisitions[order.line]
     sale: Cell = "–"
     if order.days_of_sale is not None:
