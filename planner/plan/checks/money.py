@@ -124,7 +124,7 @@ def _flows(view: View, node: Node) -> Iterator[Flow]:
 
 def _purchase_flows(view: View, offer: SettledOffer, first: int) -> Iterator[Flow]:
     settings, quarters = view.inputs.settings, len(view.labels)
-    price = Fraction(view.price_usd(offer, first))
+    price = Fraction(view.price(offer, first)[0])
     yield "purchase", first, first, price
     support = price * Fraction(settings.support_share_per_year.value) / 4
     for quarter in range(first, quarters):

@@ -50,14 +50,6 @@ def _pool(node: Node) -> str:
     return f"{node.node_type}/{node.site}"
 
 
-def _nodes(view: View, quarter: int, unit: Unit) -> list[Node]:
-    """Nodes of a unit in a quarter; of one that runs several times in it, those of its first run.
-
-    Jobs that run today have no replicas within a unit.
-    """
-    return [node for node, _ in view.seats[quarter].get((*unit, 1), ())]
-
-
 def _places(view: View, quarter: int, unit: Unit) -> Iterator[list[Node]]:
     """Nodes of each of its runs, or of itself."""
     for replica in count(1):
@@ -65,11 +57,6 @@ def _places(view: View, quarter: int, unit: Unit) -> Iterator[list[Node]]:
         if not places:
             return
         yield [node for node, _ in places]
-
-
-def _runs(view: View, unit: Unit) -> bool:
-    """Whether a unit holds nodes for some hours: another node of the pool is no move then."""
-    return any(one.hours is not None for _, one in view.seats[0].get((*unit, 1), ()))
 
 
 def _pinned(view: View) -> Iterator[str]:
@@ -88,10 +75,6 @@ def _listed(ids: set[str] | frozenset[str]) -> str:
     return ", ".join(sorted(ids))
 
 
-def _leaves(view: View, unit: Unit, today: _Today) -> bool:
-    return {_pool(node) for node in _nodes(view, 0, unit)} != {today.pool}
-
-
 def _cents(view: View, job: str) -> int:
     """What one unit of a job costs that leaves its pool."""
     stated = view.inputs.scenario.jobs[job].move_cost_usd
@@ -99,12 +82,24 @@ def _cents(view: View, job: str) -> int:
     return int(((usd or Decimal(0)) * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
 
 
+def _first_quarter(view: View) -> Iterator[tuple[Unit, _Today, set[str], bool]]:
+    """Each unit that runs today: from where, its nodes in the first quarter, if it leaves its pool.
+
+    Of one that runs several times in it, those of its first run; jobs that run today have no
+    replicas within a unit.
+    """
+    for unit, today in _today(view).items():
+        nodes = [node for node, _ in view.seats[0].get((*unit, 1), ())]
+        leaves = {_pool(node) for node in nodes} != {today.pool}
+        yield unit, today, {node.id for node in nodes}, leaves
+
+
 def moves_cents(view: View) -> dict[str, int]:
     """By job: what its moves cost in the first quarter."""
     found: dict[str, int] = {}
-    for unit, today in _today(view).items():
-        if _leaves(view, unit, today):
-            found[unit[0]] = found.get(unit[0], 0) + _cents(view, unit[0])
+    for (job, _), _, _, leaves in _first_quarter(view):
+        if leaves:
+            found[job] = found.get(job, 0) + _cents(view, job)
     return found
 
 
@@ -115,10 +110,10 @@ def _moves(view: View) -> Iterator[str]:
         yield from differences("whether moves are listed", listed, bool(today))
         return
     expected = {}
-    for unit, place in today.items():
-        ids = {node.id for node in _nodes(view, 0, unit)}
-        leaves = _leaves(view, unit, place)
-        if leaves or (place.nodes and ids != place.nodes and not _runs(view, unit)):
+    for unit, place, ids, leaves in _first_quarter(view):
+        # Of a unit that holds nodes for some hours, another node of the pool is no move.
+        runs = any(one.hours is not None for _, one in view.seats[0].get((*unit, 1), ()))
+        if leaves or (place.nodes and ids != place.nodes and not runs):
             origin = tuple(sorted(place.nodes)) or (place.pool,)
             cents = _cents(view, unit[0]) if leaves else 0
             expected[unit] = (origin, tuple(sorted(ids)), leaves, cents)

@@ -197,7 +197,8 @@ def _entering(view: View) -> Iterator[str]:
 
 def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> Iterator[str]:
     node = view.inputs.catalog.nodes[offer.node_type]
-    price = round(view.price_usd(offer, quarter) * 100)
+    price_usd, price_text = view.price(offer, quarter)
+    price = round(price_usd * 100)
     left = len(view.labels) - quarter
     term = offer.term_quarters if offer.term_quarters is not None else 1
     start = view.quarters[quarter].start
@@ -212,7 +213,7 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         "committed_cents": price * line.count * max(0, term - left),
         "term_quarters": offer.term_quarters,
         "step_hours": offer.step_hours,
-        "price_text": view.price_text(offer, quarter),
+        "price_text": price_text,
         "price_origin": offer.price_origin,
         "price_date": offer.price_date,
         "illustrative": offer.illustrative,

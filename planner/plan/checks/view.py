@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from planner.inputs.scenario.quarter import Quarter
-    from planner.inputs.settled import Inputs, PriceLevel, SettledOffer
+    from planner.inputs.settled import Inputs, SettledOffer
     from planner.plan.parts import ShortJob
     from planner.plan.plan import Node, Occupant, Plan
     from planner.sizing.candidate import Candidate, SizedJob
@@ -171,20 +171,12 @@ class View:
                 found[job, unit].update((node.gpu_type, one.way) for node, one in places)
         return found
 
-    def price_usd(self, offer: SettledOffer, quarter: int) -> Decimal:
-        """Price of each node that enters service in a quarter, by how many do."""
-        level = self._level(offer, quarter)
-        return level.unit_price_usd if level else offer.unit_price_usd
-
-    def price_text(self, offer: SettledOffer, quarter: int) -> str:
-        """The same as offered."""
-        level = self._level(offer, quarter)
-        return level.price_text if level else offer.price_text
-
-    def _level(self, offer: SettledOffer, quarter: int) -> PriceLevel | None:
+    def price(self, offer: SettledOffer, quarter: int) -> tuple[Decimal, str]:
+        """Of each node that enters service in a quarter, by how many do: USD, and as offered."""
         nodes = self.entering()[offer.name, quarter] if offer.levels else 0
         reached = [level for level in offer.levels if nodes >= level.from_nodes]
-        return max(reached, key=lambda level: level.from_nodes, default=None)
+        level = max(reached, key=lambda level: level.from_nodes, default=offer)
+        return level.unit_price_usd, level.price_text
 
     def entering(self) -> Counter[tuple[str, int]]:
         """Nodes of each order, at all sites, by offer and quarter (from 0)."""

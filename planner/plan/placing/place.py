@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from planner.packing.problem import WHOLE
 from planner.plan.parts import GpuPart, NodeUse, Occupant
-from planner.plan.placing.modes import choices_kept
-from planner.plan.placing.nodes import QuarterNodes
+from planner.plan.placing.mode_assignment import assigned_modes
+from planner.plan.placing.node_assignment import QuarterNodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from planner.inputs.catalog.catalog import GpuType
     from planner.packing import Translation
-    from planner.packing.problem import Choice, Pool
+    from planner.packing.problem import Choice, Part, Pool
     from planner.packing.solution import Bundle, Solution
     from planner.plan.placing.fleet import Fleet
-    from planner.plan.placing.nodes import Group, NodeAssignment
+    from planner.plan.placing.node_assignment import Group, NodeAssignment
 
 __all__ = ["GpuAssignment", "GpuAssignments", "Piece", "UnitPlacement", "place", "seats_today"]
 
@@ -129,7 +129,7 @@ def place(
     their nodes as far as the others leave them room. Runs go where the layouts of each quarter have
     them.
     """
-    kept = choices_kept(translation, solution)
+    kept = assigned_modes(translation, solution)
     seats = seats_today(translation, fleet, kept, today or {})
     uses, moves = [], []
     for quarter, layouts in enumerate(solution.layouts):
@@ -138,7 +138,7 @@ def place(
         nodes = QuarterNodes(translation.problem, fleet, kept, quarter, seating.counted())
         seats = seating.seat_all(nodes.assigned(layouts), quarter)
         moves.append(_moved(before | left, seats) if quarter else 0)
-        uses.append(_node_uses(translation, fleet, kept, seats, gpu_types))
+        uses.append(seating.node_uses(gpu_types))
     return UnitPlacement(tuple(uses), tuple(moves), kept)
 
 
@@ -191,6 +191,7 @@ class _Seating:
         before: GpuAssignments,
     ) -> None:
         self.demands = translation.problem.demands
+        self.members = translation.members
         self.pools = translation.problem.pools
         self.fleet = fleet
         self.kept = kept
@@ -345,45 +346,37 @@ class _Seating:
         for node, gpus in zip(seat.nodes, seat.gpus, strict=True):
             self.free[node] = [gpu for gpu in self.free[node] if gpu not in gpus]
 
-
-def _node_uses(
-    translation: Translation,
-    fleet: Fleet,
-    kept: tuple[tuple[int, ...], ...],
-    seats: GpuAssignments,
-    gpu_types: Mapping[str, GpuType],
-) -> tuple[NodeUse, ...]:
-    """Who holds each node, nodes in the fleet's order, occupants by first GPU, hour and slice."""
-    problem = translation.problem
-    occupants: dict[int, list[Occupant]] = defaultdict(list)
-    for (demand, position, replica), seat in seats.items():
-        job, number = translation.members[demand][position]
-        choice = problem.demands[demand].choices[kept[demand][position]]
-        shape = choice.shape
-        cpus, memory_mb = (
-            _even(amount, len(seat.nodes)) for amount in (shape.cpus, shape.memory_mb)
-        )
-        hours = None if seat.start is None else (seat.start, seat.start + shape.run.hours)
-        pool = problem.pools[fleet.pool[seat.nodes[0]]]
-        part = _part(choice, seat.slot, pool, gpu_types)
-        for index, node in enumerate(seat.nodes):
-            occupants[node].append(
-                Occupant(
-                    job=job,
-                    unit=number,
-                    replica=replica,
-                    gpus=seat.gpus[index],
-                    cpus=cpus[index],
-                    memory_mb=memory_mb[index],
-                    hours=hours,
-                    part=part,
-                    way=choice.way,
+    def node_uses(self, gpu_types: Mapping[str, GpuType]) -> tuple[NodeUse, ...]:
+        """Who holds each node, nodes in the fleet's order, occupants by first GPU, hour, slice."""
+        occupants: dict[int, list[Occupant]] = defaultdict(list)
+        for (demand, position, replica), seat in self.seats.items():
+            job, number = self.members[demand][position]
+            choice = self._choice((demand, self.kept[demand][position]))
+            shape, pool = choice.shape, self.pools[self.fleet.pool[seat.nodes[0]]]
+            hours = None if seat.start is None else (seat.start, seat.start + shape.run.hours)
+            part = _part(shape.part, seat.slot, pool, gpu_types)
+            cpus, memory_mb = (_even(one, len(seat.nodes)) for one in (shape.cpus, shape.memory_mb))
+            for index, node in enumerate(seat.nodes):
+                occupants[node].append(
+                    Occupant(
+                        job=job,
+                        unit=number,
+                        replica=replica,
+                        gpus=seat.gpus[index],
+                        cpus=cpus[index],
+                        memory_mb=memory_mb[index],
+                        hours=hours,
+                        part=part,
+                        way=choice.way,
+                    )
                 )
+        return tuple(
+            NodeUse(
+                node=self.fleet.nodes[node].id,
+                occupants=tuple(sorted(occupants[node], key=_in_order)),
             )
-    return tuple(
-        NodeUse(node=fleet.nodes[node].id, occupants=tuple(sorted(occupants[node], key=_in_order)))
-        for node in sorted(occupants)
-    )
+            for node in sorted(occupants)
+        )
 
 
 def _in_order(one: Occupant) -> tuple[int, int, int]:
@@ -391,10 +384,7 @@ def _in_order(one: Occupant) -> tuple[int, int, int]:
     return one.gpus[0], one.held_hours[0], first or 0
 
 
-def _part(
-    choice: Choice, slot: int, pool: Pool, gpu_types: Mapping[str, GpuType]
-) -> GpuPart | None:
-    part = choice.shape.part
+def _part(part: Part, slot: int, pool: Pool, gpu_types: Mapping[str, GpuType]) -> GpuPart | None:
     if part == WHOLE:
         return None
     if not part.profile:
@@ -406,7 +396,5 @@ def _part(
 
 def _even(amount: int, nodes: int) -> list[int]:
     """Split into whole parts that differ by one at most, the larger ones first."""
-    if nodes == 1:
-        return [amount]
     share, rest = divmod(amount, nodes)
     return [share + (index < rest) for index in range(nodes)]

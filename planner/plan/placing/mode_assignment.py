@@ -1,4 +1,4 @@
-"""In which way each unit runs: the program counts, here the units get their names."""
+"""Mode assignment: in which way each unit runs; the program counts, here the units get names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from planner.packing import Translation
     from planner.packing.solution import Solution
 
-__all__ = ["choices_kept"]
+__all__ = ["assigned_modes"]
 
 Unit = tuple[str, int]
 """Job and unit number."""
@@ -18,7 +18,7 @@ Way = tuple[str, str]
 """GPU type, and the name of a choice."""
 
 
-def choices_kept(translation: Translation, solution: Solution) -> tuple[tuple[int, ...], ...]:
+def assigned_modes(translation: Translation, solution: Solution) -> tuple[tuple[int, ...], ...]:
     """Choice of each member of each demand, so that a job runs in one way where it can.
 
     Units that have run before go on as they did, as many as can; where changing the GPU type has a
