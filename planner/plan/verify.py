@@ -21,13 +21,14 @@ from planner.plan.checks import (
     sites,
     teams,
 )
-from planner.plan.checks.view import Check, View, differences
+from planner.plan.checks.view import View, differences
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from planner.inputs.settled import Inputs
+    from planner.plan.checks.view import Findings
     from planner.plan.plan import Plan
     from planner.sizing.candidate import SizedJob
 
@@ -62,17 +63,26 @@ def verify_as_recorded(inputs: Inputs, plan: Plan) -> None:
     _confirmed(View(inputs, jobs, plan), _AS_RECORDED)
 
 
-def _confirmed(view: View, stages: tuple[tuple[Check, ...], ...]) -> tuple[str, ...]:
+def _confirmed(view: View, stages: _Stages) -> tuple[str, ...]:
     confirmed: list[str] = []
     for stage in stages:
-        violations = [violation for part in stage for violation in part.find(view)]
+        violations: list[str] = []
+        confirmed += [_result(check(view), violations) for check in stage]
         if violations:
             raise CheckError(tuple(violations))
-        confirmed += (part.confirm(view) for part in stage)
     return tuple(confirmed)
 
 
-def _bound(view: View) -> Iterator[str]:
+def _result(findings: Findings, violations: list[str]) -> str:
+    """What a check confirms, with what it finds wrong added to the others."""
+    while True:
+        try:
+            violations.append(next(findings))
+        except StopIteration as end:
+            return str(end.value)
+
+
+def _bound(view: View) -> Findings:
     proof = view.plan.proof
     if proof.bound_cents > proof.cost_cents:
         yield f"the bound {proof.bound_cents} is above the cost {proof.cost_cents}, cents"
@@ -82,25 +92,23 @@ def _bound(view: View) -> Iterator[str]:
         yield f"the gap is stated as {proof.gap}, cost and bound give {gap}"
     if proof.status == "proved" and short > proof.asked_gap * abs(proof.cost_cents):
         yield f"the status is proved, but the gap {gap} is above the asked {proof.asked_gap}"
+    return (
+        "the bound does not exceed the cost, the gap is stated rightly, and the status is "
+        f"'{view.plan.proof.status}' accordingly"
+    )
 
 
-def _terms(view: View) -> Iterator[str]:
+def _terms(view: View) -> Findings:
     proof = view.plan.proof
     total = sum(cents for _, cents in proof.bound_terms)
     if total != proof.bound_cents:
         yield f"the terms of the bound add up to {total}, the bound is {proof.bound_cents}, cents"
     if not proof.bound_terms:
         yield "the bound has no terms"
-        return
+        return _TERMS
     tags = sum(job.tag_cents for job in view.plan.jobs)
     yield from differences("the sum of the jobs' price tags, cents,", proof.bound_terms[0][1], tags)
-
-
-def _confirm_bound(view: View) -> str:
-    return (
-        "the bound does not exceed the cost, the gap is stated rightly, and the status is "
-        f"'{view.plan.proof.status}' accordingly"
-    )
+    return _TERMS
 
 
 def _sized_as_recorded(jobs: tuple[SizedJob, ...], plan: Plan) -> tuple[SizedJob, ...]:
@@ -124,21 +132,20 @@ def _sized_as_recorded(jobs: tuple[SizedJob, ...], plan: Plan) -> tuple[SizedJob
     return tuple(found)
 
 
-def _sums(view: View) -> Iterator[str]:
+def _sums(view: View) -> Findings:
     plan = view.plan
     for line in plan.costs:
         yield from differences(f"{line.name} in total, cents,", line.total_cents, sum(line.cents))
     total = sum(line.present_cents for line in plan.costs)
     if plan.proof.cost_cents != total:
         yield f"the net present cost is {plan.proof.cost_cents}, its lines come to {total}, cents"
+    return "the costs add up"
 
 
-_PROOF = (
-    Check(_bound, _confirm_bound),
-    Check(_terms, lambda _: "the jobs' price tags and the other terms add up to the bound"),
-)
+_Stages = tuple[tuple["Callable[[View], Findings]", ...], ...]
+_TERMS = "the jobs' price tags and the other terms add up to the bound"
 
-_STAGES: tuple[tuple[Check, ...], ...] = (
+_STAGES: _Stages = (
     (*nodes.FIRST, *shortage.FIRST),
     (*nodes.CHECKS, *gpus.FIRST),
     (
@@ -151,21 +158,20 @@ _STAGES: tuple[tuple[Check, ...], ...] = (
         *figures.CHECKS,
         *money.CHECKS,
         *teams.CHECKS,
-        *_PROOF,
+        *(_bound, _terms),
     ),
 )
 """Later stages read what earlier ones have confirmed."""
 
-_AS_RECORDED: tuple[tuple[Check, ...], ...] = (
-    (nodes.OF_HORIZON, *shortage.FIRST),
-    (nodes.OF_OWNED, *gpus.FIRST),
+_AS_RECORDED: _Stages = (
+    (nodes.horizon, *shortage.FIRST),
+    (nodes.owned, *gpus.FIRST),
     (
         *placement.CHECKS,
         *gpus.AS_SIZED,
         *moves.CHECKS,
-        Check(_sums, lambda _: "the costs add up"),
-        nodes.OF_ACQUISITIONS,
-        *_PROOF,
+        *(_sums, nodes.entering),
+        *(_bound, _terms),
     ),
 )
 """What can be held against the scenario and the plan itself, without catalog and rules."""

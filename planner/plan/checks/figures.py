@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.plan.checks.sites import LIMITED, each_takes
 from planner.plan.checks.view import (
-    Check,
     View,
     at_once,
     differences,
@@ -23,12 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.inputs.catalog.catalog import NodeType
+    from planner.plan.checks.view import Findings
     from planner.plan.plan import Node, NodeFacts, Occupant, PoolUse, SettingUse
 
 __all__ = ["CHECKS"]
 
 
-def _pools(view: View) -> Iterator[str]:
+def _pools(view: View) -> Findings:
     in_pool: dict[tuple[str, str, str], list[Node]] = defaultdict(list)
     for node in view.plan.nodes:
         in_pool[node.pool].append(node)
@@ -40,6 +40,7 @@ def _pools(view: View) -> Iterator[str]:
         for quarter, label in enumerate(view.labels):
             there = [node for node in nodes if label in node.in_service]
             yield from _pool(view, pool, quarter, there, held[quarter])
+    return "utilization is counted from the placements"
 
 
 def _pool(
@@ -86,7 +87,7 @@ def _most(holders: tuple[Occupant, ...], name: str) -> int:
     return int(most)
 
 
-def _moves(view: View) -> Iterator[str]:
+def _moves(view: View) -> Findings:
     moves = [0] * len(view.labels)
     for quarter in range(1, len(view.labels)):
         before, now = view.seats[quarter - 1], view.seats[quarter]
@@ -98,6 +99,7 @@ def _moves(view: View) -> Iterator[str]:
     yield from differences(
         "the number of units that move, by quarter,", view.plan.moves, tuple(moves)
     )
+    return "the units that change node are counted rightly"
 
 
 def _is_run(places: list[tuple[Node, Occupant]]) -> bool:
@@ -105,7 +107,7 @@ def _is_run(places: list[tuple[Node, Occupant]]) -> bool:
     return places[0][1].hours is not None
 
 
-def _storage(view: View) -> Iterator[str]:
+def _storage(view: View) -> Findings:
     stored: dict[tuple[str, int], int] = {}
     sums = []
     for seats in view.seats:
@@ -114,9 +116,10 @@ def _storage(view: View) -> Iterator[str]:
             stored[job, unit] = candidate.storage_mb if candidate else 0
         sums.append(sum(stored.values()))
     yield from differences("the storage for tuned assets, MB,", view.plan.storage_mb, tuple(sums))
+    return "storage covers every tuned asset"
 
 
-def _growth(view: View) -> Iterator[str]:
+def _growth(view: View) -> Findings:
     for gpu_type, share in view.inputs.scenario.policies.growth_reserve.items():
         of_type = [n for n in view.plan.nodes if n.gpu_type == gpu_type and n.hours is None]
         names = {node.id for node in of_type}
@@ -135,13 +138,14 @@ def _growth(view: View) -> Iterator[str]:
                     f"{label}: {float(free):.4g} of {there} GPUs of {gpu_type} are free, "
                     f"{float(share):.4g} of them must stay so"
                 )
+    return "what is kept free for growth is free"
 
 
 _FACTS = (*(limited.figure for limited in LIMITED), "mean_power_kw", "cooling")
 """Figures of the catalog whose sources are told."""
 
 
-def _settings(view: View) -> Iterator[str]:
+def _settings(view: View) -> Findings:
     settled = dict(view.inputs.settings)
     listed = [use.name for use in view.plan.settings]
     yield from differences("the list of settings", sorted(listed), sorted(settled))
@@ -157,6 +161,7 @@ def _settings(view: View) -> Iterator[str]:
                 f"give {setting.value} {setting.unit} of {setting.origin}"
             )
         yield from _stated(view, use)
+    return "every parameter of cost and policy is that of the inputs"
 
 
 def _stated(view: View, use: SettingUse) -> Iterator[str]:
@@ -175,7 +180,7 @@ def _exact(value: float) -> Fraction:
     return Fraction(repr(value))
 
 
-def _node_types(view: View) -> Iterator[str]:
+def _node_types(view: View) -> Findings:
     listed = [facts.node_type for facts in view.plan.node_types]
     used = sorted({node.node_type for node in view.plan.nodes})
     yield from differences("the list of node types", listed, used)
@@ -183,6 +188,7 @@ def _node_types(view: View) -> Iterator[str]:
         node = view.inputs.catalog.nodes.get(facts.node_type)
         if node is not None:
             yield from _facts(view, facts, node)
+    return "what is said of each node type is what the catalog says"
 
 
 def _facts(view: View, facts: NodeFacts, node: NodeType) -> Iterator[str]:
@@ -213,11 +219,4 @@ def _facts(view: View, facts: NodeFacts, node: NodeType) -> Iterator[str]:
         yield from differences(f"{facts.node_type}: {name}", getattr(facts, name), expected)
 
 
-CHECKS = (
-    Check(_growth, lambda _: "what is kept free for growth is free"),
-    Check(_pools, lambda _: "utilization is counted from the placements"),
-    Check(_moves, lambda _: "the units that change node are counted rightly"),
-    Check(_storage, lambda _: "storage covers every tuned asset"),
-    Check(_settings, lambda _: "every parameter of cost and policy is that of the inputs"),
-    Check(_node_types, lambda _: "what is said of each node type is what the catalog says"),
-)
+CHECKS = (_growth, _pools, _moves, _storage, _settings, _node_types)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
 from planner.inputs.text.words import count_of
-from planner.plan.checks.view import Check, View
 from planner.plan.words import moment
 
 if TYPE_CHECKING:
@@ -15,13 +14,14 @@ if TYPE_CHECKING:
 
     from planner.inputs.scenario.job import Job
     from planner.inputs.scenario.run import Run
+    from planner.plan.checks.view import Findings, View
     from planner.plan.plan import Node, Occupant
     from planner.sizing.candidate import Candidate
 
 __all__ = ["AS_SIZED", "CHECKS", "FIRST"]
 
 
-def _numbers(view: View) -> Iterator[str]:
+def _numbers(view: View) -> Findings:
     for label, node, occupants in view.uses():
         for gpu in sorted({gpu for one in occupants for gpu in one.gpus}):
             if not 0 <= gpu < node.gpus:
@@ -29,9 +29,10 @@ def _numbers(view: View) -> Iterator[str]:
         for one in occupants:
             if len(set(one.gpus)) < len(one.gpus):
                 yield f"{label}: {one.job} holds a GPU of {node.id} twice"
+    return "only GPUs that a node has are held"
 
 
-def _bounds(view: View) -> Iterator[str]:
+def _bounds(view: View) -> Findings:
     for label, node, occupants in view.uses():
         for one in occupants:
             if one.part and not 0 < one.part.taken <= one.part.of:
@@ -41,9 +42,10 @@ def _bounds(view: View) -> Iterator[str]:
                     f"{label}: {one.job} on {node.id} holds hours {one.hours[0]} to "
                     f"{one.hours[1]} of {RUN_HOURS:,}"
                 )
+    return "every hour is one of its quarter, every part one of a GPU"
 
 
-def _gpus(view: View) -> Iterator[str]:
+def _gpus(view: View) -> Findings:
     """Holders of a GPU at one hour: one alone, or partitions apart, or memory within bounds."""
     for label, node, occupants in view.uses():
         told: set[int] = set()
@@ -56,6 +58,9 @@ def _gpus(view: View) -> Iterator[str]:
                 faults = [] if gpu in told else list(_faults(f"GPU {gpu} of {node.id}", holders))
                 told.update([gpu] if faults else [])
                 yield from (f"{_when(label, hour)}: {fault}" for fault in faults)
+    if any(one.part for _, _, occupants in view.uses() for one in occupants):
+        return "no GPU is held twice at any hour, but in parts that do not overlap"
+    return "no GPU is held twice"
 
 
 def _when(label: str, hour: int | None) -> str:
@@ -102,7 +107,7 @@ def _faults(gpu: str, holders: Sequence[Occupant]) -> Iterator[str]:
         yield f"{gpu} has {offered_mb:,} MB to share, {taken_mb:,} are taken"
 
 
-def _parts(view: View) -> Iterator[str]:
+def _parts(view: View) -> Findings:
     """Each partition is one that the catalog lists, at a place where the driver allows it."""
     for label, node, occupants in view.uses():
         gpu_type = view.inputs.catalog.gpus[node.gpu_type]
@@ -121,6 +126,9 @@ def _parts(view: View) -> Iterator[str]:
             expected = (profile.memory_slices, _memory_slices(view, node))
             if slices != expected:
                 yield f"{what} states memory slices {slices}, the catalog {expected}"
+    if any(one.part and one.part.profile for _, _, held in view.uses() for one in held):
+        return "each partition lies where the GPU allows it"
+    return "no GPU is partitioned"
 
 
 def _memory_slices(view: View, node: Node) -> int:
@@ -129,7 +137,7 @@ def _memory_slices(view: View, node: Node) -> int:
     return max(max(one.placement_starts) + one.memory_slices for one in profiles)
 
 
-def _hosts(view: View) -> Iterator[str]:
+def _hosts(view: View) -> Findings:
     for label, node, occupants in view.uses():
         for hour, here in _turns(occupants):
             cpus = sum(one.cpus for one in here)
@@ -141,28 +149,7 @@ def _hosts(view: View) -> Iterator[str]:
                     f"{_when(label, hour)}: {node.id} has {node.memory_mb} MB of memory, "
                     f"{memory_mb} are taken"
                 )
-
-
-def _confirm_gpus(view: View) -> str:
-    if any(one.part for _, _, occupants in view.uses() for one in occupants):
-        return "no GPU is held twice at any hour, but in parts that do not overlap"
-    return "no GPU is held twice"
-
-
-def _confirm_parts(view: View) -> str:
-    if any(one.part and one.part.profile for _, _, held in view.uses() for one in held):
-        return "each partition lies where the GPU allows it"
-    return "no GPU is partitioned"
-
-
-FIRST = (Check(_bounds, lambda _: "every hour is one of its quarter, every part one of a GPU"),)
-
-CHECKS = (
-    Check(_numbers, lambda _: "only GPUs that a node has are held"),
-    Check(_gpus, _confirm_gpus),
-    Check(_parts, _confirm_parts),
-    Check(_hosts, lambda _: "no node gives more cores or host memory than it has"),
-)
+    return "no node gives more cores or host memory than it has"
 
 
 def _seated(view: View) -> Iterator[tuple[Quarter, str, str, list[tuple[Node, Occupant]]]]:
@@ -179,7 +166,7 @@ def _stated(view: View, job: str) -> Job | None:
     return view.inputs.scenario.jobs.get(job)
 
 
-def _runs(view: View) -> Iterator[str]:
+def _runs(view: View) -> Findings:
     for quarter, what, job, places in _seated(view):
         node, first = places[0]
         if any(one.hours != first.hours for _, one in places):
@@ -192,6 +179,13 @@ def _runs(view: View) -> Iterator[str]:
         window = _window(run)
         for fault in _timed(quarter, candidate.planned_hours, first.hours, window):
             yield f"{what} {fault}"
+    runs = sum(bool(places[0][1].hours) for *_, places in _seated(view))
+    if not runs:
+        return "every unit holds its GPUs all quarter"
+    return (
+        f"{count_of(runs, 'run')}: long enough, between release and deadline, and not moved "
+        "meanwhile"
+    )
 
 
 def _window(run: Run | None) -> tuple[int, int]:
@@ -224,7 +218,7 @@ def _timed(
         yield f"ends on {moment(quarter, end)}, its deadline is {moment(quarter, window[1])}"
 
 
-def _parts_as_sized(view: View) -> Iterator[str]:
+def _parts_as_sized(view: View) -> Findings:
     for _, what, job, places in _seated(view):
         node, one = places[0]
         candidate = view.candidate(job, node, one)
@@ -232,6 +226,12 @@ def _parts_as_sized(view: View) -> Iterator[str]:
             yield from _as_sized(what, candidate, one)
         if one.part is not None:
             yield from _allowed(view, what, job, one)
+    parts = sum(bool(places[0][1].part) for *_, places in _seated(view))
+    if not parts:
+        return "every unit has whole GPUs"
+    return (
+        f"{count_of(parts, 'part')} of GPUs are held, by serving jobs alone, as their sizing says"
+    )
 
 
 def _as_sized(what: str, candidate: Candidate, one: Occupant) -> Iterator[str]:
@@ -267,9 +267,9 @@ def _allowed(view: View, what: str, job: str, one: Occupant) -> Iterator[str]:
         yield f"{what} shares a GPU, which policies.shared_gpus forbids"
 
 
-def _mixed(view: View) -> Iterator[str]:
+def _mixed(view: View) -> Findings:
     if view.inputs.scenario.policies.mig != "own-node":
-        return
+        return "no policy keeps partitioned GPUs on nodes of their own"
     for label, node, occupants in view.uses():
         partitioned = [one.job for one in occupants if one.part and one.part.profile is not None]
         others = [one.job for one in occupants if not (one.part and one.part.profile is not None)]
@@ -278,35 +278,9 @@ def _mixed(view: View) -> Iterator[str]:
                 f"{label}: {node.id} is partitioned for {partitioned[0]} and holds {others[0]}, "
                 "which has no partition: policies.mig is own-node"
             )
-
-
-def _confirm_runs(view: View) -> str:
-    runs = sum(bool(places[0][1].hours) for *_, places in _seated(view))
-    if not runs:
-        return "every unit holds its GPUs all quarter"
-    return (
-        f"{count_of(runs, 'run')}: long enough, between release and deadline, and not moved "
-        "meanwhile"
-    )
-
-
-def _confirm_parts_as_sized(view: View) -> str:
-    parts = sum(bool(places[0][1].part) for *_, places in _seated(view))
-    if not parts:
-        return "every unit has whole GPUs"
-    return (
-        f"{count_of(parts, 'part')} of GPUs are held, by serving jobs alone, as their sizing says"
-    )
-
-
-def _confirm_mixed(view: View) -> str:
-    if view.inputs.scenario.policies.mig != "own-node":
-        return "no policy keeps partitioned GPUs on nodes of their own"
     return "nodes with partitioned GPUs hold nothing else"
 
 
-AS_SIZED = (
-    Check(_runs, _confirm_runs),
-    Check(_parts_as_sized, _confirm_parts_as_sized),
-    Check(_mixed, _confirm_mixed),
-)
+FIRST = (_bounds,)
+CHECKS = (_numbers, _gpus, _parts, _hosts)
+AS_SIZED = (_runs, _parts_as_sized, _mixed)

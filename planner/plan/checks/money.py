@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
 from planner.plan.checks.moves import moves_cents, priced_changes
-from planner.plan.checks.view import Check, View, differences
+from planner.plan.checks.view import View, differences
 from planner.plan.plan import Node
 from planner.plan.words import usd
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.inputs.settled import SettledOffer
+    from planner.plan.checks.view import Findings
 
 __all__ = ["CHECKS", "CostSums", "costs_of_changes", "expected_costs", "node_costs"]
 
@@ -166,7 +167,7 @@ def _energy_usd(view: View, node_type: str) -> Fraction:
     return kwh * Fraction(settings.pue.value) * Fraction(settings.energy_usd_per_kwh.value)
 
 
-def _lines(view: View) -> Iterator[str]:
+def _lines(view: View) -> Findings:
     expected = expected_costs(view)
     listed = [line.name for line in view.plan.costs]
     if len(set(listed)) != len(listed):
@@ -179,18 +180,20 @@ def _lines(view: View) -> Iterator[str]:
         yield from differences(f"{line.name} in total, cents,", line.total_cents, sum(sums.cents))
         what = f"the present value of {line.name}, cents,"
         yield from differences(what, line.present_cents, sums.present_cents)
+    return "every cost line agrees to the cent with prices and parameters"
 
 
-def _cost(view: View) -> Iterator[str]:
+def _cost(view: View) -> Findings:
     total = sum(sums.present_cents for sums in expected_costs(view).values())
     yield from differences("the net present cost, cents,", view.plan.proof.cost_cents, total)
+    return "the net present cost is the sum of its lines"
 
 
 _OPEX = ("support", "energy", "rent", "reservation", "licence", "colocation")
 _PAID = {"capex": ("purchase",), "opex": _OPEX, "spending": ("purchase", *_OPEX)}
 
 
-def _budgets(view: View) -> Iterator[str]:
+def _budgets(view: View) -> Findings:
     costs = expected_costs(view)
     listed = {(use.spend, use.quarter): use for use in view.plan.budgets}
     caps = list(view.inputs.scenario.budget.caps())
@@ -212,14 +215,11 @@ def _budgets(view: View) -> Iterator[str]:
             yield from differences(
                 f"{cap.name}: (budget, spent), cents,", found, (cap.cents, spent)
             )
-
-
-def _confirm_budgets(view: View) -> str:
     budgets = len(view.plan.budgets)
     return f"{count_of(budgets, 'budget')} kept" if budgets else "no budget is stated"
 
 
-def _break_evens(view: View) -> Iterator[str]:
+def _break_evens(view: View) -> Findings:
     hours = view.inputs.settings.hours_per_quarter.value
     expected = []
     for offer, rent, entry, nodes in _comparisons(view):
@@ -246,6 +246,7 @@ def _break_evens(view: View) -> Iterator[str]:
     yield from differences("the list of break-evens", len(found), len(expected))
     for given, due in zip(found, expected, strict=False):
         yield from differences(f"the break-even of {given['offer']}", given, due)
+    return f"{len(view.plan.break_evens)} break-evens of buying against renting agree"
 
 
 def _comparisons(view: View) -> Iterator[tuple[SettledOffer, SettledOffer, int, int]]:
@@ -293,12 +294,4 @@ def _present_cents(view: View, offer: SettledOffer, entry: int) -> dict[str, int
     return {name: sums.present_cents for name, sums in node_costs(view, node).items()}
 
 
-CHECKS = (
-    Check(_lines, lambda _: "every cost line agrees to the cent with prices and parameters"),
-    Check(_cost, lambda _: "the net present cost is the sum of its lines"),
-    Check(_budgets, _confirm_budgets),
-    Check(
-        _break_evens,
-        lambda view: f"{len(view.plan.break_evens)} break-evens of buying against renting agree",
-    ),
-)
+CHECKS = (_lines, _cost, _budgets, _break_evens)

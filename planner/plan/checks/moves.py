@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.places import plain
 from planner.inputs.text.words import count_of
-from planner.plan.checks.view import Check, View, differences
+from planner.plan.checks.view import View, differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.plan.checks.view import Unit
+    from planner.plan.checks.view import Findings, Unit
     from planner.plan.plan import Node
 
 __all__ = ["CHECKS", "moves_cents", "priced_changes"]
@@ -59,7 +59,7 @@ def _places(view: View, quarter: int, unit: Unit) -> Iterator[list[Node]]:
         yield [node for node, _ in places]
 
 
-def _pinned(view: View) -> Iterator[str]:
+def _pinned(view: View) -> Findings:
     for unit, today in _today(view).items():
         for quarter, label in enumerate(view.labels if today.pinned else ()):
             for nodes in _places(view, quarter, unit):
@@ -69,6 +69,10 @@ def _pinned(view: View) -> Iterator[str]:
                     yield f"{told} {_listed(today.nodes)}, but is on {_listed(ids)}"
                 elif {_pool(node) for node in nodes} != {today.pool}:
                     yield f"{told} {today.pool}, but is on {_listed(ids)}"
+    pinned = sum(place.pinned for place in _today(view).values())
+    if not pinned:
+        return "no running unit is pinned"
+    return f"{count_of(pinned, 'pinned unit')} stay where they run, in every quarter"
 
 
 def _listed(ids: set[str] | frozenset[str]) -> str:
@@ -103,12 +107,12 @@ def moves_cents(view: View) -> dict[str, int]:
     return found
 
 
-def _moves(view: View) -> Iterator[str]:
+def _moves(view: View) -> Findings:
     current, today = view.plan.current, _today(view)
     if current is None or not today:
         listed = current is not None
         yield from differences("whether moves are listed", listed, bool(today))
-        return
+        return "nothing runs today, so nothing moves"
     expected = {}
     for unit, place, ids, leaves in _first_quarter(view):
         # Of a unit that holds nodes for some hours, another node of the pool is no move.
@@ -131,22 +135,7 @@ def _moves(view: View) -> Iterator[str]:
     pinned = sum(place.pinned for place in today.values())
     wanted = (len(expected), len(today), pinned, sum(moves_cents(view).values()))
     yield from differences("(moves, running units, pinned, cents)", figures, wanted)
-
-
-def _confirm_pinned(view: View) -> str:
-    pinned = sum(place.pinned for place in _today(view).values())
-    if not pinned:
-        return "no running unit is pinned"
-    return f"{count_of(pinned, 'pinned unit')} stay where they run, in every quarter"
-
-
-def _confirm_moves(view: View) -> str:
-    if view.plan.current is None:
-        return "nothing runs today, so nothing moves"
     return "what moves is counted from the placements, and its cost is right to the cent"
-
-
-CHECKS = (Check(_pinned, _confirm_pinned), Check(_moves, _confirm_moves))
 
 
 def priced_changes(view: View) -> Iterator[tuple[str, int, Fraction]]:
@@ -168,3 +157,6 @@ def _usd(view: View, job: str) -> Fraction:
     if usd is None:
         usd = scenario.policies.gpu_type_change_cost_usd
     return Fraction(usd or 0)
+
+
+CHECKS = (_pinned, _moves)

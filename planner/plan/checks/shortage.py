@@ -6,11 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
-from planner.plan.checks.view import Check, View, differences
+from planner.plan.checks.view import View, differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from planner.plan.checks.view import Findings
     from planner.plan.parts import Shortage, ShortJob
     from planner.plan.plan import Node
     from planner.sizing.candidate import Candidate, SizedJob
@@ -102,12 +103,13 @@ def _asks(view: View, name: str) -> list[tuple[object, ...]]:
     return sorted((job.sizing.id, job.units, job.sites, job.team or "") for job in mine)
 
 
-def _room(view: View) -> Iterator[str]:
+def _room(view: View) -> Findings:
     """Nobody is dropped who would fit the GPUs that are free on nodes in use."""
     for short, shortage in _dropped(view):
         parts = [job for job in view.asked if view.short.get(job.name) == short]
         if _proved(shortage, short.priority) and _fit(view, parts):
             yield f"job {short.name} is dropped, but would fit GPUs that are free"
+    return "no job is dropped" + (" that would fit GPUs that are free" if view.short else "")
 
 
 def _dropped(view: View) -> Iterator[tuple[ShortJob, Shortage]]:
@@ -182,7 +184,10 @@ def _placed(free: list[list[tuple[Node, list[int]]]], job: SizedJob, candidate: 
     return True
 
 
-def _confirm(view: View) -> str:
+def _rights(view: View) -> Findings:
+    yield from _listed(view)
+    yield from _counted(view)
+    yield from _order(view)
     shortage = view.plan.shortage
     if shortage is None:
         return "every job is kept as asked"
@@ -194,17 +199,7 @@ def _confirm(view: View) -> str:
     )
 
 
-def _confirm_room(view: View) -> str:
-    return "no job is dropped" + (" that would fit GPUs that are free" if view.short else "")
-
-
-def _rights(view: View) -> Iterator[str]:
-    yield from _listed(view)
-    yield from _counted(view)
-    yield from _order(view)
-
-
-FIRST = (Check(_rights, _confirm),)
+FIRST = (_rights,)
 """What the others rely on: which units are due when."""
 
-CHECKS = (Check(_room, _confirm_room),)
+CHECKS = (_room,)

@@ -11,7 +11,6 @@ from planner.inputs.text.words import count_of
 from planner.plan.checks.money import costs_of_changes, node_costs
 from planner.plan.checks.moves import moves_cents
 from planner.plan.checks.view import (
-    Check,
     View,
     differences,
     gpu_hours,
@@ -24,6 +23,7 @@ from planner.plan.words import moment
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from planner.plan.checks.view import Findings
     from planner.plan.parts import Chargeback, TeamUse
     from planner.plan.plan import Node, Occupant
 
@@ -116,7 +116,7 @@ def _is_quarter(key: str) -> bool:
     return key[:4].isdigit() and key[4:5] == "Q"
 
 
-def _quotas(view: View) -> Iterator[str]:
+def _quotas(view: View) -> Findings:
     held = _held(view)
     for team in sorted(view.inputs.scenario.teams):
         for gpu_type, limits in _limits(view, team).items():
@@ -127,9 +127,15 @@ def _quotas(view: View) -> Iterator[str]:
                     when = f" on {moment(view.quarters[quarter], hour)}" if hour else ""
                     taken = count_of(gpus, "GPU")
                     yield f"{label}: {team} holds {taken}{on}{when}, its quota is {most:,}"
+    stated = [name for name in view.inputs.scenario.teams if _limits(view, name)]
+    if not stated:
+        return "no team has a quota"
+    when = " at any hour" if any(one.hours for _, _, uses in view.uses() for one in uses) else ""
+    told = count_of(len(stated), "team")
+    return f"no team holds more GPUs than its quota{when} ({told} with one)"
 
 
-def _listed(view: View) -> Iterator[str]:
+def _listed(view: View) -> Findings:
     """Teams by name, jobs without one last; nothing where no team is named."""
     named = {_team_of(view, job.name) for job in view.jobs} | {*view.inputs.scenario.teams}
     teams = sorted(team for team in named if team is not None)
@@ -140,12 +146,13 @@ def _listed(view: View) -> Iterator[str]:
     if found is not None:
         policy = view.inputs.scenario.policies.charge_idle
         yield from differences("the charge of idle GPUs", found.idle, policy)
+    return "every team is listed"
 
 
-def _hours(view: View) -> Iterator[str]:
+def _hours(view: View) -> Findings:
     charged = view.plan.chargeback
     if charged is None:
-        return
+        return _HOURS
     held, quarters = _held(view), range(len(view.labels))
     quarter_hours = Fraction(view.inputs.settings.hours_per_quarter.value)
     idle = sum(
@@ -166,6 +173,7 @@ def _hours(view: View) -> Iterator[str]:
         listed = {quota.gpu_type: (quota.limit_gpus, quota.gpus) for quota in use.quotas}
         yield from differences(f"{_told(use)}: quotas and their use", listed, expected)
     yield from differences("idle GPU-hours", charged.idle_gpu_hours, float(idle))
+    return _HOURS
 
 
 def _figures(
@@ -193,10 +201,10 @@ def _figures(
             yield from differences(f"{_told(use)}: {name}", found, told)
 
 
-def _charged(view: View) -> Iterator[str]:
+def _charged(view: View) -> Findings:
     found = view.plan.chargeback
     if found is None:
-        return
+        return "no team is named, so none is charged"
     cells = _cells(view, found)
     for use in found.teams:
         yield from differences(
@@ -207,6 +215,7 @@ def _charged(view: View) -> Iterator[str]:
     total = sum(use.cost_cents for use in found.teams) + sum(found.idle_cents)
     cost = view.plan.proof.cost_cents
     yield from differences("the sum of what is charged, cents,", total, cost)
+    return "what teams are charged is their share, and adds up to the cost to the cent"
 
 
 def _near(
@@ -276,24 +285,5 @@ def _told(use: TeamUse) -> str:
     return "jobs without a team" if use.team is None else f"team {use.team}"
 
 
-def _confirm_quotas(view: View) -> str:
-    stated = [name for name in view.inputs.scenario.teams if _limits(view, name)]
-    if not stated:
-        return "no team has a quota"
-    when = " at any hour" if any(one.hours for _, _, uses in view.uses() for one in uses) else ""
-    told = count_of(len(stated), "team")
-    return f"no team holds more GPUs than its quota{when} ({told} with one)"
-
-
-def _confirm_charges(view: View) -> str:
-    if view.plan.chargeback is None:
-        return "no team is named, so none is charged"
-    return "what teams are charged is their share, and adds up to the cost to the cent"
-
-
-CHECKS = (
-    Check(_quotas, _confirm_quotas),
-    Check(_listed, lambda _: "every team is listed"),
-    Check(_hours, lambda _: "GPU-hours of the teams are counted from the placements"),
-    Check(_charged, _confirm_charges),
-)
+_HOURS = "GPU-hours of the teams are counted from the placements"
+CHECKS = (_quotas, _listed, _hours, _charged)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Generator
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -11,7 +12,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import date
 
     from planner.inputs.scenario.quarter import Quarter
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = [
-    "Check",
+    "Findings",
     "Piece",
     "Unit",
     "View",
@@ -38,15 +39,9 @@ Unit = tuple[str, int]
 """Job and unit number."""
 Piece = tuple[str, int, int]
 """Job, unit number and replica."""
+Findings = Generator[str, None, str]
+"""A check yields a sentence for each thing that is wrong, and returns what it confirms."""
 Seats = dict[Piece, list[tuple["Node", "Occupant"]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that must hold: what breaks it, and the sentence that confirms it."""
-
-    find: Callable[[View], Iterator[str]]
-    confirm: Callable[[View], str]
 
 
 @dataclass(frozen=True)

@@ -69,13 +69,10 @@ class Capacity:
 
     def owned(self, quarter: int) -> TracedFigure:
         """GPUs of nodes that were owned before."""
-        return self._of(quarter, "owned")
+        return self.added(quarter, "owned")
 
     def added(self, quarter: int, origin: str) -> TracedFigure:
-        """GPUs of nodes that the plan buys, rents or reserves."""
-        return self._of(quarter, origin)
-
-    def _of(self, quarter: int, origin: str) -> TracedFigure:
+        """GPUs of nodes of an origin: those that the plan buys, rents or reserves."""
         nodes = where(origin=origin, in_service=self._plan.quarters[quarter])
         return self._read.sum(f"nodes{nodes}.gpus")
 
