@@ -8,7 +8,7 @@ newcomers fill the gaps.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from planner.packing.layouts.cutting import CuttingStock
 from planner.packing.layouts.packed import Packed
 from planner.packing.layouts.parts import starts
-from planner.packing.problem import Demand
 from planner.packing.solution import Bundle, Layout, Member
-from planner.plan.placing.bench import Bench, empty_seat
+from planner.plan.placing.ejection_chains import EjectionChains, Group, SharedNode, empty_node
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from planner.packing.problem import Part, Problem, Shape
-    from planner.plan.placing.bench import Seat
     from planner.plan.placing.fleet import Fleet
 
 __all__ = ["Group", "NodeAssignment", "QuarterNodes"]
@@ -34,8 +32,6 @@ _ROOMY = 50
 _ANEW = (2, 4, 8, 16, 32, 64, 128)
 """How many nodes are laid out anew, in turn, where units are left over."""
 
-Group = tuple[int, int]
-"""Demand and choice: units of one group are interchangeable in a layout."""
 Signature = tuple[tuple[Group, int], ...]
 Residents: TypeAlias = "Mapping[tuple[int, ...], Mapping[Group, int]]"
 """Nodes -> units of each group."""
@@ -273,7 +269,7 @@ class _PoolNodes:
     limit: int
     """Nodes that may run units; the others are spare."""
     empty: list[int]
-    shared: dict[int, Seat] = field(default_factory=dict)
+    shared: dict[int, SharedNode] = field(default_factory=dict)
     spanned: dict[tuple[int, ...], Group] = field(default_factory=dict)
 
     def open(self) -> int:
@@ -295,7 +291,6 @@ class _StableAssignment:
         self._problem = quarter.problem
         self._shape = quarter.shape
         self._groups = sorted(units)
-        self._index = {group: index for index, group in enumerate(self._groups)}
         self._pools = {
             pool: _PoolNodes(max(0, len(those) - self._problem.pools[pool].spare), list(those))
             for pool, those in nodes.items()
@@ -312,7 +307,7 @@ class _StableAssignment:
         """Leave those who go on where they are, as far as the nodes may still be used."""
         for nodes, groups in sorted(here.items()):
             mine = {group: units for group, units in sorted(groups.items()) if units}
-            if not set(nodes) <= self._pool_of.keys() or not mine.keys() <= self._index.keys():
+            if not set(nodes) <= self._pool_of.keys() or not mine.keys() <= set(self._groups):
                 continue
             if len(nodes) > 1:
                 group = next(iter(mine))
@@ -324,7 +319,7 @@ class _StableAssignment:
                 for _ in range(min(mine[group], self._waiting[group])):
                     if not seat.fits(self._shape(group)):  # parts put on other GPUs than before
                         break
-                    seat.put((self._index[group], 0), self._shape(group))
+                    seat.put(group, self._shape(group))
                     self._waiting[group] -= 1
         for held in self._pools.values():
             self._vacate(held, -held.open())
@@ -347,34 +342,27 @@ class _StableAssignment:
         for held in self._pools.values():
             for node in held.empty[: max(0, held.open())]:
                 self._open(node)
-        waiting = [
-            (self._index[group], 0) for group in self._groups for _ in range(self._waiting[group])
-        ]
-        goes_on = [group[0] in self._quarter.staying for group in self._groups]
-        ending = [unit for unit in waiting if not goes_on[unit[0]]]
+        waiting = [group for group in self._groups for _ in range(self._waiting[group])]
+        going_on = [group for group in waiting if group[0] in self._quarter.staying]
+        ending = [group for group in waiting if group[0] not in self._quarter.staying]
         seats = {node: seat for held in self._pools.values() for node, seat in held.shared.items()}
         lasting = [seat for node, seat in seats.items() if node in self._quarter.lasting]
-        one_choice = tuple(
-            Demand((self._problem.demands[demand].choices[choice],), (), 1)
-            for demand, choice in self._groups
-        )
-        problem = replace(self._problem, demands=one_choice)
-        left = Bench(problem, lasting).seat_all([u for u in waiting if goes_on[u[0]]], chain=1)
-        left = Bench(problem, list(seats.values())).seat_all([*left, *ending], chain=1)
+        left = EjectionChains(self._problem, lasting).seat_all(going_on, chain=1)
+        every = EjectionChains(self._problem, list(seats.values()))
+        left = every.seat_all([*left, *ending], chain=1)
         roomy = sorted(seats.values(), key=self._room, reverse=True)[:_ROOMY]
-        left = Bench(problem, roomy).seat_all(left)
-        indices = [index for index, _ in left]
-        return not left or any(self._anew(pool, indices) for pool in sorted(self._pools))
+        left = EjectionChains(self._problem, roomy).seat_all(left)
+        return not left or any(self._anew(pool, left) for pool in sorted(self._pools))
 
-    def _room(self, seat: Seat) -> float:
+    def _room(self, seat: SharedNode) -> float:
         """What is free of a node, summed over its resources."""
         node = self._problem.pools[seat.pool].node
         memory = seat.memory_mb / max(node.memory_mb, 1)
         return seat.gpus / node.gpus + seat.cpus / max(node.cpus, 1) + memory
 
-    def _anew(self, pool: int, left: Sequence[int]) -> bool:
+    def _anew(self, pool: int, left: Sequence[Group]) -> bool:
         """Lay out a few nodes anew, roomy ones of each resource, with the units left over."""
-        if any(self._span_in(pool, self._groups[unit]) != 0 for unit in left):
+        if any(self._span_in(pool, group) != 0 for group in left):
             return False
         shared = self._pools[pool].shared
         orders = (
@@ -387,37 +375,34 @@ class _StableAssignment:
             nodes = sorted(roomy[:count])
             units = Counter(left)
             for node in nodes:
-                units.update(index for index, _ in shared[node].units)
-            indices = sorted(units)
-            shapes = [self._shape(self._groups[unit]) for unit in indices]
+                units.update(shared[node].units)
+            groups = sorted(units)
+            shapes = [self._shape(group) for group in groups]
             stock = CuttingStock(self._problem.pools[pool].node, shapes)
-            packed = stock.pack([units[unit] for unit in indices], len(nodes))
+            packed = stock.pack([units[group] for group in groups], len(nodes))
             if isinstance(packed, Packed):
-                self._spread(pool, nodes, packed, indices)
+                self._spread(pool, nodes, packed, groups)
                 return True
             if count >= len(roomy):
                 return False
         return False
 
     def _spread(
-        self, pool: int, nodes: Sequence[int], packed: Packed, indices: Sequence[int]
+        self, pool: int, nodes: Sequence[int], packed: Packed, groups: Sequence[Group]
     ) -> None:
         """Give each of these nodes the pattern with which it keeps most units."""
         layouts = [
-            Layout(tuple((*self._groups[indices[at]], units) for at, units in pattern), times)
+            Layout(tuple((*groups[at], units) for at, units in pattern), times)
             for pattern, times in packed.patterns
         ]
         shared = self._pools[pool].shared
-        residents: Residents = {(node,): self._units_on(shared.pop(node)) for node in nodes}
+        residents: Residents = {(node,): Counter(shared.pop(node).units) for node in nodes}
         self._pools[pool].empty += nodes
         for one in _match(layouts, nodes, residents, self._quarter.staying):
             seat = self._open(one.nodes[0])
             for group, units in one.parts:
                 for _ in range(units):
-                    seat.put((self._index[group], 0), self._shape(group))
-
-    def _units_on(self, seat: Seat) -> Counter[Group]:
-        return Counter(self._groups[index] for index, _ in seat.units)
+                    seat.put(group, self._shape(group))
 
     def _assigned(self) -> Iterator[NodeAssignment]:
         """What each node holds now."""
@@ -425,16 +410,15 @@ class _StableAssignment:
             for nodes, group in held.spanned.items():
                 yield NodeAssignment(nodes, ((group, 1),))
             for node, seat in held.shared.items():
-                if units := self._units_on(seat):
+                if units := Counter(seat.units):
                     bundles = tuple(sorted(self._bundles(seat)))
                     yield NodeAssignment((node,), tuple(sorted(units.items())), bundles)
 
-    def _bundles(self, seat: Seat) -> Iterator[Bundle]:
+    def _bundles(self, seat: SharedNode) -> Iterator[Bundle]:
         """The GPUs of a node that units take parts of."""
         pool = self._problem.pools[seat.pool]
         waiting: dict[Part, list[Group]] = defaultdict(list)
-        for index, _ in sorted(seat.units):
-            group = self._groups[index]
+        for group in sorted(seat.units):
             waiting[self._shape(group).part].append(group)
         for parts in sorted(seat.opened):
             slots = starts(pool, [part.profile for part in parts])
@@ -445,12 +429,12 @@ class _StableAssignment:
     def _span_in(self, pool: int, group: Group) -> int | None:
         return self._problem.pools[pool].nodes_taken(self._shape(group))
 
-    def _open(self, node: int) -> Seat:
+    def _open(self, node: int) -> SharedNode:
         """Begin to share an empty node."""
         pool = self._pool_of[node]
         held = self._pools[pool]
         held.empty.remove(node)
-        held.shared[node] = empty_seat(pool, self._problem.pools[pool])
+        held.shared[node] = empty_node(pool, self._problem.pools[pool])
         return held.shared[node]
 
     def _span(self, pool: int, nodes: tuple[int, ...], group: Group) -> None:
@@ -475,7 +459,7 @@ class _StableAssignment:
         order = {node: place for place, node in enumerate(self._pool_of)}
         least = sorted(held.shared, key=lambda node: (len(held.shared[node].units), -order[node]))
         for node in least[: max(0, wanted)]:
-            self._waiting.update(self._units_on(held.shared.pop(node)))
+            self._waiting.update(held.shared.pop(node).units)
             held.empty.append(node)
         held.empty.sort(key=order.__getitem__)
         return True
