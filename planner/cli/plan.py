@@ -75,7 +75,7 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
 
     inputs = asked.inputs(scenario)
     if from_ is not None:
-        from planner.plan.carry import carried_over  # noqa: PLC0415
+        from planner.plan.rolling_horizon import carried_over  # noqa: PLC0415
 
         inputs = carried_over(inputs, plan_text(from_), from_, warn)
     target = out or Target(Path(), force=False)

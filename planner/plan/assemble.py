@@ -1,53 +1,59 @@
-"""From a solution to a plan: concrete, costed, annotated; not yet checked."""
+"""From a solution to a plan: concrete, costed, annotated, and passed by the independent check."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.packing.solution import Opinion, Status, Verdict
+from planner.packing.solvers.solver import solver_version
+from planner.plan.annotations.assumptions import assumption_notes
 from planner.plan.annotations.jobs import planned_jobs, stored_assets
-from planner.plan.annotations.notes import assumption_notes, warning_notes
-from planner.plan.annotations.provenance import provenance, rules_used
-from planner.plan.annotations.reference import node_facts, settings_used
-from planner.plan.figures.breakeven import break_evens
-from planner.plan.figures.budgets import budget_uses
-from planner.plan.figures.chargeback import chargeback
-from planner.plan.figures.costs import acquisitions, cost_lines, paid_changes
-from planner.plan.figures.sites import site_uses
-from planner.plan.figures.tags import bill
-from planner.plan.figures.use import pool_uses
-from planner.plan.parts.opinion import SecondOpinion
-from planner.plan.placing.current import current_placement, nodes_today
-from planner.plan.placing.fleet import build_fleet, with_racks
+from planner.plan.annotations.provenance import node_facts, provenance, rules_used, settings_used
+from planner.plan.annotations.warnings import warning_notes
+from planner.plan.figures.costs import (
+    acquisitions,
+    break_evens,
+    budget_uses,
+    cost_lines,
+    paid_changes,
+)
+from planner.plan.figures.shares import bill, chargeback
+from planner.plan.figures.use import pool_uses, site_uses
+from planner.plan.parts import SecondOpinion
+from planner.plan.placing.fleet import build_fleet, racks_by_node, with_racks
+from planner.plan.placing.moves import current_placement, nodes_today, type_changes
 from planner.plan.placing.place import place
-from planner.plan.placing.racks import racks_by_node
-from planner.plan.placing.typechanges import type_changes
 from planner.plan.plan import FORMAT, Plan, Proof
+from planner.plan.verify import verify
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
-    from planner.plan.parts.shortage import Shortage
+    from planner.plan.parts import Shortage
     from planner.sizing.candidate import SizedJob
+    from planner.sizing.sizers import Sizers
 
-__all__ = ["assemble", "second_opinion"]
+__all__ = ["Packed", "assemble", "checked_plan", "second_opinion"]
 
 
-def assemble(
-    inputs: Inputs,
-    jobs: tuple[SizedJob, ...],
-    translation: Translation,
-    solution: Solution,
-    *,
-    asked_gap: float,
-    solver: str,
-    shortage: Shortage | None = None,
-) -> Plan:
-    """Turn a solution into a plan; `solver` names program and version for its provenance.
+class Packed(NamedTuple):
+    """A solution, and what it solves."""
 
-    `jobs` are as kept: where some give way, `shortage` says which and why.
-    """
+    inputs: Inputs
+    jobs: tuple[SizedJob, ...]
+    """As kept."""
+    translation: Translation
+    solution: Solution
+    shortage: Shortage | None = None
+    """Which jobs give way, and why; None where all are kept as asked."""
+
+
+def assemble(packed: Packed, *, asked_gap: float, solver: str) -> Plan:
+    """Turn a solution into a plan; `solver` names program and version for its provenance."""
+    inputs, jobs, translation, solution, shortage = packed
     fleet = build_fleet(inputs, translation, solution)
     fleet = with_racks(fleet, racks_by_node(translation, solution, fleet))
     today = nodes_today(inputs, fleet)
@@ -60,8 +66,7 @@ def assemble(
     changed = type_changes(placement.uses, gpu_types)
     changes = tuple(paid_changes(inputs, jobs, changed))
     costs = cost_lines(inputs, translation, solution, current, (stream for _, stream in changes))
-    planned = planned_jobs(jobs, translation, solution, placement.kept, tags)
-    return Plan(
+    plan = Plan(
         format=FORMAT,
         scenario=scenario.name,
         description=scenario.description,
@@ -74,7 +79,7 @@ def assemble(
         placements=placement.uses,
         moves=placement.moves,
         current=current,
-        jobs=planned,
+        jobs=planned_jobs(jobs, translation, solution, placement.kept, tags),
         shortage=shortage,
         sizings={
             sizing.id: sizing
@@ -93,11 +98,9 @@ def assemble(
         costs=costs,
         budgets=budget_uses(inputs, costs),
         break_evens=break_evens(inputs, bought),
-        chargeback=chargeback(inputs, jobs, fleet, placement, current, changes),
+        chargeback=chargeback(inputs, jobs, fleet.nodes, placement.uses, current, changes),
         storage_mb=stored_assets(jobs, translation, placement.kept),
-        warnings=warning_notes(
-            inputs, jobs, solution, planned, fleet.nodes, placement.uses, bought, costs
-        ),
+        warnings=(),
         assumptions=assumption_notes(inputs, jobs),
         rules=rules_used(inputs, jobs),
         settings=settings_used(inputs),
@@ -105,6 +108,8 @@ def assemble(
         provenance=provenance(inputs, solver),
         question=inputs.question,
     )
+    warnings = warning_notes(inputs, jobs, solution, plan)
+    return plan.model_copy(update={"warnings": warnings})
 
 
 def _proof(
@@ -132,7 +137,28 @@ def _proof(
 def second_opinion(opinion: Opinion, *, of_cost: bool = True) -> SecondOpinion:
     """An opinion as a plan records it."""
     told = of_cost and opinion.verdict is Verdict.CONFIRMED
-    said = {"solver": opinion.solver, "verdict": opinion.verdict.value}
-    return SecondOpinion.model_validate(
-        said | {"bound_cents": opinion.reached_cents if told else None}
-    )
+    bound_cents = opinion.reached_cents if told else None
+    said = {"solver": opinion.solver, "verdict": opinion.verdict.value, "bound_cents": bound_cents}
+    return SecondOpinion.model_validate(said)
+
+
+def checked_plan(
+    packed: Packed,
+    *,
+    asked_gap: float,
+    time_limit_s: float,
+    crosscheck: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+    sizers: Sizers | None,
+) -> Plan:
+    """Place the units on nodes and check all of it; raises CheckError.
+
+    The effort that the search took is recorded. `sizers` are as for `verify`.
+    """
+    progress("placing units on nodes")
+    plan = assemble(packed, asked_gap=asked_gap, solver=solver_version())
+    progress("checking the plan")
+    proof = plan.proof.model_copy(update={"checks": verify(packed.inputs, plan, sizers)})
+    effort = {"time_limit_s": time_limit_s, "crosscheck": crosscheck}
+    made_by = plan.provenance.model_copy(update=effort)
+    return plan.model_copy(update={"proof": proof, "provenance": made_by})

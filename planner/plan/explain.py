@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.text.words import did_you_mean
-from planner.plan.parts.shortage import ShortJob
+from planner.plan.parts import ShortJob
 from planner.plan.plan import Alternative, GpuPart, PlannedJob
-from planner.plan.stages import quarters_by_way
 from planner.sizing.candidate import Candidate, Sizing
 
 if TYPE_CHECKING:
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
 
     from planner.plan.plan import Node, Occupant, Plan
 
-__all__ = ["Explanation", "Place", "Reason", "Verdict", "explain"]
+__all__ = ["Explanation", "ModeVerdict", "PlacedUnits", "Reason", "explain"]
 
 
-class Place(Frozen):
+class PlacedUnits(Frozen):
     """Units of the job on one node (or one set of whole nodes) in one quarter, held alike."""
 
     quarter: str
@@ -50,7 +49,7 @@ class Reason(Frozen):
     sources: tuple[str, ...] = ()
 
 
-class Verdict(Frozen):
+class ModeVerdict(Frozen):
     """One GPU type, or one way to run on it: taken, too dear, not to be had, or ruled out."""
 
     gpu_type: str
@@ -72,9 +71,9 @@ class Explanation(Frozen):
     job: PlannedJob
     sizing: Sizing
     quarters: tuple[str, ...]
-    places: tuple[Place, ...]
+    places: tuple[PlacedUnits, ...]
     """By quarter, then by node."""
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ModeVerdict, ...]
     """Chosen first, then by cost, then what is not available, then what is rejected."""
     chosen: tuple[Candidate, ...]
     """With the whole trace, most units first."""
@@ -92,10 +91,14 @@ def explain(plan: Plan, job_name: str) -> Explanation:
     """Explain one job of a plan; raises InputError with the nearest names if there is none such."""
     job = next((job for job in plan.jobs if job.name == job_name), None)
     if job is None:
-        raise InputError(_unknown(plan, job_name))
+        names = [job.name for job in plan.jobs]
+        others = f"it has {len(names):,} others" if names else "nor any other"
+        told = f"the plan has no job {job_name!r}, {others}"
+        raise InputError(Finding(told, hint=did_you_mean(job_name, names, 3)))
     sizing = plan.sizings[job.sizing]
     candidates = {candidate.way: candidate for candidate in sizing.candidates}
-    short = _short(plan, job_name)
+    gives_way = plan.shortage.jobs if plan.shortage else ()
+    short = next((one for one in gives_way if job_name in (one.name, one.deployment)), None)
     return Explanation(
         job=job,
         sizing=sizing,
@@ -104,25 +107,13 @@ def explain(plan: Plan, job_name: str) -> Explanation:
         verdicts=_verdicts(job, sizing),
         chosen=tuple(candidates[way] for way, _ in job.ways),
         tag_cents=job.tag_cents,
-        when=quarters_by_way(plan).get(job.name, {}),
+        when=plan.quarters_by_way().get(job.name, {}),
         shortage=short,
         ahead=plan.shortage.ahead_of(short) if plan.shortage and short else (),
     )
 
 
-def _short(plan: Plan, job_name: str) -> ShortJob | None:
-    jobs = plan.shortage.jobs if plan.shortage else ()
-    return next((job for job in jobs if job_name in (job.name, job.deployment)), None)
-
-
-def _unknown(plan: Plan, job_name: str) -> Finding:
-    names = [job.name for job in plan.jobs]
-    others = f"it has {len(names):,} others" if names else "nor any other"
-    message = f"the plan has no job {job_name!r}, {others}"
-    return Finding(message, hint=did_you_mean(job_name, names, 3))
-
-
-def _places(plan: Plan, job: PlannedJob) -> Iterator[Place]:
+def _places(plan: Plan, job: PlannedJob) -> Iterator[PlacedUnits]:
     nodes = {node.id: node for node in plan.nodes}
     candidates = {one.way: one for one in plan.sizings[job.sizing].candidates}
     for quarter, uses in zip(plan.quarters, plan.placements, strict=True):
@@ -141,7 +132,7 @@ def _places(plan: Plan, job: PlannedJob) -> Iterator[Place]:
         for (ids, _, way), pieces in sorted(alike.items()):
             node, first = seats[pieces[0]][0]
             held = [seats[piece][0][1] for piece in pieces]
-            yield Place(
+            yield PlacedUnits(
                 quarter=quarter,
                 nodes=ids,
                 gpu_type=node.gpu_type,
@@ -159,73 +150,48 @@ _Alike = tuple[tuple[str, ...], tuple[int, int], str]
 """Nodes, hours and way."""
 
 
-def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[Verdict, ...]:
+def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[ModeVerdict, ...]:
+    """Chosen first, then cheapest, then without a price, then rejected."""
     units = dict(job.ways)
     alternatives = {alternative.way: alternative for alternative in job.alternatives}
-    priced = sorted(
-        (
-            _priced(
-                alternatives.get(candidate.way, _not_in_play(candidate)),
-                candidate,
-                units.get(candidate.way, 0),
-            )
-            for candidate in sizing.candidates
-        ),
-        key=_by_weight,
-    )
-    rejected: dict[str, list[Reason]] = {}
-    gpu_type_of: dict[str, str] = {}
-    for rejection in (*sizing.rejections, *sizing.refused_parts):
-        reason = Reason(text=rejection.message, rule=rejection.rule, sources=rejection.sources)
-        way = rejection.way or rejection.gpu_type
-        gpu_type_of[way] = rejection.gpu_type
-        rejected.setdefault(way, []).append(reason)
-    return (
-        *priced,
-        *(
-            Verdict(
-                gpu_type=gpu_type_of[way],
-                way=way,
-                outcome="rejected",
-                units=0,
-                extra_cents=None,
-                reasons=tuple(reasons),
-                candidate=None,
-            )
-            for way, reasons in sorted(rejected.items())
-        ),
-    )
+    priced = [
+        _priced(one, alternatives.get(one.way), units.get(one.way, 0)) for one in sizing.candidates
+    ]
+    priced.sort(key=lambda v: (-v.units, v.extra_cents is None, v.extra_cents or 0, v.way))
+    rejected: dict[str, ModeVerdict] = {}
+    for one in (*sizing.rejections, *sizing.refused_parts):
+        way = one.way or one.gpu_type
+        before = rejected[way].reasons if way in rejected else ()
+        reason = Reason(text=one.message, rule=one.rule, sources=one.sources)
+        rejected[way] = ModeVerdict(
+            gpu_type=one.gpu_type,
+            way=way,
+            outcome="rejected",
+            units=0,
+            extra_cents=None,
+            reasons=(*before, reason),
+            candidate=None,
+        )
+    return (*priced, *(verdict for _, verdict in sorted(rejected.items())))
 
 
-def _not_in_play(candidate: Candidate) -> Alternative:
-    return Alternative(
-        gpu_type=candidate.gpu_type,
-        way=candidate.way,
-        extra_cents=None,
-        reason="not owned and not offered",
-    )
-
-
-def _priced(alternative: Alternative, candidate: Candidate, units: int) -> Verdict:
+def _priced(candidate: Candidate, alternative: Alternative | None, units: int) -> ModeVerdict:
+    """A candidate; one without an alternative is not in play."""
+    extra = alternative.extra_cents if alternative else None
     outcome: Literal["chosen", "costs more", "costs no more", "not available"]
     if units:
         outcome = "chosen"
-    elif alternative.extra_cents is None:
+    elif extra is None:
         outcome = "not available"
     else:
-        outcome = "costs more" if alternative.extra_cents else "costs no more"
-    return Verdict(
-        gpu_type=alternative.gpu_type,
-        way=alternative.way,
+        outcome = "costs more" if extra else "costs no more"
+    told = alternative.reason if alternative else "not owned and not offered"
+    return ModeVerdict(
+        gpu_type=candidate.gpu_type,
+        way=candidate.way,
         outcome=outcome,
         units=units,
-        extra_cents=alternative.extra_cents,
-        reasons=(Reason(text=alternative.reason),),
+        extra_cents=extra,
+        reasons=(Reason(text=told),),
         candidate=candidate,
     )
-
-
-def _by_weight(verdict: Verdict) -> tuple[int, bool, int, str]:
-    """Chosen first, then cheapest, then without a price."""
-    extra = verdict.extra_cents
-    return (-verdict.units, extra is None, extra or 0, verdict.way)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
 from planner.errors import InfeasibleError, LimitError
@@ -11,17 +10,12 @@ from planner.packing import solve, translate
 from planner.packing.found import Found, Infeasible
 from planner.packing.pack import attempt
 from planner.packing.work import guarded, spent
-from planner.plan.annotations.unlikely import limiting_figures
-from planner.plan.checked import checked_plan
+from planner.plan.annotations.doubtful import limiting_figures
+from planner.plan.assemble import Packed, checked_plan
 from planner.plan.eligible import remedies, require_eligible, stuck_jobs
-from planner.plan.otherwise.headroom import less_headroom
-from planner.plan.otherwise.hours import hourly_uses
-from planner.plan.otherwise.othertypes import other_types
-from planner.plan.otherwise.saving import partition_saving
-from planner.plan.otherwise.spares import spare_costs
-from planner.plan.otherwise.utilization import utilization_cost
 from planner.plan.plan import Note
 from planner.plan.triage import Unfit, give_way, roots
+from planner.plan.what_if import WhatIf, less_headroom, other_types
 from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizers import Sizers
 
@@ -29,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planner.inputs.settled import Inputs
-    from planner.packing import Solution, Translation
-    from planner.plan.parts.shortage import Shortage
+    from planner.packing import Translation
     from planner.plan.plan import Plan
     from planner.sizing import SizedJob
 
@@ -61,17 +54,21 @@ def make_plan(
     Raises InfeasibleError where no plan exists, LimitError where the time ends before one is found,
     CheckError where the independent check disagrees, DisagreementError where another solver does.
     """
+    say, own = progress or (lambda _: None), sizers or Sizers()
+    asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
+    how = _How(crosscheck=crosscheck, watch=watch)
     with guarded(time_limit_s) as clock:
-        plan = _made(
-            inputs,
-            asked_gap=asked_gap,
-            time_limit_s=time_limit_s,
-            crosscheck=crosscheck,
-            say=progress or (lambda _: None),
-            sizers=sizers,
-            price_choices=price_choices,
-            watch=watch,
-        )
+        say("sizing jobs")
+        jobs = own.portfolio(inputs)
+        deadline = spent() + time_limit_s
+        try:
+            packed = _packed(inputs, jobs, asked, own, how, explain=price_choices)
+        except InfeasibleError as why:
+            raise _with_policies(inputs, why, own, explain=price_choices, say=say) from None
+        plan = checked_plan(packed, crosscheck=crosscheck, sizers=sizers, **asked)
+        if price_choices:
+            what_if = WhatIf(packed, asked_gap, deadline)
+            plan = plan.model_copy(update=what_if.prices(plan, own, say))
     if not clock.ended:
         return plan
     ended = plan.provenance.model_copy(update={"guard_ended": True})
@@ -81,61 +78,6 @@ def make_plan(
         origin="solver",
     )
     return plan.model_copy(update={"provenance": ended, "warnings": (late, *plan.warnings)})
-
-
-def _made(
-    inputs: Inputs,
-    *,
-    asked_gap: float,
-    time_limit_s: float,
-    crosscheck: bool,
-    say: Callable[[str], None],
-    sizers: Sizers | None,
-    price_choices: bool,
-    watch: Callable[[Translation, Found], None] | None,
-) -> Plan:
-    say("sizing jobs")
-    own = sizers or Sizers()
-    jobs = own.portfolio(inputs)
-    asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
-    how = _How(crosscheck=crosscheck, watch=watch)
-    deadline = spent() + time_limit_s
-    try:
-        packed = _packed(inputs, jobs, asked, own, how, explain=price_choices)
-    except InfeasibleError as why:
-        raise _with_policies(inputs, why, own, explain=price_choices, say=say) from None
-    translation, solution = packed.translation, packed.solution
-    plan = checked_plan(
-        inputs,
-        packed.jobs,
-        translation,
-        solution,
-        asked_gap=asked_gap,
-        time_limit_s=time_limit_s,
-        crosscheck=crosscheck,
-        shortage=packed.shortage,
-        progress=say,
-        sizers=sizers,
-    )
-    if not price_choices:
-        return plan
-    say("pricing spare nodes")
-    limits = {"asked_gap": asked_gap, "deadline": deadline}
-    spare_cost, prices = spare_costs(inputs, translation, solution, **limits)
-    say("pricing whole GPUs instead of parts")
-    saving = partition_saving(inputs, packed.jobs, translation, solution, **limits)
-    say("pricing nodes by the hour")
-    hourly = tuple(hourly_uses(inputs, translation, solution, plan, **limits))
-    say("pricing the utilization of runs")
-    utilization = utilization_cost(inputs, plan, solution, own, **limits)
-    priced = {
-        "utilization_cents": utilization,
-        "spare_cost": spare_cost,
-        "spare_prices": prices,
-        "partition_saving": saving,
-        "hourly": hourly,
-    }
-    return plan.model_copy(update=priced)
 
 
 def _with_policies(
@@ -172,16 +114,6 @@ class _How(TypedDict):
     watch: Callable[[Translation, Found], None] | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Packed:
-    """A solution, and the jobs that it is for."""
-
-    jobs: tuple[SizedJob, ...]
-    translation: Translation
-    solution: Solution
-    shortage: Shortage | None = None
-
-
 def _packed(
     inputs: Inputs,
     jobs: tuple[SizedJob, ...],
@@ -190,38 +122,38 @@ def _packed(
     how: _How,
     *,
     explain: bool,
-) -> _Packed:
+) -> Packed:
     """All jobs; where they do not fit and may give way, those that are kept."""
     translation = translate(inputs, jobs)
     unfit = _unfit(inputs, jobs, translation, sizers)
     if inputs.scenario.policies.shortage == "refuse":
         try:
-            return _Packed(jobs, translation, solve(translation, **how, **asked))
+            return Packed(inputs, jobs, translation, solve(translation, **how, **asked))
         except InfeasibleError as why:
             asked["progress"]("asking whether other GPU types would do")
             remedies = (*why.remedies, *other_types(inputs, why.lacking, sizers))
             raise InfeasibleError(why.headline, why.reasons, remedies, why.lacking) from None
-    if unfit is None:
+    if not unfit:
         with suppress(Infeasible, LimitError):
-            return _Packed(jobs, translation, attempt(translation, **how, **asked))
+            return Packed(inputs, jobs, translation, attempt(translation, **how, **asked))
     crosscheck = how["crosscheck"]
     kept, shortage = give_way(inputs, jobs, unfit, crosscheck=crosscheck, explain=explain, **asked)
     translation = translate(inputs, kept)
     solution = solve(translation, **how, **asked)
-    return _Packed(kept, translation, solution, shortage)
+    return Packed(inputs, kept, translation, solution, shortage)
 
 
 def _unfit(
     inputs: Inputs, jobs: tuple[SizedJob, ...], translation: Translation, sizers: Sizers
-) -> Unfit | None:
+) -> Unfit:
     """Jobs that no node in play can run; raises InfeasibleError unless all of them may give way."""
     stuck = {job.name for job in stuck_jobs(jobs, translation)}
     if not stuck:
-        return None
+        return {}
     scenario, every_type = inputs.scenario, sizers.sizer(inputs, None)
     found = tuple(job for job in size_portfolio(every_type, scenario) if job.name in stuck)
     names = roots(found)
     if scenario.policies.shortage == "refuse" or any(scenario.jobs[n].required for n in names):
         require_eligible(found, translation)
     mine = {name: [job for job in found if name in (job.name, job.derived_from)] for name in names}
-    return Unfit({name: remedies(every, translation) for name, every in mine.items()})
+    return {name: remedies(every, translation) for name, every in mine.items()}

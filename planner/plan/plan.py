@@ -12,11 +12,17 @@ from typing import Literal
 from planner.inputs.base import Frozen
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.settled import ChangeNote, Options
-from planner.plan.parts.moves import CurrentPlacement
-from planner.plan.parts.opinion import SecondOpinion
-from planner.plan.parts.servers import GpuPart, Node, NodeUse, Occupant, PoolUse
-from planner.plan.parts.shortage import Shortage
-from planner.plan.parts.teams import Chargeback
+from planner.plan.parts import (
+    Chargeback,
+    CurrentPlacement,
+    GpuPart,
+    Node,
+    NodeUse,
+    Occupant,
+    PoolUse,
+    SecondOpinion,
+    Shortage,
+)
 from planner.sizing.candidate import Sizing
 
 __all__ = [
@@ -412,3 +418,13 @@ class Plan(Frozen):
     provenance: Provenance
     question: str = ""
     """The whole scenario as YAML, in an order of its own."""
+
+    def quarters_by_way(self) -> dict[str, dict[str, tuple[str, ...]]]:
+        """By job of which some unit changes its GPU type: way -> quarters in which units run so."""
+        changing = {job.name for job in self.jobs if sum(n for _, n in job.ways) > max(job.units)}
+        found: dict[str, dict[str, dict[str, None]]] = {}
+        for quarter, uses in zip(self.quarters, self.placements, strict=True):
+            for one in (occupant for use in uses for occupant in use.occupants):
+                if one.job in changing:
+                    found.setdefault(one.job, {}).setdefault(one.way, {})[quarter] = None
+        return {job: {way: tuple(at) for way, at in ways.items()} for job, ways in found.items()}

@@ -26,6 +26,9 @@ __all__ = ["digest_of", "dumps", "each_once", "loads", "origin_of", "write_atomi
 _DEPTH = {"placements": 3, "sizings": 4}
 """How many levels stand on lines of their own; two where nothing is said."""
 
+_WRITES = "`planner plan SCENARIO --out DIR` writes"
+_AGAIN = "make the plan again with this version of the planner"
+
 _UNFINISHED = 100
 """Temporary files of other runs that may lie beside a target."""
 _UNFINISHED_NAME = re.compile(r"\..+\.planner-[0-9]{1,2}\.tmp")
@@ -87,23 +90,13 @@ def loads(text: str, shown_as: str) -> Plan:
             text, parse_constant=_refuse_constant, object_pairs_hook=each_once(text, shown_as)
         )
     except json.JSONDecodeError as error:
-        raise InputError(
-            Finding(
-                f"is not JSON: {error.msg}",
-                shown_as,
-                error.lineno,
-                error.colno,
-                hint="was the file cut off, or edited by hand?"
-                if text.startswith("{")
-                else "a plan is needed, as `planner plan SCENARIO --out DIR` writes it",
-            )
-        ) from None
+        cut = "was the file cut off, or edited by hand?"
+        hint = cut if text.startswith("{") else f"a plan is needed, as {_WRITES} it"
+        told = f"is not JSON: {error.msg}"
+        raise InputError(Finding(told, shown_as, error.lineno, error.colno, hint=hint)) from None
     except (ValueError, RecursionError):
-        raise InputError(
-            Finding(
-                "is not a plan: its JSON is nested too deep or holds no finite number", shown_as
-            )
-        ) from None
+        told = "is not a plan: its JSON is nested too deep or holds no finite number"
+        raise InputError(Finding(told, shown_as)) from None
     _require_format(document, shown_as)
     content = _unsealed(document, shown_as)
     try:
@@ -160,50 +153,31 @@ def _refuse_constant(text: str) -> float:
 def _require_format(document: object, shown_as: str) -> None:
     parts = document if isinstance(document, dict) else {}
     found = parts.get("format")
-    if isinstance(found, str) and found.partition(".")[0] != FORMAT.partition(".")[0]:
-        raise InputError(
-            Finding(
-                f"is a plan of format {found}, this planner reads {FORMAT}",
-                shown_as,
-                hint="make the plan again with this version of the planner",
-            )
-        )
-    lacks = "proof" if isinstance(found, str) else "format"
-    if lacks == "format" or lacks not in parts:
-        raise InputError(
-            Finding(
-                f"is not a plan: it states no `{lacks}`",
-                shown_as,
-                hint="`planner plan SCENARIO --out DIR` writes plan.json",
-            )
-        )
+    if not isinstance(found, str):
+        told, hint = "is not a plan: it states no `format`", f"{_WRITES} plan.json"
+    elif found.partition(".")[0] != FORMAT.partition(".")[0]:
+        told, hint = f"is a plan of format {found}, this planner reads {FORMAT}", _AGAIN
+    elif "proof" not in parts:
+        told, hint = "is not a plan: it states no `proof`", f"{_WRITES} plan.json"
+    else:
+        return
+    raise InputError(Finding(told, shown_as, hint=hint))
 
 
 def _unsealed(document: dict[str, Any], shown_as: str) -> str:
     """The content that the digest seals; raises InputError where it is not what was sealed."""
     made_by = document.get("provenance")
     digest = made_by.pop("digest", None) if isinstance(made_by, dict) else None
-    if digest is None:
-        raise InputError(
-            Finding(
-                "has no digest of its content: it was edited, or made by an earlier version",
-                shown_as,
-                path="provenance.digest",
-                hint="make the plan again with this version of the planner",
-            )
-        )
     content = _content(document)
-    if digest != _digest(content):
-        raise InputError(
-            Finding(
-                "was changed after the planner had written it: its content is not that of its "
-                "digest",
-                shown_as,
-                path="provenance.digest",
-                hint="change the scenario and plan again; a plan itself is never edited",
-            )
-        )
-    return content
+    if digest is None:
+        told = "has no digest of its content: it was edited, or made by an earlier version"
+        hint = _AGAIN
+    elif digest != _digest(content):
+        told = "was changed after the planner had written it: its content is not that of its digest"
+        hint = "change the scenario and plan again; a plan itself is never edited"
+    else:
+        return content
+    raise InputError(Finding(told, shown_as, path="provenance.digest", hint=hint))
 
 
 def _findings(error: ValidationError, shown_as: str) -> Iterator[Finding]:

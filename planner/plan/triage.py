@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,11 @@ from planner.packing.statement.claims import claims_of
 from planner.packing.triage import triage
 from planner.packing.work import spent
 from planner.plan.assemble import second_opinion
-from planner.plan.parts.shortage import PriorityUse, ProvedStep, Shortage, ShortJob
+from planner.plan.parts import PriorityUse, ProvedStep, Shortage, ShortJob
 from planner.plan.words import some_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator
 
     from planner.inputs.settled import Inputs
     from planner.packing.triage import Triage
@@ -34,12 +34,8 @@ _UNKNOWN = "what keeps it from fitting could not be told within the time"
 Jobs = tuple["SizedJob", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unfit:
-    """Jobs that no node in play can run."""
-
-    remedies: Mapping[str, tuple[str, ...]]
-    """By job of the scenario: what would give it a node that can."""
+Unfit = Mapping[str, tuple[str, ...]]
+"""Jobs of the scenario that no node in play can run: what would give each a node that can."""
 
 
 def roots(jobs: Collection[SizedJob]) -> frozenset[str]:
@@ -50,7 +46,7 @@ def roots(jobs: Collection[SizedJob]) -> frozenset[str]:
 def give_way(
     inputs: Inputs,
     jobs: Jobs,
-    unfit: Unfit | None,
+    unfit: Unfit,
     *,
     asked_gap: float,
     time_limit_s: float,
@@ -65,8 +61,7 @@ def give_way(
     within the same time. Raises InfeasibleError where the required jobs alone do not fit,
     DisagreementError where another solver refutes a step, or that.
     """
-    without = unfit.remedies if unfit else {}
-    fit = tuple(job for job in jobs if (job.derived_from or job.name) not in without)
+    fit = tuple(job for job in jobs if (job.derived_from or job.name) not in unfit)
     problem, claims = claims_of(inputs, fit)
     ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
     try:
@@ -82,7 +77,7 @@ def give_way(
         if crosscheck:
             require_agreement(ask, Assertion.none(proved))
         raise _required_alone(inputs, fit, time_limit_s) from None
-    delays = {**found.delays, **dict.fromkeys(without)}
+    delays = {**found.delays, **dict.fromkeys(unfit)}
     kept = tuple(_as_kept(job, delays) for job in jobs)
     if explain:
         progress("asking what would keep the others")
@@ -128,7 +123,7 @@ def _explained(
     jobs: Jobs,
     kept: Jobs,
     delays: dict[str, int | None],
-    unfit: Unfit | None,
+    unfit: Unfit,
     deadline: float,
 ) -> Iterator[ShortJob]:
     """Each job that gives way, beside all that is kept, the most important first."""
@@ -140,8 +135,8 @@ def _explained(
         asked = tuple(job for job in jobs if name in (job.name, job.derived_from))
         # Jobs that ask for the same lack the same, whatever they are called.
         alike = (delay, *((job.sizing.id, job.units, job.sites, job.team) for job in asked))
-        if unfit and name in unfit.remedies:
-            known[alike] = name, "no GPU type in play can run it", unfit.remedies[name]
+        if name in unfit:
+            known[alike] = name, "no GPU type in play can run it", unfit[name]
         if alike not in known:
             left_s = min(_TIME_S, deadline - spent())
             known[alike] = name, *_lacking(inputs, _as_asked(jobs, kept, asked), left_s)

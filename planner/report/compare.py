@@ -30,7 +30,7 @@ from planner.report.money import action_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.plan.ledger.traced import Traced
+    from planner.plan.ledger.traced import TracedFigure
     from planner.report.format import Style
     from planner.whatif.comparison.actuals import Outcome
     from planner.whatif.comparison.comparison import (
@@ -209,7 +209,7 @@ def _both(
         for side, value in (("before", one.before), ("after", one.after))
     )
 
-    def shown(traced: Traced) -> Cell:
+    def shown(traced: TracedFigure) -> Cell:
         return _NONE if traced is NOTHING else known.figure(traced, style)
 
     return shown(before), shown(after), known.figure(after - before, more)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
-from planner.plan.ledger.reader import Reader
+from planner.plan.ledger.traced import FigureReader
 from planner.report.document import Figure
 
 if TYPE_CHECKING:
     from planner.inputs.base import Frozen
-    from planner.plan.ledger.traced import Traced
+    from planner.plan.ledger.traced import TracedFigure
     from planner.report.format import Style
 
 __all__ = ["Elsewhere"]
@@ -20,11 +20,11 @@ class Elsewhere:
     """Figures of a file that lies beside plan.json; their sums begin with its name."""
 
     def __init__(self, found: Frozen, file: str, trace: str) -> None:
-        self.read = Reader(found)
+        self.read = FigureReader(found)
         self._file = file
         self._trace = trace
 
-    def figure(self, traced: Traced, style: Style) -> Figure:
+    def figure(self, traced: TracedFigure, style: Style) -> Figure:
         """A figure for a table."""
         return Figure(traced.value, style, f"{self._file}: {traced.sum}", self._trace)
 

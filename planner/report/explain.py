@@ -28,7 +28,7 @@ from planner.report.sums import Sums
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.plan.explain import Explanation, Place, Verdict
+    from planner.plan.explain import Explanation, ModeVerdict, PlacedUnits
     from planner.sizing.candidate import Candidate
 
 __all__ = ["explanation_document"]
@@ -160,19 +160,19 @@ def _where(told: Explanation) -> Table:
     )
 
 
-def _seat(place: Place) -> tuple[str, str, str]:
+def _seat(place: PlacedUnits) -> tuple[str, str, str]:
     nodes = ", ".join(place.nodes)
     gpus = "all" if len(place.nodes) > 1 else ", ".join(map(str, place.gpus))
     held = parts_held(place.parts) if place.parts else gpus
     return (nodes, ", ".join(_unit_names(place)), f"{held} {_when(place)}".rstrip())
 
 
-def _when(place: Place) -> str:
+def _when(place: PlacedUnits) -> str:
     """`4 Jan 08:00 – 5 Jan 22:00`; nothing for a whole quarter."""
     return moments(place.quarter, place.hours) if place.hours else ""
 
 
-def _unit_names(place: Place) -> Iterator[str]:
+def _unit_names(place: PlacedUnits) -> Iterator[str]:
     """`2`, or `2/1` for the first replica of unit 2."""
     for unit, replica in zip(place.units, place.replicas, strict=True):
         yield f"{unit}/{replica}" if place.in_replicas else str(unit)
@@ -191,7 +191,7 @@ def _verdicts(told: Explanation) -> Table:
     )
 
 
-def _verdict_row(verdict: Verdict) -> tuple[str, ...]:
+def _verdict_row(verdict: ModeVerdict) -> tuple[str, ...]:
     why = "; ".join(
         f"{reason.text} [{reason.rule}]" if reason.rule else reason.text
         for reason in verdict.reasons

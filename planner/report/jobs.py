@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from planner.plan.stages import quarters_by_way
 from planner.report.document import Block, Bullets, Column, Paragraph, Table
 from planner.report.format import (
     copies_of,
@@ -34,7 +33,7 @@ def jobs_section(plan: Plan, most: int) -> tuple[Block, ...]:
     """One row per job and GPU type that it keeps; a long portfolio is cut, with its sum."""
     if not plan.jobs:
         return (Paragraph("The scenario has no jobs."),)
-    shown, when = plan.jobs[:most], quarters_by_way(plan)
+    shown, when = plan.jobs[:most], plan.quarters_by_way()
     table = Table(
         (
             Column("Job", wraps=True),

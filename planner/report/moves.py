@@ -6,13 +6,13 @@ from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planner.plan.placing.typechanges import type_changes
+from planner.plan.placing.moves import type_changes
 from planner.report.document import Block, Column, Paragraph, Table
 from planner.report.format import code, count_of, dollars, money
 from planner.report.nodenames import range_of_ids
 
 if TYPE_CHECKING:
-    from planner.plan.parts.moves import CurrentPlacement, Move
+    from planner.plan.parts import CurrentPlacement, Move
     from planner.plan.plan import Plan
 
 __all__ = ["moves_section"]

@@ -11,7 +11,7 @@ from planner.report.format import code, count_of, gap_percent, listed, money
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.plan.parts.opinion import SecondOpinion
+    from planner.plan.parts import SecondOpinion
     from planner.plan.plan import Plan, RuleUse
 
 __all__ = ["VERDICTS", "proof_section", "rules_section"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.plan.ledger.reader import where
+from planner.plan.ledger.traced import where
 from planner.plan.words import nodes_text
 from planner.report.ask import ask_sentence
 from planner.report.document import (
@@ -193,7 +193,7 @@ def _scope(desk: Desk) -> tuple[Block, ...]:
         ("Quarters", quarter_span(plan.quarters[0], plan.quarters[-1])),
         ("Jobs", figure(desk.read.count("jobs[*]"), "count", "how-need")),
         ("Teams", listed(teams) or "none named"),
-        ("Sites", listed(desk.facility.sites)),
+        ("Sites", listed(desk.capacity.sites)),
         ("Node types", listed([facts.node_type for facts in plan.node_types])),
     )
     return (Fields(rows), Paragraph("Not covered:"), Bullets(_EXCLUDED))

@@ -11,7 +11,7 @@ from planner.report.proof import VERDICTS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.plan.parts.shortage import ProvedStep, Shortage, ShortJob
+    from planner.plan.parts import ProvedStep, Shortage, ShortJob
     from planner.plan.plan import Plan
 
 __all__ = ["outcome_of", "shortage_section", "why_short"]

@@ -12,7 +12,7 @@ from planner.report.waterfall import waterfall_chart
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.plan.ledger.traced import Traced
+    from planner.plan.ledger.traced import TracedFigure
     from planner.whatif.comparison.comparison import Comparison
 
 __all__ = ["since_blocks"]
@@ -31,8 +31,8 @@ def _forecast(compared: Comparison) -> Iterator[Block]:
     """How far the forecast was off: the sum of all differences over the sum of what came."""
     known = figures_of(compared)
     read = known.read
-    off: list[Traced] = []
-    came: list[Traced] = []
+    off: list[TracedFigure] = []
+    came: list[TracedFigure] = []
     for place, one in enumerate(compared.demand):
         if one.planned is None or one.actual is None:
             continue

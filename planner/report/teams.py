@@ -10,7 +10,7 @@ from planner.report.format import dollars, quarter_span, range_of
 from planner.report.parts import some_share
 
 if TYPE_CHECKING:
-    from planner.plan.parts.teams import Chargeback, QuotaUse, TeamUse
+    from planner.plan.parts import Chargeback, QuotaUse, TeamUse
     from planner.plan.plan import Plan
 
 __all__ = ["quota_blocks", "teams_section"]

@@ -12,7 +12,7 @@ from planner.packing.solution import PriceTag
 from planner.packing.statement.economics import node_costs, owned_costs
 from planner.plan.checks.money import expected_costs
 from planner.plan.checks.view import View
-from planner.plan.figures.tags import JOB_TAGS, bill
+from planner.plan.figures.shares import JOB_TAGS, bill
 
 
 def line(plan, name):

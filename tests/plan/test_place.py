@@ -11,7 +11,7 @@ from planner.packing.problem import Choice, Demand, Pool, Problem, Run, Shape
 from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.statement.translate import Translation
 from planner.plan.placing.fleet import Fleet
-from planner.plan.placing.keep import choices_kept
+from planner.plan.placing.mode_assignment import assigned_modes
 from planner.plan.placing.place import place
 from planner.plan.plan import Node
 
@@ -299,7 +299,7 @@ def keeping(choices, members, assigned):
         Problem(1, (), (), demands, 0), tuple(tuple(units) for units in members), (), ("2027Q1",)
     )
     solution = replace(EMPTY, assigned=tuple(tuple(row) for row in assigned))
-    return choices_kept(translation, solution)
+    return assigned_modes(translation, solution)
 
 
 EMPTY = Solution(Status.PROVED, 0, 0, (), (), (), (), (), (), "")

@@ -23,13 +23,14 @@ from planner.packing import solve
 from planner.packing.solution import Bundle, Layout, Member
 from planner.packing.statement.translate import translate
 from planner.packing.work import spent
-from planner.plan.checks import sharing
-from planner.plan.checks.suite import check
+from planner.plan.assemble import Packed
+from planner.plan.checks import gpus
 from planner.plan.checks.view import View
 from planner.plan.explain import explain
-from planner.plan.otherwise.saving import partition_saving
 from planner.plan.plan import NodeUse, PartitionSaving
 from planner.plan.store import dumps, loads
+from planner.plan.verify import check
+from planner.plan.what_if import WhatIf
 
 H100 = "h100-80gb-sxm"
 NODE = "eight-h100/main/01"
@@ -368,9 +369,9 @@ def test_what_parts_save_is_the_node_that_whole_gpus_would_need(portfolio):
     inputs, job = portfolio
     translation = translate(inputs, (job,))
     solution = solve(translation)
-    saving = partition_saving(
-        inputs, (job,), translation, solution, asked_gap=1e-4, deadline=spent() + 20
-    )
+    saving = WhatIf(
+        Packed(inputs, (job,), translation, solution), 1e-4, spent() + 20
+    ).partition_saving()
     costs = [
         cents
         for supply in translation.problem.supplies
@@ -385,9 +386,9 @@ def test_what_parts_save_is_the_node_that_whole_gpus_would_need(portfolio):
 def test_what_parts_save_is_open_where_no_time_is_left_to_ask(portfolio):
     inputs, job = portfolio
     translation = translate(inputs, (job,))
-    saving = partition_saving(
-        inputs, (job,), translation, solve(translation), asked_gap=1e-4, deadline=spent()
-    )
+    saving = WhatIf(
+        Packed(inputs, (job,), translation, solve(translation)), 1e-4, spent()
+    ).partition_saving()
     assert saving == PartitionSaving(outcome="not proved", cents=None)
 
 
@@ -397,21 +398,16 @@ def test_where_only_parts_will_do_there_is_no_other_plan(portfolio):
     only = (job.model_copy(update={"sizing": parts}),)
     translation = translate(inputs, only)
     solution = solve(translation)
-    saving = partition_saving(
-        inputs, only, translation, solution, asked_gap=1e-4, deadline=spent() + 20
-    )
+    saving = WhatIf(
+        Packed(inputs, only, translation, solution), 1e-4, spent() + 20
+    ).partition_saving()
     assert saving == PartitionSaving(outcome="no other plan", cents=None)
 
 
 def test_whole_gpus_alone_save_nothing_worth_telling(case):
-    saving = partition_saving(
-        case.inputs,
-        case.jobs,
-        case.translation,
-        case.solution,
-        asked_gap=1e-4,
-        deadline=spent() + 20,
-    )
+    saving = WhatIf(
+        Packed(case.inputs, case.jobs, case.translation, case.solution), 1e-4, spent() + 20
+    ).partition_saving()
     assert saving is None
 
 
@@ -428,7 +424,7 @@ def test_a_run_is_on_both_of_its_nodes_at_the_same_hours(shared):
         }
     )
     view = View(shared.inputs, shared.jobs, moved)
-    found = [told for one in sharing.CHECKS for told in one.find(view)]
+    found = [told for one in gpus.AS_SIZED for told in one(view)]
     assert "2027Q1: unit 1 of first is not on all of its nodes at the same hours" in found
 
 

@@ -11,12 +11,11 @@ from planner.errors import CheckError, InfeasibleError
 from planner.inputs.load import load_inputs
 from planner.packing import crosscheck
 from planner.packing.solvers.solver import solve_with_cbc
-from planner.plan.checks.suite import check
 from planner.plan.explain import explain
 from planner.plan.make import make_plan
-from planner.plan.parts.shortage import PriorityUse
+from planner.plan.parts import PriorityUse
 from planner.plan.store import dumps, loads
-from planner.plan.verify import verify
+from planner.plan.verify import check, verify
 from planner.report.ask import ask_sentence
 from planner.report.explain import explanation_document
 from planner.report.markdown import draw
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.inputs.settled import Inputs
-    from planner.plan.parts.shortage import Shortage, ShortJob
+    from planner.plan.parts import Shortage, ShortJob
     from planner.plan.plan import Plan
 
 SERVER = {"node_type": "xe9680-h100", "count": 1}

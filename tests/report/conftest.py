@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from planner.plan.parts.shortage import PriorityUse, Shortage, ShortJob
+from planner.plan.parts import PriorityUse, Shortage, ShortJob
 from planner.plan.plan import (
     Acquisition,
     Alternative,

@@ -6,16 +6,14 @@ import pytest
 
 from planner.plan.ledger.accounts import Accounts
 from planner.plan.ledger.capacity import Capacity
-from planner.plan.ledger.facility import Facility
-from planner.plan.ledger.reader import Reader, where
-from planner.plan.ledger.traced import NOTHING, total
+from planner.plan.ledger.traced import NOTHING, FigureReader, total, where
 from planner.plan.store import dumps
 from tests.report.sums import again
 
 
 @pytest.fixture
 def read(plan):
-    return Reader(plan)
+    return FigureReader(plan)
 
 
 @pytest.mark.parametrize(
@@ -66,15 +64,14 @@ def test_sums_set_brackets_where_they_are_needed(read):
 def test_every_sum_of_the_books_comes_out_again_from_plan_json(plan, read):
     stored = json.loads(dumps(plan))
     accounts, capacity = Accounts(plan, read), Capacity(plan, read)
-    facility = Facility(plan, read)
     sums = [accounts.paid(), accounts.capex((1,)), accounts.opex((0, 1)), accounts.per_gpu_hour]
     for quarter in range(3):
         sums += [
             capacity.short(quarter),
             capacity.usable(quarter),
             capacity.held("claims-tune", quarter),
-            facility.before("dc-east", quarter, "power_w"),
-            facility.after("dc-east", quarter, "rack_units"),
+            capacity.before("dc-east", quarter, "power_w"),
+            capacity.after("dc-east", quarter, "rack_units"),
         ]
     for traced in sums:
         assert traced is not None
@@ -106,28 +103,28 @@ def test_power_of_a_rack_is_that_of_the_nodes_that_stand_in_it(plan):
         for node in plan.nodes
     )
     stood = plan.model_copy(update={"nodes": nodes})
-    found = Facility(stood, Reader(stood)).racks("dc-east", 2)
+    found = Capacity(stood, FigureReader(stood)).racks("dc-east", 2)
     assert found is not None
     assert {rack: traced.value for rack, traced in found.items()} == {1: 20_400, 2: 20_400}
     stored = json.loads(dumps(stood))
     assert all(again(stored, traced.sum) == traced.value for traced in found.values())
     moved = (nodes[0].model_copy(update={"racks": (1, 1, 2)}), *nodes[1:])
     restless = stood.model_copy(update={"nodes": moved})
-    assert Facility(restless, Reader(restless)).racks("dc-east", 2) is None
+    assert Capacity(restless, FigureReader(restless)).racks("dc-east", 2) is None
 
 
 def test_power_is_open_where_the_catalog_does_not_say(plan, read):
-    facility = Facility(plan, read)
-    assert facility.after("cloud", 0, "power_w") is None
-    assert facility.unstated("cloud", "power_w") == ("r760xa-l40s",)
-    assert facility.after("cloud", 0, "rack_units") == read.at("pools[0].nodes[0]") * read.at(
+    capacity = Capacity(plan, read)
+    assert capacity.after("cloud", 0, "power_w") is None
+    assert capacity.unstated("cloud", "power_w") == ("r760xa-l40s",)
+    assert capacity.after("cloud", 0, "rack_units") == read.at("pools[0].nodes[0]") * read.at(
         "node_types[node_type=r760xa-l40s].takes[rack_units]"
     )
 
 
 def test_power_before_is_of_owned_nodes_and_after_of_all(plan, read):
-    facility = Facility(plan, read)
-    before, after = (taken("dc-east", 1, "power_w") for taken in (facility.before, facility.after))
+    capacity = Capacity(plan, read)
+    before, after = (taken("dc-east", 1, "power_w") for taken in (capacity.before, capacity.after))
     assert before is not None
     assert after is not None
     assert before.value == 3 * 10200

@@ -8,11 +8,10 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError
 from planner.inputs.load import Question
-from planner.plan.figures.breakeven import break_evens
-from planner.plan.ledger.facility import Facility
-from planner.plan.ledger.margins import Margins
-from planner.plan.ledger.reader import Reader
-from planner.plan.ledger.rooms import Rooms
+from planner.plan.figures.costs import break_evens
+from planner.plan.ledger.accounts import Accounts
+from planner.plan.ledger.capacity import Capacity
+from planner.plan.ledger.traced import FigureReader
 from planner.plan.make import make_plan
 from planner.plan.plan import BudgetUse
 from planner.plan.store import dumps
@@ -90,8 +89,10 @@ def tight(made):
 
 
 def found(plan):
-    margins = Margins(plan, Reader(plan))
-    return {(price.kind, price.node_type): margins.up(price) for price in margins.prices()}
+    accounts = Accounts(plan, FigureReader(plan))
+    return {
+        (price.kind, price.node_type): accounts.met_by_rise(price) for price in accounts.prices()
+    }
 
 
 def test_each_price_is_held_against_each_budget_that_it_counts_in(tight):
@@ -160,10 +161,10 @@ def test_no_margin_is_larger_than_the_smallest_cliff(made):
 
 
 def test_what_is_left_under_other_limits_is_that_of_the_tightest_quarter(tight):
-    read = Reader(tight)
+    read = FigureReader(tight)
     rooms = {
         (room.what, *room.of): (tight.quarters[room.quarter], int(room.left.value))
-        for room in Rooms(tight, read, Facility(tight, read)).rooms()
+        for room in Capacity(tight, read).limit_margins()
     }
     assert rooms["power_w", "hall"] == ("2027Q1", 21_000 - 2 * 10_200)
     assert rooms["rack power", "hall", "1"] == ("2027Q1", 21_000 - 2 * 10_200)
@@ -176,8 +177,8 @@ def test_what_is_left_under_other_limits_is_that_of_the_tightest_quarter(tight):
 
 
 def test_orders_have_their_days_left_and_those_of_the_sale(tight):
-    read = Reader(tight)
-    orders = list(Rooms(tight, read, Facility(tight, read)).orders())
+    read = FigureReader(tight)
+    orders = list(Capacity(tight, read).first_orders())
     days = {
         tight.acquisitions[one.line].offer: (
             int(one.days.value),
@@ -267,10 +268,10 @@ def test_a_node_stays_cheaper_to_buy_while_its_price_moves_by_less_than_told(tmp
     inputs = question.inputs()
     plan = make_plan(inputs, price_choices=False)
     (one,) = {(one.offer, one.rent) for one in plan.break_evens if one.offer == "far"}
-    margins = Margins(plan, Reader(plan))
-    prices = {(price.kind, price.node_type): price for price in margins.prices()}
-    up = margins.up(prices["buy", "xe9680-h100"])
-    down = margins.down(prices["rent", "xe9680-h100"])
+    accounts = Accounts(plan, FigureReader(plan))
+    prices = {(price.kind, price.node_type): price for price in accounts.prices()}
+    up = accounts.met_by_rise(prices["buy", "xe9680-h100"])
+    down = accounts.met_by_fall(prices["rent", "xe9680-h100"])
     assert up is not None
     assert down is not None
     for name, by in zip(one, (up.by.value, down.by.value), strict=True):

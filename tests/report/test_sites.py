@@ -2,8 +2,7 @@
 
 import pytest
 
-from planner.plan.parts.moves import CurrentPlacement, Move
-from planner.plan.parts.shortage import ProvedStep
+from planner.plan.parts import CurrentPlacement, Move, ProvedStep
 from planner.plan.plan import BreakEven, SiteUse
 from planner.report import markdown
 from planner.report.justification.document import justification_document

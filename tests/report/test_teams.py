@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.plan.parts.teams import Chargeback, QuotaUse, TeamUse
+from planner.plan.parts import Chargeback, QuotaUse, TeamUse
 from planner.report import markdown
 from planner.report.document import Bullets, Paragraph, Table
 from planner.report.justification.document import justification_document

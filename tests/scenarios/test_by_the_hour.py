@@ -11,9 +11,9 @@ import yaml
 
 from planner.errors import CheckError, InfeasibleError, InputError
 from planner.inputs.load import load_inputs
-from planner.plan.checks.suite import check
 from planner.plan.make import make_plan
 from planner.plan.store import dumps, loads
+from planner.plan.verify import check
 from planner.report.ask import ask_sentence
 from planner.report.markdown import draw
 from planner.report.plan import FULL, plan_document

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planner.errors import CheckError, InfeasibleError
-from planner.plan.checks.suite import check
 from planner.plan.make import make_plan
+from planner.plan.verify import check
 from planner.report.money import orders_for_several_sites
 from planner.sizing.sizers import Sizers
 from tests.scenarios.test_procurement import BUY, RENT, reader, with_item

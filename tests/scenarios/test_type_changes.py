@@ -8,12 +8,12 @@ import pytest
 
 from planner.errors import CheckError
 from planner.inputs.load import load_inputs
-from planner.plan.checks.suite import check
 from planner.plan.ledger.accounts import Accounts
-from planner.plan.ledger.reader import Reader
+from planner.plan.ledger.traced import FigureReader
 from planner.plan.make import make_plan
-from planner.plan.placing.typechanges import type_changes
+from planner.plan.placing.moves import type_changes
 from planner.plan.store import dumps, loads
+from planner.plan.verify import check
 from planner.report.markdown import draw
 from planner.report.moves import moves_section
 from planner.sizing.sizers import Sizers
@@ -120,7 +120,7 @@ def test_changes_are_charged_to_the_team_and_count_in_no_budget(planned):
 
 def test_documents_count_changes_and_nobody_pays_them(planned):
     plan = planned(", gpu_type_change_cost_usd: 1000")
-    accounts = Accounts(plan, Reader(plan))
+    accounts = Accounts(plan, FigureReader(plan))
 
     cents = {line.name: sum(line.cents) for line in plan.costs}
     assert accounts.opex((0, 1, 2)).value == cents["support"] + cents["energy"]

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from planner.errors import CheckError, InfeasibleError, LimitError
-from planner.plan.otherwise.near import near_plan
+from planner.plan.constrained import near_plan
 from planner.report.alternatives import alternatives_document, short_text
 from planner.report.markdown import draw
 from planner.sizing.sizers import Sizers

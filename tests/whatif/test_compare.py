@@ -9,7 +9,7 @@ from planner.errors import InfeasibleError, LimitError
 from planner.inputs.load import Question, load_inputs
 from planner.inputs.scenario.scenario import Scenario
 from planner.plan.make import make_plan
-from planner.plan.parts.servers import GpuPart
+from planner.plan.parts import GpuPart
 from planner.plan.saved import read_saved
 from planner.plan.store import dumps
 from planner.report.compare import comparison_document

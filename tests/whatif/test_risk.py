@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from planner.errors import InputError
-from planner.plan.otherwise.committed import Purchase
+from planner.plan.constrained import Purchase
 from planner.report.html.pictures import picture_file
 from planner.report.markdown import draw
 from planner.report.risk import cost_bands, risk_document

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from planner.plan.fit import beyond_quota, obstacle
+from planner.plan.eligible import beyond_quota, obstacle
 from planner.plan.plan import Alternative, PlannedJob
 from planner.plan.words import some_of, usd
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from planner.packing import Translation
     from planner.packing.problem import Choice
@@ -130,59 +130,50 @@ def _alternatives(
     problem = translation.problem
     in_play = {pool.gpu_type for pool in problem.pools}
     choices: tuple[Choice, ...] = problem.demands[stages[0]].choices if stages else ()
-    extra_of = {
-        choice.way: _sum_of([solution.tags[one].extra_cents_by_choice[place] for one in stages])
-        for place, choice in enumerate(choices)
-    }
+    extra_of: dict[str, int | None] = {}
+    for place, choice in enumerate(choices):
+        extras = [solution.tags[one].extra_cents_by_choice[place] for one in stages]
+        known = [extra for extra in extras if extra is not None]
+        extra_of[choice.way] = max(0, round(sum(known))) if len(known) == len(extras) else None
     allowed = sum(choice.gpu_type in in_play for choice in choices)
     found = []
-    for candidate in job.sizing.candidates:
-        if candidate.gpu_type not in in_play:
+    for one in job.sizing.candidates:
+        if one.gpu_type not in in_play:
             continue
-        extra = extra_of.get(candidate.way)
-        cents = None if extra is None else max(0, round(extra))
-        if candidate.way in chosen:
-            found.append(_chosen(candidate, cents or 0, allowed))
+        cents = extra_of.get(one.way)
+        if one.way in chosen:
+            cents, reason = 0, _why_chosen(cents or 0, allowed)
+        elif not stages:
+            cents, reason = None, "the job has no unit in any quarter"
+        elif told := _obstacle(one, translation, stages, job.sites):
+            cents, reason = None, told
         else:
-            found.append(_not_chosen(candidate, cents, translation, stages, solution, job.sites))
+            reason = _why_not_chosen(cents, solution)
+        found.append(
+            Alternative(gpu_type=one.gpu_type, way=one.way, extra_cents=cents, reason=reason)
+        )
     return tuple(found)
 
 
-def _sum_of(extras: Sequence[float | None]) -> float | None:
-    known = [extra for extra in extras if extra is not None]
-    return sum(known) if len(known) == len(extras) else None
-
-
-def _chosen(candidate: Candidate, cents: int, allowed: int) -> Alternative:
-    reason = "no other GPU type adds less to the bound"
+def _why_chosen(cents: int, allowed: int) -> str:
     if cents:
-        reason = f"dearer by {usd(cents)} by the bound alone, but whole nodes fill better with it"
-    elif allowed == 1:
-        reason = "the only GPU type in play that the job may use"
-    return Alternative(gpu_type=candidate.gpu_type, way=candidate.way, extra_cents=0, reason=reason)
+        return f"dearer by {usd(cents)} by the bound alone, but whole nodes fill better with it"
+    if allowed == 1:
+        return "the only GPU type in play that the job may use"
+    return "no other GPU type adds less to the bound"
 
 
-def _not_chosen(
-    candidate: Candidate,
-    cents: int | None,
-    translation: Translation,
-    stages: tuple[int, ...],
-    solution: Solution,
-    sites: tuple[str, ...],
-) -> Alternative:
-    """What speaks against a GPU type that would be allowed."""
-    if not stages:
-        reason, cents = "the job has no unit in any quarter", None
-    elif told := _obstacle(candidate, translation, stages, sites):
-        reason, cents = told, None
-    elif cents is None:
-        reason = "its nodes are not to be had in the quarters of the job"
-    elif cents:
-        reason = f"one unit on it would raise the proved bound by {usd(cents)}"
-    else:
-        reason = _tie(solution)
-    return Alternative(
-        gpu_type=candidate.gpu_type, way=candidate.way, extra_cents=cents, reason=reason
+def _why_not_chosen(cents: int | None, solution: Solution) -> str:
+    """Of a GPU type that would be allowed; one that is no dearer by the bound is no better."""
+    if cents is None:
+        return "its nodes are not to be had in the quarters of the job"
+    if cents:
+        return f"one unit on it would raise the proved bound by {usd(cents)}"
+    left = solution.cost_cents - solution.bound_cents
+    by = f" by more than {usd(left)}" if left else ""
+    return (
+        "costs no more by the bound, which fills nodes in fractions; on whole nodes no plan with "
+        f"it is cheaper than this one{by}"
     )
 
 
@@ -205,13 +196,3 @@ def _obstacle(
     if not told or len(told) == len(every):
         return next(iter(told.values()), None)
     return f"not in {some_of(list(told), _QUARTERS_NAMED)}: {next(iter(told.values()))}"
-
-
-def _tie(solution: Solution) -> str:
-    """Why a GPU type that is no dearer by the bound is no better choice either."""
-    left = solution.cost_cents - solution.bound_cents
-    by = f" by more than {usd(left)}" if left else ""
-    return (
-        "costs no more by the bound, which fills nodes in fractions; on whole nodes no plan with "
-        f"it is cheaper than this one{by}"
-    )

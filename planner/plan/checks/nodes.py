@@ -8,26 +8,29 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.inputs.text.words import count_of
-from planner.plan.checks.view import Check, View, differences
+from planner.plan.checks.view import View, differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.inputs.settled import SettledOffer
+    from planner.plan.checks.view import Findings
     from planner.plan.plan import Acquisition, Node
 
-__all__ = ["CHECKS", "FIRST", "OF_HORIZON", "OF_OWNED"]
+__all__ = ["CHECKS", "FIRST", "entering", "horizon", "owned"]
 
 
-def _horizon(view: View) -> Iterator[str]:
+def horizon(view: View) -> Findings:
+    """The quarters and the first day of an order are those of the scenario."""
     plan = view.plan
     yield from differences("the horizon", plan.quarters, view.labels)
     as_of = view.earliest_order
     yield from differences("the earliest day of an order", plan.as_of, as_of.isoformat())
     yield from differences("the number of quarters placed", len(plan.placements), len(view.labels))
+    return f"{count_of(len(view.labels), 'quarter')} as asked"
 
 
-def _figures(view: View) -> Iterator[str]:
+def _figures(view: View) -> Findings:
     for node_id, count in Counter(node.id for node in view.plan.nodes).items():
         if count > 1:
             yield f"node {node_id} is listed {count} times"
@@ -41,6 +44,7 @@ def _figures(view: View) -> Iterator[str]:
         found = (node.gpu_type, node.gpus, node.cpus, node.memory_mb)
         yield from differences(f"node {node.id}: (GPU type, GPUs, cores, MB)", found, expected)
         yield from _in_order(view, node)
+    return "every node has the GPUs, cores and host memory of its type"
 
 
 def _in_order(view: View, node: Node) -> Iterator[str]:
@@ -49,7 +53,8 @@ def _in_order(view: View, node: Node) -> Iterator[str]:
         yield f"node {node.id} is in service in {node.in_service}, not in quarters of the horizon"
 
 
-def _owned(view: View) -> Iterator[str]:
+def owned(view: View) -> Findings:
+    """Owned nodes are those of the fleet, by the scenario alone."""
     owned = [node for node in view.plan.nodes if node.origin == "owned"]
     counts = Counter((node.entry, node.node_type, node.site) for node in owned)
     expected = {
@@ -69,9 +74,22 @@ def _owned(view: View) -> Iterator[str]:
         if node.in_service != served:
             until = f"quarter before {retires}" if retires else "quarter"
             yield f"node {node.id} is owned but not in service in every {until}"
+    origins = Counter(node.origin for node in view.plan.nodes)
+    ways = f"{origins['buy']:,} bought and {origins['rent']:,} rented"
+    if origins["hourly"]:
+        ways += f" and {origins['hourly']:,} had for hours"
+    if origins["reserve"]:
+        ways = (
+            f"{origins['buy']:,} bought, {origins['rent']:,} rented and "
+            f"{origins['reserve']:,} reserved"
+        )
+    return (
+        f"{count_of(origins['owned'], 'node')} owned as in the fleet, {ways}, each through an "
+        "offer and not before its lead time"
+    )
 
 
-def _acquired(view: View) -> Iterator[str]:
+def _acquired(view: View) -> Findings:
     for node in view.plan.nodes:
         if node.origin == "owned":
             continue
@@ -96,6 +114,7 @@ def _acquired(view: View) -> Iterator[str]:
         yield from _hours(node, offer)
         for label in node.in_service if offer.kind == "rent" else node.in_service[:1]:
             yield from _in_time(view, node, offer, view.labels.index(label))
+    return "bought nodes stay to the end, reserved ones for their term"
 
 
 def _hours(node: Node, offer: SettledOffer) -> Iterator[str]:
@@ -114,12 +133,13 @@ def _hours(node: Node, offer: SettledOffer) -> Iterator[str]:
         yield f"node {node.id} is had for {end - start} h, offer {offer.name} has a minimum"
 
 
-def _while_there(view: View) -> Iterator[str]:
+def _while_there(view: View) -> Findings:
     for label, node, occupants in view.uses():
         for one in occupants if node.hours else ():
             start, end = one.held_hours
             if node.hours and not node.hours[0] <= start < end <= node.hours[1]:
                 yield f"{label}: {one.job} is on node {node.id} in hours in which that is not there"
+    return "runs are on nodes while these are there"
 
 
 def _in_time(view: View, node: Node, offer: SettledOffer, entry: int) -> Iterator[str]:
@@ -140,7 +160,7 @@ def _in_time(view: View, node: Node, offer: SettledOffer, entry: int) -> Iterato
         )
 
 
-def _maxima(view: View) -> Iterator[str]:
+def _maxima(view: View) -> Findings:
     held: dict[str, Counter[str]] = defaultdict(Counter)
     for node in view.plan.nodes:
         if node.origin != "owned":
@@ -151,47 +171,52 @@ def _maxima(view: View) -> Iterator[str]:
             most = _at_once(view, offer.name)
         if offer.maximum is not None and most > offer.maximum:
             yield f"offer {offer.name} gives at most {offer.maximum} nodes, the plan takes {most}"
+    return "no offer is taken beyond its maximum"
 
 
 def _at_once(view: View, offer: str) -> int:
     """The most nodes of an offer that are there at any hour."""
-    had = [node for node in view.plan.nodes if node.entry == offer and node.hours]
+    had = [(n.in_service, *n.hours) for n in view.plan.nodes if n.entry == offer and n.hours]
     return max(
         (
-            sum(
-                other.in_service == node.in_service
-                and other.hours[0] <= node.hours[0] < other.hours[1]
-                for other in had
-                if other.hours
-            )
-            for node in had
-            if node.hours
+            sum(there == when and first <= start < last for there, first, last in had)
+            for when, start, _ in had
         ),
         default=0,
     )
 
 
-def _acquisitions(view: View) -> Iterator[str]:
-    entering = view.entering_at_sites()
-    listed: Counter[tuple[str, str, int]] = Counter()
+def _acquisitions(view: View) -> Findings:
     for line in view.plan.acquisitions:
         offer = view.offers.get(line.offer)
         if offer is None or line.quarter not in view.labels:
             yield f"{line.quarter}: there is no offer {line.offer} in that quarter"
-            continue
-        quarter = view.labels.index(line.quarter)
-        listed[line.offer, line.site, quarter] += line.count
-        yield from _line(view, line, offer, quarter)
+        else:
+            yield from _line(view, line, offer, view.labels.index(line.quarter))
+    yield from entering(view)
+    return "purchases and rents agree with the nodes and the offers"
+
+
+def entering(view: View) -> Findings:
+    """What is listed is what enters service, by the plan alone."""
+    listed: Counter[tuple[str, str, str]] = Counter()
+    for line in view.plan.acquisitions:
+        listed[line.offer, line.site, line.quarter] += line.count
+    entering = view.entering_at_sites()
     for key in sorted({*entering, *listed}):
-        name, site, quarter = key
-        what = f"{view.labels[quarter]}: the number of nodes listed for offer {name} at {site}"
+        offer, site, label = key
         if listed[key] != entering[key]:
-            yield f"{what} is {listed[key]}, in service enter {entering[key]}"
+            yield (
+                f"{label}: the number of nodes listed for offer {offer} at {site} is "
+                f"{listed[key]}, in service enter {entering[key]}"
+            )
+    return "purchases and rents agree with the nodes"
 
 
 def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> Iterator[str]:
     node = view.inputs.catalog.nodes[offer.node_type]
-    price = round(view.price_usd(offer, quarter) * 100)
+    price_usd, price_text = view.price(offer, quarter)
+    price = round(price_usd * 100)
     left = len(view.labels) - quarter
     term = offer.term_quarters if offer.term_quarters is not None else 1
     start = view.quarters[quarter].start
@@ -206,7 +231,7 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         "committed_cents": price * line.count * max(0, term - left),
         "term_quarters": offer.term_quarters,
         "step_hours": offer.step_hours,
-        "price_text": view.price_text(offer, quarter),
+        "price_text": price_text,
         "price_origin": offer.price_origin,
         "price_date": offer.price_date,
         "illustrative": offer.illustrative,
@@ -221,35 +246,7 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         yield from differences(what, getattr(line, name), value)
 
 
-def _confirm_origin(view: View) -> str:
-    origins = Counter(node.origin for node in view.plan.nodes)
-    ways = f"{origins['buy']:,} bought and {origins['rent']:,} rented"
-    if origins["hourly"]:
-        ways += f" and {origins['hourly']:,} had for hours"
-    if origins["reserve"]:
-        ways = (
-            f"{origins['buy']:,} bought, {origins['rent']:,} rented and "
-            f"{origins['reserve']:,} reserved"
-        )
-    return (
-        f"{count_of(origins['owned'], 'node')} owned as in the fleet, {ways}, each through an "
-        "offer and not before its lead time"
-    )
-
-
-OF_HORIZON = Check(_horizon, lambda view: f"{count_of(len(view.labels), 'quarter')} as asked")
-OF_OWNED = Check(_owned, _confirm_origin)
-"""These two rest on the scenario alone."""
-FIRST = (
-    OF_HORIZON,
-    Check(_figures, lambda _: "every node has the GPUs, cores and host memory of its type"),
-)
+FIRST = (horizon, _figures)
 """What the others rely on."""
 
-CHECKS = (
-    OF_OWNED,
-    Check(_acquired, lambda _: "bought nodes stay to the end, reserved ones for their term"),
-    Check(_while_there, lambda _: "runs are on nodes while these are there"),
-    Check(_maxima, lambda _: "no offer is taken beyond its maximum"),
-    Check(_acquisitions, lambda _: "purchases and rents agree with the nodes and the offers"),
-)
+CHECKS = (owned, _acquired, _while_there, _maxima, _acquisitions)

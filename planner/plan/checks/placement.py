@@ -6,19 +6,19 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
-from planner.plan.checks.view import Check, View, differences
+from planner.plan.checks.view import View, differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.plan.checks.view import Piece
+    from planner.plan.checks.view import Findings, Piece
     from planner.plan.plan import Node, Occupant
     from planner.sizing.candidate import Candidate
 
 __all__ = ["CHECKS"]
 
 
-def _jobs(view: View) -> Iterator[str]:
+def _jobs(view: View) -> Findings:
     names = tuple(job.name for job in view.plan.jobs)
     yield from differences("the list of jobs", names, tuple(job.name for job in view.jobs))
     expected = {job.sizing.id: job.sizing for job in view.jobs}
@@ -36,9 +36,10 @@ def _jobs(view: View) -> Iterator[str]:
         yield from differences(f"{what}: (kind, derived from, by, team)", origin, known)
         if planned.sizing != sized.sizing.id or planned.sizing in wrong:
             yield f"{what}: its sizing is not what the rules give"
+    return f"{count_of(len(view.jobs), 'job')} sized again, with the same result"
 
 
-def _once(view: View) -> Iterator[str]:
+def _once(view: View) -> Findings:
     for quarter, seats in enumerate(view.seats):
         label = view.labels[quarter]
         wanted = {
@@ -53,6 +54,8 @@ def _once(view: View) -> Iterator[str]:
             for node_id, times in Counter(node.id for node, _ in places).items():
                 if times > 1:
                     yield f"{label}: {_told(piece)} is placed {times} times on {node_id}"
+    units = sum(sum(job.units) for job in view.jobs)
+    return f"each of {count_of(units, 'unit')} (job × quarter) is placed exactly once"
 
 
 def _told(piece: Piece) -> str:
@@ -60,7 +63,7 @@ def _told(piece: Piece) -> str:
     return f"{'' if replica == 1 else f'replica {replica} of '}unit {unit} of {job}"
 
 
-def _replicas(view: View) -> Iterator[str]:
+def _replicas(view: View) -> Findings:
     """As many on each GPU type as the load of the job takes there, and all runs of the quarter."""
     for label, seats in zip(view.labels, view.seats, strict=True):
         found: dict[tuple[str, int], list[int]] = {}
@@ -74,9 +77,10 @@ def _replicas(view: View) -> Iterator[str]:
             wanted = list(range(1, 1 + (view.sized[job].runs if runs else candidate.replicas)))
             what = "runs" if runs else "replicas"
             yield from differences(f"{label}: {what} of unit {unit} of {job}", replicas, wanted)
+    return "each unit has the replicas that its load takes on its GPU type, and its runs"
 
 
-def _needs(view: View) -> Iterator[str]:
+def _needs(view: View) -> Findings:
     for quarter, seats in enumerate(view.seats):
         for piece, places in seats.items():
             job, what = piece[0], f"{view.labels[quarter]}: {_told(piece)}"
@@ -89,6 +93,7 @@ def _needs(view: View) -> Iterator[str]:
             else:
                 yield from _amounts(what, candidate, places)
                 yield from _together(view, what, candidate, places)
+    return "each unit has the GPUs, cores and memory that its sizing asks for"
 
 
 def _way(node: Node, occupant: Occupant) -> str:
@@ -130,7 +135,7 @@ def _together(
         yield f"{what} spans {len(places)} nodes but fits one"
 
 
-def _nodes_used(view: View) -> Iterator[str]:
+def _nodes_used(view: View) -> Findings:
     for label, uses in zip(view.labels, view.plan.placements, strict=True):
         for node_id, times in Counter(use.node for use in uses).items():
             if times > 1:
@@ -143,9 +148,10 @@ def _nodes_used(view: View) -> Iterator[str]:
                 yield f"{label}: node {use.node} is used but not in service"
             if not use.occupants:
                 yield f"{label}: node {use.node} is listed as used but holds nothing"
+    return "only nodes in service are used"
 
 
-def _keeps(view: View) -> Iterator[str]:
+def _keeps(view: View) -> Findings:
     gpu_types: dict[str, Counter[str]] = defaultdict(Counter)
     ways: dict[str, Counter[str]] = defaultdict(Counter)
     for (job, unit), seen in view.ways_of.items():
@@ -162,13 +168,16 @@ def _keeps(view: View) -> Iterator[str]:
         expected = _most_first(gpu_types[planned.name])
         yield from differences(f"{what}: GPU types", planned.gpu_types, expected)
         yield from differences(f"{what}: ways", planned.ways, _most_first(ways[planned.name]))
+    free = sum(not job.keeps_gpu_type for job in view.jobs)
+    but = f", but for those of {count_of(free, 'job')} that may change it" if free else ""
+    return f"each unit keeps its GPU type and how it runs there{but}"
 
 
 def _most_first(units: Counter[str]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(units.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _spares(view: View) -> Iterator[str]:
+def _spares(view: View) -> Findings:
     for label, uses in zip(view.labels, view.plan.placements, strict=True):
         serving = Counter(
             (node.node_type, node.site)
@@ -185,30 +194,7 @@ def _spares(view: View) -> Iterator[str]:
                     f"{label}: {pool[0]} at {pool[1]} must keep {spare} spare, "
                     f"{serving[pool] - count} of {serving[pool]} nodes are empty"
                 )
+    return "spare nodes stay empty"
 
 
-def _confirm_kept(view: View) -> str:
-    free = sum(not job.keeps_gpu_type for job in view.jobs)
-    but = f", but for those of {count_of(free, 'job')} that may change it" if free else ""
-    return f"each unit keeps its GPU type and how it runs there{but}"
-
-
-def _confirm_once(view: View) -> str:
-    placed = sum(sum(job.units) for job in view.jobs)
-    return f"each of {count_of(placed, 'unit')} (job × quarter) is placed exactly once"
-
-
-CHECKS = (
-    Check(
-        _jobs, lambda view: f"{count_of(len(view.jobs), 'job')} sized again, with the same result"
-    ),
-    Check(_once, _confirm_once),
-    Check(
-        _replicas,
-        lambda _: "each unit has the replicas that its load takes on its GPU type, and its runs",
-    ),
-    Check(_needs, lambda _: "each unit has the GPUs, cores and memory that its sizing asks for"),
-    Check(_nodes_used, lambda _: "only nodes in service are used"),
-    Check(_keeps, _confirm_kept),
-    Check(_spares, lambda _: "spare nodes stay empty"),
-)
+CHECKS = (_jobs, _once, _replicas, _needs, _nodes_used, _keeps, _spares)

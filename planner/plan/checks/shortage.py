@@ -6,12 +6,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
-from planner.plan.checks.view import Check, View, differences
+from planner.plan.checks.view import View, differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.plan.parts.shortage import Shortage, ShortJob
+    from planner.plan.checks.view import Findings
+    from planner.plan.parts import Shortage, ShortJob
     from planner.plan.plan import Node
     from planner.sizing.candidate import Candidate, SizedJob
 
@@ -102,12 +103,13 @@ def _asks(view: View, name: str) -> list[tuple[object, ...]]:
     return sorted((job.sizing.id, job.units, job.sites, job.team or "") for job in mine)
 
 
-def _room(view: View) -> Iterator[str]:
+def _room(view: View) -> Findings:
     """Nobody is dropped who would fit the GPUs that are free on nodes in use."""
     for short, shortage in _dropped(view):
         parts = [job for job in view.asked if view.short.get(job.name) == short]
         if _proved(shortage, short.priority) and _fit(view, parts):
             yield f"job {short.name} is dropped, but would fit GPUs that are free"
+    return "no job is dropped" + (" that would fit GPUs that are free" if view.short else "")
 
 
 def _dropped(view: View) -> Iterator[tuple[ShortJob, Shortage]]:
@@ -162,30 +164,30 @@ def _free(view: View, quarter: int) -> list[tuple[Node, list[int]]]:
 def _placed(free: list[list[tuple[Node, list[int]]]], job: SizedJob, candidate: Candidate) -> bool:
     """Take the room from `free` if every piece finds some."""
     needs = (candidate.gpus, candidate.cpus, candidate.memory_mb)
-    before = [[list(room) for _, room in rooms] for rooms in free]
-    for rooms, units in zip(free, job.units, strict=True):
-        pieces = candidate.replicas if candidate.planned_hours is None else job.runs
+    pieces = candidate.replicas if candidate.planned_hours is None else job.runs
+    trial = [[(node, list(room)) for node, room in rooms] for rooms in free]
+    for rooms, units in zip(trial, job.units, strict=True):
+        may = [
+            room
+            for node, room in rooms
+            if node.gpu_type == candidate.gpu_type and (not job.sites or node.site in job.sites)
+        ]
         for _ in range(units * pieces):
-            room = next(
-                (
-                    room
-                    for node, room in rooms
-                    if node.gpu_type == candidate.gpu_type
-                    and (not job.sites or node.site in job.sites)
-                    and all(need <= left for need, left in zip(needs, room, strict=True))
-                ),
-                None,
+            enough = (
+                one for one in may if all(n <= left for n, left in zip(needs, one, strict=True))
             )
+            room = next(enough, None)
             if room is None:
-                for rooms_now, rooms_then in zip(free, before, strict=True):
-                    for (_, now), then in zip(rooms_now, rooms_then, strict=True):
-                        now[:] = then
                 return False
             room[:] = [left - need for left, need in zip(room, needs, strict=True)]
+    free[:] = trial
     return True
 
 
-def _confirm(view: View) -> str:
+def _rights(view: View) -> Findings:
+    yield from _listed(view)
+    yield from _counted(view)
+    yield from _order(view)
     shortage = view.plan.shortage
     if shortage is None:
         return "every job is kept as asked"
@@ -197,17 +199,7 @@ def _confirm(view: View) -> str:
     )
 
 
-def _confirm_room(view: View) -> str:
-    return "no job is dropped" + (" that would fit GPUs that are free" if view.short else "")
-
-
-def _rights(view: View) -> Iterator[str]:
-    yield from _listed(view)
-    yield from _counted(view)
-    yield from _order(view)
-
-
-FIRST = (Check(_rights, _confirm),)
+FIRST = (_rights,)
 """What the others rely on: which units are due when."""
 
-CHECKS = (Check(_room, _confirm_room),)
+CHECKS = (_room,)

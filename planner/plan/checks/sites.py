@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.checks.sites import cooled_by
 from planner.inputs.text.words import count_of
-from planner.plan.checks.view import Check, View, differences, each_difference
+from planner.plan.checks.view import View, differences, each_difference, in_force
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planner.inputs.catalog.catalog import NodeType
-    from planner.inputs.scenario.quarter import Quarter
     from planner.inputs.scenario.site import Racks, Site
+    from planner.plan.checks.view import Findings
     from planner.plan.plan import Node
 
 __all__ = ["CHECKS", "LIMITED", "each_takes"]
@@ -70,17 +70,9 @@ def _taken(view: View, limited: Limited, nodes: Sequence[Node]) -> int | None:
     return sum(known) if len(known) == len(each) else None
 
 
-def _allowed_at(site: Site, limited: Limited, quarter: Quarter) -> int | None:
-    stated = getattr(site, limited.key)
-    if isinstance(stated, dict):
-        begun = [key for key in stated if _ordinal(key) <= quarter.ordinal]
-        stated = stated[max(begun, key=_ordinal)] if begun else None
+def _allowed_at(site: Site, limited: Limited, label: str) -> int | None:
+    stated = in_force(getattr(site, limited.key), label)
     return None if stated is None else floor(Fraction(str(stated)) * limited.per)
-
-
-def _ordinal(label: str) -> int:
-    year, number = label.split("Q")
-    return 4 * int(year) + int(number) - 1
 
 
 def _beyond(where: str, limited: Limited, taken: int | None, most: int | None) -> Iterator[str]:
@@ -93,16 +85,21 @@ def _beyond(where: str, limited: Limited, taken: int | None, most: int | None) -
         yield f"{where}: the nodes take {taken / per:g} of {most / per:g} {unit} of {what}"
 
 
-def _limits(view: View) -> Iterator[str]:
+def _limits(view: View) -> Findings:
     for name, site in view.inputs.scenario.sites.items():
-        for quarter in view.quarters:
-            nodes = _serving(_here(view, name), str(quarter))
+        for label in view.labels:
+            nodes = _serving(_here(view, name), label)
             for limited in LIMITED:
-                taken, most = _taken(view, limited, nodes), _allowed_at(site, limited, quarter)
-                yield from _beyond(f"{quarter}: {name}", limited, taken, most)
+                taken, most = _taken(view, limited, nodes), _allowed_at(site, limited, label)
+                yield from _beyond(f"{label}: {name}", limited, taken, most)
+    sites = view.inputs.scenario.sites.values()
+    stated = sum(any(getattr(site, one.key) is not None for one in LIMITED) for site in sites)
+    *others, last = (one.what for one in LIMITED)
+    what = f"{', '.join(others)} or {last}"
+    return f"no site gives more {what} than it has ({count_of(stated, 'site')} limited)"
 
 
-def _racks(view: View) -> Iterator[str]:
+def _racks(view: View) -> Findings:
     sites = view.inputs.scenario.sites
     for node in view.plan.nodes:
         site = sites.get(node.site)
@@ -117,6 +114,7 @@ def _racks(view: View) -> Iterator[str]:
     for name, site in sites.items():
         if site.racks is not None:
             yield from _each_rack(view, name, site.racks)
+    return "every node at a site with racks stands in one that holds it"
 
 
 def _each_rack(view: View, name: str, racks: Racks) -> Iterator[str]:
@@ -131,7 +129,7 @@ def _each_rack(view: View, name: str, racks: Racks) -> Iterator[str]:
         yield from _beyond(where, _POWER, _taken(view, _POWER, nodes), fed)
 
 
-def _cooling(view: View) -> Iterator[str]:
+def _cooling(view: View) -> Findings:
     for node in view.plan.nodes:
         site = view.inputs.scenario.sites.get(node.site)
         if (
@@ -144,9 +142,10 @@ def _cooling(view: View) -> Iterator[str]:
         ways = cooled_by(view.inputs.catalog.nodes[node.node_type]) or frozenset()
         if not ways & set(site.cooling):
             yield f"node {node.id} cannot be cooled at {node.site}, which has {site.cooling[0]}"
+    return "every node can be cooled where it stands"
 
 
-def _sites_of_jobs(view: View) -> Iterator[str]:
+def _sites_of_jobs(view: View) -> Findings:
     allowed = {job.name: _allowed(view, job.derived_from or job.name) for job in view.jobs}
     for planned in view.plan.jobs:
         expected = tuple(sorted(allowed.get(planned.name) or ()))
@@ -160,6 +159,7 @@ def _sites_of_jobs(view: View) -> Iterator[str]:
                     f"{label}: unit {unit} of {job} is at {', '.join(sorted(sites - may))}, "
                     f"it may run at {', '.join(sorted(may))} alone"
                 )
+    return "each unit runs at a site that its job may use"
 
 
 def _allowed(view: View, name: str) -> set[str] | None:
@@ -176,7 +176,7 @@ def _allowed(view: View, name: str) -> set[str] | None:
     }
 
 
-def _figures(view: View) -> Iterator[str]:
+def _figures(view: View) -> Findings:
     sites = view.inputs.scenario.sites
     names = [use.site for use in view.plan.sites]
     yield from differences("the list of sites", names, sorted(sites))
@@ -197,7 +197,7 @@ def _figures(view: View) -> Iterator[str]:
             one.need: _whole([_taken(view, one, serving) for serving in each]) for one in LIMITED
         }
         allowed = {
-            one.need: tuple(_allowed_at(site, one, quarter) for quarter in view.quarters)
+            one.need: tuple(_allowed_at(site, one, label) for label in view.labels)
             for one in LIMITED
             if getattr(site, one.key) is not None
         }
@@ -205,6 +205,7 @@ def _figures(view: View) -> Iterator[str]:
         yield from each_difference(f"site {use.site}: allowed", use.allowed, allowed)
         for name, value in expected.items():
             yield from differences(f"site {use.site}: {name}", getattr(use, name), value)
+    return "what the nodes take of their sites is counted rightly"
 
 
 def _racks_used(nodes: Sequence[Node], label: str) -> int:
@@ -219,18 +220,4 @@ def _whole(sums: Sequence[int | None]) -> tuple[int, ...] | None:
     return known if len(known) == len(sums) else None
 
 
-def _confirm_limits(view: View) -> str:
-    sites = view.inputs.scenario.sites.values()
-    limited = sum(any(getattr(site, one.key) is not None for one in LIMITED) for site in sites)
-    *others, last = (one.what for one in LIMITED)
-    what = f"{', '.join(others)} or {last}"
-    return f"no site gives more {what} than it has ({count_of(limited, 'site')} limited)"
-
-
-CHECKS = (
-    Check(_limits, _confirm_limits),
-    Check(_racks, lambda _: "every node at a site with racks stands in one that holds it"),
-    Check(_cooling, lambda _: "every node can be cooled where it stands"),
-    Check(_sites_of_jobs, lambda _: "each unit runs at a site that its job may use"),
-    Check(_figures, lambda _: "what the nodes take of their sites is counted rightly"),
-)
+CHECKS = (_limits, _racks, _cooling, _sites_of_jobs, _figures)

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
-from planner.plan.checks.current import moves_cents
-from planner.plan.checks.money import costs_of_changes, costs_of_one
-from planner.plan.checks.view import Check, View, differences, gpu_hours, most_at_once, node_hours
+from planner.plan.checks.money import costs_of_changes, node_costs
+from planner.plan.checks.moves import moves_cents
+from planner.plan.checks.view import (
+    View,
+    differences,
+    gpu_hours,
+    in_force,
+    most_at_once,
+    node_hours,
+)
 from planner.plan.words import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from planner.plan.parts.teams import Chargeback, TeamUse
+    from planner.plan.checks.view import Findings
+    from planner.plan.parts import Chargeback, TeamUse
     from planner.plan.plan import Node, Occupant
 
 __all__ = ["CHECKS"]
 
-Held = dict[tuple[str, int], list["Occupant"]]
-"""By GPU type and quarter."""
-Slot = tuple[str, str, str, int]
+PoolQuarter = tuple[str, str, str, int]
 """Pool and quarter."""
+_0 = Fraction(0)
 _WHOLE = 1
 """Cents by which a share may differ from its exact value: it is rounded once."""
 
@@ -35,13 +43,54 @@ def _team_of(view: View, job: str) -> str | None:
     return stated.team if stated else None
 
 
-def _held(view: View) -> dict[str | None, Held]:
-    """Who holds GPUs by team, from the placements."""
-    found: dict[str | None, Held] = defaultdict(lambda: defaultdict(list))
+@dataclass(slots=True)
+class _Held:
+    """What the jobs of a team hold, from the placements."""
+
+    occupants: dict[tuple[str, int], list[Occupant]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """By GPU type and quarter."""
+    gpus: dict[PoolQuarter, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
+    """On the average of the quarter, parts by their share."""
+    delivered: Fraction = Fraction(0)
+    """GPU-hours."""
+    unknown: Fraction = Fraction(0)
+    """GPU-hours that tuning of unknown run time holds."""
+
+    def most(self, gpu_type: str | None, quarter: int) -> tuple[int, int]:
+        """GPUs held together at the fullest hour of a quarter, of a type or of all; and that hour.
+
+        All on which units are, in whatever parts: so do quotas count them.
+        """
+        gpus, hour = most_at_once(
+            (one, len(one.gpus))
+            for (kind, at), occupants in self.occupants.items()
+            if at == quarter and gpu_type in (None, kind)
+            for one in occupants
+        )
+        return int(gpus), hour
+
+
+def _held(view: View) -> dict[str | None, _Held]:
+    """By team."""
+    found: dict[str | None, _Held] = defaultdict(_Held)
+    hours = Fraction(view.inputs.settings.hours_per_quarter.value)
     for quarter, seats in enumerate(view.seats):
         for (job, _, _), places in seats.items():
-            for node, occupant in places:
-                found[_team_of(view, job)][node.gpu_type, quarter].append(occupant)
+            team, here, gpus = found[_team_of(view, job)], Fraction(0), 0
+            for node, one in places:
+                team.occupants[node.gpu_type, quarter].append(one)
+                team.gpus[*node.pool, quarter] += gpu_hours(one, hours) / hours
+                here += gpu_hours(one, hours)
+                gpus += len(one.gpus)
+            candidate = view.candidate(job, *places[0])
+            if job not in view.sized or view.sized[job].kind != "tune":
+                team.delivered += here
+            elif candidate is None or candidate.hours is None:
+                team.unknown += here
+            else:
+                team.delivered += min(here, gpus * Fraction(candidate.hours))
     return found
 
 
@@ -54,7 +103,11 @@ def _limits(view: View, team: str) -> dict[str | None, list[int | None]]:
     if isinstance(stated, dict) and not any(map(_is_quarter, stated)):
         by_type = {None if key == "total" else key: figure for key, figure in stated.items()}
     return {
-        key: [_limit(figure, label) for label in view.labels] for key, figure in by_type.items()
+        key: [
+            None if (most := in_force(figure, label)) is None else int(str(most))
+            for label in view.labels
+        ]
+        for key, figure in by_type.items()
     }
 
 
@@ -63,42 +116,26 @@ def _is_quarter(key: str) -> bool:
     return key[:4].isdigit() and key[4:5] == "Q"
 
 
-def _limit(figure: object, label: str) -> int | None:
-    """A figure by quarter holds until the next; labels sort as the quarters do."""
-    if not isinstance(figure, dict):
-        return int(str(figure))
-    begun = sorted(key for key in figure if key <= label)
-    return figure[begun[-1]] if begun else None
-
-
-def _quotas(view: View) -> Iterator[str]:
+def _quotas(view: View) -> Findings:
     held = _held(view)
     for team in sorted(view.inputs.scenario.teams):
         for gpu_type, limits in _limits(view, team).items():
             for quarter, (label, most) in enumerate(zip(view.labels, limits, strict=True)):
-                gpus, hour = _most(held[team], gpu_type, quarter)
+                gpus, hour = held[team].most(gpu_type, quarter)
                 if most is not None and gpus > most:
                     on = f" on {gpu_type}" if gpu_type else ""
                     when = f" on {moment(view.quarters[quarter], hour)}" if hour else ""
                     taken = count_of(gpus, "GPU")
                     yield f"{label}: {team} holds {taken}{on}{when}, its quota is {most:,}"
+    stated = [name for name in view.inputs.scenario.teams if _limits(view, name)]
+    if not stated:
+        return "no team has a quota"
+    when = " at any hour" if any(one.hours for _, _, uses in view.uses() for one in uses) else ""
+    told = count_of(len(stated), "team")
+    return f"no team holds more GPUs than its quota{when} ({told} with one)"
 
 
-def _most(held: Held, gpu_type: str | None, quarter: int) -> tuple[int, int]:
-    """GPUs held together at the fullest hour of a quarter, of a type or of all; and that hour.
-
-    All on which units are, in whatever parts: so do quotas count them.
-    """
-    gpus, hour = most_at_once(
-        (one, len(one.gpus))
-        for (kind, at), occupants in held.items()
-        if at == quarter and gpu_type in (None, kind)
-        for one in occupants
-    )
-    return int(gpus), hour
-
-
-def _listed(view: View) -> Iterator[str]:
+def _listed(view: View) -> Findings:
     """Teams by name, jobs without one last; nothing where no team is named."""
     named = {_team_of(view, job.name) for job in view.jobs} | {*view.inputs.scenario.teams}
     teams = sorted(team for team in named if team is not None)
@@ -109,36 +146,34 @@ def _listed(view: View) -> Iterator[str]:
     if found is not None:
         policy = view.inputs.scenario.policies.charge_idle
         yield from differences("the charge of idle GPUs", found.idle, policy)
+    return "every team is listed"
 
 
-def _hours(view: View) -> Iterator[str]:
+def _hours(view: View) -> Findings:
     charged = view.plan.chargeback
     if charged is None:
-        return
-    held, (delivered, unknown) = _held(view), _delivered(view)
-    average = _held_by_pool(view)
+        return _HOURS
+    held, quarters = _held(view), range(len(view.labels))
     quarter_hours = Fraction(view.inputs.settings.hours_per_quarter.value)
+    idle = sum(
+        (node_hours(one, quarter_hours) * len(one.in_service) for one in view.plan.nodes), _0
+    )
     for use in charged.teams:
-        gpus = tuple(_most(held[use.team], None, q)[0] for q in range(len(view.labels)))
+        mine = held[use.team]
+        hours = sum(mine.gpus.values(), _0) * quarter_hours
+        idle -= hours
+        gpus = tuple(mine.most(None, quarter)[0] for quarter in quarters)
         yield from differences(f"{_told(use)}: GPUs by quarter", use.gpus, gpus)
-        hours = sum(average[use.team].values(), Fraction(0)) * quarter_hours
-        yield from _figures(use, hours, delivered[use.team], unknown[use.team])
+        yield from _figures(use, hours, mine.delivered, mine.unknown)
         limits = _limits(view, use.team) if use.team in view.inputs.scenario.teams else {}
         expected = {
-            key: (
-                tuple(limit),
-                tuple(_most(held[use.team], key, q)[0] for q in range(len(view.labels))),
-            )
+            key: (tuple(limit), tuple(mine.most(key, quarter)[0] for quarter in quarters))
             for key, limit in limits.items()
         }
         listed = {quota.gpu_type: (quota.limit_gpus, quota.gpus) for quota in use.quotas}
         yield from differences(f"{_told(use)}: quotas and their use", listed, expected)
-    there = sum(
-        (node_hours(node, quarter_hours) * len(node.in_service) for node in view.plan.nodes),
-        Fraction(0),
-    )
-    idle = there / quarter_hours - sum(sum(average[use.team].values()) for use in charged.teams)
-    yield from differences("idle GPU-hours", charged.idle_gpu_hours, float(idle * quarter_hours))
+    yield from differences("idle GPU-hours", charged.idle_gpu_hours, float(idle))
+    return _HOURS
 
 
 def _figures(
@@ -166,32 +201,10 @@ def _figures(
             yield from differences(f"{_told(use)}: {name}", found, told)
 
 
-def _delivered(
-    view: View,
-) -> tuple[dict[str | None, Fraction], dict[str | None, Fraction]]:
-    """GPU-hours by team: what is delivered, and what tuning of unknown run time holds."""
-    delivered: dict[str | None, Fraction] = defaultdict(Fraction)
-    unknown: dict[str | None, Fraction] = defaultdict(Fraction)
-    most = Fraction(view.inputs.settings.hours_per_quarter.value)
-    for seats in view.seats:
-        for (job, _, _), places in seats.items():
-            team = _team_of(view, job)
-            candidate = view.candidate(job, *places[0])
-            gpus = sum(len(occupant.gpus) for _, occupant in places)
-            held = sum((gpu_hours(occupant, most) for _, occupant in places), Fraction(0))
-            if job not in view.sized or view.sized[job].kind != "tune":
-                delivered[team] += held
-            elif candidate is None or candidate.hours is None:
-                unknown[team] += held
-            else:
-                delivered[team] += min(held, gpus * Fraction(candidate.hours))
-    return delivered, unknown
-
-
-def _charged(view: View) -> Iterator[str]:
+def _charged(view: View) -> Findings:
     found = view.plan.chargeback
     if found is None:
-        return
+        return "no team is named, so none is charged"
     cells = _cells(view, found)
     for use in found.teams:
         yield from differences(
@@ -202,6 +215,7 @@ def _charged(view: View) -> Iterator[str]:
     total = sum(use.cost_cents for use in found.teams) + sum(found.idle_cents)
     cost = view.plan.proof.cost_cents
     yield from differences("the sum of what is charged, cents,", total, cost)
+    return "what teams are charged is their share, and adds up to the cost to the cent"
 
 
 def _near(
@@ -218,7 +232,7 @@ def _near(
 
 def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction]]:
     """The exact share of each team by quarter; what is idle stands under an empty name."""
-    held = _held_by_pool(view)
+    held = {team: one.gpus for team, one in _held(view).items()}
     costs, gpus = _pool_costs(view)
     cells: dict[str | None, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     totals = {team: sum(counts.values(), Fraction(0)) for team, counts in held.items()}
@@ -239,26 +253,14 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
     return cells
 
 
-def _held_by_pool(view: View) -> dict[str | None, dict[Slot, Fraction]]:
-    """GPUs on the average of the quarter, parts by their share."""
-    hours = Fraction(view.inputs.settings.hours_per_quarter.value)
-    found: dict[str | None, dict[Slot, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
-    for quarter, seats in enumerate(view.seats):
-        for (job, _, _), places in seats.items():
-            for node, occupant in places:
-                slot = (*node.pool, quarter)
-                found[_team_of(view, job)][slot] += gpu_hours(occupant, hours) / hours
-    return found
-
-
-def _pool_costs(view: View) -> tuple[dict[Slot, Fraction], dict[Slot, Fraction]]:
+def _pool_costs(view: View) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuarter, Fraction]]:
     """Cents by pool and quarter, each node's cost spread evenly, and the GPUs in service.
 
     GPUs on the average of the quarter.
     """
     hours = Fraction(view.inputs.settings.hours_per_quarter.value)
-    costs: dict[Slot, Fraction] = defaultdict(Fraction)
-    gpus: dict[Slot, Fraction] = defaultdict(Fraction)
+    costs: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
+    gpus: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     known: dict[tuple[str, str, tuple[str, ...], int], int] = {}
     for node in view.plan.nodes:
         rented = node.origin == "rent"
@@ -276,31 +278,12 @@ def _pool_costs(view: View) -> tuple[dict[Slot, Fraction], dict[Slot, Fraction]]
 def _present_cents(view: View, node: Node, labels: tuple[str, ...]) -> int:
     """Net present cost of a node for these quarters of its service."""
     alone = node.model_copy(update={"in_service": labels})
-    return sum(sums.present_cents for sums in costs_of_one(view, alone).values())
+    return sum(sums.present_cents for sums in node_costs(view, alone).values())
 
 
 def _told(use: TeamUse) -> str:
     return "jobs without a team" if use.team is None else f"team {use.team}"
 
 
-def _confirm_quotas(view: View) -> str:
-    stated = [name for name in view.inputs.scenario.teams if _limits(view, name)]
-    if not stated:
-        return "no team has a quota"
-    when = " at any hour" if any(one.hours for _, _, uses in view.uses() for one in uses) else ""
-    told = count_of(len(stated), "team")
-    return f"no team holds more GPUs than its quota{when} ({told} with one)"
-
-
-def _confirm_charges(view: View) -> str:
-    if view.plan.chargeback is None:
-        return "no team is named, so none is charged"
-    return "what teams are charged is their share, and adds up to the cost to the cent"
-
-
-CHECKS = (
-    Check(_quotas, _confirm_quotas),
-    Check(_listed, lambda _: "every team is listed"),
-    Check(_hours, lambda _: "GPU-hours of the teams are counted from the placements"),
-    Check(_charged, _confirm_charges),
-)
+_HOURS = "GPU-hours of the teams are counted from the placements"
+CHECKS = (_quotas, _listed, _hours, _charged)

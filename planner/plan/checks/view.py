@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Generator
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import date
-    from decimal import Decimal
 
     from planner.inputs.scenario.quarter import Quarter
-    from planner.inputs.settled import Inputs, PriceLevel, SettledOffer
-    from planner.plan.parts.shortage import ShortJob
+    from planner.inputs.settled import Inputs, SettledOffer
+    from planner.plan.parts import ShortJob
     from planner.plan.plan import Node, Occupant, Plan
     from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = [
-    "Check",
+    "Findings",
     "Piece",
     "Unit",
     "View",
@@ -29,6 +30,7 @@ __all__ = [
     "differences",
     "each_difference",
     "gpu_hours",
+    "in_force",
     "most_at_once",
     "node_hours",
 ]
@@ -37,15 +39,9 @@ Unit = tuple[str, int]
 """Job and unit number."""
 Piece = tuple[str, int, int]
 """Job, unit number and replica."""
+Findings = Generator[str, None, str]
+"""A check yields a sentence for each thing that is wrong, and returns what it confirms."""
 Seats = dict[Piece, list[tuple["Node", "Occupant"]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that must hold: what breaks it, and the sentence that confirms it."""
-
-    find: Callable[[View], Iterator[str]]
-    confirm: Callable[[View], str]
 
 
 @dataclass(frozen=True)
@@ -93,6 +89,14 @@ class View:
         """The first day on which an order can be placed."""
         horizon = self.inputs.scenario.horizon
         return horizon.as_of or horizon.first_quarter.start
+
+    @cached_property
+    def discount(self) -> Fraction:
+        """What a dollar of the next quarter is worth in this one, to 50 digits."""
+        with localcontext() as context:
+            context.prec = 50
+            rate = self.inputs.settings.discount_rate_per_year.value
+            return Fraction((1 + rate) ** (Decimal(-1) / 4))
 
     @cached_property
     def nodes(self) -> dict[str, Node]:
@@ -162,40 +166,43 @@ class View:
                 found[job, unit].update((node.gpu_type, one.way) for node, one in places)
         return found
 
-    def price_usd(self, offer: SettledOffer, quarter: int) -> Decimal:
-        """Price of each node that enters service in a quarter, by how many do."""
-        level = self._level(offer, quarter)
-        return level.unit_price_usd if level else offer.unit_price_usd
-
-    def price_text(self, offer: SettledOffer, quarter: int) -> str:
-        """The same as offered."""
-        level = self._level(offer, quarter)
-        return level.price_text if level else offer.price_text
-
-    def _level(self, offer: SettledOffer, quarter: int) -> PriceLevel | None:
+    def price(self, offer: SettledOffer, quarter: int) -> tuple[Decimal, str]:
+        """Of each node that enters service in a quarter, by how many do: USD, and as offered."""
         nodes = self.entering()[offer.name, quarter] if offer.levels else 0
         reached = [level for level in offer.levels if nodes >= level.from_nodes]
-        return max(reached, key=lambda level: level.from_nodes, default=None)
+        level = max(reached, key=lambda level: level.from_nodes, default=offer)
+        return level.unit_price_usd, level.price_text
 
     def entering(self) -> Counter[tuple[str, int]]:
         """Nodes of each order, at all sites, by offer and quarter (from 0)."""
         found: Counter[tuple[str, int]] = Counter()
-        for (offer, _, quarter), nodes in self.entering_at_sites().items():
-            found[offer, quarter] += nodes
+        for (offer, _, label), nodes in self.entering_at_sites().items():
+            found[offer, self.labels.index(label)] += nodes
         return found
 
-    def entering_at_sites(self) -> Counter[tuple[str, str, int]]:
-        """Nodes by offer, site and quarter (from 0): rented each time, others when they enter.
+    def entering_at_sites(self) -> Counter[tuple[str, str, str]]:
+        """Nodes by offer, site and quarter: rented each time, others when they enter.
 
         Of those that come and go within a quarter, the hours or terms that are paid.
         """
-        found: Counter[tuple[str, str, int]] = Counter()
+        found: Counter[tuple[str, str, str]] = Counter()
         for node in self.plan.nodes:
             if node.origin != "owned":
                 enters = node.in_service if node.origin == "rent" else node.in_service[:1]
                 for label in enters:
-                    found[node.entry, node.site, self.labels.index(label)] += node.steps
+                    found[node.entry, node.site, label] += node.steps
         return found
+
+
+def in_force(stated: object, label: str) -> object:
+    """What is stated for a quarter: a figure by quarter holds until the next; None before any.
+
+    Labels sort as the quarters do.
+    """
+    if not isinstance(stated, dict):
+        return stated
+    begun = [key for key in stated if key <= label]
+    return stated[max(begun)] if begun else None
 
 
 def at_once(occupant: Occupant) -> Fraction:

@@ -1,31 +1,38 @@
-"""What the plan buys and rents, and what that costs by quarter and in present value."""
+"""What the plan buys and rents, what that costs by quarter, its budgets and its break-evens."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from datetime import timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
 from itertools import chain
+from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.packing.statement.economics import change_costs, node_costs, owned_costs
-from planner.plan.plan import Acquisition, CostLine, CostName
+from planner.packing.statement.economics import PRICED, change_costs, node_costs, owned_costs
+from planner.packing.statement.offers import entry_quarters
+from planner.plan.plan import Acquisition, BreakEven, BudgetUse, CostLine, CostName
 from planner.plan.words import amount, price, some_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from planner.inputs.settled import Inputs, Setting, SettledOffer
     from planner.packing import Translation
     from planner.packing.solution import Solution
     from planner.packing.statement.economics import CostStream
-    from planner.plan.parts.moves import CurrentPlacement
-    from planner.plan.placing.typechanges import TypeChange
+    from planner.plan.parts import CurrentPlacement
+    from planner.plan.placing.moves import TypeChange
     from planner.sizing.candidate import SizedJob
 
 __all__ = [
+    "CAPEX_LINES",
+    "NOT_PAID_LINES",
     "acquired_cents",
     "acquisitions",
+    "break_evens",
+    "budget_uses",
     "colocation_text",
     "cost_lines",
     "licence_text",
@@ -254,3 +261,95 @@ def paid_changes(
     for change in changes:
         if inputs.scenario.gpu_type_change_usd(stated[change.job]):
             yield change, change_costs(inputs, stated[change.job], change.quarter)
+
+
+CAPEX_LINES = frozenset({"purchase"})
+"""Cost lines that are capital expenditure."""
+NOT_PAID_LINES = frozenset({"residual value", "moves", "type changes"})
+"""Cost lines that weigh a worth or a trouble and are no payment; others are operating cost."""
+
+
+def budget_uses(inputs: Inputs, costs: Sequence[CostLine]) -> tuple[BudgetUse, ...]:
+    """Each budget of the scenario with what the plan spends of it, not discounted."""
+    labels = inputs.scenario.horizon.labels
+    uses = []
+    for cap in inputs.scenario.budget.caps():
+        counted = [
+            line.cents
+            for line in costs
+            if line.name not in NOT_PAID_LINES
+            and (cap.spend == "spending" or (cap.spend == "capex") == (line.name in CAPEX_LINES))
+        ]
+        if cap.quarter is None:
+            spent = sum(sum(cents) for cents in counted)
+        else:
+            spent = sum(cents[labels.index(cap.quarter)] for cents in counted)
+        uses.append(
+            BudgetUse(
+                spend=cap.spend, quarter=cap.quarter, limit_cents=cap.cents, spent_cents=spent
+            )
+        )
+    return tuple(uses)
+
+
+def break_evens(inputs: Inputs, acquisitions: Sequence[Acquisition]) -> tuple[BreakEven, ...]:
+    """One for each purchase of the plan, and one for each offer to buy that it leaves.
+
+    Against the cheapest rent of the same node type, at whatever site; none where nobody rents it.
+    """
+    found: list[BreakEven] = []
+    for offer in inputs.offers:
+        rents = [
+            other
+            for other in inputs.offers
+            if (other.kind, other.node_type) == ("rent", offer.node_type) and not other.step_hours
+        ]
+        if offer.kind == "buy" and rents:
+            rent = min(rents, key=lambda other: (other.unit_price_usd, other.name))
+            orders = _orders(inputs, offer, acquisitions)
+            found += (_break_even(inputs, offer, rent, *order) for order in orders)
+    return tuple(found)
+
+
+def _orders(
+    inputs: Inputs, offer: SettledOffer, acquisitions: Sequence[Acquisition]
+) -> Iterator[tuple[int, int]]:
+    """Quarter of entry and nodes of each order, or of one node as soon as may be."""
+    taken: Counter[str] = Counter()
+    for line in acquisitions:
+        if line.offer == offer.name:
+            taken[line.quarter] += line.count
+    for label, nodes in taken.items():
+        yield inputs.scenario.horizon.labels.index(label), nodes
+    possible = entry_quarters(inputs, offer)
+    if not taken and possible:
+        yield possible[0], 1
+
+
+def _break_even(
+    inputs: Inputs, offer: SettledOffer, rent: SettledOffer, entry: int, nodes: int
+) -> BreakEven:
+    buying = node_costs(inputs, offer, entry, nodes)
+    renting = [
+        stream
+        for step in range(entry, inputs.scenario.horizon.quarters)
+        for stream in node_costs(inputs, rent, step, 1)
+    ]
+    buy, rented = (sum(one.present_cents for one in each) for each in (buying, renting))
+    buy_price, rent_price = (
+        sum(one.present_cents for one in each if one.name in PRICED) for each in (buying, renting)
+    )
+    hours = Fraction(inputs.settings.hours_per_quarter.value)
+    return BreakEven(
+        offer=offer.name,
+        rent=rent.name,
+        node_type=offer.node_type,
+        quarter=inputs.scenario.horizon.labels[entry],
+        nodes=nodes,
+        buy_cents=buy,
+        rent_cents=rented,
+        buy_price_cents=buy_price,
+        rent_price_cents=rent_price,
+        hours=ceil(hours * buy / rented),
+        quarter_hours=ceil(hours),
+    )

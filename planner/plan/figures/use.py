@@ -1,89 +1,73 @@
-"""How well the plan fills what is in service."""
+"""How well the plan fills what is in service, and how much of the limits of sites that takes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from planner.plan.plan import PoolUse
+from planner.inputs.scenario.site import SITE_LIMITS
+from planner.plan.plan import PoolUse, SiteUse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from planner.inputs.scenario.site import Site, SiteLimit
+    from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.packing.problem import Pool, Shape
     from planner.plan.placing.fleet import Fleet
-    from planner.plan.placing.place import Placement
+    from planner.plan.placing.place import UnitPlacement
     from planner.plan.plan import Node, NodeUse, Occupant
 
-__all__ = ["pool_uses", "stranded_gpus"]
-
-
-class _Quarter(NamedTuple):
-    """Figures of one pool in one quarter."""
-
-    nodes: int
-    nodes_used: int
-    nodes_spare: int
-    gpus: int
-    gpus_used: int
-    gpus_peak: float
-    gpu_hours: float
-    gpu_hours_used: float
-    gpus_stranded: int
-    cpus: int
-    cpus_used: int
-    memory_mb: int
-    memory_used_mb: int
+__all__ = ["pool_uses", "site_uses", "stranded_gpus"]
 
 
 def pool_uses(
-    translation: Translation, fleet: Fleet, placement: Placement, hours_per_quarter: Fraction
+    translation: Translation, fleet: Fleet, placement: UnitPlacement, hours_per_quarter: Fraction
 ) -> tuple[PoolUse, ...]:
     """Capacity and use per pool and quarter; pools that never have a node are left out."""
-    position = {node.id: index for index, node in enumerate(fleet.nodes)}
-    used: dict[tuple[int, int], list[NodeUse]] = defaultdict(list)
+    nodes: dict[tuple[str, str, str], list[Node]] = defaultdict(list)
+    pool_of: dict[str, tuple[str, str, str]] = {}
+    for node in fleet.nodes:
+        nodes[node.pool].append(node)
+        pool_of[node.id] = node.pool
+    used: dict[tuple[int, tuple[str, str, str]], list[NodeUse]] = defaultdict(list)
     for quarter, uses in enumerate(placement.uses):
         for use in uses:
-            used[quarter, fleet.pool[position[use.node]]].append(use)
-    shapes = [_smallest_shapes(translation, quarter) for quarter in range(len(fleet.in_service))]
+            used[quarter, pool_of[use.node]].append(use)
+    shapes = [_smallest_shapes(translation, quarter) for quarter in range(len(placement.uses))]
     found = []
-    for index, pool in enumerate(translation.problem.pools):
+    for pool in translation.problem.pools:
+        key = (pool.node_type, pool.site, pool.offer)
+        if pool.held or key not in nodes:
+            continue
         rows = [
             _figures(
                 pool,
-                [
-                    fleet.nodes[node]
-                    for nodes in pools
-                    for node in nodes
-                    if fleet.pool[node] == index
-                ],
-                used[quarter, index],
+                [node for node in nodes[key] if label in node.in_service],
+                used[quarter, key],
                 hours_per_quarter,
-                [
-                    shape
-                    for shape in shapes[quarter][pool.gpu_type]
-                    if not shape.sites or pool.site in shape.sites
-                ],
+                [one for one in shapes[quarter][pool.gpu_type] if _runs_at(one, pool.site)],
             )
-            for quarter, pools in enumerate(fleet.in_service)
+            for quarter, label in enumerate(translation.quarters)
         ]
-        if any(row.gpu_hours for row in rows):
-            columns: Mapping[str, tuple[int, ...]] = dict(
-                zip(_Quarter._fields, zip(*rows, strict=True), strict=True)
+        columns: dict[str, Any] = {name: tuple(row[name] for row in rows) for name in rows[0]}
+        found.append(
+            PoolUse(
+                node_type=pool.node_type,
+                site=pool.site,
+                gpu_type=pool.gpu_type,
+                offer=pool.offer,
+                **columns,
             )
-            found.append(
-                PoolUse(
-                    node_type=pool.node_type,
-                    site=pool.site,
-                    gpu_type=pool.gpu_type,
-                    offer=pool.offer,
-                    **columns,
-                )
-            )
+        )
     return tuple(found)
+
+
+def _runs_at(shape: Shape, site: str) -> bool:
+    return not shape.sites or site in shape.sites
 
 
 def _figures(
@@ -92,11 +76,16 @@ def _figures(
     uses: list[NodeUse],
     hours: Fraction,
     shapes: Sequence[Shape],
-) -> _Quarter:
-    hired = bool(pool.hire)
-    nodes = 0 if hired else len(serving)
+) -> dict[str, float]:
+    """Of one pool in one quarter; of nodes that come and go within it, GPU-hours alone."""
+    everybody = [occupant for use in uses for occupant in use.occupants]
+    gpu_hours = float(sum((node.gpu_hours(hours) for node in serving), Fraction(0)))
+    held_hours = float(sum((one.gpu_hours(hours) for one in everybody), Fraction(0)))
+    spare = pool.spare if uses else 0
+    if pool.hire:
+        serving, uses, everybody = [], [], []
     gpus_used = cpus_used = memory_used_mb = stranded = 0
-    for use in [] if hired else uses:
+    for use in uses:
         gpus = len({gpu for occupant in use.occupants for gpu in occupant.gpus})
         cpus = int(at_peak(use.occupants, lambda occupant: occupant.cpus))
         memory_mb = int(at_peak(use.occupants, lambda occupant: occupant.memory_mb))
@@ -105,23 +94,21 @@ def _figures(
         memory_used_mb += memory_mb
         free = (pool.node.gpus - gpus, pool.node.cpus - cpus, pool.node.memory_mb - memory_mb)
         stranded += stranded_gpus(free, shapes)
-    everybody = [occupant for use in uses for occupant in use.occupants]
-    held = sum((occupant.gpu_hours(hours) for occupant in everybody), Fraction(0))
-    return _Quarter(
-        nodes=nodes,
-        nodes_used=0 if hired else len(uses),
-        nodes_spare=pool.spare if uses else 0,
-        gpus=nodes * pool.node.gpus,
-        gpus_used=gpus_used,
-        gpus_peak=0.0 if hired else float(at_peak(everybody, lambda one: one.gpus_at_once)),
-        gpu_hours=float(sum((node.gpu_hours(hours) for node in serving), Fraction(0))),
-        gpu_hours_used=float(held),
-        gpus_stranded=stranded,
-        cpus=nodes * pool.node.cpus,
-        cpus_used=cpus_used,
-        memory_mb=nodes * pool.node.memory_mb,
-        memory_used_mb=memory_used_mb,
-    )
+    return {
+        "nodes": len(serving),
+        "nodes_used": len(uses),
+        "nodes_spare": spare,
+        "gpus": len(serving) * pool.node.gpus,
+        "gpus_used": gpus_used,
+        "gpus_peak": float(at_peak(everybody, lambda one: one.gpus_at_once)),
+        "gpu_hours": gpu_hours,
+        "gpu_hours_used": held_hours,
+        "gpus_stranded": stranded,
+        "cpus": len(serving) * pool.node.cpus,
+        "cpus_used": cpus_used,
+        "memory_mb": len(serving) * pool.node.memory_mb,
+        "memory_used_mb": memory_used_mb,
+    }
 
 
 def at_peak(
@@ -168,3 +155,48 @@ def _within(small: Shape, large: Shape) -> bool:
         and small.cpus <= large.cpus
         and small.memory_mb <= large.memory_mb
     )
+
+
+def site_uses(inputs: Inputs, nodes: Sequence[Node]) -> tuple[SiteUse, ...]:
+    """Every site that the scenario lists, by name."""
+    return tuple(
+        _site_use(inputs, name, site, [one for one in nodes if one.site == name and not one.hours])
+        for name, site in sorted(inputs.scenario.sites.items())
+    )
+
+
+def _site_use(inputs: Inputs, name: str, site: Site, nodes: Sequence[Node]) -> SiteUse:
+    horizon, racks = inputs.scenario.horizon, site.racks
+    serving = [[node for node in nodes if label in node.in_service] for label in horizon.labels]
+    standing = [
+        {node.racks[node.in_service.index(label)] for node in there if node.racks}
+        for label, there in zip(horizon.labels, serving, strict=True)
+    ]
+    return SiteUse(
+        site=name,
+        cooling=tuple(sorted(site.cooling or ())),
+        labels=tuple(sorted(site.labels)),
+        nodes=tuple(map(len, serving)),
+        taken={limit.need: _taken(inputs, serving, limit) for limit in SITE_LIMITS},
+        allowed={
+            limit.need: tuple(site.allows(limit, quarter) for quarter in horizon.all_quarters)
+            for limit in site.limits
+        },
+        racks=racks.count if racks else None,
+        racks_used=tuple(map(len, standing)),
+        units_per_rack=racks.units if racks else None,
+        power_per_rack_w=int(racks.power_kw * 1000) if racks and racks.power_kw else None,
+        spare_nodes=site.spare_nodes,
+    )
+
+
+def _taken(
+    inputs: Inputs, serving: Sequence[Sequence[Node]], limit: SiteLimit
+) -> tuple[int, ...] | None:
+    """What the nodes in service take by quarter; None where the catalog lacks one of them."""
+    types = {node.node_type for there in serving for node in there}
+    each = {name: limit.taken_by(inputs.catalog.nodes[name]) for name in types}
+    known = {name: taken for name, taken in each.items() if taken is not None}
+    if len(known) < len(each):
+        return None
+    return tuple(sum(known[node.node_type] for node in there) for there in serving)

@@ -1,21 +1,25 @@
-"""A number together with the sum over plan.json that gives it."""
+"""A number together with the sum over plan.json that gives it, and the reader of such figures."""
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["NOTHING", "Traced", "total"]
+    from planner.inputs.base import Frozen
+
+__all__ = ["NOTHING", "FigureReader", "TracedFigure", "total", "where"]
 
 _SUM, _PRODUCT, _ATOM = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class TracedFigure:
     """A number in the unit of plan.json (cents, W, MB, GPUs) and where it comes from.
 
     `sum` names figures of plan.json by their place, such as `costs[0].cents[2]`, joined by
@@ -27,40 +31,147 @@ class Traced:
     binds: int = _ATOM
     """How tightly the sum's last operation binds, to set brackets."""
 
-    def __add__(self, other: Traced) -> Traced:
+    def __add__(self, other: TracedFigure) -> TracedFigure:
         """Add, leaving out what is no term."""
         if self is NOTHING or other is NOTHING:
             return other if self is NOTHING else self
-        return Traced(self.value + other.value, f"{self.sum} + {other.sum}", _SUM)
+        return TracedFigure(self.value + other.value, f"{self.sum} + {other.sum}", _SUM)
 
-    def __sub__(self, other: Traced) -> Traced:
+    def __sub__(self, other: TracedFigure) -> TracedFigure:
         """Subtract."""
         if other is NOTHING:
             return self
-        return Traced(self.value - other.value, f"{self.sum} - {other.within(_PRODUCT)}", _SUM)
+        return TracedFigure(
+            self.value - other.value, f"{self.sum} - {other.within(_PRODUCT)}", _SUM
+        )
 
-    def __mul__(self, other: Traced) -> Traced:
+    def __mul__(self, other: TracedFigure) -> TracedFigure:
         """Multiply."""
         formula = f"{self.within(_PRODUCT)} * {other.within(_PRODUCT)}"
-        return Traced(self.value * other.value, formula, _PRODUCT)
+        return TracedFigure(self.value * other.value, formula, _PRODUCT)
 
-    def __truediv__(self, other: Traced) -> Traced:
+    def __truediv__(self, other: TracedFigure) -> TracedFigure:
         """Divide; ZeroDivisionError where there is nothing to divide by."""
         formula = f"{self.within(_PRODUCT)} / {other.within(_ATOM)}"
-        return Traced(self.value / other.value, formula, _PRODUCT)
+        return TracedFigure(self.value / other.value, formula, _PRODUCT)
 
     def within(self, binds: int) -> str:
         """The sum, in brackets where its surroundings bind more tightly."""
         return self.sum if self.binds >= binds else f"({self.sum})"
 
 
-NOTHING = Traced(Fraction(0), "0")
+NOTHING = TracedFigure(Fraction(0), "0")
 """The empty sum."""
 
 
-def total(terms: Iterable[Traced]) -> Traced:
+def total(terms: Iterable[TracedFigure]) -> TracedFigure:
     """All of them together."""
     found = NOTHING
     for term in terms:
         found += term
     return found
+
+
+_STEP = re.compile(r"\.?(\w+)|\[((?:\"(?:[^\"\\]|\\.)*\"|[^\]\"])*)\]")
+_CONDITION = re.compile(r"\s*(\w+)=(\"(?:[^\"\\]|\\.)*\"|[^,]*)\s*(?:,|$)")
+_PLAIN = re.compile(r"[\w./-]+")
+
+
+def where(**conditions: str) -> str:
+    """A filter for a list, such as `[kind=buy, quarter=2027Q1]`; names that need it in quotes."""
+    parts = (
+        f"{key}={value if _PLAIN.fullmatch(value) else json.dumps(value)}"
+        for key, value in conditions.items()
+    )
+    return f"[{', '.join(parts)}]"
+
+
+class FigureReader:
+    """Finds what a place of plan.json holds, or of another file of the planner.
+
+    A place is a chain of keys; after a list, `[2]` is one entry, `[*]` all, and
+    `[kind=buy, in_service=2027Q1]` those whose `kind` is, and whose list `in_service` holds, that.
+    """
+
+    def __init__(self, document: Frozen) -> None:
+        self._document = document
+        self._flat: dict[str, list[Any]] = {}
+        self._groups: dict[tuple[str, str], dict[str, frozenset[int]]] = {}
+
+    def at(self, place: str) -> TracedFigure:
+        """The one number that stands there."""
+        (value,) = self._numbers(place)
+        return TracedFigure(value, place)
+
+    def sum(self, place: str) -> TracedFigure:
+        """All numbers that stand there, added."""
+        return TracedFigure(sum(self._numbers(place), Fraction(0)), f"sum({place})")
+
+    def count(self, place: str) -> TracedFigure:
+        """How many entries stand there."""
+        return TracedFigure(Fraction(len(self._found(place))), f"count({place})")
+
+    def max(self, place: str) -> TracedFigure:
+        """The largest number that stands there."""
+        return TracedFigure(max(self._numbers(place)), f"max({place})")
+
+    def _numbers(self, place: str) -> list[Fraction]:
+        return [Fraction(repr(value)) for value in self._found(place)]
+
+    def _found(self, place: str) -> list[Any]:
+        found: list[Any] = [self._document]
+        walked = ""
+        for key, bracket in _steps(place):
+            if key:
+                found = [getattr(value, key) for value in found]
+            elif bracket == "*":
+                found = [item for value in found for item in value]
+            elif "=" in bracket:
+                found = self._chosen(walked, found, _conditions(bracket))
+            else:
+                step = int(bracket) if bracket.isdecimal() else bracket
+                found = [value[step] for value in found]
+            walked += f".{key}" if key else f"[{bracket}]"
+        return found
+
+    def _chosen(
+        self, walked: str, lists: list[Any], conditions: tuple[tuple[str, str], ...]
+    ) -> list[Any]:
+        """Those entries of the lists that fit every condition, in their order."""
+        items = self._flat.setdefault(walked, [item for found in lists for item in found])
+        fitting = (self._grouped(walked, key).get(value, _NONE) for key, value in conditions)
+        return [items[position] for position in sorted(frozenset.intersection(*fitting))]
+
+    def _grouped(self, walked: str, key: str) -> dict[str, frozenset[int]]:
+        """Positions by what stands under a key, or in the list under it; remembered."""
+        if (walked, key) not in self._groups:
+            groups: dict[str, set[int]] = {}
+            for position, item in enumerate(self._flat[walked]):
+                held = getattr(item, key)
+                for value in held if isinstance(held, tuple) else (held,):
+                    groups.setdefault(str(value), set()).add(position)
+            self._groups[walked, key] = {
+                value: frozenset(positions) for value, positions in groups.items()
+            }
+        return self._groups[walked, key]
+
+
+_NONE: frozenset[int] = frozenset()
+
+
+def _steps(place: str) -> Iterator[tuple[str, str]]:
+    end = 0
+    for step in _STEP.finditer(place):
+        if step.start() != end:
+            break
+        end = step.end()
+        yield step[1] or "", step[2] or ""
+    if end != len(place):
+        raise ValueError(place)
+
+
+def _conditions(bracket: str) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (key, json.loads(value) if value.startswith('"') else value)
+        for key, value in _CONDITION.findall(bracket)
+    )

@@ -7,30 +7,104 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from planner.packing.problem import WHOLE
-from planner.plan.parts.servers import GpuPart, NodeUse, Occupant
-from planner.plan.placing.host import Host
-from planner.plan.placing.keep import choices_kept
-from planner.plan.placing.seats import Seat, seats_today
+from planner.plan.parts import GpuPart, NodeUse, Occupant
+from planner.plan.placing.mode_assignment import assigned_modes
+from planner.plan.placing.node_assignment import QuarterNodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from planner.inputs.catalog.catalog import GpuType
     from planner.packing import Translation
-    from planner.packing.problem import Choice, Pool
+    from planner.packing.problem import Choice, Part, Pool
     from planner.packing.solution import Bundle, Solution
     from planner.plan.placing.fleet import Fleet
-    from planner.plan.placing.match import Group, Hosting
-    from planner.plan.placing.seats import Piece, Seats
+    from planner.plan.placing.node_assignment import Group, NodeAssignment
 
-__all__ = ["Placement", "place"]
+__all__ = ["GpuAssignment", "GpuAssignments", "Piece", "UnitPlacement", "place", "seats_today"]
 
-_Open: TypeAlias = "tuple[tuple[int, ...], Group, Seat | None]"
+Piece = tuple[int, int, int]
+"""Demand, position among its members, and replica from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuAssignment:
+    """Where a piece sits: its nodes, and the GPU numbers it holds on each of them."""
+
+    nodes: tuple[int, ...]
+    gpus: tuple[tuple[int, ...], ...]
+    start: int | None = None
+    """Hour of the quarter in which its run starts; None: it holds them all quarter."""
+    slot: int = 0
+    """First memory slice of its partition."""
+    shared: bool = False
+    """Whether others may have the same GPUs, at other hours or in parts."""
+
+
+GpuAssignments = dict[Piece, GpuAssignment]
+
+
+def seats_today(
+    translation: Translation,
+    fleet: Fleet,
+    kept: tuple[tuple[int, ...], ...],
+    today: Mapping[tuple[str, int], tuple[int, ...]],
+) -> GpuAssignments:
+    """Seats of the units that run today with the choice that they take from now on.
+
+    `today` gives their nodes by job and unit. Left out are units whose choice runs on other nodes,
+    those for which their nodes, by the needs that the rules state, have no room, and runs, which
+    hold no node for good.
+    """
+    seats: GpuAssignments = {}
+    nodes_today = {place: fleet.nodes[place] for nodes in today.values() for place in nodes}
+    free: dict[int, tuple[int, ...]] = {
+        place: (one.gpus, one.cpus, one.memory_mb) for place, one in nodes_today.items()
+    }
+    numbers = {place: list(range(one.gpus)) for place, one in nodes_today.items()}
+    serving = {place for pool in fleet.in_service[0] for place in pool} if today else set()
+    for demand, members in enumerate(translation.members):
+        for position, unit in enumerate(members):
+            nodes = today.get(unit, ())
+            choice = translation.problem.demands[demand].choices[kept[demand][position]]
+            shape = choice.shape
+            if shape.is_run or not serving.issuperset(nodes):
+                continue
+            if not _runs_on(translation, fleet, choice, nodes):
+                continue
+            amounts = (shape.gpus, shape.cpus, shape.memory_mb)
+            each = [-(-amount // len(nodes)) for amount in amounts]
+            left = {
+                place: tuple(there - need for there, need in zip(free[place], each, strict=True))
+                for place in nodes
+            }
+            if min(map(min, left.values())) >= 0:
+                held = tuple(tuple(numbers[place][: each[0]]) for place in nodes)
+                free |= left
+                for place in nodes:
+                    del numbers[place][: each[0]]
+                seats[demand, position, 1] = GpuAssignment(nodes, held, shared=shape.bundles)
+    return seats
+
+
+def _runs_on(
+    translation: Translation, fleet: Fleet, choice: Choice, nodes: tuple[int, ...]
+) -> bool:
+    """Whether a unit that takes this choice may run on just these nodes."""
+    pools = translation.problem.pools
+    if not nodes or pools[fleet.pool[nodes[0]]].gpu_type != choice.gpu_type:
+        return False
+    home = pools[fleet.pool[nodes[0]]].home
+    taken = {pool.nodes_taken(choice.shape) for pool in pools if pool.home == home}
+    return len(nodes) in taken or (len(nodes) == 1 and 0 in taken)
+
+
+_Open: TypeAlias = "tuple[tuple[int, ...], Group, GpuAssignment | None]"
 """Nodes, who may sit there, and where on them; None: on any whole GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class UnitPlacement:
     """The layouts made concrete."""
 
     uses: tuple[tuple[NodeUse, ...], ...]
@@ -47,7 +121,7 @@ def place(
     fleet: Fleet,
     gpu_types: Mapping[str, GpuType],
     today: Mapping[tuple[str, int], tuple[int, ...]] | None = None,
-) -> Placement:
+) -> UnitPlacement:
     """Put every piece on numbered GPUs of named nodes, quarter by quarter.
 
     `gpu_types` are those of the catalog, which know the sizes of partitions. `today` gives the
@@ -55,22 +129,22 @@ def place(
     their nodes as far as the others leave them room. Runs go where the layouts of each quarter have
     them.
     """
-    kept = choices_kept(translation, solution)
+    kept = assigned_modes(translation, solution)
     seats = seats_today(translation, fleet, kept, today or {})
     uses, moves = [], []
     for quarter, layouts in enumerate(solution.layouts):
         before, left = _going_on(translation, kept, seats, quarter)
         seating = _Seating(translation, fleet, kept, before)
-        host = Host(translation.problem, fleet, kept, quarter, seating.counted())
-        seats = seating.seat_all(host.hostings(layouts), quarter)
+        nodes = QuarterNodes(translation.problem, fleet, kept, quarter, seating.counted())
+        seats = seating.seat_all(nodes.assigned(layouts), quarter)
         moves.append(_moved(before | left, seats) if quarter else 0)
-        uses.append(_node_uses(translation, fleet, kept, seats, gpu_types))
-    return Placement(tuple(uses), tuple(moves), kept)
+        uses.append(seating.node_uses(gpu_types))
+    return UnitPlacement(tuple(uses), tuple(moves), kept)
 
 
 def _going_on(
-    translation: Translation, kept: tuple[tuple[int, ...], ...], seats: Seats, quarter: int
-) -> tuple[Seats, Seats]:
+    translation: Translation, kept: tuple[tuple[int, ...], ...], seats: GpuAssignments, quarter: int
+) -> tuple[GpuAssignments, GpuAssignments]:
     """Seats of the pieces that go on as they are, in canonical order, and of those in another way.
 
     Where the next stage of a unit begins, its pieces go by the number that it has there. Runs are
@@ -83,8 +157,8 @@ def _going_on(
         if demand.quarters[0] == quarter > 0
         for position, unit in enumerate(translation.members[index])
     }
-    going_on: Seats = {}
-    left: Seats = {}
+    going_on: GpuAssignments = {}
+    left: GpuAssignments = {}
     for piece in sorted(piece for piece, seat in seats.items() if seat.start is None):
         index, position, replica = piece
         if quarter in demands[index].quarters:
@@ -97,7 +171,7 @@ def _going_on(
     return dict(sorted(going_on.items())), left
 
 
-def _moved(before: Seats, now: Seats) -> int:
+def _moved(before: GpuAssignments, now: GpuAssignments) -> int:
     """Pieces that are on other nodes than before, and no runs."""
     return sum(
         now[piece].nodes != seat.nodes
@@ -114,9 +188,10 @@ class _Seating:
         translation: Translation,
         fleet: Fleet,
         kept: tuple[tuple[int, ...], ...],
-        before: Seats,
+        before: GpuAssignments,
     ) -> None:
         self.demands = translation.problem.demands
+        self.members = translation.members
         self.pools = translation.problem.pools
         self.fleet = fleet
         self.kept = kept
@@ -125,7 +200,7 @@ class _Seating:
         for piece, seat in before.items():
             group = (piece[0], kept[piece[0]][piece[1]])
             self.here[seat.nodes].setdefault(group, []).append(piece)
-        self.seats: Seats = {}
+        self.seats: GpuAssignments = {}
         self.free = {node: list(range(fleet.nodes[node].gpus)) for node in range(len(fleet.nodes))}
 
     def counted(self) -> dict[tuple[int, ...], dict[Group, int]]:
@@ -135,12 +210,10 @@ class _Seating:
             for nodes, groups in self.here.items()
         }
 
-    def seat_all(self, hostings: Sequence[Hosting], quarter: int) -> Seats:
+    def seat_all(self, assigned: Sequence[NodeAssignment], quarter: int) -> GpuAssignments:
         """Residents first, so that they keep node and GPU numbers; then everybody else in order."""
         open_places = [
-            (hosting.nodes, group, seat)
-            for hosting in hostings
-            for group, seat in self._keep(hosting)
+            (one.nodes, group, seat) for one in assigned for group, seat in self._keep(one)
         ]
         waiting = self._waiting(quarter)
         for nodes, group, seat in sorted(self._joined(open_places), key=self._by_start):
@@ -162,7 +235,7 @@ class _Seating:
             for first in range(0, len(every), size):
                 held = tuple(every[first : first + size])
                 taken = tuple(gpus[node] for node in held)
-                yield held, group, Seat(held, taken, start, shared=True)
+                yield held, group, GpuAssignment(held, taken, start, shared=True)
 
     def _by_start(self, place: _Open) -> tuple[bool, int]:
         """Where units ran before comes first, so that their first runs count as there."""
@@ -172,29 +245,29 @@ class _Seating:
         home = self.pools[self.fleet.pool[nodes[0]]].home
         return self.demands[group[0]].origin != home, seat.start
 
-    def _keep(self, hosting: Hosting) -> Iterator[tuple[Group, Seat | None]]:
+    def _keep(self, assigned: NodeAssignment) -> Iterator[tuple[Group, GpuAssignment | None]]:
         """Seat those who were here; yield what is left open, None for any whole GPUs."""
-        here = self.here.get(hosting.nodes, {})
-        residents = {group: list(here.get(group, ())) for group, _ in hosting.parts}
+        here = self.here.get(assigned.nodes, {})
+        residents = {group: list(here.get(group, ())) for group, _ in assigned.parts}
         sharing = Counter(
             (member.demand, member.choice)
-            for bundle in hosting.bundles
+            for bundle in assigned.bundles
             for member in bundle.members
         )
-        places: list[tuple[Group, Seat | None]] = []
-        for group, count in hosting.parts:
+        places: list[tuple[Group, GpuAssignment | None]] = []
+        for group, count in assigned.parts:
             whole = count - sharing[group]
             staying = [one for one in residents[group] if not self.before[one].shared][:whole]
             for piece in staying:
                 self._take(piece, self.before[piece])
                 residents[group].remove(piece)
             places += [(group, None)] * (whole - len(staying))
-        bundles = [(one, self._met(one, residents)) for one in hosting.bundles]
+        bundles = [(one, self._met(one, residents)) for one in assigned.bundles]
         for bundle, met in sorted(bundles, key=lambda one: -max(one[1].values(), default=0)):
-            places += self._share(bundle, hosting.nodes, residents, met)
+            places += self._share(bundle, assigned.nodes, residents, met)
         for group, seat in places:
             if residents[group]:
-                self._sit(residents[group].pop(0), group, hosting.nodes, seat)
+                self._sit(residents[group].pop(0), group, assigned.nodes, seat)
             else:
                 yield group, seat
 
@@ -204,7 +277,7 @@ class _Seating:
         nodes: tuple[int, ...],
         residents: Mapping[Group, list[Piece]],
         met: Mapping[int, int],
-    ) -> list[tuple[Group, Seat]]:
+    ) -> list[tuple[Group, GpuAssignment]]:
         """Number the GPUs of a bundle and seat who had the same place in it; the other places.
 
         Its GPUs are those free ones on which most of its members sat, the lowest ones.
@@ -217,7 +290,7 @@ class _Seating:
             group = (member.demand, member.choice)
             gpus = numbers[member.gpu :][: self._choice(group).shape.gpus]
             start = member.start if self._choice(group).shape.is_run else None
-            seat = Seat(nodes, (gpus,), start, member.slot, shared=True)
+            seat = GpuAssignment(nodes, (gpus,), start, member.slot, shared=True)
             same = next((one for one in residents[group] if self.before[one] == seat), None)
             if same is None:
                 places.append((group, seat))
@@ -258,58 +331,52 @@ class _Seating:
                 queue.sort(key=lambda piece: (piece[2], piece[1]))
         return {group: iter(queue) for group, queue in queues.items()}
 
-    def _sit(self, piece: Piece, group: Group, nodes: tuple[int, ...], seat: Seat | None) -> None:
+    def _sit(
+        self, piece: Piece, group: Group, nodes: tuple[int, ...], seat: GpuAssignment | None
+    ) -> None:
         """Give a piece this seat, or the lowest free GPU numbers of its nodes."""
         shape = self._choice(group).shape
         numbers = tuple(tuple(self.free[node]) for node in nodes)
         if len(nodes) == 1:
             numbers = (numbers[0][: shape.gpus],)
-        self._take(piece, seat or Seat(nodes, numbers))
+        self._take(piece, seat or GpuAssignment(nodes, numbers))
 
-    def _take(self, piece: Piece, seat: Seat) -> None:
+    def _take(self, piece: Piece, seat: GpuAssignment) -> None:
         self.seats[piece] = seat
         for node, gpus in zip(seat.nodes, seat.gpus, strict=True):
             self.free[node] = [gpu for gpu in self.free[node] if gpu not in gpus]
 
-
-def _node_uses(
-    translation: Translation,
-    fleet: Fleet,
-    kept: tuple[tuple[int, ...], ...],
-    seats: Seats,
-    gpu_types: Mapping[str, GpuType],
-) -> tuple[NodeUse, ...]:
-    """Who holds each node, nodes in the fleet's order, occupants by first GPU, hour and slice."""
-    problem = translation.problem
-    occupants: dict[int, list[Occupant]] = defaultdict(list)
-    for (demand, position, replica), seat in seats.items():
-        job, number = translation.members[demand][position]
-        choice = problem.demands[demand].choices[kept[demand][position]]
-        shape = choice.shape
-        cpus, memory_mb = (
-            _even(amount, len(seat.nodes)) for amount in (shape.cpus, shape.memory_mb)
-        )
-        hours = None if seat.start is None else (seat.start, seat.start + shape.run.hours)
-        pool = problem.pools[fleet.pool[seat.nodes[0]]]
-        part = _part(choice, seat.slot, pool, gpu_types)
-        for index, node in enumerate(seat.nodes):
-            occupants[node].append(
-                Occupant(
-                    job=job,
-                    unit=number,
-                    replica=replica,
-                    gpus=seat.gpus[index],
-                    cpus=cpus[index],
-                    memory_mb=memory_mb[index],
-                    hours=hours,
-                    part=part,
-                    way=choice.way,
+    def node_uses(self, gpu_types: Mapping[str, GpuType]) -> tuple[NodeUse, ...]:
+        """Who holds each node, nodes in the fleet's order, occupants by first GPU, hour, slice."""
+        occupants: dict[int, list[Occupant]] = defaultdict(list)
+        for (demand, position, replica), seat in self.seats.items():
+            job, number = self.members[demand][position]
+            choice = self._choice((demand, self.kept[demand][position]))
+            shape, pool = choice.shape, self.pools[self.fleet.pool[seat.nodes[0]]]
+            hours = None if seat.start is None else (seat.start, seat.start + shape.run.hours)
+            part = _part(shape.part, seat.slot, pool, gpu_types)
+            cpus, memory_mb = (_even(one, len(seat.nodes)) for one in (shape.cpus, shape.memory_mb))
+            for index, node in enumerate(seat.nodes):
+                occupants[node].append(
+                    Occupant(
+                        job=job,
+                        unit=number,
+                        replica=replica,
+                        gpus=seat.gpus[index],
+                        cpus=cpus[index],
+                        memory_mb=memory_mb[index],
+                        hours=hours,
+                        part=part,
+                        way=choice.way,
+                    )
                 )
+        return tuple(
+            NodeUse(
+                node=self.fleet.nodes[node].id,
+                occupants=tuple(sorted(occupants[node], key=_in_order)),
             )
-    return tuple(
-        NodeUse(node=fleet.nodes[node].id, occupants=tuple(sorted(occupants[node], key=_in_order)))
-        for node in sorted(occupants)
-    )
+            for node in sorted(occupants)
+        )
 
 
 def _in_order(one: Occupant) -> tuple[int, int, int]:
@@ -317,10 +384,7 @@ def _in_order(one: Occupant) -> tuple[int, int, int]:
     return one.gpus[0], one.held_hours[0], first or 0
 
 
-def _part(
-    choice: Choice, slot: int, pool: Pool, gpu_types: Mapping[str, GpuType]
-) -> GpuPart | None:
-    part = choice.shape.part
+def _part(part: Part, slot: int, pool: Pool, gpu_types: Mapping[str, GpuType]) -> GpuPart | None:
     if part == WHOLE:
         return None
     if not part.profile:
@@ -332,7 +396,5 @@ def _part(
 
 def _even(amount: int, nodes: int) -> list[int]:
     """Split into whole parts that differ by one at most, the larger ones first."""
-    if nodes == 1:
-        return [amount]
     share, rest = divmod(amount, nodes)
     return [share + (index < rest) for index in range(nodes)]

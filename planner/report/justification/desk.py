@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.plan.ledger.accounts import Accounts
 from planner.plan.ledger.capacity import Capacity
-from planner.plan.ledger.facility import Facility
-from planner.plan.ledger.reader import Reader
+from planner.plan.ledger.traced import FigureReader
 from planner.report.document import Figure, Link
 from planner.report.format import listed
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
-    from planner.plan.ledger.traced import Traced
+    from planner.plan.ledger.traced import TracedFigure
     from planner.plan.plan import Acquisition, Plan
     from planner.report.format import Style
 
@@ -33,7 +32,7 @@ def anchor_of(place: int) -> str:
     return f"section-{place + 1}"
 
 
-def figure(traced: Traced, style: Style, trace: str) -> Figure:
+def figure(traced: TracedFigure, style: Style, trace: str) -> Figure:
     """A figure for a table, with the anchor of its trace."""
     return Figure(traced.value, style, traced.sum, trace)
 
@@ -44,10 +43,9 @@ class Desk:
     def __init__(self, plan: Plan, titles: Mapping[str, str] = _NO_TITLES) -> None:
         self.plan = plan
         self._titles = titles
-        self.read = Reader(plan)
+        self.read = FigureReader(plan)
         self.accounts = Accounts(plan, self.read)
         self.capacity = Capacity(plan, self.read)
-        self.facility = Facility(plan, self.read)
 
     def section(self, key: str) -> str:
         """`section 10`, `appendix A`: where the document tells of it; KeyError if it does not."""
@@ -73,7 +71,7 @@ class Desk:
         """A day that stands at a place of plan.json."""
         return Figure(date.fromisoformat(iso), "day", place, trace)
 
-    def asked(self, job: int, quarter: int) -> Traced:
+    def asked(self, job: int, quarter: int) -> TracedFigure:
         """Units that a job asks for, also where it is dropped or delayed."""
         return self.read.at(f"{self._asked[job]}[{quarter}]")
 

@@ -32,12 +32,12 @@ __all__ = ["facility_section", "node_takes"]
 
 def facility_section(desk: Desk) -> tuple[Block, ...]:
     """What nodes take of each site, before and after, beside what the site allows."""
-    rows = tuple(row for site in desk.facility.sites for row in _site_rows(desk, site))
+    rows = tuple(row for site in desk.capacity.sites for row in _site_rows(desk, site))
     listed_sites, limits = {use.site for use in desk.plan.sites}, limits_of(desk.plan)
     names = " and ".join(limit.name for limit in limits).capitalize()
     open_fields = [
         (f"{names} that {site} allows", Blank(f"{code('sites:')} of the scenario"))
-        for site in desk.facility.sites
+        for site in desk.capacity.sites
         if site not in listed_sites
     ]
     unlimited = [one.name for one in SITE_LIMITS if one not in limits]
@@ -75,7 +75,7 @@ def facility_section(desk: Desk) -> tuple[Block, ...]:
 
 
 def _site_rows(desk: Desk, site: str) -> Iterator[tuple[Cell, ...]]:
-    facility = desk.facility
+    facility = desk.capacity
     limits = {use.site: place for place, use in enumerate(desk.plan.sites)}
     for place, label in enumerate(desk.plan.quarters):
         cells: list[Cell] = [site, label]
@@ -114,7 +114,7 @@ def _racks(desk: Desk, site: int | None, quarter: int) -> tuple[Cell, Cell]:
 
 def _unstated(desk: Desk) -> tuple[Block, ...]:
     lacking = sorted(
-        {name for site in desk.facility.sites for name in desk.facility.unstated(site, "power_w")}
+        {name for site in desk.capacity.sites for name in desk.capacity.unstated(site, "power_w")}
     )
     if not lacking:
         return ()
@@ -127,7 +127,7 @@ def _unstated(desk: Desk) -> tuple[Block, ...]:
 
 def _power_charts(desk: Desk) -> Iterator[Block]:
     """By nameplates; where the catalog lacks one, by the mean draw under load."""
-    for site in desk.facility.sites:
+    for site in desk.capacity.sites:
         chart = _power_chart(desk, site, "power_w") or _power_chart(desk, site, "mean_power_w")
         if chart is not None:
             yield chart
@@ -139,8 +139,8 @@ def _power_charts(desk: Desk) -> Iterator[Block]:
 
 def _power_chart(desk: Desk, site: str, need: str) -> Chart | None:
     places = range(len(desk.plan.quarters))
-    before = [desk.facility.before(site, place, need) for place in places]
-    after = [desk.facility.after(site, place, need) for place in places]
+    before = [desk.capacity.before(site, place, need) for place in places]
+    after = [desk.capacity.after(site, place, need) for place in places]
     known_before = [traced for traced in before if traced is not None]
     known_after = [traced for traced in after if traced is not None]
     if len(known_before) < len(before) or len(known_after) < len(after):
@@ -169,7 +169,7 @@ def _power_chart(desk: Desk, site: str, need: str) -> Chart | None:
 def _rack_chart(desk: Desk, site: str, place: int) -> Chart | None:
     """The last quarter, in which most has been bought."""
     last = len(desk.plan.quarters) - 1
-    racks = desk.facility.racks(site, last)
+    racks = desk.capacity.racks(site, last)
     if not racks:
         return None
     taken = tuple(figure(traced, "kw", "how-site") for traced in racks.values())
@@ -215,7 +215,7 @@ def _node_types(desk: Desk) -> Table:
 
 def node_takes(desk: Desk, node_type: str, need: str, style: Style) -> Cell:
     """What the catalog says that one node takes."""
-    traced = desk.facility.each(node_type, need)
+    traced = desk.capacity.each(node_type, need)
     if traced is None:
         return Blank("the catalog")
     return figure(traced, style, f"how-node-{node_type}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.site import SITE_LIMITS
-from planner.plan.ledger.margins import Margins
-from planner.plan.ledger.rooms import Rooms
 from planner.report.document import Block, Cell, Column, Heading, Link, Paragraph, Table
 from planner.report.elsewhere import Elsewhere
 from planner.report.format import listed, signed_percent
@@ -17,8 +15,8 @@ from planner.report.variants import NO_PLAN, acquired_short, moved_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.plan.ledger.margins import Meets, Price
-    from planner.plan.ledger.rooms import Order, Room
+    from planner.plan.ledger.accounts import Meets, Price
+    from planner.plan.ledger.capacity import FirstOrder, LimitMargin
     from planner.report.format import Style
     from planner.whatif.found import Sensitivity, Swing, Turn
 
@@ -73,10 +71,10 @@ def margin_blocks(desk: Desk, found: Sensitivity | None) -> Iterator[Block]:
 
 
 def _prices(desk: Desk, found: Sensitivity | None) -> Iterator[tuple[float, tuple[Cell, ...]]]:
-    margins = Margins(desk.plan, desk.read)
-    for price in margins.prices():
+    accounts = desk.accounts
+    for price in accounts.prices():
         swing = _swing(desk, price, found)
-        for meets, sign in ((margins.up(price), 1), (margins.down(price), -1)):
+        for meets, sign in ((accounts.met_by_rise(price), 1), (accounts.met_by_fall(price), -1)):
             row = _row(desk, price, meets, sign, swing, found)
             if row is not None:
                 yield row
@@ -166,7 +164,7 @@ def _turn(swing: tuple[int, Swing] | None, sign: int) -> tuple[int, Turn] | None
 
 
 def _rooms(desk: Desk) -> Iterator[Table]:
-    rows = tuple(_room(desk, room) for room in Rooms(desk.plan, desk.read, desk.facility).rooms())
+    rows = tuple(_room(desk, room) for room in desk.capacity.limit_margins())
     if rows:
         columns = (
             Column("Limit", wraps=True),
@@ -184,7 +182,7 @@ def _rooms(desk: Desk) -> Iterator[Table]:
         yield Table(columns, rows, caption=caption)
 
 
-def _room(desk: Desk, room: Room) -> tuple[Cell, ...]:
+def _room(desk: Desk, room: LimitMargin) -> tuple[Cell, ...]:
     title, style = _ROOMS[room.what]
     of = room.of if room.what != "quota" else (" on ".join(room.of),)
     return (
@@ -198,7 +196,7 @@ def _room(desk: Desk, room: Room) -> tuple[Cell, ...]:
 
 
 def _orders(desk: Desk, found: Sensitivity | None) -> Iterator[Block]:
-    orders = list(Rooms(desk.plan, desk.read, desk.facility).orders())
+    orders = list(desk.capacity.first_orders())
     if not orders:
         return
     on_sale = any(order.days_of_sale is not None for order in orders)
@@ -222,7 +220,7 @@ def _orders(desk: Desk, found: Sensitivity | None) -> Iterator[Block]:
         yield Paragraph(f"{words}: {_after(turn)}.")
 
 
-def _order(desk: Desk, order: Order, *, on_sale: bool) -> tuple[Cell, ...]:
+def _order(desk: Desk, order: FirstOrder, *, on_sale: bool) -> tuple[Cell, ...]:
     line = desk.plan.acquisitions[order.line]
     sale: Cell = "–"
     if order.days_of_sale is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.plan.figures.budgets import NOT_PAID_LINES
+from planner.plan.figures.costs import NOT_PAID_LINES
 from planner.report.document import (
     Blank,
     Block,
@@ -24,7 +24,7 @@ from planner.report.justification.within import residual_share, spare_rows
 from planner.report.teams import quota_blocks
 
 if TYPE_CHECKING:
-    from planner.plan.ledger.traced import Traced
+    from planner.plan.ledger.traced import TracedFigure
     from planner.plan.plan import BreakEven
     from planner.report.format import Style
 
@@ -323,7 +323,9 @@ def team_charges(desk: Desk) -> tuple[Block, ...]:
     if charged is None:
         return ()
 
-    def row(name: str, hours: Traced, delivered: Traced | None, cents: Traced) -> tuple[Cell, ...]:
+    def row(
+        name: str, hours: TracedFigure, delivered: TracedFigure | None, cents: TracedFigure
+    ) -> tuple[Cell, ...]:
         return (
             name,
             figure(hours, "hours", "how-teams"),
@@ -367,6 +369,6 @@ def team_charges(desk: Desk) -> tuple[Block, ...]:
     )
 
 
-def _rate(cents: Traced, hours: Traced) -> Cell:
+def _rate(cents: TracedFigure, hours: TracedFigure) -> Cell:
     """USD an hour."""
     return figure(cents / hours, "rate", "how-teams") if hours.value else "–"

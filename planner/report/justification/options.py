@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.plan.ledger.reader import where
-from planner.plan.ledger.traced import total
+from planner.plan.ledger.traced import total, where
 from planner.report.again import command_for
 from planner.report.alternatives import (
     NO_UNIT_SHORT,
@@ -290,7 +289,7 @@ def _first_order(desk: Desk) -> Cell:
 def _power(desk: Desk) -> Cell:
     """In the quarter with the most, at all sites."""
     taken = [
-        [desk.facility.after(site, quarter, "power_w") for site in desk.facility.sites]
+        [desk.capacity.after(site, quarter, "power_w") for site in desk.capacity.sites]
         for quarter in range(len(desk.plan.quarters))
     ]
     sums = [total(filter(None, sites)) for sites in taken if None not in sites]

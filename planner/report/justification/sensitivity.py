@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from planner.plan.ledger.traced import Traced, total
+from planner.plan.ledger.traced import TracedFigure, total
 from planner.report.again import command_for
 from planner.report.document import (
     Blank,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["sensitivity_section"]
 
 _FILE, _TRACE = "sensitivity.json", "how-sensitivity"
-_DOWN, _UP = Traced(Fraction(-1, 5), "-0.2"), Traced(Fraction(1, 5), "0.2")
+_DOWN, _UP = TracedFigure(Fraction(-1, 5), "-0.2"), TracedFigure(Fraction(1, 5), "0.2")
 _MOVED = (
     ("Servers bought, with support; the residual value as it is", ("purchase", "support")),
     ("Residual value of these servers alone", ("residual value",)),

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Path
     from planner.inputs.scenario.offer import OfferKind
     from planner.inputs.settled import Inputs
-    from planner.plan.parts.servers import Occupant
-    from planner.plan.parts.shortage import ShortJob
+    from planner.plan.parts import Occupant, ShortJob
     from planner.plan.plan import Plan
     from planner.whatif.comparison.actuals import Actual
     from planner.whatif.comparison.sides import Side

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.load import Question
-from planner.plan.carry import carried_over
 from planner.plan.make import make_plan
 from planner.plan.plan import Plan
+from planner.plan.rolling_horizon import carried_over
 from planner.plan.saved import read_saved
 from planner.plan.store import loads
 from planner.whatif.comparison.compare import compare

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
-    from planner.plan.otherwise.committed import Purchase
-    from planner.plan.otherwise.near import Goal, NearPlan
+    from planner.plan.constrained import Goal, NearPlan, Purchase
     from planner.plan.plan import Plan
     from planner.whatif.desk.figures import Figures, JobShort
     from planner.whatif.desk.held import Commitment
@@ -111,7 +110,7 @@ class Desk:
     def plan(self, inputs: Inputs) -> Plan:
         """Plan as the station asks; raises what planning raises."""
         if self.station.purchases is not None:
-            from planner.plan.otherwise.committed import committed_plan  # noqa: PLC0415 - seldom
+            from planner.plan.constrained import committed_plan  # noqa: PLC0415 - seldom
 
             return committed_plan(
                 inputs,
@@ -138,7 +137,7 @@ class Desk:
 
     def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
         """Plan for a goal that is no money, as the station asks; raises as `near_plan`."""
-        from planner.plan.otherwise.near import near_plan  # noqa: PLC0415 - seldom needed
+        from planner.plan.constrained import near_plan  # noqa: PLC0415 - seldom needed
 
         station = self.station
         return near_plan(

@@ -1,4 +1,4 @@
-"""In which way each unit runs: the program counts, here the units get their names."""
+"""Mode assignment: in which way each unit runs; the program counts, here the units get names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from planner.packing import Translation
     from planner.packing.solution import Solution
 
-__all__ = ["choices_kept"]
+__all__ = ["assigned_modes"]
 
 Unit = tuple[str, int]
 """Job and unit number."""
@@ -18,7 +18,7 @@ Way = tuple[str, str]
 """GPU type, and the name of a choice."""
 
 
-def choices_kept(translation: Translation, solution: Solution) -> tuple[tuple[int, ...], ...]:
+def assigned_modes(translation: Translation, solution: Solution) -> tuple[tuple[int, ...], ...]:
     """Choice of each member of each demand, so that a job runs in one way where it can.
 
     Units that have run before go on as they did, as many as can; where changing the GPU type has a
@@ -33,9 +33,11 @@ def choices_kept(translation: Translation, solution: Solution) -> tuple[tuple[in
         choices = [(choice.gpu_type, choice.way) for choice in asked.choices]
         left = list(solution.assigned[demand])
         ways = [before.get(unit) for unit in members]
-        chosen = _going_on(choices, left, ways)
-        if asked.chain:
-            _keep_gpu_types(choices, left, ways, chosen)
+        chosen = [_first_left(left, [n for n, one in enumerate(choices) if one == w]) for w in ways]
+        for position, way in enumerate(ways if asked.chain else ()):
+            if chosen[position] < 0 and way is not None:
+                alike = [n for n, (gpu_type, _) in enumerate(choices) if gpu_type == way[0]]
+                chosen[position] = _first_left(left, alike)
         for job, every in _by_size(members):
             seen = ways_of_job[job]
             positions = [position for position in every if chosen[position] < 0]
@@ -49,29 +51,12 @@ def choices_kept(translation: Translation, solution: Solution) -> tuple[tuple[in
     return tuple(kept)
 
 
-def _going_on(choices: list[Way], left: list[int], before: list[Way | None]) -> list[int]:
-    """Take from `left` what units ran in before; -1 for those that must choose."""
-    chosen = []
-    for way in before:
-        choice = choices.index(way) if way in choices else -1
-        if choice >= 0 and left[choice]:
-            left[choice] -= 1
-        else:
-            choice = -1
-        chosen.append(choice)
-    return chosen
-
-
-def _keep_gpu_types(
-    choices: list[Way], left: list[int], before: list[Way | None], chosen: list[int]
-) -> None:
-    """Let units that must choose take another way on the GPU type that they ran on."""
-    for position, way in enumerate(before):
-        if chosen[position] < 0 and way is not None:
-            alike = (n for n, (gpu_type, _) in enumerate(choices) if left[n] and gpu_type == way[0])
-            chosen[position] = next(alike, -1)
-            if chosen[position] >= 0:
-                left[chosen[position]] -= 1
+def _first_left(left: list[int], among: list[int]) -> int:
+    """Take the first of these choices of which something is left; -1 if there is none."""
+    choice = next((choice for choice in among if left[choice]), -1)
+    if choice >= 0:
+        left[choice] -= 1
+    return choice
 
 
 def _by_size(members: tuple[tuple[str, int], ...]) -> list[tuple[str, list[int]]]:

@@ -1,22 +1,23 @@
-"""Units that run today: pinned ones stay, and every move is listed and priced."""
+"""Units that run today or change their GPU type: pinned ones stay, moves are listed and priced."""
 
 from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.places import plain
 from planner.inputs.text.words import count_of
-from planner.plan.checks.view import Check, View, differences
+from planner.plan.checks.view import View, differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.plan.checks.view import Unit
+    from planner.plan.checks.view import Findings, Unit
     from planner.plan.plan import Node
 
-__all__ = ["CHECKS", "moves_cents"]
+__all__ = ["CHECKS", "moves_cents", "priced_changes"]
 
 
 class _Today(NamedTuple):
@@ -49,14 +50,6 @@ def _pool(node: Node) -> str:
     return f"{node.node_type}/{node.site}"
 
 
-def _nodes(view: View, quarter: int, unit: Unit) -> list[Node]:
-    """Nodes of a unit in a quarter; of one that runs several times in it, those of its first run.
-
-    Jobs that run today have no replicas within a unit.
-    """
-    return [node for node, _ in view.seats[quarter].get((*unit, 1), ())]
-
-
 def _places(view: View, quarter: int, unit: Unit) -> Iterator[list[Node]]:
     """Nodes of each of its runs, or of itself."""
     for replica in count(1):
@@ -66,12 +59,7 @@ def _places(view: View, quarter: int, unit: Unit) -> Iterator[list[Node]]:
         yield [node for node, _ in places]
 
 
-def _runs(view: View, unit: Unit) -> bool:
-    """Whether a unit holds nodes for some hours: another node of the pool is no move then."""
-    return any(one.hours is not None for _, one in view.seats[0].get((*unit, 1), ()))
-
-
-def _pinned(view: View) -> Iterator[str]:
+def _pinned(view: View) -> Findings:
     for unit, today in _today(view).items():
         for quarter, label in enumerate(view.labels if today.pinned else ()):
             for nodes in _places(view, quarter, unit):
@@ -81,14 +69,14 @@ def _pinned(view: View) -> Iterator[str]:
                     yield f"{told} {_listed(today.nodes)}, but is on {_listed(ids)}"
                 elif {_pool(node) for node in nodes} != {today.pool}:
                     yield f"{told} {today.pool}, but is on {_listed(ids)}"
+    pinned = sum(place.pinned for place in _today(view).values())
+    if not pinned:
+        return "no running unit is pinned"
+    return f"{count_of(pinned, 'pinned unit')} stay where they run, in every quarter"
 
 
 def _listed(ids: set[str] | frozenset[str]) -> str:
     return ", ".join(sorted(ids))
-
-
-def _leaves(view: View, unit: Unit, today: _Today) -> bool:
-    return {_pool(node) for node in _nodes(view, 0, unit)} != {today.pool}
 
 
 def _cents(view: View, job: str) -> int:
@@ -98,26 +86,38 @@ def _cents(view: View, job: str) -> int:
     return int(((usd or Decimal(0)) * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
 
 
+def _first_quarter(view: View) -> Iterator[tuple[Unit, _Today, set[str], bool]]:
+    """Each unit that runs today: from where, its nodes in the first quarter, if it leaves its pool.
+
+    Of one that runs several times in it, those of its first run; jobs that run today have no
+    replicas within a unit.
+    """
+    for unit, today in _today(view).items():
+        nodes = [node for node, _ in view.seats[0].get((*unit, 1), ())]
+        leaves = {_pool(node) for node in nodes} != {today.pool}
+        yield unit, today, {node.id for node in nodes}, leaves
+
+
 def moves_cents(view: View) -> dict[str, int]:
     """By job: what its moves cost in the first quarter."""
     found: dict[str, int] = {}
-    for unit, today in _today(view).items():
-        if _leaves(view, unit, today):
-            found[unit[0]] = found.get(unit[0], 0) + _cents(view, unit[0])
+    for (job, _), _, _, leaves in _first_quarter(view):
+        if leaves:
+            found[job] = found.get(job, 0) + _cents(view, job)
     return found
 
 
-def _moves(view: View) -> Iterator[str]:
+def _moves(view: View) -> Findings:
     current, today = view.plan.current, _today(view)
     if current is None or not today:
         listed = current is not None
         yield from differences("whether moves are listed", listed, bool(today))
-        return
+        return "nothing runs today, so nothing moves"
     expected = {}
-    for unit, place in today.items():
-        ids = {node.id for node in _nodes(view, 0, unit)}
-        leaves = _leaves(view, unit, place)
-        if leaves or (place.nodes and ids != place.nodes and not _runs(view, unit)):
+    for unit, place, ids, leaves in _first_quarter(view):
+        # Of a unit that holds nodes for some hours, another node of the pool is no move.
+        runs = any(one.hours is not None for _, one in view.seats[0].get((*unit, 1), ()))
+        if leaves or (place.nodes and ids != place.nodes and not runs):
             origin = tuple(sorted(place.nodes)) or (place.pool,)
             cents = _cents(view, unit[0]) if leaves else 0
             expected[unit] = (origin, tuple(sorted(ids)), leaves, cents)
@@ -135,19 +135,28 @@ def _moves(view: View) -> Iterator[str]:
     pinned = sum(place.pinned for place in today.values())
     wanted = (len(expected), len(today), pinned, sum(moves_cents(view).values()))
     yield from differences("(moves, running units, pinned, cents)", figures, wanted)
-
-
-def _confirm_pinned(view: View) -> str:
-    pinned = sum(place.pinned for place in _today(view).values())
-    if not pinned:
-        return "no running unit is pinned"
-    return f"{count_of(pinned, 'pinned unit')} stay where they run, in every quarter"
-
-
-def _confirm_moves(view: View) -> str:
-    if view.plan.current is None:
-        return "nothing runs today, so nothing moves"
     return "what moves is counted from the placements, and its cost is right to the cent"
 
 
-CHECKS = (Check(_pinned, _confirm_pinned), Check(_moves, _confirm_moves))
+def priced_changes(view: View) -> Iterator[tuple[str, int, Fraction]]:
+    """Job, quarter from 0 and US dollars of each change of a unit that has a price."""
+    on: dict[tuple[str, int], str] = {}
+    for quarter, seats in enumerate(view.seats):
+        for (job, unit, _), places in seats.items():
+            here = places[0][0].gpu_type
+            before, on[job, unit] = on.get((job, unit), here), here
+            usd = _usd(view, job) if before != here and job in view.sized else Fraction(0)
+            if usd:
+                yield job, quarter, usd
+
+
+def _usd(view: View, job: str) -> Fraction:
+    """What one change of a unit costs: by the job itself, or the one that it is deployed by."""
+    scenario = view.inputs.scenario
+    usd = scenario.jobs[view.sized[job].derived_from or job].gpu_type_change_cost_usd
+    if usd is None:
+        usd = scenario.policies.gpu_type_change_cost_usd
+    return Fraction(usd or 0)
+
+
+CHECKS = (_pinned, _moves)

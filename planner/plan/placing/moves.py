@@ -1,25 +1,26 @@
-"""From the placement of today to that of the first quarter: who stays, who moves, and why."""
+"""Who does not stay: units that move from where they run today, and changes of the GPU type."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.places import running_units
-from planner.plan.parts.moves import CurrentPlacement, Move
+from planner.plan.parts import CurrentPlacement, Move
 from planner.plan.words import usd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from planner.inputs.scenario.places import Place
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
+    from planner.plan.parts import NodeUse
     from planner.plan.placing.fleet import Fleet
-    from planner.plan.placing.place import Placement
+    from planner.plan.placing.place import UnitPlacement
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["current_placement", "nodes_today"]
+__all__ = ["TypeChange", "current_placement", "nodes_today", "type_changes"]
 
 Unit = tuple[str, int]
 """Job and unit number, from 1."""
@@ -40,7 +41,7 @@ def current_placement(
     jobs: tuple[SizedJob, ...],
     translation: Translation,
     fleet: Fleet,
-    placement: Placement,
+    placement: UnitPlacement,
 ) -> CurrentPlacement | None:
     """What becomes of the units that run today; None where the scenario lists none.
 
@@ -59,7 +60,7 @@ def current_placement(
                 now[occupant.job, occupant.unit].append(place_of[use.node])
             if occupant.hours is not None:
                 runs.add((occupant.job, occupant.unit))
-    reasons = _Reasons(inputs, jobs, translation)
+    sized = {job.name: job for job in jobs}
     moves = []
     for (job, unit), today in sorted(running.items()):
         nodes = sorted(now[job, unit])
@@ -68,6 +69,9 @@ def current_placement(
         before = sorted(_positions(today.place, positions)) if today.place.numbers else []
         if not leaves and (not before or before == nodes or (job, unit) in runs):
             continue
+        reason = "makes room within its pool, where moves cost nothing"
+        if leaves:
+            reason = next(_why_it_moves(inputs, sized[job], translation, today.place))
         moves.append(
             Move(
                 job=job,
@@ -76,7 +80,7 @@ def current_placement(
                 nodes=tuple(fleet.nodes[node].id for node in nodes),
                 leaves_pool=leaves,
                 cost_cents=inputs.scenario.move_cents(job) if leaves else 0,
-                reason=reasons.of(job, today.place, leaves=leaves),
+                reason=reason,
             )
         )
     return CurrentPlacement(
@@ -100,51 +104,57 @@ def _positions(place: Place, owned: Mapping[tuple[str, str, int], int]) -> tuple
     return tuple(owned[place.node_type, place.site, number] for number in place.numbers)
 
 
-class _Reasons:
-    """Why a unit does not stay, in a sentence."""
+def _why_it_moves(
+    inputs: Inputs, job: SizedJob, translation: Translation, place: Place
+) -> Iterator[str]:
+    """What speaks against staying in a pool; last, that it is cheaper elsewhere."""
+    problem, label = translation.problem, translation.quarters[0]
+    pools = [pool for pool in problem.pools if pool.home == place.pool]
+    owned = sum(pool.owned_in(0) for pool in pools)
+    offered = any(
+        problem.pools[supply.pool].home == place.pool and supply.unit_cost_cents[0] is not None
+        for supply in problem.supplies
+    )
+    if not owned and not offered:
+        yield f"no node of {place.pool} can be in service in {label}"
+        return
+    if not offered and owned <= max(pool.spare for pool in pools if not pool.held):
+        yield f"every node of {place.pool} is kept spare in {label}"
+    if job.sites and place.site not in job.sites:
+        yield f"it may not run at {place.site}"
+    for rejection in job.sizing.rejections:
+        if rejection.gpu_type == pools[0].gpu_type:
+            told = f"{rejection.message} ({rejection.rule})"
+            yield f"it may not use {rejection.gpu_type}: {told}"
+    cents = inputs.scenario.move_cents(job.name)
+    if cents:
+        yield f"the cheapest plan found moves it, though that costs {usd(cents)}"
+    yield "the cheapest plan found moves it; no price of a move is stated"
 
-    def __init__(
-        self, inputs: Inputs, jobs: tuple[SizedJob, ...], translation: Translation
-    ) -> None:
-        self._inputs = inputs
-        self._jobs = {job.name: job for job in jobs}
-        problem = translation.problem
-        self._gpu_type = {pool.home: pool.gpu_type for pool in problem.pools}
-        self._label = translation.quarters[0]
-        offered = {
-            problem.pools[supply.pool].home
-            for supply in problem.supplies
-            if supply.unit_cost_cents[0] is not None
-        }
-        owned: Counter[str] = Counter()
-        for pool in problem.pools:
-            owned[pool.home] += pool.owned_in(0)
-        spare = {pool.home: pool.spare for pool in problem.pools if not pool.held}
-        self._to_be_had = offered | {home for home, nodes in owned.items() if nodes}
-        self._all_spare = {home for home, nodes in owned.items() if nodes <= spare[home]} - offered
 
-    def of(self, job: str, place: Place, *, leaves: bool) -> str:
-        """The first thing that speaks against staying."""
-        if not leaves:
-            return "makes room within its pool, where moves cost nothing"
-        return next(self._against(job, place), self._cheaper(job))
+class TypeChange(NamedTuple):
+    """One unit that does."""
 
-    def _against(self, job: str, place: Place) -> Iterator[str]:
-        sized = self._jobs[job]
-        if place.pool not in self._to_be_had:
-            yield f"no node of {place.pool} can be in service in {self._label}"
-            return
-        if place.pool in self._all_spare:
-            yield f"every node of {place.pool} is kept spare in {self._label}"
-        gpu_type = self._gpu_type[place.pool]
-        if sized.sites and place.site not in sized.sites:
-            yield f"it may not run at {place.site}"
-        for rejection in sized.sizing.rejections:
-            if rejection.gpu_type == gpu_type:
-                yield f"it may not use {gpu_type}: {rejection.message} ({rejection.rule})"
+    quarter: int
+    """From 0: the one at whose start it changes."""
+    job: str
+    before: str
+    after: str
+    unit: int
 
-    def _cheaper(self, job: str) -> str:
-        cents = self._inputs.scenario.move_cents(job)
-        if not cents:
-            return "the cheapest plan found moves it; no price of a move is stated"
-        return f"the cheapest plan found moves it, though that costs {usd(cents)}"
+
+def type_changes(
+    placements: Iterable[Sequence[NodeUse]], gpu_types: Mapping[str, str]
+) -> tuple[TypeChange, ...]:
+    """All changes in these placements, by quarter; `gpu_types` are those of the nodes."""
+    found: list[TypeChange] = []
+    last: dict[tuple[str, int], str] = {}
+    for quarter, uses in enumerate(placements):
+        now = {(one.job, one.unit): gpu_types[use.node] for use in uses for one in use.occupants}
+        found += sorted(
+            TypeChange(quarter, job, last[job, unit], after, unit)
+            for (job, unit), after in now.items()
+            if last.get((job, unit), after) != after
+        )
+        last |= now
+    return tuple(found)

@@ -1,7 +1,6 @@
-"""Nodes of one quarter while units are placed on them, and moved out of each other's way.
+"""Ejection chains: units that fit nowhere find room on nodes, as others move out of their way.
 
-A unit that fits nowhere takes the place of another that fits elsewhere, possibly after a third has
-moved: an ejection chain.
+A unit takes the place of another that fits elsewhere, possibly after a third has moved.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from typing import TYPE_CHECKING
 from planner.packing.problem import WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from planner.packing.problem import Part, Pool, Problem, Shape
 
-__all__ = ["Bench", "Seat", "Unit", "empty_seat"]
+__all__ = ["EjectionChains", "Group", "SharedNode", "empty_node"]
 
-Unit = tuple[int, int]
-"""Demand and choice of a unit, or of one piece of it."""
-Taken = tuple[tuple[int, int, int], tuple[Unit, ...], tuple[tuple["Part", ...], ...]]
+Group = tuple[int, int]
+"""Demand and choice: units of one group are interchangeable in a layout."""
+Taken = tuple[tuple[int, int, int], tuple[Group, ...], tuple[tuple["Part", ...], ...]]
 """GPUs, cores and MB that are free; units; opened GPUs."""
 
 _CHAIN = 3
@@ -60,7 +59,7 @@ _sharing = lru_cache(maxsize=64)(_Sharing)
 
 
 @dataclass(slots=True)
-class Seat:
+class SharedNode:
     """One node while units are moved about."""
 
     pool: int
@@ -68,7 +67,7 @@ class Seat:
     """Free; likewise `cpus` and `memory_mb`."""
     cpus: int
     memory_mb: int
-    units: list[Unit] = field(default_factory=list)
+    units: list[Group] = field(default_factory=list)
     sharing: _Sharing | None = None
     """What one GPU here holds together, where units may take parts of one."""
     opened: list[tuple[Part, ...]] = field(default_factory=list)
@@ -88,7 +87,7 @@ class Seat:
             and self._mixes(shape)
         )
 
-    def fits_instead(self, shape: Shape, other: Unit, moved: Shape) -> bool:
+    def fits_instead(self, shape: Shape, other: Group, moved: Shape) -> bool:
         """Whether the unit would fit if another left."""
         if (
             shape.cpus > self.cpus + moved.cpus
@@ -104,7 +103,7 @@ class Seat:
         self.back_to(before)
         return fits
 
-    def put(self, unit: Unit, shape: Shape) -> None:
+    def put(self, unit: Group, shape: Shape) -> None:
         """Seat a unit."""
         self.units.append(unit)
         self.cpus -= shape.cpus
@@ -119,7 +118,7 @@ class Seat:
         else:
             self.opened[gpu] = tuple(sorted((*self.opened[gpu], shape.part)))
 
-    def take(self, unit: Unit, shape: Shape) -> None:
+    def take(self, unit: Group, shape: Shape) -> None:
         """Let a unit go; where it took a part, of the GPU that has the fewest."""
         self.units.remove(unit)
         self.cpus += shape.cpus
@@ -167,110 +166,92 @@ class Seat:
         return -max(fitting)[1] if fitting else None
 
 
-def empty_seat(number: int, pool: Pool) -> Seat:
+def empty_node(number: int, pool: Pool) -> SharedNode:
     """A node of a pool, of that number, with nothing on it."""
     sharing = _sharing(pool) if pool.divisions or pool.shared_mb else None
     node, apart = pool.node, not pool.mixes
-    return Seat(number, node.gpus, node.cpus, node.memory_mb, sharing=sharing, apart=apart)
+    return SharedNode(number, node.gpus, node.cpus, node.memory_mb, sharing=sharing, apart=apart)
 
 
-class Bench:
-    """All nodes of one quarter and the ways to seat a unit on them."""
+class EjectionChains:
+    """Nodes of one quarter, and the search for room on them."""
 
-    def __init__(
-        self, problem: Problem, seats: Sequence[Seat], go_on: Callable[[], bool] = lambda: True
-    ) -> None:
-        """Once `go_on` says no, nobody moves any more."""
-        self._problem, self._go_on = problem, go_on
-        self._seats = list(seats)
-        self._by_pool: dict[int, list[Seat]] = {}
-        for seat in self._seats:
-            self._by_pool.setdefault(seat.pool, []).append(seat)
-        self._ways: dict[Unit, tuple[tuple[int, Shape, int], ...]] = {}
+    def __init__(self, problem: Problem, nodes: Sequence[SharedNode]) -> None:
+        self._problem = problem
+        self._by_pool: dict[int, list[SharedNode]] = {}
+        for node in nodes:
+            self._by_pool.setdefault(node.pool, []).append(node)
+        self._open: dict[Group, list[SharedNode]] = {}
         self._looks = 0
 
-    def add(self, seat: Seat) -> None:
-        """One node more."""
-        self._seats.append(seat)
-        self._by_pool.setdefault(seat.pool, []).append(seat)
-        self._ways.clear()
+    def seat_all(self, left_over: Sequence[Group], chain: int = _CHAIN) -> list[Group]:
+        """Seat units, the largest first; returns those that found no room.
 
-    @property
-    def seats(self) -> list[Seat]:
-        """The nodes as they are now."""
-        return self._seats
-
-    def seat_all(self, left_over: Sequence[Unit], chain: int = _CHAIN) -> list[Unit]:
-        """Seat units, the largest first; returns those that found no seat.
-
-        Up to `chain - 1` others may move for each. A piece of several keeps its choice.
+        Up to `chain - 1` others may move for each.
         """
-        ordered = sorted(left_over, key=lambda unit: (self._size(unit[0]), unit), reverse=True)
         unseated, looks = [], 0
-        for unit in ordered:
+        for unit in sorted(left_over, key=self._size, reverse=True):
             self._looks = 0
-            patient = looks < _LOOKS_IN_ALL and self._go_on()
-            if not self._seat(unit, chain if patient else 1, frozenset()):
+            if not self._seat(unit, chain if looks < _LOOKS_IN_ALL else 1, frozenset()):
                 unseated.append(unit)
             looks += self._looks
         return unseated
 
-    def _size(self, demand: int) -> tuple[int, int]:
-        shapes = [choice.shape for choice in self._problem.demands[demand].choices]
-        return min(shape.gpus for shape in shapes), min(shape.memory_mb for shape in shapes)
+    def _size(self, unit: Group) -> tuple[int, int, Group]:
+        shape = self._shape(unit)
+        return shape.gpus, shape.memory_mb, unit
 
-    def _options(self, unit: Unit) -> tuple[tuple[int, Shape, int], ...]:
-        """(choice, shape, pool) for every way to run a unit within one node."""
-        if unit not in self._ways:
-            self._ways[unit] = tuple(
-                (position, choice.shape, pool)
-                for position, choice in self._problem.open_to(*unit)
-                for pool in self._by_pool
-                if self._problem.pools[pool].gpu_type == choice.gpu_type
-                and self._problem.pools[pool].nodes_taken(choice.shape) == 0
-            )
-        return self._ways[unit]
+    def _shape(self, unit: Group) -> Shape:
+        return self._problem.demands[unit[0]].choices[unit[1]].shape
 
-    def _seat(self, unit: Unit, chain: int, moved_before: frozenset[int]) -> bool:
-        """Seat one unit, moving up to `chain - 1` others; units of these demands stay put."""
-        best: tuple[float, Seat, int, Shape] | None = None
-        for position, shape, pool in self._options(unit):
-            node = self._problem.pools[pool].node
-            self._looks += len(self._by_pool[pool])
-            for seat in self._by_pool[pool]:
-                if seat.fits(shape):
-                    room = (seat.memory_mb - shape.memory_mb) / max(node.memory_mb, 1)
-                    room += (seat.gpus - shape.gpus) / node.gpus + seat.opens_for(shape)
-                    if best is None or room < best[0]:
-                        best = (room, seat, position, shape)
+    def _open_to(self, unit: Group) -> list[SharedNode]:
+        """Nodes that a unit may share with others."""
+        if unit not in self._open:
+            choice, pools = self._problem.demands[unit[0]].choices[unit[1]], self._problem.pools
+            self._open[unit] = [
+                node
+                for pool, nodes in self._by_pool.items()
+                if pools[pool].gpu_type == choice.gpu_type
+                and pools[pool].nodes_taken(choice.shape) == 0
+                for node in nodes
+            ]
+        return self._open[unit]
+
+    def _seat(self, unit: Group, chain: int, settled: frozenset[Group]) -> bool:
+        """Seat one unit where it fits tightest; else up to `chain - 1` others move that may."""
+        shape, best = self._shape(unit), None
+        self._looks += len(self._open_to(unit))
+        for node in self._open_to(unit):
+            if node.fits(shape):
+                whole = self._problem.pools[node.pool].node
+                room = (node.memory_mb - shape.memory_mb) / max(whole.memory_mb, 1)
+                room += (node.gpus - shape.gpus) / whole.gpus + node.opens_for(shape)
+                if best is None or room < best[0]:
+                    best = room, node
         if best:
-            best[1].put((unit[0], best[2]), best[3])
+            best[1].put(unit, shape)
             return True
-        return chain > 1 and self._eject(unit, chain, moved_before)
+        return chain > 1 and self._eject(unit, chain, settled)
 
-    def _eject(self, unit: Unit, chain: int, moved_before: frozenset[int]) -> bool:
-        for seat, position, shape, other, moved in self._ejections(unit, moved_before):
+    def _eject(self, unit: Group, chain: int, settled: frozenset[Group]) -> bool:
+        shape = self._shape(unit)
+        for node, other in self._ejections(unit, settled):
             if self._looks > _LOOKS:
                 return False
-            before = seat.taken()
-            seat.take(other, moved)
-            seat.put((unit[0], position), shape)
-            if self._seat(other, chain - 1, moved_before | {unit[0]}):
+            before = node.taken()
+            node.take(other, self._shape(other))
+            node.put(unit, shape)
+            if self._seat(other, chain - 1, settled | {unit}):
                 return True
-            seat.back_to(before)
+            node.back_to(before)
         return False
 
     def _ejections(
-        self, unit: Unit, moved_before: frozenset[int]
-    ) -> Iterator[tuple[Seat, int, Shape, Unit, Shape]]:
-        """Seats that a unit could have if another left: (seat, choice, shape, other, its shape)."""
-        for position, shape, pool in self._options(unit):
-            for seat in self._by_pool[pool]:
-                for other in sorted(set(seat.units)):
-                    moved = self._problem.demands[other[0]].choices[other[1]].shape
-                    if (
-                        other[0] != unit[0]
-                        and other[0] not in moved_before
-                        and seat.fits_instead(shape, other, moved)
-                    ):
-                        yield seat, position, shape, other, moved
+        self, unit: Group, settled: frozenset[Group]
+    ) -> Iterator[tuple[SharedNode, Group]]:
+        """Nodes that a unit could have if another left, and that other."""
+        shape = self._shape(unit)
+        for node in self._open_to(unit):
+            for other in sorted(set(node.units) - settled - {unit}):
+                if node.fits_instead(shape, other, self._shape(other)):
+                    yield node, other
