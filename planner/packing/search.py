@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Search", "bound_cents", "rooted", "search"]
 
-_ROOT_ROUNDS = 6
+_ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
+"""Cuts before any integer program: so often, in at most this share of the time left."""
 _ROOT_GAIN = 2e-4
 """Where demands are very many, cuts that raise the bound by less than this share are the last."""
 _ROUNDS = 60
@@ -131,7 +132,9 @@ class Search:
         """Whether pieces share GPUs in time."""
         self._many = len(problem.demands) > _FEW_DEMANDS
         bundles = any(shape.bundles for shape in shapes)
-        self._unlike = self._many and problem.quarters == 1 and not bundles
+        self._movable = problem.quarters == 1 and not bundles
+        """Whether the local search can move units: whole GPUs, all of the one quarter."""
+        self._unlike = self._many and self._movable
         self._found = Found(self._master)
         self._found.shapes, self._stocks = cutting_stocks(self._master, self._in_time)
         self._found.stocks = self._stocks
@@ -207,6 +210,8 @@ class Search:
             return False
         if self._found.cuts > cuts:
             return True
+        if self._movable and self._place(bounded.values, self._in_time, more_nodes=False):
+            return False
         if self._rounded or self._over():
             return False
         whole = self._bound(frozenset(), _WHOLE_TIME if self._master.opened else 1.0)
@@ -293,18 +298,22 @@ class Search:
     def _by_local_search(self, bounded: Answer | None) -> bool:
         """Place units on the bound's nodes by a local search; else on nodes with a reserve."""
         values = bounded.values if bounded else rounded_up(self._master)
-        counts, stocks = self._master, self._stocks
-        placed = place_unlike(counts, stocks, values, self._in_time, more_nodes=False)
-        if placed is None:
-            if self._in_time():
-                reserved = solve_integer(
-                    with_reserve(self._master, _UNLIKE_RESERVE),
-                    time_limit_s=self._left_s(),
-                    relative_gap=_RESERVE_GAP,
-                    relaxed=self._master.unit_variables,
-                )
-                values = reserved.values if reserved.outcome is Outcome.OPTIMAL else values
-            placed = place_unlike(counts, stocks, values, self._at_last, more_nodes=True)
+        if self._place(values, self._in_time, more_nodes=False):
+            return True
+        if self._in_time():
+            reserved = solve_integer(
+                with_reserve(self._master, _UNLIKE_RESERVE),
+                time_limit_s=self._left_s(),
+                relative_gap=_RESERVE_GAP,
+                relaxed=self._master.unit_variables,
+            )
+            values = reserved.values if reserved.outcome is Outcome.OPTIMAL else values
+        return self._place(values, self._at_last, more_nodes=True)
+
+    def _place(
+        self, values: tuple[float, ...], go_on: Callable[[], bool], *, more_nodes: bool
+    ) -> bool:
+        placed = place_unlike(self._master, self._stocks, values, go_on, more_nodes=more_nodes)
         return placed is not None and self._found.keep(*placed)
 
     def _in_time(self) -> bool:
@@ -367,6 +376,15 @@ class Search:
 
         None more than show that nothing has less than `enough` of the objective.
         """
+        deadline = self._deadline
+        self._deadline = spent() + self._left_s() * _ROOT_TIME
+        try:
+            self._cut_relaxation(enough)
+        finally:
+            self._deadline = deadline
+        return self._found
+
+    def _cut_relaxation(self, enough: float) -> None:
         before = 0.0
         for _ in range(_ROOT_ROUNDS):
             begun = spent()
@@ -392,7 +410,6 @@ class Search:
                     cuts.append((pool, cut))
             if not self._add(cuts) + self._cut_shared(relaxed.values) or slow:
                 break
-        return self._found
 
     def _cut_shared(self, values: tuple[float, ...]) -> int:
         """Cut the GPUs that a solution shares by memory, where they are too few; how many cuts."""

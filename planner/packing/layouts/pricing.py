@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pricing"]
 
-_TIME_S, _NODES = 2.0, 400
+_TIME_S, _NODES, _GAP = 2.0, 400, 3e-3
 
 
 class Pricing:
@@ -79,7 +79,12 @@ class Pricing:
     def best(self, prices: Mapping[int, float]) -> tuple[float, Pattern]:
         """What no filling is worth more than, and a good one."""
         costs = {variable: -prices.get(index, 0.0) for index, variable in self._used.items()}
-        answer = solve_integer(self._program.priced(costs), time_limit_s=_TIME_S, node_limit=_NODES)
+        answer = solve_integer(
+            self._program.priced(costs),
+            time_limit_s=_TIME_S,
+            relative_gap=_GAP,
+            node_limit=_NODES,
+        )
         pattern = tuple(
             (index, units)
             for index, variable in sorted(self._used.items())
