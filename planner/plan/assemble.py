@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from planner.sizing.candidate import SizedJob
     from planner.sizing.sizers import Sizers
 
-__all__ = ["Packed", "assemble", "checked_plan", "second_opinion"]
+__all__ = ["SolvedPortfolio", "assemble", "checked_plan", "second_opinion"]
 
 
-class Packed(NamedTuple):
+class SolvedPortfolio(NamedTuple):
     """A solution, and what it solves."""
 
     inputs: Inputs
@@ -51,9 +51,9 @@ class Packed(NamedTuple):
     """Which jobs give way, and why; None where all are kept as asked."""
 
 
-def assemble(packed: Packed, *, asked_gap: float, solver: str) -> Plan:
+def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     """Turn a solution into a plan; `solver` names program and version for its provenance."""
-    inputs, jobs, translation, solution, shortage = packed
+    inputs, jobs, translation, solution, shortage = solved
     fleet = build_fleet(inputs, translation, solution)
     fleet = with_racks(fleet, racks_by_node(translation, solution, fleet))
     today = nodes_today(inputs, fleet)
@@ -143,7 +143,7 @@ def second_opinion(opinion: Opinion, *, of_cost: bool = True) -> SecondOpinion:
 
 
 def checked_plan(
-    packed: Packed,
+    solved: SolvedPortfolio,
     *,
     asked_gap: float,
     time_limit_s: float,
@@ -156,9 +156,9 @@ def checked_plan(
     The effort that the search took is recorded. `sizers` are as for `verify`.
     """
     progress("placing units on nodes")
-    plan = assemble(packed, asked_gap=asked_gap, solver=solver_version())
+    plan = assemble(solved, asked_gap=asked_gap, solver=solver_version())
     progress("checking the plan")
-    proof = plan.proof.model_copy(update={"checks": verify(packed.inputs, plan, sizers)})
+    proof = plan.proof.model_copy(update={"checks": verify(solved.inputs, plan, sizers)})
     effort = {"time_limit_s": time_limit_s, "crosscheck": crosscheck}
     made_by = plan.provenance.model_copy(update=effort)
     return plan.model_copy(update={"proof": proof, "provenance": made_by})

@@ -16,7 +16,7 @@ from planner.packing.aims import Aim, reach
 from planner.packing.found import Infeasible
 from planner.packing.pack import attempt
 from planner.packing.statement.hold import Order, holding
-from planner.plan.assemble import Packed, checked_plan
+from planner.plan.assemble import SolvedPortfolio, checked_plan
 from planner.plan.eligible import stuck_jobs
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def committed_plan(
     except Infeasible:
         raise InfeasibleError(_SHORT, ()) from None
     return checked_plan(
-        Packed(inputs, jobs, held, solution),
+        SolvedPortfolio(inputs, jobs, held, solution),
         asked_gap=asked_gap,
         time_limit_s=time_limit_s,
         sizers=sizers,
@@ -107,7 +107,7 @@ def near_plan(
         translation.problem, aim, most_cents, asked_gap=asked_gap, time_limit_s=time_limit_s
     )
     plan = checked_plan(
-        Packed(inputs, jobs, translation, reached.solution),
+        SolvedPortfolio(inputs, jobs, translation, reached.solution),
         asked_gap=asked_gap,
         time_limit_s=time_limit_s,
         sizers=sizers,

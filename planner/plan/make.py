@@ -11,7 +11,7 @@ from planner.packing.found import Found, Infeasible
 from planner.packing.pack import attempt
 from planner.packing.work import guarded, spent
 from planner.plan.annotations.doubtful import limiting_figures
-from planner.plan.assemble import Packed, checked_plan
+from planner.plan.assemble import SolvedPortfolio, checked_plan
 from planner.plan.eligible import remedies, require_eligible, stuck_jobs
 from planner.plan.plan import Note
 from planner.plan.triage import Unfit, give_way, roots
@@ -62,12 +62,12 @@ def make_plan(
         jobs = own.portfolio(inputs)
         deadline = spent() + time_limit_s
         try:
-            packed = _packed(inputs, jobs, asked, own, how, explain=price_choices)
+            solved = _solved(inputs, jobs, asked, own, how, explain=price_choices)
         except InfeasibleError as why:
             raise _with_policies(inputs, why, own, explain=price_choices, say=say) from None
-        plan = checked_plan(packed, crosscheck=crosscheck, sizers=sizers, **asked)
+        plan = checked_plan(solved, crosscheck=crosscheck, sizers=sizers, **asked)
         if price_choices:
-            what_if = WhatIf(packed, asked_gap, deadline)
+            what_if = WhatIf(solved, asked_gap, deadline)
             plan = plan.model_copy(update=what_if.prices(plan, own, say))
     if not clock.ended:
         return plan
@@ -114,7 +114,7 @@ class _How(TypedDict):
     watch: Callable[[Translation, Found], None] | None
 
 
-def _packed(
+def _solved(
     inputs: Inputs,
     jobs: tuple[SizedJob, ...],
     asked: _Asked,
@@ -122,25 +122,25 @@ def _packed(
     how: _How,
     *,
     explain: bool,
-) -> Packed:
+) -> SolvedPortfolio:
     """All jobs; where they do not fit and may give way, those that are kept."""
     translation = translate(inputs, jobs)
     unfit = _unfit(inputs, jobs, translation, sizers)
     if inputs.scenario.policies.shortage == "refuse":
         try:
-            return Packed(inputs, jobs, translation, solve(translation, **how, **asked))
+            return SolvedPortfolio(inputs, jobs, translation, solve(translation, **how, **asked))
         except InfeasibleError as why:
             asked["progress"]("asking whether other GPU types would do")
             remedies = (*why.remedies, *other_types(inputs, why.lacking, sizers))
             raise InfeasibleError(why.headline, why.reasons, remedies, why.lacking) from None
     if not unfit:
         with suppress(Infeasible, LimitError):
-            return Packed(inputs, jobs, translation, attempt(translation, **how, **asked))
+            return SolvedPortfolio(inputs, jobs, translation, attempt(translation, **how, **asked))
     crosscheck = how["crosscheck"]
     kept, shortage = give_way(inputs, jobs, unfit, crosscheck=crosscheck, explain=explain, **asked)
     translation = translate(inputs, kept)
     solution = solve(translation, **how, **asked)
-    return Packed(inputs, kept, translation, solution, shortage)
+    return SolvedPortfolio(inputs, kept, translation, solution, shortage)
 
 
 def _unfit(

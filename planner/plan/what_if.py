@@ -1,4 +1,4 @@
-"""What if: the same jobs packed again with something changed, and what the plan then differs by.
+"""What if: the same jobs solved again with something changed, and what the plan then differs by.
 
 What the plan's choices cost, as the difference to the best plan without them, both proved; and
 where there is no plan, which change would give one.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
-    from planner.plan.assemble import Packed
+    from planner.plan.assemble import SolvedPortfolio
     from planner.plan.plan import OtherPlan, Plan
     from planner.sizing import SizedJob
     from planner.sizing.sizers import Sizers
@@ -44,12 +44,12 @@ _NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """A plan as it was packed, which others are held against.
+    """A plan as it was solved, which others are held against.
 
     A figure is open where it or the other plan is not proved before `deadline`, in seconds of work.
     """
 
-    packed: Packed
+    solved: SolvedPortfolio
     asked_gap: float
     deadline: float
 
@@ -73,7 +73,7 @@ class WhatIf:
     def _cost_of(self, other: Translation) -> tuple[OtherPlan, int | None]:
         """What the best other plan costs, cents, where both are proved."""
         left_s = self.deadline - spent()
-        if self.packed.solution.status is not Status.PROVED or left_s <= 0:
+        if self.solved.solution.status is not Status.PROVED or left_s <= 0:
             return "not proved", None
         try:
             found = attempt(other, asked_gap=self.asked_gap, time_limit_s=left_s)
@@ -92,7 +92,7 @@ class WhatIf:
         places = list(self._places_with_spares())
         if not places:
             return None, ()
-        kept = [pool.spare for pool in self.packed.translation.problem.pools]
+        kept = [pool.spare for pool in self.solved.translation.problem.pools]
         together = self._saved_with([0] * len(kept))
         prices = []
         for place, pools in places[:_MOST_PLACES]:
@@ -103,9 +103,9 @@ class WhatIf:
 
     def _places_with_spares(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         """A site that asks for them with all its pools, other pools one by one."""
-        sites = self.packed.inputs.scenario.sites
+        sites = self.solved.inputs.scenario.sites
         by_site: dict[str, tuple[int, ...]] = {}
-        for index, pool in enumerate(self.packed.translation.problem.pools):
+        for index, pool in enumerate(self.solved.translation.problem.pools):
             if not pool.spare:
                 continue
             if pool.site in sites and pool.spare == sites[pool.site].spare_nodes:
@@ -116,17 +116,17 @@ class WhatIf:
 
     def _saved_with(self, spares: list[int]) -> int | None:
         """By how much the best plan is cheaper with so many spare nodes in each pool."""
-        problem = self.packed.translation.problem
+        problem = self.solved.translation.problem
         pools = tuple(
             replace(pool, spare=spare) for pool, spare in zip(problem.pools, spares, strict=True)
         )
-        others = replace(self.packed.translation, problem=replace(problem, pools=pools))
+        others = replace(self.solved.translation, problem=replace(problem, pools=pools))
         _, cents = self._cost_of(others)
-        return None if cents is None else max(0, self.packed.solution.cost_cents - cents)
+        return None if cents is None else max(0, self.solved.solution.cost_cents - cents)
 
     def partition_saving(self) -> PartitionSaving | None:
         """The plan against the best one on whole GPUs; None where no unit takes a part of one."""
-        inputs, jobs, translation, solution, _ = self.packed
+        inputs, jobs, translation, solution, _ = self.solved
         demands = zip(translation.problem.demands, solution.assigned, strict=True)
         if not any(
             units and choice.shape.part != WHOLE
@@ -146,9 +146,9 @@ class WhatIf:
 
         At such a multiple of the price, the best plan without the offer costs the same.
         """
-        problem, hired = self.packed.translation.problem, self.packed.solution.hired
-        for offer in self.packed.inputs.offers:
-            names = enumerate(self.packed.translation.offers)
+        problem, hired = self.solved.translation.problem, self.solved.solution.hired
+        for offer in self.solved.inputs.offers:
+            names = enumerate(self.solved.translation.offers)
             supplies = [number for number, name in names if name == offer.name]
             if not offer.step_hours or not any(any(hired[number]) for number in supplies):
                 continue
@@ -165,9 +165,9 @@ class WhatIf:
                 replace(supply, maximum=0) if number in supplies else supply
                 for number, supply in enumerate(problem.supplies)
             )
-            others = replace(self.packed.translation, problem=replace(problem, supplies=withdrawn))
+            others = replace(self.solved.translation, problem=replace(problem, supplies=withdrawn))
             outcome, cents = self._cost_of(others)
-            more = None if cents is None else max(0, cents - self.packed.solution.cost_cents)
+            more = None if cents is None else max(0, cents - self.solved.solution.cost_cents)
             yield HourlyUse(
                 offer=offer.name,
                 gpu_hours=sum(
@@ -189,11 +189,11 @@ class WhatIf:
         """
         left_s = self.deadline - spent()
         runs = any(one.hours for uses in plan.placements for use in uses for one in use.occupants)
-        whole = self.packed.inputs.settings.run_utilization.value >= 1
-        cost, proved = self.packed.solution.cost_cents, self.packed.solution.status is Status.PROVED
+        whole = self.solved.inputs.settings.run_utilization.value >= 1
+        cost, proved = self.solved.solution.cost_cents, self.solved.solution.status is Status.PROVED
         if not runs or plan.shortage is not None or whole or not proved or left_s <= 0:
             return None
-        inputs = _with_setting(self.packed.inputs, "run_utilization", Decimal(1))
+        inputs = _with_setting(self.solved.inputs, "run_utilization", Decimal(1))
         others = translate(inputs, sizers.portfolio(inputs))
         try:
             bound = bound_cents(others.problem, asked_gap=self.asked_gap, time_limit_s=left_s)

@@ -32,7 +32,7 @@ from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing.solution import Layout, PriceTag, Solution, Status
 from planner.packing.statement.translate import Translation, translate
-from planner.plan.assemble import Packed, assemble
+from planner.plan.assemble import SolvedPortfolio, assemble
 from planner.sizing.candidate import Candidate, Quantity, Rejection, SizedJob, Sizing, Step
 
 if TYPE_CHECKING:
@@ -256,8 +256,8 @@ class Case:
 
     @property
     def plan(self) -> Plan:
-        packed = Packed(self.inputs, self.jobs, self.translation, self.solution)
-        return assemble(packed, asked_gap=0.01, solver="by hand")
+        solved = SolvedPortfolio(self.inputs, self.jobs, self.translation, self.solution)
+        return assemble(solved, asked_gap=0.01, solver="by hand")
 
 
 def part(translation: Translation, job: str, unit: int, gpu: str, units: int = 1):

@@ -23,7 +23,7 @@ from planner.packing import solve
 from planner.packing.solution import Bundle, Layout, Member
 from planner.packing.statement.translate import translate
 from planner.packing.work import spent
-from planner.plan.assemble import Packed
+from planner.plan.assemble import SolvedPortfolio
 from planner.plan.checks import gpus
 from planner.plan.checks.view import View
 from planner.plan.explain import explain
@@ -370,7 +370,7 @@ def test_what_parts_save_is_the_node_that_whole_gpus_would_need(portfolio):
     translation = translate(inputs, (job,))
     solution = solve(translation)
     saving = WhatIf(
-        Packed(inputs, (job,), translation, solution), 1e-4, spent() + 20
+        SolvedPortfolio(inputs, (job,), translation, solution), 1e-4, spent() + 20
     ).partition_saving()
     costs = [
         cents
@@ -387,7 +387,7 @@ def test_what_parts_save_is_open_where_no_time_is_left_to_ask(portfolio):
     inputs, job = portfolio
     translation = translate(inputs, (job,))
     saving = WhatIf(
-        Packed(inputs, (job,), translation, solve(translation)), 1e-4, spent()
+        SolvedPortfolio(inputs, (job,), translation, solve(translation)), 1e-4, spent()
     ).partition_saving()
     assert saving == PartitionSaving(outcome="not proved", cents=None)
 
@@ -399,14 +399,14 @@ def test_where_only_parts_will_do_there_is_no_other_plan(portfolio):
     translation = translate(inputs, only)
     solution = solve(translation)
     saving = WhatIf(
-        Packed(inputs, only, translation, solution), 1e-4, spent() + 20
+        SolvedPortfolio(inputs, only, translation, solution), 1e-4, spent() + 20
     ).partition_saving()
     assert saving == PartitionSaving(outcome="no other plan", cents=None)
 
 
 def test_whole_gpus_alone_save_nothing_worth_telling(case):
     saving = WhatIf(
-        Packed(case.inputs, case.jobs, case.translation, case.solution), 1e-4, spent() + 20
+        SolvedPortfolio(case.inputs, case.jobs, case.translation, case.solution), 1e-4, spent() + 20
     ).partition_saving()
     assert saving is None
 

@@ -18,7 +18,7 @@ from planner.errors import CheckError, InfeasibleError
 from planner.inputs.load import load_inputs
 from planner.inputs.scenario.job import Fixed, Job
 from planner.packing import translate
-from planner.plan.assemble import Packed, assemble
+from planner.plan.assemble import SolvedPortfolio, assemble
 from planner.plan.make import make_plan
 from planner.plan.store import dumps, loads
 from planner.plan.verify import check, verify
@@ -502,8 +502,8 @@ def test_charges_add_up_to_the_cost_whatever_is_planned(packer, needs, names, po
         policies=changed(scenario.policies, charge_idle=policy),
     )
     given_inputs = changed(case.inputs, scenario=scenario)
-    packed = Packed(given_inputs, jobs, case.translation, case.solution)
-    plan = assemble(packed, asked_gap=0.01, solver="by hand")
+    solved = SolvedPortfolio(given_inputs, jobs, case.translation, case.solution)
+    plan = assemble(solved, asked_gap=0.01, solver="by hand")
     check(given_inputs, jobs, plan)
     if plan.chargeback is None:
         assert not any(teams.values())

@@ -17,8 +17,7 @@ from planner.inputs.checks.faults import entries
 from planner.inputs.rules.facts import SETTINGS
 from planner.inputs.scenario.offer import FleetEntry
 from planner.inputs.text.words import count_of
-from planner.plan.figures.costs import NOT_PAID_LINES
-from planner.plan.plan import Note
+from planner.plan.plan import NOT_PAID_LINES, Note
 from planner.plan.words import amount, price, some_of, usd
 
 if TYPE_CHECKING:

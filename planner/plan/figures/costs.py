@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planner.packing.statement.economics import PRICED, change_costs, node_costs, owned_costs
 from planner.packing.statement.offers import entry_quarters
-from planner.plan.plan import Acquisition, BreakEven, BudgetUse, CostLine, CostName
+from planner.plan.plan import (
+    CAPEX_LINES,
+    NOT_PAID_LINES,
+    Acquisition,
+    BreakEven,
+    BudgetUse,
+    CostLine,
+    CostName,
+)
 from planner.plan.words import amount, price, some_of
 
 if TYPE_CHECKING:
@@ -27,8 +35,6 @@ if TYPE_CHECKING:
     from planner.sizing.candidate import SizedJob
 
 __all__ = [
-    "CAPEX_LINES",
-    "NOT_PAID_LINES",
     "acquired_cents",
     "acquisitions",
     "break_evens",
@@ -261,12 +267,6 @@ def paid_changes(
     for change in changes:
         if inputs.scenario.gpu_type_change_usd(stated[change.job]):
             yield change, change_costs(inputs, stated[change.job], change.quarter)
-
-
-CAPEX_LINES = frozenset({"purchase"})
-"""Cost lines that are capital expenditure."""
-NOT_PAID_LINES = frozenset({"residual value", "moves", "type changes"})
-"""Cost lines that weigh a worth or a trouble and are no payment; others are operating cost."""
 
 
 def budget_uses(inputs: Inputs, costs: Sequence[CostLine]) -> tuple[BudgetUse, ...]:

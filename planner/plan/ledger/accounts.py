@@ -6,8 +6,8 @@ from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.plan.figures.costs import NOT_PAID_LINES
 from planner.plan.ledger.traced import NOTHING, FigureReader, TracedFigure, total, where
+from planner.plan.plan import NOT_PAID_LINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

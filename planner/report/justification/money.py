@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.plan.figures.costs import NOT_PAID_LINES
+from planner.plan.plan import NOT_PAID_LINES
 from planner.report.document import (
     Blank,
     Block,
