@@ -16,7 +16,7 @@ from benchmarks.table import Row
 from planner.errors import ExitCode
 from planner.inputs.load import inputs_from, load_catalog, load_rules
 from planner.inputs.reading.reader import parse_document
-from planner.plan.make import make_plan
+from planner.planning.make import make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from planner.errors import LimitError
 from planner.inputs.load import load_inputs
 from planner.packing.answer import answer
 from planner.packing.search import search
-from planner.plan.make import make_plan
+from planner.planning.make import make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -56,10 +56,10 @@ def alternatives(
     headroom, no or fewest moves, lowest power, earliest; each proved for its own objective, or
     left out with the reason.
     """
-    from planner.report.alternatives import alternatives_document, near_ones  # noqa: PLC0415
-    from planner.report.markdown import draw  # noqa: PLC0415
-    from planner.report.pages import illustrated  # noqa: PLC0415
-    from planner.report.variants import frontiers  # noqa: PLC0415
+    from planner.reporting.alternatives import alternatives_document, near_ones  # noqa: PLC0415
+    from planner.reporting.markdown import draw  # noqa: PLC0415
+    from planner.reporting.pages import illustrated  # noqa: PLC0415
+    from planner.reporting.variants import frontiers  # noqa: PLC0415
     from planner.whatif.alternatives import alternatives as found_by  # noqa: PLC0415
     from planner.whatif.kept import dumps  # noqa: PLC0415
 

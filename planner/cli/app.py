@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
-from planner import __version__
 from planner.cli.guard import guarded, require_output, say_nothing_of_memory, told_of
 from planner.cli.typos import Group, with_hint
 from planner.errors import ExitCode
+from planner.version import __version__
 
 __all__ = ["COMMANDS", "OBJECTS_BETWEEN_SCANS", "main", "planner"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from planner.cli.files import Target
     from planner.cli.staff import Staff
-    from planner.plan.plan import Plan, Provenance
+    from planner.planning.plan import Plan, Provenance
     from planner.whatif.desk.figures import Figures
     from planner.whatif.desk.made import Made
     from planner.whatif.found import Alternatives, Sensitivity
@@ -104,7 +104,7 @@ def results_beside(
 
 def _options(text: str, label: str, staff: Staff, told: Callable[[], Figures]) -> Alternatives:
     """Options beside the plan that a text holds, whose figures are told later."""
-    from planner.plan.store import origin_of  # noqa: PLC0415 - slow to load
+    from planner.planning.store import origin_of  # noqa: PLC0415 - slow to load
     from planner.whatif.alternatives import standard_alternatives  # noqa: PLC0415 - likewise
 
     question, made_from = origin_of(text)
@@ -123,7 +123,7 @@ def _made(
     progress: Callable[[str], None],
 ) -> Iterator[Made]:
     """Plans beside a plan; raises InputError where its inputs are not as they were."""
-    from planner.plan.saved import inputs_behind, scenario_of  # noqa: PLC0415 - slow to load
+    from planner.planning.saved import inputs_behind, scenario_of  # noqa: PLC0415 - slow to load
     from planner.whatif.desk.desk import Variant  # noqa: PLC0415 - slow to load
     from planner.whatif.desk.made import Made  # noqa: PLC0415 - likewise
 

@@ -11,7 +11,7 @@ from planner.cli.options import FILE, asking
 from planner.cli.screen import print_exact
 from planner.errors import InputError
 from planner.inputs.layers import written
-from planner.report.format import count_of, listed
+from planner.reporting.format import count_of, listed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from planner.cli.files import Target
     from planner.cli.options import Asked, Effort
     from planner.inputs.settled import Inputs
-    from planner.plan.plan import Plan
-    from planner.report.document import Document
+    from planner.planning.plan import Plan
+    from planner.reporting.document import Document
     from planner.whatif.comparison.comparison import Comparison
     from planner.whatif.comparison.sides import Side
 
@@ -97,20 +97,20 @@ def comparison_json(compared: Comparison) -> str:
 
 
 def _document(compared: Comparison, rows: int) -> Document:
-    from planner.report.compare import comparison_document  # noqa: PLC0415 - slow to load
+    from planner.reporting.compare import comparison_document  # noqa: PLC0415 - slow to load
 
     return comparison_document(compared, rows)
 
 
 def _markdown(compared: Comparison) -> str:
-    from planner.report.markdown import draw  # noqa: PLC0415 - slow to load
+    from planner.reporting.markdown import draw  # noqa: PLC0415 - slow to load
 
     return draw(_document(compared, _IN_FULL))
 
 
 def _pages(compared: Comparison) -> dict[str, str]:
-    from planner.report.pages import illustrated  # noqa: PLC0415 - only where files are asked for
-    from planner.report.waterfall import waterfall_chart  # noqa: PLC0415 - likewise
+    from planner.reporting.pages import illustrated  # noqa: PLC0415 - only where files are asked for
+    from planner.reporting.waterfall import waterfall_chart  # noqa: PLC0415 - likewise
 
     chart = waterfall_chart(compared)
     title = f"{compared.before.label} → {compared.after.label}"

@@ -18,7 +18,7 @@ def doctor(ctx: click.Context) -> None:
     Exit code 0: every answer of the solver that plans rest on is right. 5: one is wrong.
     """
     from planner.packing.solvers.doctor import examine  # noqa: PLC0415
-    from planner.report.doctor import doctor_document  # noqa: PLC0415
+    from planner.reporting.doctor import doctor_document  # noqa: PLC0415
 
     examined = examine()
     print_document(doctor_document(examined))

@@ -5,19 +5,19 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from planner.report import markdown
-from planner.report.excel.draw import draw as excel
-from planner.report.html.draw import draw as html
-from planner.report.justification.document import justification_document
-from planner.report.quarterly import quarterly_document
+from planner.reporting import markdown
+from planner.reporting.excel.draw import draw as excel
+from planner.reporting.html.draw import draw as html
+from planner.reporting.justification.document import justification_document
+from planner.reporting.quarterly import quarterly_document
 from planner.whatif.desk.copies import Copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from planner.plan.plan import Plan
-    from planner.report.document import Document
-    from planner.report.justification.beside import Beside
+    from planner.planning.plan import Plan
+    from planner.reporting.document import Document
+    from planner.reporting.justification.beside import Beside
 
 __all__ = ["drawn"]
 

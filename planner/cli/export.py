@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from planner.cli.files import Target
     from planner.cli.options import Asked
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
     Exporter = Callable[[Plan, str], dict[str, str]]
 
@@ -71,7 +71,7 @@ def _write(
 ) -> tuple[Plan, str]:
     """Write what a plan asks for in a quarter; both are returned."""
     from planner.exchange.needs import quarter_of  # noqa: PLC0415 - slow to load
-    from planner.plan.saved import sound  # noqa: PLC0415 - likewise
+    from planner.planning.saved import sound  # noqa: PLC0415 - likewise
 
     plan = saved_plan(plan_json).plan
     asked = quarter_of(plan, quarter)
@@ -90,7 +90,7 @@ def watsonx(plan_json: Path, out: Target, quarter: str | None) -> None:
     Each file is the body of `POST /v2/hardware_specifications`; used-by.csv says who uses which.
     """
     from planner.exchange.watsonx import left_out, watsonx_files  # noqa: PLC0415 - slow to load
-    from planner.plan.words import some_of  # noqa: PLC0415 - likewise
+    from planner.planning.words import some_of  # noqa: PLC0415 - likewise
 
     without = left_out(*_write(plan_json, out, quarter, watsonx_files))
     if without:

@@ -10,7 +10,7 @@ import click
 
 from planner.cli.guard import interrupts_held
 from planner.errors import Finding, InputError
-from planner.report.format import listed
+from planner.reporting.format import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -78,7 +78,7 @@ class Target:
         What has come there meanwhile is no more overwritten than what was there before; a file
         that holds the same already stays. Raises InputError.
         """
-        from planner.plan.store import write_atomically  # noqa: PLC0415 - only with files to write
+        from planner.planning.store import write_atomically  # noqa: PLC0415 - only with files to write
 
         changed = self.changed(texts)
         self.require_free(changed)

@@ -49,7 +49,7 @@ def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any: 
             result = action(ctx)
             sys.stdout.flush()
     except PlannerError as error:
-        from planner.report.findings import draw_error  # noqa: PLC0415 - only an error needs it
+        from planner.reporting.findings import draw_error  # noqa: PLC0415 - only an error needs it
 
         click.echo(draw_error(error, error_pen()), err=True, nl=False)
         ctx.exit(error.exit_code)

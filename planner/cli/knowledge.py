@@ -29,7 +29,7 @@ def rules() -> None:
 def list_rules(rules: tuple[Path, ...]) -> None:
     """List all rules; those whose source contradicts itself are marked."""
     from planner.inputs.load import load_rules  # noqa: PLC0415
-    from planner.report.rules import rules_document  # noqa: PLC0415
+    from planner.reporting.rules import rules_document  # noqa: PLC0415
 
     book, _ = load_rules(rules)
     print_document(rules_document(book.rules.values()))
@@ -41,7 +41,7 @@ def list_rules(rules: tuple[Path, ...]) -> None:
 def show_rule(rule_id: str, rules: tuple[Path, ...]) -> None:
     """Show one rule: formula, conditions, sources, examples, errata, and where it is wrong."""
     from planner.inputs.load import load_rules  # noqa: PLC0415
-    from planner.report.rules import rule_document  # noqa: PLC0415
+    from planner.reporting.rules import rule_document  # noqa: PLC0415
 
     book, _ = load_rules(rules)
     require_known(rule_id, book.rules, "rule")
@@ -54,7 +54,7 @@ def show_rule(rule_id: str, rules: tuple[Path, ...]) -> None:
 def test_rules(ctx: click.Context, rules: tuple[Path, ...]) -> None:
     """Run every rule's examples; exit code 2 if one of them fails."""
     from planner.inputs.load import load_rules  # noqa: PLC0415
-    from planner.report.rules import examples_document  # noqa: PLC0415
+    from planner.reporting.rules import examples_document  # noqa: PLC0415
     from planner.sizing.selftest import run_examples  # noqa: PLC0415
 
     book, _ = load_rules(rules)
@@ -77,7 +77,7 @@ def catalog() -> None:
 def list_catalog(kinds: tuple[str, ...], catalog: tuple[Path, ...]) -> None:
     """List the catalog, or some kinds of it."""
     from planner.inputs.load import load_catalog  # noqa: PLC0415
-    from planner.report.catalog import catalog_document  # noqa: PLC0415
+    from planner.reporting.catalog import catalog_document  # noqa: PLC0415
 
     facts, _ = load_catalog(catalog)
     print_document(catalog_document(facts, kinds or _KINDS))
@@ -89,7 +89,7 @@ def list_catalog(kinds: tuple[str, ...], catalog: tuple[Path, ...]) -> None:
 def show_entry(entry_id: str, catalog: tuple[Path, ...]) -> None:
     """Show a GPU type, a node type with its prices, or a model: each figure with its source."""
     from planner.inputs.load import load_catalog  # noqa: PLC0415
-    from planner.report.catalog import entry_document, entry_ids  # noqa: PLC0415
+    from planner.reporting.catalog import entry_document, entry_ids  # noqa: PLC0415
 
     facts, _ = load_catalog(catalog)
     require_known(entry_id, entry_ids(facts), "GPU type, node type or model")

@@ -13,7 +13,7 @@ import click
 
 from planner.cli.files import Target
 from planner.errors import Finding, InputError
-from planner.report.format import listed
+from planner.reporting.format import listed
 
 if TYPE_CHECKING:
     import os
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.packing.found import Found
     from planner.packing.statement.translate import Translation
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 __all__ = [
     "FILE",
@@ -236,7 +236,7 @@ class Effort:
         watch: Callable[[Translation, Found], None] | None = None,
     ) -> Plan:
         """Make a plan with this effort; raises what planning raises."""
-        from planner.plan.make import make_plan  # noqa: PLC0415 - not every command plans
+        from planner.planning.make import make_plan  # noqa: PLC0415 - not every command plans
 
         return make_plan(
             inputs,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planner.cli.options import Asked, Effort
     from planner.packing.found import Found
     from planner.packing.statement.translate import Translation
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 __all__ = ["explain", "plan"]
 
@@ -71,11 +71,11 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
     solver refutes the proof; then no plan is shown.
     """
     from planner.cli.progress import Progress  # noqa: PLC0415
-    from planner.plan.store import dumps  # noqa: PLC0415
+    from planner.planning.store import dumps  # noqa: PLC0415
 
     inputs = asked.inputs(scenario)
     if from_ is not None:
-        from planner.plan.rolling_horizon import carried_over  # noqa: PLC0415
+        from planner.planning.rolling_horizon import carried_over  # noqa: PLC0415
 
         inputs = carried_over(inputs, plan_text(from_), from_, warn)
     target = out or Target(Path(), force=False)
@@ -105,8 +105,8 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
 
 
 def _print(made: Plan, format_: str) -> None:
-    from planner.plan.store import dumps  # noqa: PLC0415
-    from planner.report.plan import SCREEN, plan_document  # noqa: PLC0415
+    from planner.planning.store import dumps  # noqa: PLC0415
+    from planner.reporting.plan import SCREEN, plan_document  # noqa: PLC0415
 
     page = min(SCREEN.page, page_width())
     document = plan_document(made, replace(SCREEN, page=page))
@@ -114,8 +114,8 @@ def _print(made: Plan, format_: str) -> None:
 
 
 def _markdown(made: Plan) -> str:
-    from planner.report.markdown import draw  # noqa: PLC0415
-    from planner.report.plan import FULL, plan_document  # noqa: PLC0415
+    from planner.reporting.markdown import draw  # noqa: PLC0415
+    from planner.reporting.plan import FULL, plan_document  # noqa: PLC0415
 
     return draw(plan_document(made, FULL))
 
@@ -129,9 +129,9 @@ def explain(plan_json: Path, job: str) -> None:
     PLAN.json is what `planner plan SCENARIO --out DIR` has written; it is checked against the
     inputs that it names first.
     """
-    from planner.plan.explain import explain as explained  # noqa: PLC0415
-    from planner.plan.saved import sound  # noqa: PLC0415
-    from planner.report.explain import explanation_document  # noqa: PLC0415
+    from planner.planning.explain import explain as explained  # noqa: PLC0415
+    from planner.planning.saved import sound  # noqa: PLC0415
+    from planner.reporting.explain import explanation_document  # noqa: PLC0415
 
     saved = saved_plan(plan_json)
     with sound(str(plan_json)):

@@ -36,8 +36,8 @@ def replay(ctx: click.Context, plan_json: Path, folder: Path, format_: str) -> N
     is named, and each figure. A plan.json that was edited by hand is refused with 2.
     """
     from planner.cli.progress import Progress  # noqa: PLC0415 - slow to load
-    from planner.report.markdown import draw  # noqa: PLC0415 - likewise
-    from planner.report.replay import replay_document  # noqa: PLC0415 - likewise
+    from planner.reporting.markdown import draw  # noqa: PLC0415 - likewise
+    from planner.reporting.replay import replay_document  # noqa: PLC0415 - likewise
     from planner.whatif.comparison.replay import replay as replayed  # noqa: PLC0415 - likewise
 
     text = plan_text(plan_json)

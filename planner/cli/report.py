@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from planner.cli.files import Target
     from planner.cli.options import Effort
     from planner.cli.staff import Staff
-    from planner.plan.saved import Saved
+    from planner.planning.saved import Saved
     from planner.whatif.comparison.comparison import Comparison
 
 __all__ = ["report"]
@@ -95,9 +95,9 @@ def report(
         from planner.cli.documents import drawn  # noqa: PLC0415 - slow to load
 
         found, moved = results_beside(plan, plan_json, out, wanted, staff, ahead, read=read)
-    from planner.plan.saved import sound  # noqa: PLC0415 - slow to load
-    from planner.report.again import command_for  # noqa: PLC0415 - slow to load
-    from planner.report.justification.beside import Beside  # noqa: PLC0415 - likewise
+    from planner.planning.saved import sound  # noqa: PLC0415 - slow to load
+    from planner.reporting.again import command_for  # noqa: PLC0415 - slow to load
+    from planner.reporting.justification.beside import Beside  # noqa: PLC0415 - likewise
     from planner.whatif.kept import dumps  # noqa: PLC0415 - likewise
 
     beside = Beside(others, found, moved, compared, saved.told("this plan", gone=False))
@@ -122,7 +122,7 @@ def report(
 
 
 def _printer() -> Callable[[str], bytes]:
-    from planner.report.pdf import printer  # noqa: PLC0415 - only with `--pdf`
+    from planner.reporting.pdf import printer  # noqa: PLC0415 - only with `--pdf`
 
     return printer()
 

@@ -65,8 +65,8 @@ def risk(
     futures, with rents and placements adapted to each.
     """
     from planner.cli.progress import Progress  # noqa: PLC0415
-    from planner.report.pages import illustrated  # noqa: PLC0415
-    from planner.report.risk import cost_bands, risk_document  # noqa: PLC0415
+    from planner.reporting.pages import illustrated  # noqa: PLC0415
+    from planner.reporting.risk import cost_bands, risk_document  # noqa: PLC0415
     from planner.whatif.risk.choices import PURCHASES  # noqa: PLC0415
     from planner.whatif.risk.futures import read_futures  # noqa: PLC0415
     from planner.whatif.risk.risk import risk as found_by  # noqa: PLC0415

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from planner.plan.saved import Saved
+    from planner.planning.saved import Saved
 
 __all__ = ["saved_plan", "warn"]
 
@@ -29,7 +29,7 @@ def saved_plan(
 
     What has changed of its inputs is told on standard error. Raises CheckError, InputError.
     """
-    from planner.plan.saved import checked, read_saved  # noqa: PLC0415 - slow to load
+    from planner.planning.saved import checked, read_saved  # noqa: PLC0415 - slow to load
 
     name = label or str(path)
     content = plan_text(path) if text is None else text

@@ -12,8 +12,8 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.report.document import Document
-    from planner.report.findings import Pen
+    from planner.reporting.document import Document
+    from planner.reporting.findings import Pen
 
 __all__ = ["error_pen", "page_width", "print_as", "print_document", "print_exact"]
 
@@ -23,7 +23,7 @@ _SYMBOLS = "×–·…─ä"
 
 def print_document(document: Document) -> None:
     """Draw for standard output, as it is: terminal or pipe, wide or narrow, Unicode or not."""
-    from planner.report.terminal import Look, draw  # noqa: PLC0415 - rich is slow to load
+    from planner.reporting.terminal import Look, draw  # noqa: PLC0415 - rich is slow to load
 
     look = Look(width=page_width(), colour=_colour(sys.stdout), unicode=_unicode(sys.stdout))
     click.echo(draw(document, look), nl=False, color=look.colour)
@@ -48,7 +48,7 @@ def print_exact(text: str) -> None:
 
 def error_pen() -> Pen:
     """What standard error can show."""
-    from planner.report.findings import Pen  # noqa: PLC0415 - only an error needs it
+    from planner.reporting.findings import Pen  # noqa: PLC0415 - only an error needs it
 
     return Pen(colour=_colour(sys.stderr), unicode=_unicode(sys.stderr))
 

@@ -83,9 +83,9 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     two plans. No plan counts as the widest swing. The figures that come first are moved two at a
     time as well.
     """
-    from planner.report.markdown import draw  # noqa: PLC0415
-    from planner.report.pages import illustrated  # noqa: PLC0415
-    from planner.report.sensitivity import sensitivity_document, tornado  # noqa: PLC0415
+    from planner.reporting.markdown import draw  # noqa: PLC0415
+    from planner.reporting.pages import illustrated  # noqa: PLC0415
+    from planner.reporting.sensitivity import sensitivity_document, tornado  # noqa: PLC0415
     from planner.whatif.kept import dumps  # noqa: PLC0415
     from planner.whatif.sensitivity.sensitivity import sensitivity as found_by  # noqa: PLC0415
 

@@ -55,7 +55,7 @@ def size(sums: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - cli
     from planner.inputs.measured import read_measurements  # noqa: PLC0415
     from planner.inputs.reading.diagnostics import Attempts  # noqa: PLC0415
     from planner.inputs.settle import settled_settings  # noqa: PLC0415
-    from planner.report.size import sizing_document  # noqa: PLC0415
+    from planner.reporting.size import sizing_document  # noqa: PLC0415
     from planner.sizing import Sizer  # noqa: PLC0415
     from planner.sizing.calibrate import calibrate  # noqa: PLC0415
 

@@ -10,7 +10,7 @@ from planner.cli.options import FILE, catalog_option, folder_option, rules_optio
 from planner.cli.screen import print_document
 from planner.cli.staff import staff_options, time_left
 from planner.errors import ExitCode
-from planner.report.format import count_of
+from planner.reporting.format import count_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,8 +64,8 @@ def sweep(
     proved within the limits.
     """
     from planner.cli.progress import Progress  # noqa: PLC0415
-    from planner.report.pages import illustrated  # noqa: PLC0415
-    from planner.report.variants import frontiers, sweep_csv, sweep_document  # noqa: PLC0415
+    from planner.reporting.pages import illustrated  # noqa: PLC0415
+    from planner.reporting.variants import frontiers, sweep_csv, sweep_document  # noqa: PLC0415
     from planner.whatif.grid import read_grid  # noqa: PLC0415
     from planner.whatif.sweep import RESULTS, require_rows, results_name  # noqa: PLC0415
     from planner.whatif.sweep import sweep as swept  # noqa: PLC0415

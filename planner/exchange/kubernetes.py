@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from planner.exchange.needs import Pods
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 __all__ = ["documents", "kubernetes_files"]
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from planner.exchange.needs import Pods, Pool
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 __all__ = ["WITHOUT_TEAM", "kueue_files"]
 

@@ -13,8 +13,8 @@ from planner.inputs.text.words import one_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from planner.plan.parts import Occupant
-    from planner.plan.plan import Node, Plan
+    from planner.planning.parts import Occupant
+    from planner.planning.plan import Node, Plan
 
 __all__ = ["Need", "Pods", "Pool", "held_at_once", "pods_of", "quarter_of", "refuse_shares"]
 

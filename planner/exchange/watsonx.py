@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.exchange.needs import Need, Pods
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 __all__ = ["USED_BY", "left_out", "watsonx_files"]
 

@@ -97,6 +97,10 @@ class JointStock(CuttingStock):
             return Cut(tuple(weights), self.shapes)
         return None
 
+    def _guessed(self, prices: Mapping[int, float], most: Sequence[int] | None) -> Pattern:
+        del prices, most  # parts of GPUs do not fill a node one after another
+        return ()
+
     def _pricing(self, active: Sequence[int], most: Sequence[int] | None) -> Pricing:
         return Pricing(self._node, self.shapes, active, most, self._pool)
 

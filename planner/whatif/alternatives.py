@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from planner.inputs.settled import Inputs
-    from planner.plan.constrained import Goal
+    from planner.planning.constrained import Goal
     from planner.whatif.desk.figures import Figures
     from planner.whatif.desk.made import Made
 

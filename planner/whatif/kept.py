@@ -12,13 +12,13 @@ from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.layers.written import stated
 from planner.inputs.reading.reader import parse_document
-from planner.plan.store import digest_of, each_once
+from planner.planning.store import digest_of, each_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from planner.inputs.settled import Inputs
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 __all__ = ["Kept", "dumps", "loads", "question_behind", "question_of"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.inputs.layers.written import flow
 from planner.inputs.reading.document import settable
-from planner.plan.words import amount
+from planner.planning.words import amount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

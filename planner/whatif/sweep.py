@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.text.words import count_of
-from planner.plan.store import each_once, write_atomically
+from planner.planning.store import each_once, write_atomically
 from planner.whatif.desk.desk import Variant
 from planner.whatif.desk.figures import Figures
 

@@ -252,7 +252,7 @@ def test_ctrl_c_while_workers_begin_ends_all_of_them_without_a_word_of_theirs(sc
 
 WRITING = """\
 import os, signal
-from planner.plan import store
+from planner.planning import store
 reserve = store._reserve_beside
 def interrupted(path):
     reserved = reserve(path)
@@ -274,7 +274,7 @@ def test_ctrl_c_while_writing_waits_until_the_files_are_whole(scenario):
 
 SWALLOWING = """\
 import os, signal
-from planner.plan import store
+from planner.planning import store
 def swallow(plan):
     try:
         os.kill(os.getpid(), signal.SIGINT)

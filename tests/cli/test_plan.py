@@ -111,7 +111,7 @@ def test_a_gap_that_is_no_share_is_a_usage_error(scenario, run, gap):
 
 
 def test_a_plan_that_is_not_proved_is_shown_and_exits_with_4(scenario, run, monkeypatch):
-    import planner.plan.make as making  # noqa: PLC0415
+    import planner.planning.make as making  # noqa: PLC0415
 
     real = making.make_plan
 
@@ -128,7 +128,7 @@ def test_a_plan_that_is_not_proved_is_shown_and_exits_with_4(scenario, run, monk
 
 
 def test_a_plan_that_fails_its_check_exits_with_5_and_is_not_shown(scenario, run, monkeypatch):
-    import planner.plan.make as making  # noqa: PLC0415
+    import planner.planning.make as making  # noqa: PLC0415
     from planner.errors import CheckError  # noqa: PLC0415
 
     def wrong(*args, **kwargs):
@@ -143,7 +143,7 @@ def test_a_plan_that_fails_its_check_exits_with_5_and_is_not_shown(scenario, run
 
 
 def test_ctrl_c_exits_with_130_and_leaves_nothing(scenario, run, monkeypatch):
-    import planner.plan.make as making  # noqa: PLC0415
+    import planner.planning.make as making  # noqa: PLC0415
 
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt

@@ -107,7 +107,7 @@ def test_a_catalog_file_of_the_users_is_an_input_as_well(planned, run):
 
 
 def test_other_versions_are_named(planned, run, monkeypatch):
-    monkeypatch.setattr("planner.__version__", "9.9")
+    monkeypatch.setattr("planner.version.__version__", "9.9")
     result = run("replay", "out/plan.json", "--format", "markdown")
     assert result.exit_code == 1
     assert "| version | planner | " in result.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.inputs.load import load_inputs
-from planner.plan.make import make_plan
+from planner.planning.make import make_plan
 
 SCENARIO = """\
 format: 1

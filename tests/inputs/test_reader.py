@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.inputs.reading.reader import parse_document, read_document
-from planner.report.findings import Pen, draw_findings
+from planner.reporting.findings import Pen, draw_findings
 
 
 def read(text):

@@ -32,11 +32,11 @@ from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing.solution import Layout, PriceTag, Solution, Status
 from planner.packing.statement.translate import Translation, translate
-from planner.plan.assemble import SolvedPortfolio, assemble
+from planner.planning.assemble import SolvedPortfolio, assemble
 from planner.sizing.candidate import Candidate, Quantity, Rejection, SizedJob, Sizing, Step
 
 if TYPE_CHECKING:
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 H100, L40S = "h100-80gb-sxm", "l40s-48gb"
 EIGHT, FOUR = "eight-h100", "four-l40s"

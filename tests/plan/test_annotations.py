@@ -10,9 +10,9 @@ import pytest
 
 from planner.packing.solution import PriceTag, Status
 from planner.packing.statement.translate import translate
-from planner.plan.figures.use import pool_uses, stranded_gpus
-from planner.plan.placing.fleet import build_fleet
-from planner.plan.placing.place import place
+from planner.planning.figures.use import pool_uses, stranded_gpus
+from planner.planning.placing.fleet import build_fleet
+from planner.planning.placing.place import place
 
 
 def texts(notes):

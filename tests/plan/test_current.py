@@ -13,16 +13,16 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError, InputError
 from planner.inputs.load import load_inputs
-from planner.plan.make import make_plan
-from planner.plan.rolling_horizon import carried_over
-from planner.plan.store import dumps, loads
-from planner.plan.verify import verify
-from planner.report.plan import FULL, plan_document
-from planner.report.terminal import Look, draw
+from planner.planning.make import make_plan
+from planner.planning.rolling_horizon import carried_over
+from planner.planning.store import dumps, loads
+from planner.planning.verify import verify
+from planner.reporting.plan import FULL, plan_document
+from planner.reporting.terminal import Look, draw
 
 if TYPE_CHECKING:
-    from planner.plan.parts import CurrentPlacement
-    from planner.plan.plan import Plan
+    from planner.planning.parts import CurrentPlacement
+    from planner.planning.plan import Plan
 
 SCENARIO = """
 format: 1

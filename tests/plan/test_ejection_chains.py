@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from planner.packing.problem import Choice, Demand, Pool, Problem, Shape
-from planner.plan.placing.ejection_chains import EjectionChains, SharedNode
+from planner.planning.placing.ejection_chains import EjectionChains, SharedNode
 
 EAST, WEST = 0, 1
 """Pools of the same nodes at two sites."""

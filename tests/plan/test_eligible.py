@@ -8,7 +8,7 @@ import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing.statement.translate import translate
-from planner.plan.eligible import require_eligible, stuck_jobs
+from planner.planning.eligible import require_eligible, stuck_jobs
 from planner.sizing.candidate import Quantity, Rejection
 
 H100, L40S = "h100-80gb-sxm", "l40s-48gb"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planner.errors import InputError
-from planner.plan.explain import explain
-from planner.plan.store import dumps, loads
+from planner.planning.explain import explain
+from planner.planning.store import dumps, loads
 
 H100, L40S = "h100-80gb-sxm", "l40s-48gb"
 

@@ -6,10 +6,10 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError
 from planner.inputs.load import load_inputs
-from planner.plan.explain import explain
-from planner.plan.make import make_plan
-from planner.plan.store import dumps, loads
-from planner.plan.verify import verify
+from planner.planning.explain import explain
+from planner.planning.make import make_plan
+from planner.planning.store import dumps, loads
+from planner.planning.verify import verify
 from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizers import Sizers
 

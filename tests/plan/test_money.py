@@ -10,9 +10,9 @@ import pytest
 from planner.inputs.scenario.scenario import Finance
 from planner.packing.solution import PriceTag
 from planner.packing.statement.economics import node_costs, owned_costs
-from planner.plan.checks.money import expected_costs
-from planner.plan.checks.view import View
-from planner.plan.figures.shares import JOB_TAGS, bill
+from planner.planning.checks.money import expected_costs
+from planner.planning.checks.view import View
+from planner.planning.figures.shares import JOB_TAGS, bill
 
 
 def line(plan, name):

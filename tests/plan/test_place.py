@@ -10,10 +10,10 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.problem import Choice, Demand, Pool, Problem, Run, Shape
 from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.statement.translate import Translation
-from planner.plan.placing.fleet import Fleet
-from planner.plan.placing.mode_assignment import assigned_modes
-from planner.plan.placing.place import place
-from planner.plan.plan import Node
+from planner.planning.placing.fleet import Fleet
+from planner.planning.placing.mode_assignment import assigned_modes
+from planner.planning.placing.place import place
+from planner.planning.plan import Node
 
 H100 = "h100-80gb-sxm"
 TWO_GPUS = Choice(H100, Shape(2, 3, 100))

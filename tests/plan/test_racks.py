@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.packing.limits import RackSpace
 from planner.packing.solution import Racked
-from planner.plan.placing.fleet import Fleet, racks_by_node
+from planner.planning.placing.fleet import Fleet, racks_by_node
 
 LOW, HIGH = 4, 8
 FLOOR = RackSpace("hall", 2, 10, None, ((0, HIGH, 0), (1, LOW, 0)))

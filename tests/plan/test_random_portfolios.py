@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.plan.store import dumps, loads
-from planner.plan.verify import check
+from planner.planning.store import dumps, loads
+from planner.planning.verify import check
 
 NEEDS = st.lists(
     st.tuples(

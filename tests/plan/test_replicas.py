@@ -9,11 +9,11 @@ import pytest
 from planner.errors import CheckError
 from planner.packing import solve, translate
 from planner.packing.problem import Pool, Problem, Shape, Supply
-from planner.plan.eligible import obstacle
-from planner.plan.explain import explain
-from planner.plan.plan import NodeUse
-from planner.plan.store import dumps, loads
-from planner.plan.verify import check
+from planner.planning.eligible import obstacle
+from planner.planning.explain import explain
+from planner.planning.plan import NodeUse
+from planner.planning.store import dumps, loads
+from planner.planning.verify import check
 
 H100, L40S = "h100-80gb-sxm", "l40s-48gb"
 

@@ -13,9 +13,9 @@ import pytest
 
 from planner.errors import CheckError
 from planner.inputs.load import load_inputs
-from planner.plan.explain import explain
-from planner.plan.make import make_plan
-from planner.plan.verify import verify
+from planner.planning.explain import explain
+from planner.planning.make import make_plan
+from planner.planning.verify import verify
 
 SCENARIO = """
 format: 1

@@ -11,8 +11,8 @@ from planner.packing.limits import Reserve
 from planner.packing.problem import Choice, Demand, Division, Part, Pool, Problem, Run, Shape
 from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.statement.translate import Translation
-from planner.plan.placing.fleet import Fleet
-from planner.plan.placing.place import place
+from planner.planning.placing.fleet import Fleet
+from planner.planning.placing.place import place
 from tests.plan.test_place import node
 
 H100 = "h100-80gb-sxm"

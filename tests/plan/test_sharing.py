@@ -23,14 +23,14 @@ from planner.packing import solve
 from planner.packing.solution import Bundle, Layout, Member
 from planner.packing.statement.translate import translate
 from planner.packing.work import spent
-from planner.plan.assemble import SolvedPortfolio
-from planner.plan.checks import gpus
-from planner.plan.checks.view import View
-from planner.plan.explain import explain
-from planner.plan.plan import NodeUse, PartitionSaving
-from planner.plan.store import dumps, loads
-from planner.plan.verify import check
-from planner.plan.what_if import WhatIf
+from planner.planning.assemble import SolvedPortfolio
+from planner.planning.checks import gpus
+from planner.planning.checks.view import View
+from planner.planning.explain import explain
+from planner.planning.plan import NodeUse, PartitionSaving
+from planner.planning.store import dumps, loads
+from planner.planning.verify import check
+from planner.planning.what_if import WhatIf
 
 H100 = "h100-80gb-sxm"
 NODE = "eight-h100/main/01"

@@ -11,15 +11,15 @@ from planner.errors import CheckError, InfeasibleError
 from planner.inputs.load import load_inputs
 from planner.packing import crosscheck
 from planner.packing.solvers.solver import solve_with_cbc
-from planner.plan.explain import explain
-from planner.plan.make import make_plan
-from planner.plan.parts import PriorityUse
-from planner.plan.store import dumps, loads
-from planner.plan.verify import check, verify
-from planner.report.ask import ask_sentence
-from planner.report.explain import explanation_document
-from planner.report.markdown import draw
-from planner.report.plan import FULL, plan_document
+from planner.planning.explain import explain
+from planner.planning.make import make_plan
+from planner.planning.parts import PriorityUse
+from planner.planning.store import dumps, loads
+from planner.planning.verify import check, verify
+from planner.reporting.ask import ask_sentence
+from planner.reporting.explain import explanation_document
+from planner.reporting.markdown import draw
+from planner.reporting.plan import FULL, plan_document
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.inputs.settled import Inputs
-    from planner.plan.parts import Shortage, ShortJob
-    from planner.plan.plan import Plan
+    from planner.planning.parts import Shortage, ShortJob
+    from planner.planning.plan import Plan
 
 SERVER = {"node_type": "xe9680-h100", "count": 1}
 BUY = {

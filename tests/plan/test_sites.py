@@ -14,13 +14,13 @@ import pytest
 from planner.errors import CheckError, InfeasibleError, InputError
 from planner.inputs.load import load_inputs
 from planner.packing import work
-from planner.plan.make import make_plan
-from planner.plan.plan import SpareCost
-from planner.plan.store import dumps, loads
-from planner.plan.verify import verify
-from planner.report import markdown
-from planner.report.justification.document import justification_document
-from planner.report.sites import sites_section
+from planner.planning.make import make_plan
+from planner.planning.plan import SpareCost
+from planner.planning.store import dumps, loads
+from planner.planning.verify import verify
+from planner.reporting import markdown
+from planner.reporting.justification.document import justification_document
+from planner.reporting.sites import sites_section
 
 CATALOG = """
 sources:
@@ -291,7 +291,7 @@ def test_all_spare_nodes_together_cost_what_the_plan_without_any_does_not(read):
 
 
 def test_the_price_of_a_spare_node_is_open_where_the_search_took_all_the_time(read, monkeypatch):
-    monkeypatch.setattr("planner.plan.make.spent", lambda: work.spent() - 60)
+    monkeypatch.setattr("planner.planning.make.spent", lambda: work.spent() - 60)
     asked = make_plan(read(("labels: [us, cheap]", "labels: [us, cheap], spare_nodes: 1")))
     assert [price.cents for price in asked.spare_prices] == [None]
     assert asked.spare_cost == SpareCost(cents=None)

@@ -10,7 +10,7 @@ from fcntl import LOCK_EX, flock
 import pytest
 
 from planner.errors import InputError
-from planner.plan.store import dumps, loads, origin_of, write_atomically
+from planner.planning.store import dumps, loads, origin_of, write_atomically
 from tests.sealed import sealed
 
 
@@ -180,7 +180,7 @@ def test_a_run_whose_file_was_taken_for_left_over_writes_another(tmp_path, monke
         (tmp_path / LEFT).unlink(missing_ok=True)
         flock(file, how)
 
-    monkeypatch.setattr("planner.plan.store.flock", removed_first)
+    monkeypatch.setattr("planner.planning.store.flock", removed_first)
     write_atomically(tmp_path / "plan.json", "whole")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"plan.json": "whole"}
 
@@ -201,7 +201,7 @@ def test_where_nothing_can_be_locked_files_are_written_all_the_same(tmp_path, mo
     def unsupported(file, how):
         raise OSError(ENOTSUP, "not supported")
 
-    monkeypatch.setattr("planner.plan.store.flock", unsupported)
+    monkeypatch.setattr("planner.planning.store.flock", unsupported)
     (tmp_path / LEFT).write_text("perhaps of a run")
     write_atomically(tmp_path / "plan.json", "whole")
     assert sorted(path.name for path in tmp_path.iterdir()) == [LEFT, "plan.json"]

@@ -18,10 +18,10 @@ from planner.errors import CheckError, InfeasibleError
 from planner.inputs.load import load_inputs
 from planner.inputs.scenario.job import Fixed, Job
 from planner.packing import translate
-from planner.plan.assemble import SolvedPortfolio, assemble
-from planner.plan.make import make_plan
-from planner.plan.store import dumps, loads
-from planner.plan.verify import check, verify
+from planner.planning.assemble import SolvedPortfolio, assemble
+from planner.planning.make import make_plan
+from planner.planning.store import dumps, loads
+from planner.planning.verify import check, verify
 from planner.sizing import Sizer
 from planner.sizing.portfolio import size_portfolio
 

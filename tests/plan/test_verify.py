@@ -9,8 +9,8 @@ import pytest
 
 from planner.errors import CheckError, ExitCode
 from planner.inputs.scenario.scenario import FleetEntry
-from planner.plan.plan import NodeUse, Occupant
-from planner.plan.verify import check
+from planner.planning.plan import NodeUse, Occupant
+from planner.planning.verify import check
 
 ONE, TWO, RENTED = "eight-h100/main/01", "eight-h100/main/02", "eight-h100/main/r01"
 L40S_ONE = "four-l40s/main/01"

@@ -9,10 +9,10 @@ import pytest
 
 from planner.inputs.load import inputs_from, load_catalog, load_rules
 from planner.inputs.reading.reader import parse_document
-from planner.plan.make import make_plan
+from planner.planning.make import make_plan
 
 if TYPE_CHECKING:
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 _facts = cache(load_catalog)
 _book = cache(load_rules)

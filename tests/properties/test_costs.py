@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.properties.questions import JOBS, QUESTIONS, Question, cost_cents, drawing, written
 
 if TYPE_CHECKING:
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 ROUNDING_CENTS = 100
 """Each component of each node is rounded to the cent by itself: a cent for each, at most."""

@@ -17,10 +17,10 @@ from planner.errors import InfeasibleError
 from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.load import Question as Asked
 from planner.inputs.rules.gathered import gathered_rules
-from planner.plan.make import make_plan
-from planner.plan.saved import checked, read_saved
-from planner.plan.store import dumps, loads
-from planner.plan.verify import verify
+from planner.planning.make import make_plan
+from planner.planning.saved import checked, read_saved
+from planner.planning.store import dumps, loads
+from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers
 from planner.whatif.comparison.compare import compare
 from planner.whatif.comparison.sides import planned_side, saved_side

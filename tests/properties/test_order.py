@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from planner.inputs.load import load_inputs
 from planner.inputs.reading.reader import parse_document
-from planner.plan.make import make_plan
-from planner.plan.store import dumps
+from planner.planning.make import make_plan
+from planner.planning.store import dumps
 from tests.properties.questions import QUESTIONS, drawing, written
 
 ROOT = Path(__file__).parents[2]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
-from planner.plan.explain import explain
-from planner.report.explain import explanation_document
-from planner.report.markdown import draw
+from planner.planning.explain import explain
+from planner.reporting.explain import explanation_document
+from planner.reporting.markdown import draw
 from tests.properties.questions import QUESTIONS, cost_cents, drawing
 
 if TYPE_CHECKING:
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 RETIRING = """\
 format: 1

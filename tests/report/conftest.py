@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from planner.plan.parts import PriorityUse, Shortage, ShortJob
-from planner.plan.plan import (
+from planner.planning.parts import PriorityUse, Shortage, ShortJob
+from planner.planning.plan import (
     Acquisition,
     Alternative,
     CostLine,
@@ -29,7 +29,7 @@ from planner.plan.plan import (
     SpareCost,
     SparePrice,
 )
-from planner.report.justification.beside import Beside
+from planner.reporting.justification.beside import Beside
 from planner.sizing.candidate import Candidate, Quantity, Rejection, Sizing, Step
 from planner.whatif import found as options
 from planner.whatif.comparison import waterfall

@@ -2,11 +2,11 @@
 
 import pytest
 
-from planner.report import markdown
-from planner.report.document import Paragraph
-from planner.report.quarterly import quarterly_document
-from planner.report.risk import risk_document
-from planner.report.sensitivity import sensitivity_document, tornado
+from planner.reporting import markdown
+from planner.reporting.document import Paragraph
+from planner.reporting.quarterly import quarterly_document
+from planner.reporting.risk import risk_document
+from planner.reporting.sensitivity import sensitivity_document, tornado
 from planner.whatif.desk.figures import Figures
 from planner.whatif.risk.choices import Choice, Choices
 from planner.whatif.risk.risk import Acquisition, Chance, Risk

@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import pytest
 
-from planner.report import markdown
-from planner.report.compare import comparison_document
-from planner.report.document import Fields, Figure
-from planner.report.since import since_blocks
-from planner.report.terminal import Look, draw
+from planner.reporting import markdown
+from planner.reporting.compare import comparison_document
+from planner.reporting.document import Fields, Figure
+from planner.reporting.since import since_blocks
+from planner.reporting.terminal import Look, draw
 from planner.whatif.comparison.actuals import Outcome
 from planner.whatif.comparison.compare import compare
 from planner.whatif.comparison.sides import Side

@@ -13,9 +13,9 @@ from fractions import Fraction
 import openpyxl
 import pytest
 
-from planner.plan.store import dumps, loads
-from planner.report.excel.draw import draw
-from planner.report.justification.document import justification_document
+from planner.planning.store import dumps, loads
+from planner.reporting.excel.draw import draw
+from planner.reporting.justification.document import justification_document
 from tests.report.sums import again, again_in
 from tests.sealed import sealed
 

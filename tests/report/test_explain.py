@@ -1,8 +1,8 @@
 import re
 
-from planner.plan.explain import explain
-from planner.report.explain import explanation_document
-from planner.report.terminal import Look, draw
+from planner.planning.explain import explain
+from planner.reporting.explain import explanation_document
+from planner.reporting.terminal import Look, draw
 
 
 def told(plan, job, width=120):

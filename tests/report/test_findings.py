@@ -1,5 +1,5 @@
 from planner.errors import CheckError, Finding, InfeasibleError, InputError, LimitError
-from planner.report.findings import Pen, draw_error, draw_findings
+from planner.reporting.findings import Pen, draw_error, draw_findings
 
 TYPO = Finding(
     "'qlorra' is not one of full, lora, qlora, p-tuning",

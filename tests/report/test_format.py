@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from planner.report.format import (
+from planner.reporting.format import (
     cells_of,
     count_of,
     dollars,

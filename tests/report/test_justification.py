@@ -13,20 +13,20 @@ from itertools import pairwise
 import pytest
 
 from planner.inputs.settled import ChangeNote, Options
-from planner.plan.plan import BudgetUse, SpareCost
-from planner.plan.store import dumps, loads
-from planner.report import markdown
-from planner.report.again import command_for
-from planner.report.alternatives import cheaper_ones, cheaper_text, weighed_text
-from planner.report.ask import ask_sentence
-from planner.report.document import Blank, Fields, Figure, Fold, Heading, Table, cell_text
-from planner.report.html.draw import draw
-from planner.report.justification.beside import Beside
-from planner.report.justification.desk import Desk
-from planner.report.justification.document import justification_document
-from planner.report.justification.registers import assumptions_section
-from planner.report.quarterly import quarterly_document
-from planner.report.sensitivity import then_acquired
+from planner.planning.plan import BudgetUse, SpareCost
+from planner.planning.store import dumps, loads
+from planner.reporting import markdown
+from planner.reporting.again import command_for
+from planner.reporting.alternatives import cheaper_ones, cheaper_text, weighed_text
+from planner.reporting.ask import ask_sentence
+from planner.reporting.document import Blank, Fields, Figure, Fold, Heading, Table, cell_text
+from planner.reporting.html.draw import draw
+from planner.reporting.justification.beside import Beside
+from planner.reporting.justification.desk import Desk
+from planner.reporting.justification.document import justification_document
+from planner.reporting.justification.registers import assumptions_section
+from planner.reporting.quarterly import quarterly_document
+from planner.reporting.sensitivity import then_acquired
 from planner.whatif.desk.figures import Figures
 from planner.whatif.found import Best
 from tests.report.pages import Page

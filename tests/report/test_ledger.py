@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from planner.plan.ledger.accounts import Accounts
-from planner.plan.ledger.capacity import Capacity
-from planner.plan.ledger.traced import NOTHING, FigureReader, total, where
-from planner.plan.store import dumps
+from planner.planning.ledger.accounts import Accounts
+from planner.planning.ledger.capacity import Capacity
+from planner.planning.ledger.traced import NOTHING, FigureReader, total, where
+from planner.planning.store import dumps
 from tests.report.sums import again
 
 

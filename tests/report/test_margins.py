@@ -8,21 +8,21 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError
 from planner.inputs.load import Question
-from planner.plan.figures.costs import break_evens
-from planner.plan.ledger.accounts import Accounts
-from planner.plan.ledger.capacity import Capacity
-from planner.plan.ledger.traced import FigureReader
-from planner.plan.make import make_plan
-from planner.plan.plan import BudgetUse
-from planner.plan.store import dumps
-from planner.plan.verify import verify
-from planner.report import markdown
-from planner.report.document import Figure
-from planner.report.excel.looks import number
-from planner.report.format import styled
-from planner.report.html.draw import draw
-from planner.report.justification.beside import Beside
-from planner.report.justification.document import justification_document
+from planner.planning.figures.costs import break_evens
+from planner.planning.ledger.accounts import Accounts
+from planner.planning.ledger.capacity import Capacity
+from planner.planning.ledger.traced import FigureReader
+from planner.planning.make import make_plan
+from planner.planning.plan import BudgetUse
+from planner.planning.store import dumps
+from planner.planning.verify import verify
+from planner.reporting import markdown
+from planner.reporting.document import Figure
+from planner.reporting.excel.looks import number
+from planner.reporting.format import styled
+from planner.reporting.html.draw import draw
+from planner.reporting.justification.beside import Beside
+from planner.reporting.justification.document import justification_document
 from planner.whatif.desk.crew import Processes
 from planner.whatif.desk.desk import Desk, Station, Variant
 from planner.whatif.desk.made import Made

@@ -1,7 +1,7 @@
 import pytest
 
-from planner.report.document import Bullets, Column, Heading, Paragraph, Table, Verbatim
-from planner.report.markdown import draw, picture
+from planner.reporting.document import Bullets, Column, Heading, Paragraph, Table, Verbatim
+from planner.reporting.markdown import draw, picture
 
 
 def test_a_cell_cannot_end_its_cell_or_open_markup():

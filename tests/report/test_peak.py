@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from planner.report.size import sizing_document
-from planner.report.terminal import Look, draw
+from planner.reporting.size import sizing_document
+from planner.reporting.terminal import Look, draw
 from planner.sizing.memory import Memory, Part
 
 MEMORY = Memory(

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from planner.report.document import Chart, Figure, Meters, NodeMap, Series
-from planner.report.html.pictures import drawn
+from planner.reporting.document import Chart, Figure, Meters, NodeMap, Series
+from planner.reporting.html.pictures import drawn
 
 QUARTERS = tuple(f"{2027 + place // 4}Q{place % 4 + 1}" for place in range(8))
 HALF = Figure(Fraction(1, 2), "share", "", "")

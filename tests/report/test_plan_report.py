@@ -2,13 +2,13 @@ import re
 
 import pytest
 
-from planner.plan.plan import Note
-from planner.report import markdown
-from planner.report.ask import ask_sentence
-from planner.report.document import Verbatim
-from planner.report.nodemap import node_map
-from planner.report.plan import FULL, SCREEN, Detail, plan_document
-from planner.report.terminal import Look, draw
+from planner.planning.plan import Note
+from planner.reporting import markdown
+from planner.reporting.ask import ask_sentence
+from planner.reporting.document import Verbatim
+from planner.reporting.nodemap import node_map
+from planner.reporting.plan import FULL, SCREEN, Detail, plan_document
+from planner.reporting.terminal import Look, draw
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from planner.report import markdown
-from planner.report.alternatives import alternatives_document
-from planner.report.compare import comparison_document
-from planner.report.html.draw import draw
-from planner.report.justification.beside import Beside
-from planner.report.justification.document import justification_document
-from planner.report.plan import FULL, SCREEN, plan_document
-from planner.report.quarterly import quarterly_document
-from planner.report.sensitivity import sensitivity_document
+from planner.reporting import markdown
+from planner.reporting.alternatives import alternatives_document
+from planner.reporting.compare import comparison_document
+from planner.reporting.html.draw import draw
+from planner.reporting.justification.beside import Beside
+from planner.reporting.justification.document import justification_document
+from planner.reporting.plan import FULL, SCREEN, plan_document
+from planner.reporting.quarterly import quarterly_document
+from planner.reporting.sensitivity import sensitivity_document
 from tests.report.pages import Page
 
 NUMBERS = r"(?:\d+(?:, \d+)*(?: and \d+)?)"

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from planner.plan.explain import explain
-from planner.report.explain import explanation_document
-from planner.report.jobs import jobs_section
-from planner.report.size import sizing_document
-from planner.report.terminal import Look, draw
+from planner.planning.explain import explain
+from planner.reporting.explain import explanation_document
+from planner.reporting.jobs import jobs_section
+from planner.reporting.size import sizing_document
+from planner.reporting.terminal import Look, draw
 from planner.sizing.candidate import Quantity, Step
 
 JOB = "claims-tune"

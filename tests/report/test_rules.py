@@ -4,8 +4,8 @@ import pytest
 
 from planner.inputs.load import load_rules
 from planner.inputs.rules.rule import Rule
-from planner.report import markdown
-from planner.report.rules import rule_document
+from planner.reporting import markdown
+from planner.reporting.rules import rule_document
 
 BOOK, _ = load_rules(())
 

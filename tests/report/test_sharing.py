@@ -6,17 +6,17 @@ import re
 
 import pytest
 
-from planner.plan.explain import explain
-from planner.plan.plan import GpuPart, NodeUse, Occupant, PartitionSaving
-from planner.report import markdown
-from planner.report.document import Heading, Paragraph, Table, Verbatim
-from planner.report.explain import explanation_document
-from planner.report.format import visible
-from planner.report.parts import parts_held
-from planner.report.plan import FULL, SCREEN, plan_document
-from planner.report.schedule import schedule_section
-from planner.report.shared import shared_section
-from planner.report.terminal import Look, draw
+from planner.planning.explain import explain
+from planner.planning.plan import GpuPart, NodeUse, Occupant, PartitionSaving
+from planner.reporting import markdown
+from planner.reporting.document import Heading, Paragraph, Table, Verbatim
+from planner.reporting.explain import explanation_document
+from planner.reporting.format import visible
+from planner.reporting.parts import parts_held
+from planner.reporting.plan import FULL, SCREEN, plan_document
+from planner.reporting.schedule import schedule_section
+from planner.reporting.shared import shared_section
+from planner.reporting.terminal import Look, draw
 
 HERE, THERE = "xe9680-h100/dc-east/01", "xe9680-h100/dc-east/02"
 

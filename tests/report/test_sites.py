@@ -2,14 +2,14 @@
 
 import pytest
 
-from planner.plan.parts import CurrentPlacement, Move, ProvedStep
-from planner.plan.plan import BreakEven, SiteUse
-from planner.report import markdown
-from planner.report.justification.document import justification_document
-from planner.report.moves import moves_section
-from planner.report.plan import FULL, plan_document
-from planner.report.shortage import shortage_section
-from planner.report.sites import sites_section
+from planner.planning.parts import CurrentPlacement, Move, ProvedStep
+from planner.planning.plan import BreakEven, SiteUse
+from planner.reporting import markdown
+from planner.reporting.justification.document import justification_document
+from planner.reporting.moves import moves_section
+from planner.reporting.plan import FULL, plan_document
+from planner.reporting.shortage import shortage_section
+from planner.reporting.sites import sites_section
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from planner.report.size import sizing_document
-from planner.report.terminal import Look, draw
+from planner.reporting.size import sizing_document
+from planner.reporting.terminal import Look, draw
 
 
 def drawn(sizing, width=100, *, every_sum=False):

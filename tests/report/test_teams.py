@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from planner.plan.parts import Chargeback, QuotaUse, TeamUse
-from planner.report import markdown
-from planner.report.document import Bullets, Paragraph, Table
-from planner.report.justification.document import justification_document
-from planner.report.plan import FULL, SCREEN, plan_document
-from planner.report.quarterly import quarterly_document
-from planner.report.teams import teams_section
-from planner.report.terminal import Look, draw
+from planner.planning.parts import Chargeback, QuotaUse, TeamUse
+from planner.reporting import markdown
+from planner.reporting.document import Bullets, Paragraph, Table
+from planner.reporting.justification.document import justification_document
+from planner.reporting.plan import FULL, SCREEN, plan_document
+from planner.reporting.quarterly import quarterly_document
+from planner.reporting.teams import teams_section
+from planner.reporting.terminal import Look, draw
 
 RED = TeamUse(
     team="red",

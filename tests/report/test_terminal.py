@@ -1,5 +1,5 @@
-from planner.report.document import Bullets, Column, Heading, Paragraph, Table, Verbatim
-from planner.report.terminal import Look, draw
+from planner.reporting.document import Bullets, Column, Heading, Paragraph, Table, Verbatim
+from planner.reporting.terminal import Look, draw
 
 WIDE = Table(
     (Column("Job", wraps=True), Column("Cost, USD", "right"), Column("Order by")),

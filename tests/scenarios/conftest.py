@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.inputs.load import load_inputs
-from planner.plan.make import make_plan
+from planner.planning.make import make_plan
 from planner.sizing import Sizer
 from planner.sizing.portfolio import size_portfolio
 
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
     from planner.sizing import SizedJob
 
 ROOT = Path(__file__).parents[2]

@@ -11,19 +11,19 @@ import yaml
 
 from planner.errors import CheckError, InfeasibleError, InputError
 from planner.inputs.load import load_inputs
-from planner.plan.make import make_plan
-from planner.plan.store import dumps, loads
-from planner.plan.verify import check
-from planner.report.ask import ask_sentence
-from planner.report.markdown import draw
-from planner.report.plan import FULL, plan_document
+from planner.planning.make import make_plan
+from planner.planning.store import dumps, loads
+from planner.planning.verify import check
+from planner.reporting.ask import ask_sentence
+from planner.reporting.markdown import draw
+from planner.reporting.plan import FULL, plan_document
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.inputs.settled import Inputs
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 BUY = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
 RENT = {"node_type": "xe9680-h100", "kind": "rent", "price_usd_per_gpu_hour": 4, "quote": "b"}

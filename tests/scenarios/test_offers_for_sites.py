@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planner.errors import CheckError, InfeasibleError
-from planner.plan.make import make_plan
-from planner.plan.verify import check
-from planner.report.money import orders_for_several_sites
+from planner.planning.make import make_plan
+from planner.planning.verify import check
+from planner.reporting.money import orders_for_several_sites
 from planner.sizing.sizers import Sizers
 from tests.scenarios.test_procurement import BUY, RENT, reader, with_item
 
 if TYPE_CHECKING:
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 BOTH = ["madrid", "berlin"]
 BREAKS = [{"from_nodes": 2, "price_usd": 250_000}]

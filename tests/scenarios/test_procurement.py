@@ -10,19 +10,19 @@ import yaml
 
 from planner.errors import CheckError, InfeasibleError
 from planner.inputs.load import load_inputs
-from planner.plan.make import make_plan
-from planner.plan.store import dumps, loads
-from planner.plan.verify import check
-from planner.report.ask import ask_sentence
-from planner.report.markdown import draw
-from planner.report.plan import FULL, plan_document
+from planner.planning.make import make_plan
+from planner.planning.store import dumps, loads
+from planner.planning.verify import check
+from planner.reporting.ask import ask_sentence
+from planner.reporting.markdown import draw
+from planner.reporting.plan import FULL, plan_document
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.inputs.settled import Inputs
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
     from planner.sizing import SizedJob
 
 QUARTERS = ("2027Q1", "2027Q2", "2027Q3", "2027Q4")

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from planner.exchange.kueue import kueue_files
-from planner.plan.store import dumps
-from planner.report import markdown
-from planner.report.html.draw import draw
-from planner.report.justification.document import justification_document
-from planner.report.plan import FULL, plan_document
+from planner.planning.store import dumps
+from planner.reporting import markdown
+from planner.reporting.html.draw import draw
+from planner.reporting.justification.document import justification_document
+from planner.reporting.plan import FULL, plan_document
 from tests.report.pages import Page
 from tests.report.sums import again
 

@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from planner.inputs.load import load_inputs
-from planner.plan.make import make_plan
+from planner.planning.make import make_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 LONG = {
     "model": "llama-3.1-8b",

@@ -8,21 +8,21 @@ import pytest
 
 from planner.errors import CheckError
 from planner.inputs.load import load_inputs
-from planner.plan.ledger.accounts import Accounts
-from planner.plan.ledger.traced import FigureReader
-from planner.plan.make import make_plan
-from planner.plan.placing.moves import type_changes
-from planner.plan.store import dumps, loads
-from planner.plan.verify import check
-from planner.report.markdown import draw
-from planner.report.moves import moves_section
+from planner.planning.ledger.accounts import Accounts
+from planner.planning.ledger.traced import FigureReader
+from planner.planning.make import make_plan
+from planner.planning.placing.moves import type_changes
+from planner.planning.store import dumps, loads
+from planner.planning.verify import check
+from planner.reporting.markdown import draw
+from planner.reporting.moves import moves_section
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.inputs.settled import Inputs
-    from planner.plan.plan import CostLine, Plan
+    from planner.planning.plan import CostLine, Plan
 
 SCENARIO = """\
 format: 1

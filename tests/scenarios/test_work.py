@@ -15,8 +15,8 @@ from planner.inputs.load import load_inputs
 from planner.packing import work
 from planner.packing.apart import kept_apart
 from planner.packing.search import Search
-from planner.plan.make import make_plan
-from planner.plan.store import dumps
+from planner.planning.make import make_plan
+from planner.planning.store import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.inputs.load import Question
-from planner.plan.make import make_plan
-from planner.plan.saved import read_saved
-from planner.plan.store import dumps
+from planner.planning.make import make_plan
+from planner.planning.saved import read_saved
+from planner.planning.store import dumps
 from planner.whatif.comparison.sides import planned_side, saved_side
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from itertools import combinations
 import pytest
 
 from planner.errors import CheckError, InfeasibleError, LimitError
-from planner.plan.constrained import near_plan
-from planner.report.alternatives import alternatives_document, short_text
-from planner.report.markdown import draw
+from planner.planning.constrained import near_plan
+from planner.reporting.alternatives import alternatives_document, short_text
+from planner.reporting.markdown import draw
 from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import alternatives, standard_alternatives
 from planner.whatif.desk.crew import Processes

@@ -8,12 +8,12 @@ import pytest
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.load import Question, load_inputs
 from planner.inputs.scenario.scenario import Scenario
-from planner.plan.make import make_plan
-from planner.plan.parts import GpuPart
-from planner.plan.saved import read_saved
-from planner.plan.store import dumps
-from planner.report.compare import comparison_document
-from planner.report.markdown import draw
+from planner.planning.make import make_plan
+from planner.planning.parts import GpuPart
+from planner.planning.saved import read_saved
+from planner.planning.store import dumps
+from planner.reporting.compare import comparison_document
+from planner.reporting.markdown import draw
 from planner.whatif.comparison.causes import CAUSES, cause_of, differing, mixed
 from planner.whatif.comparison.compare import compare
 from planner.whatif.comparison.comparison import Comparison, ShortChange

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from planner.errors import InputError
-from planner.plan.constrained import Purchase
-from planner.report.html.pictures import picture_file
-from planner.report.markdown import draw
-from planner.report.risk import cost_bands, risk_document
+from planner.planning.constrained import Purchase
+from planner.reporting.html.pictures import picture_file
+from planner.reporting.markdown import draw
+from planner.reporting.risk import cost_bands, risk_document
 from planner.sizing.sizers import Sizers
 from planner.whatif.desk.crew import Processes
 from planner.whatif.desk.desk import Desk, Station, Variant

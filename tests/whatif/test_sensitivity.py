@@ -9,9 +9,9 @@ import pytest
 from planner.inputs.layers.setting import split_setting
 from planner.inputs.load import Question
 from planner.inputs.reading.document import parts_of, settable
-from planner.report.html.pictures import picture_file
-from planner.report.markdown import draw
-from planner.report.sensitivity import sensitivity_document, tornado
+from planner.reporting.html.pictures import picture_file
+from planner.reporting.markdown import draw
+from planner.reporting.sensitivity import sensitivity_document, tornado
 from planner.whatif.desk.crew import Processes
 from planner.whatif.desk.desk import Desk, Station, Variant
 from planner.whatif.desk.figures import Figures

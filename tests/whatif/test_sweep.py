@@ -11,8 +11,8 @@ import pytest
 
 from planner.errors import InputError, LimitError
 from planner.inputs.load import Question
-from planner.report.html.pictures import picture_file
-from planner.report.variants import frontiers, sweep_csv
+from planner.reporting.html.pictures import picture_file
+from planner.reporting.variants import frontiers, sweep_csv
 from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizers import Sizers
 from planner.whatif.desk import crew as crew_module

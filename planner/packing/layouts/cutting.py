@@ -13,7 +13,7 @@ from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from planner.packing.layouts.classes import classified
-from planner.packing.layouts.greedy import Pattern, fill, fullest_first_fit, nodes_in
+from planner.packing.layouts.greedy import Pattern, fill, fullest_first_fit, nodes_in, shares
 from planner.packing.layouts.packed import Packed
 from planner.packing.layouts.pricing import Pricing
 from planner.packing.layouts.tight import least_slack
@@ -151,18 +151,37 @@ class CuttingStock:
             if objective <= nodes * (1 + _TOLERANCE):
                 break
             prices = {index: max(duals[row[index]], 0.0) for index in active}
+            guessed = self._guessed(prices, most)
+            if guessed not in columns and _value(guessed, prices) > 1 + _TOLERANCE:
+                add(guessed)
+                self._remember([(guessed, 1)])
+                continue
             ceiling, pattern = pricing.best(prices)
             worth = max(1.0, ceiling)
             if objective / worth > best[0]:
                 scaled = {index: price / worth for index, price in prices.items()}
                 best = (objective / worth, scaled)
-            value = sum(prices[index] * units for index, units in pattern)
-            if value <= 1 + _TOLERANCE or best[0] > nodes + 0.5 or pattern in columns:
+            if (
+                _value(pattern, prices) <= 1 + _TOLERANCE
+                or best[0] > nodes + 0.5
+                or pattern in columns
+            ):
                 break
             add(pattern)
             self._keep(pattern)
         used = ((column, value) for column, value in zip(columns, values, strict=False))
         return Relaxation(best[1], best[0], tuple(entry for entry in used if entry[1] > _TOLERANCE))
+
+    def _guessed(self, prices: Mapping[int, float], most: Sequence[int] | None) -> Pattern:
+        """A node filled with what is worth most for what it takes: often good enough a pattern."""
+        allowed = most or [self._node.gpus] * len(self.shapes)
+        worth = {
+            index: price / max(shares(self.shapes[index], self._node))
+            for index, price in prices.items()
+            if price
+        }
+        order = sorted(worth, key=lambda index: (-worth[index], index))
+        return fill(self._node, self.shapes, [allowed], order)
 
     def _pricing(self, active: Sequence[int], most: Sequence[int] | None) -> Pricing:
         return Pricing(self._node, self.shapes, active, most)
@@ -270,6 +289,10 @@ class CuttingStock:
         for index, units in column:
             first[index] = min(left[index], units)
         return fill(self._node, self.shapes, (first, left), self._by_size)
+
+
+def _value(pattern: Pattern, prices: Mapping[int, float]) -> float:
+    return sum(prices.get(index, 0.0) * units for index, units in pattern)
 
 
 def _fits_inside(inner: Shape, outer: Shape) -> bool:

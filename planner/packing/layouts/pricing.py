@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from planner.packing.layouts.greedy import Pattern
     from planner.packing.problem import Part, Pool, Shape
+    from planner.packing.solvers.solver import Effort
 
 __all__ = ["Pricing"]
 
@@ -34,6 +35,7 @@ class Pricing:
         pool: Pool | None = None,
     ) -> None:
         """`active` are the shapes that may be used, `most` says how often each may be at most."""
+        self._effort: Effort = "usual" if pool else "branching"
         self._program = Program()
         self._used = {
             index: self._program.variable(
@@ -84,6 +86,7 @@ class Pricing:
             time_limit_s=_TIME_S,
             relative_gap=_GAP,
             node_limit=_NODES,
+            effort=self._effort,
         )
         pattern = tuple(
             (index, units)

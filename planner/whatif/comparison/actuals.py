@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from planner.errors import Finding
     from planner.inputs.reading.table import Row
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
 
 __all__ = ["Actual", "Outcome", "outcomes", "read_actuals"]
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Path
     from planner.inputs.scenario.offer import OfferKind
     from planner.inputs.settled import Inputs
-    from planner.plan.parts import Occupant, ShortJob
-    from planner.plan.plan import Plan
+    from planner.planning.parts import Occupant, ShortJob
+    from planner.planning.plan import Plan
     from planner.whatif.comparison.actuals import Actual
     from planner.whatif.comparison.sides import Side
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.load import Question
-from planner.plan.make import make_plan
-from planner.plan.plan import Plan
-from planner.plan.rolling_horizon import carried_over
-from planner.plan.saved import read_saved
-from planner.plan.store import loads
+from planner.planning.make import make_plan
+from planner.planning.plan import Plan
+from planner.planning.rolling_horizon import carried_over
+from planner.planning.saved import read_saved
+from planner.planning.store import loads
 from planner.whatif.comparison.compare import compare
 from planner.whatif.comparison.comparison import FORMAT, Comparison
 from planner.whatif.comparison.sides import planned_side, saved_side
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from planner.inputs.settled import Inputs
-    from planner.plan.plan import Provenance
+    from planner.planning.plan import Provenance
 
 __all__ = ["Origin", "Replay", "replay"]
 

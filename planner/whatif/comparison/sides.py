@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document
     from planner.inputs.rules.book import RuleBook
     from planner.inputs.settled import Inputs
-    from planner.plan.plan import Plan
-    from planner.plan.saved import Saved
+    from planner.planning.plan import Plan
+    from planner.planning.saved import Saved
 
 __all__ = ["Side", "Source", "planned_side", "saved_side"]
 

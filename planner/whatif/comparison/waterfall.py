@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planner.inputs.settled import Inputs
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
     from planner.whatif.comparison.sides import Side
 
 __all__ = ["Step", "Waterfall", "waterfall"]

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from planner import __version__
 from planner.errors import LimitError
 from planner.inputs.layers.written import flow
 from planner.inputs.load import Question
 from planner.packing import translate
-from planner.plan.make import make_plan
+from planner.planning.make import make_plan
 from planner.sizing.sizers import Sizers
+from planner.version import __version__
 from planner.whatif.desk.figures import tried
 from planner.whatif.desk.held import short_quarters, units_short
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
-    from planner.plan.constrained import Goal, NearPlan, Purchase
-    from planner.plan.plan import Plan
+    from planner.planning.constrained import Goal, NearPlan, Purchase
+    from planner.planning.plan import Plan
     from planner.whatif.desk.figures import Figures, JobShort
     from planner.whatif.desk.held import Commitment
 
@@ -110,7 +110,7 @@ class Desk:
     def plan(self, inputs: Inputs) -> Plan:
         """Plan as the station asks; raises what planning raises."""
         if self.station.purchases is not None:
-            from planner.plan.constrained import committed_plan  # noqa: PLC0415 - seldom
+            from planner.planning.constrained import committed_plan  # noqa: PLC0415 - seldom
 
             return committed_plan(
                 inputs,
@@ -137,7 +137,7 @@ class Desk:
 
     def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
         """Plan for a goal that is no money, as the station asks; raises as `near_plan`."""
-        from planner.plan.constrained import near_plan  # noqa: PLC0415 - seldom needed
+        from planner.planning.constrained import near_plan  # noqa: PLC0415 - seldom needed
 
         station = self.station
         return near_plan(

@@ -12,8 +12,8 @@ from planner.inputs.scenario.offer import OfferKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.plan.parts import Shortage
-    from planner.plan.plan import Plan
+    from planner.planning.parts import Shortage
+    from planner.planning.plan import Plan
 
 __all__ = ["Acquired", "Figures", "JobShort", "figures_of", "require_plan", "tried"]
 

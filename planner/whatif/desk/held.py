@@ -14,14 +14,14 @@ from planner.packing.pack import attempt
 from planner.packing.statement.claims import Claim
 from planner.packing.statement.offers import entry_quarters
 from planner.packing.triage import triage
-from planner.plan.eligible import stuck_jobs
+from planner.planning.eligible import stuck_jobs
 from planner.whatif.desk.figures import JobShort
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from planner.inputs.settled import Inputs
-    from planner.plan.plan import Plan
+    from planner.planning.plan import Plan
     from planner.sizing import SizedJob
     from planner.sizing.sizers import Sizers
 

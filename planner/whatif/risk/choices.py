@@ -11,7 +11,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.inputs.base import Frozen
-from planner.plan.constrained import Purchase
+from planner.planning.constrained import Purchase
 from planner.whatif.desk.desk import Desk
 from planner.whatif.desk.figures import Acquired, Figures
 from planner.whatif.risk.hedging import Hedging

@@ -1,0 +1,217 @@
+"""Everything that a plan assumes: what is left open, and the rule or figure that fills it in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.inputs.checks.faults import entries
+from planner.inputs.checks.sites import cooled_by
+from planner.inputs.reading.document import dotted
+from planner.inputs.scenario.offer import OWN_FIGURES
+from planner.inputs.scenario.site import POWER, limits_told
+from planner.planning.annotations.warnings import from_sizing
+from planner.planning.figures.costs import colocation_text, licence_text
+from planner.planning.plan import Note
+from planner.planning.words import amount, some_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from decimal import Decimal
+
+    from planner.inputs.base import Figure
+    from planner.inputs.scenario.scenario import FleetEntry
+    from planner.inputs.settled import Inputs, SettledOffer
+    from planner.sizing.candidate import SizedJob
+
+__all__ = ["assumption_notes"]
+
+_NAMED = 6
+
+
+def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, ...]:
+    """Everything that the scenario leaves open and a rule, a figure or the method fills in."""
+    return (
+        *_settings(inputs),
+        *_lead_times(inputs),
+        *_waived(inputs),
+        *_catalog_figures(inputs),
+        *_own_figures(inputs),
+        *_uncooled(inputs),
+        *_owned_support(inputs),
+        *_moves(inputs),
+        *_beside_the_price(inputs),
+        *from_sizing(jobs, lambda sizing: sizing.assumptions),
+    )
+
+
+def _settings(inputs: Inputs) -> Iterator[Note]:
+    for name in type(inputs.settings).model_fields:
+        setting = getattr(inputs.settings, name)
+        if setting.assumed:
+            text = f"{name} = {amount(setting.value, setting.unit)} ({setting.origin})"
+            yield Note(text=text, origin=setting.origin)
+
+
+def _lead_times(inputs: Inputs) -> Iterator[Note]:
+    silent = sorted(
+        name
+        for name, offer in inputs.scenario.offers.items()
+        if "lead_time_weeks" not in offer.model_fields_set
+    )
+    if silent:
+        yield Note(
+            text="no lead time is stated, so nodes count as in service on the day of the order: "
+            f"{', '.join(silent)}",
+            origin="offers",
+        )
+
+
+def _waived(inputs: Inputs) -> Iterator[Note]:
+    for rule, reason in sorted(inputs.scenario.policies.waived_rules.items()):
+        yield Note(text=f"rule {rule} is waived: {reason}", origin="policies.waived_rules")
+
+
+def _catalog_figures(inputs: Inputs) -> Iterator[Note]:
+    """Figures of nodes in play that no one published for that node."""
+    for node_type in inputs.scenario.node_types_in_play:
+        for name, unit, figure in _figures_used(inputs, node_type):
+            if figure is not None and figure.basis in ("estimate", "assumption"):
+                article = "an" if figure.basis[0] in "ae" else "a"
+                note = f": {figure.note}" if figure.note else ""
+                yield Note(
+                    text=f"{node_type}: {name} = {amount(figure.value, unit)} is {article} "
+                    f"{figure.basis}{note}",
+                    origin=f"catalog {node_type}",
+                )
+
+
+def _figures_used(
+    inputs: Inputs, node_type: str
+) -> Iterator[tuple[str, str, Figure[int] | Figure[Decimal] | None]]:
+    node = inputs.catalog.nodes[node_type]
+    yield "cpu_cores", "cores", node.cpu_cores
+    yield "host_memory_gb", "GB", node.host_memory_gb
+    yield "mean_power_kw", "kW", node.mean_power_kw
+    sites = [
+        inputs.scenario.sites[site]
+        for _, entry in _entries(inputs)
+        for site in entry.sites
+        if entry.node_type == node_type and site in inputs.scenario.sites
+    ]
+    told = limits_told({limit.need for site in sites for limit in site.limits}) if sites else ()
+    if not sites and inputs.scenario.finance.colocation_usd_per_kw_month:
+        told = (POWER,)
+    for limit in told:
+        yield limit.figure, limit.stated_in, getattr(node, limit.figure)
+
+
+def _own_figures(inputs: Inputs) -> Iterator[Note]:
+    """Figures that one entry states of its nodes, and that others of the type take over."""
+    asked = [(dotted(path), entry) for path, entry in entries(inputs.scenario)]
+    for node_type in inputs.scenario.node_types_in_play:
+        alike = [(origin, entry) for origin, entry in asked if entry.node_type == node_type]
+        for key in OWN_FIGURES:
+            stated = [(origin, own) for origin, e in alike if (own := getattr(e, key)) is not None]
+            silent = sorted(origin for origin, e in alike if getattr(e, key) is None)
+            if stated and silent:
+                first, value = min(stated)
+                yield Note(
+                    text=f"{', '.join(silent)}: {key} = {value} as {first} states it, since all "
+                    f"{node_type} are alike",
+                    origin=first,
+                )
+
+
+def _entries(inputs: Inputs) -> Iterator[tuple[str, FleetEntry | SettledOffer]]:
+    for name, entry in sorted(inputs.scenario.fleet.items()):
+        yield f"fleet.{name}", entry
+    for offer in inputs.offers:
+        yield f"offers.{offer.name}", offer
+
+
+def _uncooled(inputs: Inputs) -> Iterator[Note]:
+    """Nodes that need liquid at a site that does not say how it cools."""
+    for origin, entry in _entries(inputs):
+        if cooled_by(inputs.catalog.nodes[entry.node_type]) != frozenset({"liquid"}):
+            continue
+        for name in entry.sites:
+            site = inputs.scenario.sites.get(name)
+            if site is not None and site.cooling is None:
+                yield Note(
+                    text=f"{entry.node_type} needs liquid cooling, which {name} is taken to have",
+                    origin=origin,
+                )
+
+
+def _owned_support(inputs: Inputs) -> Iterator[Note]:
+    finance = inputs.scenario.finance
+    more = finance.licence_usd_per_gpu_year or finance.colocation_usd_per_kw_month
+    cost = "no support" if more else "their energy alone"
+    if inputs.scenario.fleet:
+        yield Note(
+            text=f"owned nodes cost {cost}: their support contracts are not known, and "
+            "what was paid for them is spent",
+            origin="fleet",
+        )
+
+
+def _moves(inputs: Inputs) -> Iterator[Note]:
+    """What is taken for granted of moves."""
+    scenario = inputs.scenario
+    free = sorted(
+        {
+            entry.job
+            for entry in scenario.running
+            if scenario.jobs[entry.job].move_cost_usd is None
+            and not (entry.pinned or scenario.jobs[entry.job].pinned)
+        }
+    )
+    if free and scenario.policies.move_cost_usd is None:
+        yield Note(
+            text=f"to move {some_of(free, _NAMED)} costs nothing: no price of a move is stated",
+            origin="policies.move_cost_usd",
+        )
+    if scenario.running:
+        yield Note(
+            text="the time that a move takes is not planned, and a change of node within a pool "
+            "has no price",
+            origin="running",
+        )
+    loaded = sorted(name for name, job in scenario.jobs.items() if job.has_load)
+    if scenario.running and loaded:
+        yield Note(
+            text=f"{some_of(loaded, _NAMED)}: replicas that follow from a load cannot be told "
+            "apart, so that none of them counts as running today",
+            origin="running",
+        )
+
+
+def _beside_the_price(inputs: Inputs) -> Iterator[Note]:
+    """Licences and colocation: at which price, that none is counted, or what shows it is paid."""
+    finance, fleet = inputs.scenario.finance, sorted(inputs.scenario.fleet.items())
+    licence, colocation = finance.licence_usd_per_gpu_year, finance.colocation_usd_per_kw_month
+    silent = []
+    if licence is None:
+        silent.append("no software licence is counted (licence_usd_per_gpu_year)")
+    else:
+        none_else = ", none for any other GPU type" if isinstance(licence, dict) else ""
+        yield Note(
+            text=f"a software licence costs {licence_text(inputs)}{none_else}: stated in the "
+            "scenario, which names no quote",
+            origin="finance.licence_usd_per_gpu_year",
+        )
+    if colocation is None:
+        silent.append("no colocation is counted (colocation_usd_per_kw_month)")
+    else:
+        yield Note(
+            text=f"colocation costs {colocation_text(inputs)}: stated in the scenario, which "
+            "names no quote",
+            origin="finance.colocation_usd_per_kw_month",
+        )
+    if silent:
+        yield Note(text="; ".join(silent), origin="finance")
+    evidence = [(f"fleet.{name}", entry.licence_included) for name, entry in fleet]
+    evidence += [(f"offers.{offer.name}", offer.licence_included) for offer in inputs.offers]
+    for origin, text in evidence:
+        if text is not None and licence is not None:
+            yield Note(text=f"the licence is included, as shown by: {text}", origin=origin)

@@ -1,0 +1,385 @@
+"""Figures that are allowed and seldom meant: a plan that rests on one says so at its head.
+
+The limits are policy rules, the price book, or what the plan needs. They change no figure, they
+decide only what is worth a second look: old prices, steep rates, and figures in another unit than
+their key takes, such as W for kW, cents for USD, months for years.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from math import floor
+from typing import TYPE_CHECKING
+
+from planner.inputs.catalog.counted import counted_parameters
+from planner.inputs.checks.faults import entries
+from planner.inputs.rules.facts import SETTINGS
+from planner.inputs.scenario.offer import FleetEntry
+from planner.inputs.text.words import count_of
+from planner.planning.plan import NOT_PAID_LINES, Note
+from planner.planning.words import amount, price, some_of, usd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.inputs.catalog.catalog import Catalog, NodeType
+    from planner.inputs.scenario.job import Job
+    from planner.inputs.scenario.offer import OfferKind
+    from planner.inputs.scenario.scenario import Offer, Scenario, Site
+    from planner.inputs.settled import Inputs
+    from planner.planning.plan import CostLine, Node, Plan
+
+__all__ = ["limiting_figures", "unit_slips", "unlikely_figures"]
+
+_W_OF_A_KW = 1000
+"""Also the least kW that W for kW give: no site and no rack is fed less than one."""
+_USUAL = {
+    "energy_usd_per_kwh": ("energy_usd_per_kwh", "cents", "a price of MWh in thousands"),
+    "useful_life_years": ("useful_life_years", "months", "quarters or decades"),
+    "support_share_per_year": ("support_share_per_year", "the support of several years", None),
+    "colocation_usd_per_kw_month": (
+        "usual_colocation_usd_per_kw_month",
+        "the price of a year",
+        "that of a day or an hour",
+    ),
+    "licence_usd_per_gpu_year": (
+        "usual_licence_usd_per_gpu_year",
+        "the price of a node, or of several years",
+        "that of a month or an hour",
+    ),
+}
+"""Parameters of the cost: the policy rule that says what is usual, and what is slipped above it, by
+the factor of a far-off price, and below it, by an order of magnitude."""
+_BELOW = 10
+
+
+def unit_slips(inputs: Inputs, plan: Plan) -> Iterator[Note]:
+    """Figures of offers, finance, sites and budgets in another unit than their key takes."""
+    for name, offer in sorted(inputs.scenario.offers.items()):
+        yield from _price(name, offer, inputs)
+        yield from _lead_time(name, offer, inputs)
+    yield from _finance(inputs)
+    for name, site in sorted(inputs.scenario.sites.items()):
+        yield from _power(name, site, inputs, plan.nodes)
+    yield from _idle_budgets(inputs, plan.costs)
+
+
+def _price(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
+    """Prices stated here that differ by a factor from those of the price book."""
+    usual = _usual(offer, inputs)
+    if usual is None:
+        return
+    low, high, whose = usual
+    factor = inputs.rules.figure("far_off_price_factor")
+    stated: list[tuple[str, Decimal | None]] = [(offer.price_key, offer.stated_price)]
+    stated += [("price_breaks", level.price_usd) for level in offer.price_breaks]
+    for key, own in stated:
+        if own is not None and not low <= own * factor <= high * factor**2:
+            what = "a node, not of a GPU" if offer.kind == "buy" else "a GPU, not of a node"
+            figures = " to ".join(dict.fromkeys((price(low), price(high))))
+            yield Note(
+                text=f"the price of {name}, {price(own)}, is far from the {figures} of "
+                f"{whose}: the key takes USD, the price of {what}",
+                origin=f"offers.{name}.{key}",
+            )
+            return
+
+
+def _usual(offer: Offer, inputs: Inputs) -> tuple[Decimal, Decimal, str] | None:
+    """The price of its node type in the book, else those of as many GPUs, of this type or any."""
+    book, catalog = inputs.catalog.prices, inputs.catalog
+    kind: OfferKind = "buy" if offer.kind == "buy" else "rent"
+    listed = book.listed(kind, offer.node_type)
+    if listed is not None:
+        return listed.usd, listed.usd, "the price book"
+    node = catalog.nodes[offer.node_type]
+    by_gpu_type: dict[str, list[Decimal]] = {}
+    for node_type in book.purchase if kind == "buy" else book.rent:
+        other, known = catalog.nodes[node_type], book.listed(kind, node_type)
+        if known is not None:
+            gpus = other.gpus.value if kind == "buy" else 1
+            by_gpu_type.setdefault(other.gpu_type, []).append(known.usd / gpus)
+    alike = by_gpu_type.get(node.gpu_type)
+    each = alike or [one for some in by_gpu_type.values() for one in some]
+    if not each:
+        return None
+    gpus = node.gpus.value if kind == "buy" else 1
+    whose = "such GPUs" if alike else "other GPUs"
+    low, high = (round(one * gpus, 2) for one in (min(each), max(each)))
+    return low, high, f"the price book for {'as many ' if kind == 'buy' else ''}{whose}"
+
+
+def _lead_time(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
+    weeks = offer.lead_time_weeks
+    if weeks > inputs.rules.figure("long_lead_time_weeks"):
+        yield Note(
+            text=f"{name} takes {weeks:,} weeks from order to service: the key takes weeks, "
+            f"{weeks / 7:.3g} if these are days",
+            origin=f"offers.{name}.lead_time_weeks",
+        )
+
+
+def _finance(inputs: Inputs) -> Iterator[Note]:
+    """Parameters of the cost that are far from those of a policy rule."""
+    above = inputs.rules.figure("far_off_price_factor")
+    for key, (setting, larger, smaller) in _USUAL.items():
+        usual, rule = inputs.rules.figure(setting), inputs.rules.setting(setting)
+        stated = getattr(inputs.scenario.finance, key)
+        for gpu_type, own in (stated if isinstance(stated, dict) else {"": stated}).items():
+            if own and own > usual * above:
+                how, slip = "above", larger
+            elif own and smaller and own * _BELOW < usual:
+                how, slip = "below", smaller
+            else:
+                continue
+            unit = SETTINGS[setting].unit
+            yield Note(
+                text=f"{amount(own, unit)} are far {how} the {amount(usual, unit)} of the rule "
+                f"{rule.id}: the key does not take {slip}",
+                origin=".".join(part for part in ("finance", key, gpu_type) if part),
+            )
+
+
+def _power(name: str, site: Site, inputs: Inputs, nodes: Sequence[Node]) -> Iterator[Note]:
+    """Limits that are an order of magnitude above what can stand there, or in a rack."""
+    factor = inputs.rules.figure("far_off_need_factor")
+    racks, fed = site.racks, site.power_kw
+    fed = max(fed.values()) if isinstance(fed, dict) else fed
+    limits = {
+        "power_kw": (fed, _kw_there(name, inputs, nodes)),
+        "racks.power_kw": (racks.power_kw if racks else None, _kw_in_a_rack(name, site, inputs)),
+    }
+    for key, (limit, need) in limits.items():
+        if limit is not None and need and limit >= max(need * factor, Decimal(_W_OF_A_KW)):
+            yield Note(
+                text=f"{amount(limit, 'kW')} are {limit / need:,.0f} times what can stand there "
+                f"({amount(need, 'kW')}) and limit nothing: the key takes kW, write "
+                f"{(limit / _W_OF_A_KW).normalize():f} if these are W",
+                origin=f"sites.{name}.{key}",
+            )
+
+
+def _kw(node: NodeType) -> Decimal:
+    known = node.max_power_kw or node.mean_power_kw
+    return known.value if known else Decimal(0)
+
+
+def _kw_there(name: str, inputs: Inputs, nodes: Sequence[Node]) -> Decimal:
+    """The most of: one node, all that is owned and offered at a maximum, all that is planned."""
+    types = inputs.catalog.nodes
+    one = owned = Decimal(0)
+    for _, entry in entries(inputs.scenario):
+        if name in entry.sites:
+            count = entry.count if isinstance(entry, FleetEntry) else entry.maximum
+            one = max(one, _kw(types[entry.node_type]))
+            owned += _kw(types[entry.node_type]) * (count or 0)
+    here = [node for node in nodes if node.site == name and not node.hours]
+    planned = [
+        sum((_kw(types[node.node_type]) for node in here if label in node.in_service), Decimal(0))
+        for label in inputs.scenario.horizon.labels
+    ]
+    return max(one, owned, *planned)
+
+
+def _kw_in_a_rack(name: str, site: Site, inputs: Inputs) -> Decimal:
+    """As many nodes as its height holds, of those that draw the most; one where that is open."""
+    held = [Decimal(0)]
+    for _, entry in entries(inputs.scenario):
+        node = inputs.catalog.nodes[entry.node_type]
+        if name in entry.sites:
+            units = site.racks.units if site.racks and node.rack_units else 1
+            each = node.rack_units.value if node.rack_units else 1
+            held.append(_kw(node) * max(1, floor(units / each)))
+    return max(held)
+
+
+def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[Note]:
+    """Budgets that buy nothing at all, and budgets that nothing comes near."""
+    every = [
+        (offer.kind, usd_each)
+        for offer in inputs.offers
+        for usd_each in (offer.unit_price_usd, *(one.unit_price_usd for one in offer.levels))
+    ]
+    buys = [usd_each for kind, usd_each in every if kind == "buy"]
+    paid = sum(line.total_cents for line in costs or () if line.name not in NOT_PAID_LINES)
+    most = max([paid, *(int(usd_each * 100) for usd_each in buys)])
+    factor = inputs.rules.figure("idle_budget_factor")
+    for cap in inputs.scenario.budget.caps():
+        keys = {"capex": "capex_usd", "opex": "opex_usd", "spending": "total_usd"}
+        origin = f"budget.{keys[cap.spend]}" + (f".{cap.quarter}" if cap.quarter else "")
+        prices = buys if cap.spend == "capex" else [usd_each for _, usd_each in every]
+        must_buy = cap.spend == "capex" or (cap.spend == "spending" and cap.quarter is None)
+        if must_buy and prices and 0 < cap.cents < min(prices) * 100:
+            yield Note(
+                text=f"{cap.name}, {usd(cap.cents)}, pays for no node: the cheapest on offer costs "
+                f"{price(min(prices))}; the key takes USD, not thousands of them",
+                origin=origin,
+            )
+        elif costs is not None and most and cap.cents >= most * factor:
+            yield Note(
+                text=f"{cap.name}, {usd(cap.cents)}, is {cap.cents / most:,.0f} times what this "
+                f"plan pays in all, or one node costs ({usd(most)}), and limits nothing: the key "
+                "takes USD, not cents",
+                origin=origin,
+            )
+
+
+_QUARTERS_NAMED = 4
+_JOBS_NAMED = 8
+_NODES_OF_A_JOB = 10
+"""A fixed job of more memory than so many of the largest nodes asks for a cluster of its own."""
+
+
+def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
+    """Old prices, steep rates and growth, all or no memory kept free, odd models and jobs."""
+    yield from _stale(inputs)
+    rate = inputs.scenario.finance.discount_rate_per_year
+    if rate is not None and rate > inputs.rules.figure("steep_discount_rate"):
+        yield Note(
+            text=f"a discount rate of {amount(rate, 'share')} a year makes later money almost free",
+            origin="finance.discount_rate_per_year",
+        )
+    if inputs.scenario.policies.headroom == 0:
+        yield Note(
+            text="no GPU memory is kept free beyond the margins of the formulas",
+            origin="policies.headroom",
+        )
+    yield from _hardly_any_left(inputs)
+    yield from _held_over(inputs.scenario)
+    for name, job in sorted(inputs.scenario.jobs.items()):
+        yield from _stretched(name, job, inputs.catalog)
+        yield from _of_odd_size(name, job, inputs)
+        yield from _of_many_nodes(name, job, inputs)
+        growth = job.growth_per_quarter
+        if growth is not None and growth > inputs.rules.figure("steep_growth_per_quarter"):
+            yield Note(
+                text=f"{name} grows by {amount(growth, 'share')} in each quarter; a growth of "
+                f"{amount(growth / 100, 'share')} is written {growth / 100:f}",
+                origin=f"jobs.{name}.growth_per_quarter",
+            )
+
+
+def limiting_figures(inputs: Inputs) -> Iterator[Note]:
+    """Of these, and of budgets, those by which there may be no plan."""
+    yield from _hardly_any_left(inputs)
+    for name, job in sorted(inputs.scenario.jobs.items()):
+        yield from _of_odd_size(name, job, inputs)
+        yield from _of_many_nodes(name, job, inputs)
+    yield from _idle_budgets(inputs, None)
+
+
+def _hardly_any_left(inputs: Inputs) -> Iterator[Note]:
+    """Policies that keep most of what there is from every job."""
+    most = inputs.rules.figure("steep_share_kept_free")
+    policies = inputs.scenario.policies
+    kept = {"headroom": (policies.headroom, "each GPU's memory")}
+    kept |= {
+        f"growth_reserve.{gpu_type}": (share, f"the GPUs of {gpu_type}")
+        for gpu_type, share in policies.growth_reserve.items()
+    }
+    for key, (share, what) in kept.items():
+        if share is not None and share > most:
+            yield Note(
+                text=f"{amount(share, 'share')} of {what} are kept free, which leaves "
+                f"{amount(1 - share, 'share')} to all jobs",
+                origin=f"policies.{key}",
+            )
+
+
+def _of_odd_size(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
+    """A model whose parameters are not quite those of its shape, or like no other's."""
+    about = job.tune or job.serve
+    if about is None:
+        return
+    model = inputs.catalog.models.get(about.model or "")
+    if model is not None:
+        counted = counted_parameters(model, model.experts)
+        share = inputs.rules.figure("odd_parameters_share")
+        low, high = counted.least_b * (1 - share), counted.most_b * (1 + share)
+        if not low <= model.parameters_b <= high:
+            yield Note(
+                text=f"{about.model} is said to have {model.parameters_b:f} billion parameters, by "
+                f"its shape it has {counted}",
+                origin=f"catalog {about.model}",
+            )
+        return
+    sizes = [one.parameters_b for one in inputs.catalog.models.values()]
+    own = about.parameters_b
+    if own is not None and sizes and not min(sizes) <= own <= max(sizes):
+        yield Note(
+            text=f"{name}: {own:f} billion parameters are those of no model of the catalog "
+            f"({min(sizes):.3g} to {max(sizes):,.4g}): the key takes billions",
+            origin=f"jobs.{name}.{job.kind}.parameters_b",
+        )
+
+
+def _of_many_nodes(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
+    """A fixed job of more GPU memory than any cluster: MB for GB."""
+    asked = job.fixed.gpu_memory_gb if job.fixed else None
+    nodes = [inputs.catalog.nodes[one] for one in inputs.scenario.node_types_in_play]
+    largest = max(
+        (one.gpus.value * inputs.catalog.gpus[one.gpu_type].memory_gb.value for one in nodes),
+        default=None,
+    )
+    if asked is not None and largest is not None and asked > largest * _NODES_OF_A_JOB:
+        yield Note(
+            text=f"{name} asks for {amount(asked, 'GB')} of GPU memory, {asked / largest:,.0f} "
+            f"times what the largest node here has ({amount(largest, 'GB')}): the key takes GB, "
+            "not MB",
+            origin=f"jobs.{name}.fixed.gpu_memory_gb",
+        )
+
+
+def _stretched(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:
+    """A job of more tokens than its model was built for, where rope scaling is declared."""
+    asked = job.tune or job.serve
+    model = catalog.models.get(asked.model or "") if asked else None
+    key, tokens = (
+        ("sequence", job.tune.sequence)
+        if job.tune
+        else ("context", job.serve.context if job.serve else None)
+    )
+    if model is not None and tokens is not None and tokens > model.max_context:
+        yield Note(
+            text=f"{name} holds {tokens:,} tokens, its model is built for {model.max_context:,}: "
+            "its rope scaling is declared, what the answers are worth is not",
+            origin=f"jobs.{name}.{job.kind}.{key}",
+        )
+
+
+def _held_over(scenario: Scenario) -> Iterator[Note]:
+    """Units in quarters that a count by quarter leaves out, where older files meant none.
+
+    Told for one release, in which such files are mended; then this goes.
+    """
+    horizon = scenario.horizon
+    silent: dict[str, list[str]] = {}
+    for name, job in sorted(scenario.jobs.items()):
+        if isinstance(job.count, dict):
+            counted = zip(horizon.labels, job.counts(horizon), strict=True)
+            unnamed = [one for one, count in counted if count and one not in job.count]
+            if unnamed:
+                silent[name] = unnamed
+    if silent:
+        told = [f"{name} ({some_of(held, _QUARTERS_NAMED)})" for name, held in silent.items()]
+        yield Note(
+            text="a figure of a count by quarter now holds until the next, where a quarter left "
+            f"out had no unit before: {some_of(told, _JOBS_NAMED)}; write 0 in such a quarter if "
+            "none is meant, the figure if it is",
+            origin=f"jobs.{next(iter(silent))}.count" if len(silent) == 1 else "jobs",
+        )
+
+
+def _stale(inputs: Inputs) -> Iterator[Note]:
+    as_of = inputs.scenario.horizon.earliest_order
+    for offer in inputs.offers:
+        if offer.price_date is None:
+            continue
+        days = (as_of - date.fromisoformat(offer.price_date)).days
+        if days > inputs.rules.figure("stale_price_days"):
+            yield Note(
+                text=f"the price of {offer.name} is of {offer.price_date}, {count_of(days, 'day')} "
+                f"before {as_of}, the first day on which this plan can order",
+                origin=f"offers.{offer.name}",
+            )

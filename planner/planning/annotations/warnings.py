@@ -1,0 +1,287 @@
+"""What a reader must know before trusting a plan."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from planner.inputs.scenario.places import node_places, place_of, pool_places
+from planner.inputs.text.words import count_of
+from planner.packing.solution import Status
+from planner.packing.statement.facility import spare_nodes
+from planner.planning.annotations.doubtful import unit_slips, unlikely_figures
+from planner.planning.figures.costs import acquired_cents
+from planner.planning.figures.shares import most_saved
+from planner.planning.plan import Note
+from planner.planning.words import some_of, usd
+from planner.sizing.sizer import LENGTH_UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from planner.inputs.settled import Inputs, SettledOffer
+    from planner.packing.solution import Solution
+    from planner.planning.plan import Plan
+    from planner.sizing.candidate import SizedJob, Sizing
+
+__all__ = ["from_sizing", "warning_notes"]
+
+_JOBS_NAMED = 3
+_HELD_NAMED = 12
+_SPARE_NODES = "policies.spare_nodes"
+
+_Pool = tuple[str, str]
+"""Node type and site."""
+
+
+def warning_notes(
+    inputs: Inputs, jobs: tuple[SizedJob, ...], solution: Solution, plan: Plan
+) -> tuple[Note, ...]:
+    """Warnings of a plan that has none yet, those that decide about money first."""
+    return (
+        *_not_proved(solution),
+        *_retiring(inputs),
+        *_committed(plan),
+        *_dear_spares(inputs, plan),
+        *_of_unknown_length(jobs, solution, plan),
+        *_illustrative(inputs),
+        *unit_slips(inputs, plan),
+        *unlikely_figures(inputs),
+        *_silent_rules(inputs, plan),
+        *_other_counts_today(inputs, jobs),
+        *_idle_though_owned(inputs, jobs, plan),
+        *_no_spare(inputs, plan),
+        *from_sizing(
+            jobs, lambda sizing: [text for text in sizing.warnings if text != LENGTH_UNKNOWN]
+        ),
+    )
+
+
+def _not_proved(solution: Solution) -> Iterator[Note]:
+    if solution.status is Status.NOT_PROVED:
+        left = solution.cost_cents - solution.bound_cents
+        yield Note(
+            text=(
+                "not proved: a limit was hit; a cheaper plan may exist, cheaper by at most "
+                f"{usd(left)} ({solution.gap:.3%})"
+            ),
+            origin="solver",
+        )
+
+
+def _retiring(inputs: Inputs) -> Iterator[Note]:
+    horizon = inputs.scenario.horizon
+    for name, entry in sorted(inputs.scenario.fleet.items()):
+        if entry.retires is not None and entry.retires - horizon.first_quarter < horizon.quarters:
+            retire, are = ("retires", "it is") if entry.count == 1 else ("retire", "they are")
+            yield Note(
+                text=f"{count_of(entry.count, 'owned node')} of {name} ({entry.node_type} @ "
+                f"{entry.site}) {retire}: from {entry.retires} on {are} no longer in service",
+                origin=f"fleet.{name}",
+            )
+
+
+def _committed(plan: Plan) -> Iterator[Note]:
+    cents = sum(line.committed_cents for line in plan.acquisitions)
+    if cents:
+        yield Note(
+            text=f"reservations commit to {usd(cents)} after the horizon, which no cost of this "
+            "plan holds: like the residual value of a purchase, it is for what the nodes do then",
+            origin="offers",
+        )
+
+
+def _dear_spares(inputs: Inputs, plan: Plan) -> Iterator[Note]:
+    """Pools that keep more nodes empty than work there, with what the plan acquires beside that.
+
+    Such a figure is seldom meant: it takes owned nodes out of use, or buys nodes to stand empty.
+    """
+    cents = acquired_cents(inputs, plan.acquisitions)
+    at_work = _most_at_work(plan)
+    shut = _without_room(inputs, plan)
+    for pool in sorted(shut | at_work.keys()):
+        kept, works = spare_nodes(inputs, *pool), at_work[pool]
+        place = f"{pool[0]} @ {pool[1]}"
+        here = cents.get(pool, 0)
+        elsewhere = sum(cents.values()) - here
+        others = f"the plan acquires others for {usd(elsewhere)} net present cost"
+        if pool in shut:
+            beside = f"; {others}" if elsewhere else ""
+            yield Note(
+                text=f"nothing can run on {place}, as {count_of(kept, 'spare node')} must stay "
+                "empty in a pool that runs a job and it never has more nodes than that"
+                f"{beside}",
+                origin=_asked_by(inputs, pool),
+            )
+        elif kept > works and (here or elsewhere):
+            what = f"the nodes that the plan acquires there cost {usd(here)} net present cost"
+            yield Note(
+                text=f"{count_of(kept, 'node')} of {place} must stay empty as spare beside "
+                f"{works:,} at work; {what if here else others}",
+                origin=_asked_by(inputs, pool),
+            )
+
+
+def _most_at_work(plan: Plan) -> Counter[_Pool]:
+    """Nodes of each pool that run anything, in the quarter in which most do."""
+    pool_of = {node.id: (node.node_type, node.site) for node in plan.nodes if not node.hours}
+    most: Counter[_Pool] = Counter()
+    for uses in plan.placements:
+        most |= Counter(pool_of[use.node] for use in uses if use.node in pool_of)
+    return most
+
+
+def _without_room(inputs: Inputs, plan: Plan) -> set[_Pool]:
+    """Pools with owned nodes that have no more than are kept spare."""
+    owned = {(node.node_type, node.site) for node in plan.nodes if node.origin == "owned"}
+    there = Counter(
+        (node.node_type, node.site, quarter)
+        for node in plan.nodes
+        if not node.hours
+        for quarter in node.in_service
+    )
+    enough = {
+        (node_type, site)
+        for (node_type, site, _), count in there.items()
+        if count > spare_nodes(inputs, node_type, site)
+    }
+    return owned - enough
+
+
+def _asked_by(inputs: Inputs, pool: _Pool) -> str:
+    """Who asks for so many: the site, or the policies."""
+    site = inputs.scenario.sites.get(pool[1])
+    asked = spare_nodes(inputs, *pool)
+    return f"sites.{pool[1]}.spare_nodes" if site and site.spare_nodes == asked else _SPARE_NODES
+
+
+def _of_unknown_length(
+    jobs: tuple[SizedJob, ...], solution: Solution, plan: Plan
+) -> Iterator[Note]:
+    """Tuning jobs that hold GPUs all quarter for want of a length, and what one could save."""
+    held = {job.name for job in jobs if any(job.units) and LENGTH_UNKNOWN in job.sizing.warnings}
+    if not held:
+        return
+    tags = sum(job.tag_cents for job in plan.jobs if job.name in held)
+    worth = "would save nothing here"
+    if saved := most_saved(solution, tags):
+        theirs = "their price tags come" if len(held) > 1 else "its price tag comes"
+        worth = f"could save up to {usd(saved)} ({theirs} to {usd(tags)}, but nodes come whole)"
+    yield Note(
+        text="the length of a run is not stated, so GPUs are held all quarter by "
+        f"{some_of(sorted(held), _HELD_NAMED)}: stating `tune.dataset_tokens` or `run.hours` "
+        f"{worth}",
+        origin="rules/time/planned-hours",
+    )
+
+
+def _illustrative(inputs: Inputs) -> Iterator[Note]:
+    book, stated = inputs.catalog.prices.header, inputs.scenario.offers
+    concerned = [offer for offer in inputs.offers if offer.illustrative]
+    from_book = [offer for offer in concerned if stated[offer.name].stated_price is None]
+    own = [offer for offer in concerned if stated[offer.name].stated_price is not None]
+    if from_book:
+        yield Note(text=f"{book.notice} Offers concerned: {_prices(from_book)}", origin=book.id)
+    if own:
+        yield Note(
+            text=f"no quote stands behind these prices, they are illustrative: {_prices(own)}",
+            origin="scenario",
+        )
+
+
+def _prices(offers: Iterable[SettledOffer]) -> str:
+    return ", ".join(f"{offer.name} ({offer.price_text})" for offer in offers)
+
+
+def _silent_rules(inputs: Inputs, plan: Plan) -> Iterator[Note]:
+    """Rules of the user's that matched nothing: each may hold a slip that reads like a rule."""
+    for rule in sorted(inputs.rules.own - {rule.id for rule in plan.rules}):
+        yield Note(text=f"your rule {rule} applied to no job here", origin=f"rule {rule}")
+
+
+def _other_counts_today(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[Note]:
+    """Jobs that are said to hold other GPU counts today than the rules give them there."""
+    sized = {job.name: job for job in jobs}
+    told: dict[tuple[str, str, int, int], None] = {}
+    nodes, pools = node_places(inputs.scenario), pool_places(inputs.scenario)
+    for entry in inputs.scenario.running:
+        node = inputs.catalog.nodes.get(place_of(entry, nodes, pools).node_type)
+        for candidate in sized[entry.job].sizing.candidates:
+            here = node is not None and candidate.gpu_type == node.gpu_type
+            if here and entry.gpus is not None and entry.gpus != candidate.gpus:
+                told[entry.job, candidate.gpu_type, entry.gpus, candidate.gpus] = None
+    for job, gpu_type, held, planned in told:
+        yield Note(
+            text=f"a unit of {job} holds {count_of(held, 'GPU')} of {gpu_type} today, the plan "
+            f"gives it {planned:,} there",
+            origin=f"jobs.{job}",
+        )
+
+
+def _idle_though_owned(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -> Iterator[Note]:
+    """Owned nodes that run nothing beside acquired ones, since some job keeps its GPU type."""
+    if not plan.acquisitions:
+        return
+    keeps = {job.name: job.sites for job in jobs if job.keeps_gpu_type}
+    busy = {use.node for uses in plan.placements for use in uses}
+    spare = _without_room(inputs, plan)
+    idle: dict[tuple[str, str, str], int] = Counter(
+        (node.node_type, node.site, node.gpu_type)
+        for node in plan.nodes
+        if node.origin == "owned"
+        and node.id not in busy
+        and (node.node_type, node.site) not in spare
+    )
+    for (node_type, site, gpu_type), count in sorted(idle.items()):
+        shut_out = [
+            job.name
+            for job in plan.jobs
+            if job.name in keeps
+            and (not keeps[job.name] or site in keeps[job.name])
+            and sum(map(bool, job.units)) > 1
+            and any(
+                one.gpu_type == gpu_type and one.extra_cents is None for one in job.alternatives
+            )
+        ]
+        if shut_out:
+            yield Note(
+                text=f"nothing runs on {count_of(count, 'owned node')} of {node_type} @ {site}, "
+                f"while others are acquired: {_names(shut_out)} could, but not in every quarter, "
+                "and each unit keeps its GPU type; may_change_gpu_type lets it change",
+                origin="policies.may_change_gpu_type",
+            )
+
+
+def _no_spare(inputs: Inputs, plan: Plan) -> Iterator[Note]:
+    """Everything on one node type, of which a failed node stops its jobs."""
+    node_type_of = {node.id: node.node_type for node in plan.nodes if not node.hours}
+    at_work = (use.node for uses in plan.placements for use in uses)
+    used = {node_type_of[name] for name in at_work if name in node_type_of}
+    spare = inputs.scenario.policies.spare_nodes
+    by_site = any(site.spare_nodes for site in inputs.scenario.sites.values())
+    if len(used) == 1:
+        node_type = used.pop()
+        kept = spare if isinstance(spare, int) else spare.get(node_type, 0)
+        if not (kept or by_site):
+            yield Note(
+                text=f"everything runs on one node type, {node_type}, and no spare node is kept: "
+                "a failed node stops its jobs",
+                origin=_SPARE_NODES,
+            )
+
+
+def from_sizing(
+    jobs: tuple[SizedJob, ...], texts: Callable[[Sizing], Iterable[str]]
+) -> Iterator[Note]:
+    """Each text once, with the jobs that it concerns."""
+    concerned: dict[str, list[str]] = defaultdict(list)
+    for job in jobs:
+        for text in dict.fromkeys(texts(job.sizing)):
+            concerned[text].append(job.name)
+    for text, names in sorted(concerned.items()):
+        yield Note(text=text, origin=_names(names))
+
+
+def _names(names: list[str]) -> str:
+    kind = "job" if len(names) == 1 else "jobs"
+    return f"{kind} {some_of(names, _JOBS_NAMED)}"

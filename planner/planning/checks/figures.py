@@ -1,0 +1,222 @@
+"""The figures that a plan derives from its own placements, and what its documents look up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.planning.checks.sites import LIMITED, each_takes
+from planner.planning.checks.view import (
+    View,
+    at_once,
+    differences,
+    each_difference,
+    gpu_hours,
+    most_at_once,
+    node_hours,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.catalog.catalog import NodeType
+    from planner.planning.checks.view import Findings
+    from planner.planning.plan import Node, NodeFacts, Occupant, PoolUse, SettingUse
+
+__all__ = ["CHECKS"]
+
+
+def _pools(view: View) -> Findings:
+    in_pool: dict[tuple[str, str, str], list[Node]] = defaultdict(list)
+    for node in view.plan.nodes:
+        in_pool[node.pool].append(node)
+    listed = [(pool.node_type, pool.site, pool.offer) for pool in view.plan.pools]
+    yield from differences("the list of pools", sorted(listed), sorted(in_pool))
+    held = [{use.node: use.occupants for use in uses} for uses in view.plan.placements]
+    for pool in view.plan.pools:
+        nodes = in_pool[pool.node_type, pool.site, pool.offer]
+        for quarter, label in enumerate(view.labels):
+            there = [node for node in nodes if label in node.in_service]
+            yield from _pool(view, pool, quarter, there, held[quarter])
+    return "utilization is counted from the placements"
+
+
+def _pool(
+    view: View,
+    pool: PoolUse,
+    quarter: int,
+    there: list[Node],
+    held: dict[str, tuple[Occupant, ...]],
+) -> Iterator[str]:
+    everybody = [one for node in there for one in held.get(node.id, ())]
+    serving = [node for node in there if node.hours is None]
+    used = [(node, held[node.id]) for node in serving if node.id in held]
+    gpus_used = sum(len({gpu for one in holders for gpu in one.gpus}) for _, holders in used)
+    peak, _ = most_at_once((one, at_once(one)) for _, holders in used for one in holders)
+    hours = Fraction(view.inputs.settings.hours_per_quarter.value)
+    expected = {
+        "nodes": len(serving),
+        "nodes_used": len(used),
+        "nodes_spare": view.spare(pool.node_type, pool.site) if used and not pool.offer else 0,
+        "gpus": sum(node.gpus for node in serving),
+        "gpus_used": gpus_used,
+        "gpus_peak": float(peak),
+        "gpu_hours": float(sum((node_hours(node, hours) for node in there), Fraction(0))),
+        "gpu_hours_used": float(sum((gpu_hours(one, hours) for one in everybody), Fraction(0))),
+        "cpus": sum(node.cpus for node in serving),
+        "cpus_used": sum(_most(holders, "cpus") for _, holders in used),
+        "memory_mb": sum(node.memory_mb for node in serving),
+        "memory_used_mb": sum(_most(holders, "memory_mb") for _, holders in used),
+    }
+    where = f"{view.labels[quarter]}: {pool.node_type} at {pool.site}"
+    for name, value in expected.items():
+        column = getattr(pool, name)
+        found = column[quarter] if len(column) == len(view.labels) else column
+        yield from differences(f"{where}: {name}", found, value)
+    free = sum(node.gpus for node, _ in used) - gpus_used
+    stranded = dict(enumerate(pool.gpus_stranded)).get(quarter, -1)
+    if not 0 <= stranded <= free:
+        yield f"{where}: {stranded} GPUs stranded of {free} free ones"
+
+
+def _most(holders: tuple[Occupant, ...], name: str) -> int:
+    """Of cores or MB, at the fullest hour of a node."""
+    most, _ = most_at_once((one, getattr(one, name)) for one in holders)
+    return int(most)
+
+
+def _moves(view: View) -> Findings:
+    moves = [0] * len(view.labels)
+    for quarter in range(1, len(view.labels)):
+        before, now = view.seats[quarter - 1], view.seats[quarter]
+        moves[quarter] = sum(
+            {node.id for node, _ in before[piece]} != {node.id for node, _ in places}
+            for piece, places in now.items()
+            if piece in before and not _is_run(before[piece]) and not _is_run(places)
+        )
+    yield from differences(
+        "the number of units that move, by quarter,", view.plan.moves, tuple(moves)
+    )
+    return "the units that change node are counted rightly"
+
+
+def _is_run(places: list[tuple[Node, Occupant]]) -> bool:
+    """Whether it holds its nodes for some hours alone: the next one is another run, no move."""
+    return places[0][1].hours is not None
+
+
+def _storage(view: View) -> Findings:
+    stored: dict[tuple[str, int], int] = {}
+    sums = []
+    for seats in view.seats:
+        for (job, unit, _), places in seats.items():
+            candidate = view.candidate(job, *places[0])
+            stored[job, unit] = candidate.storage_mb if candidate else 0
+        sums.append(sum(stored.values()))
+    yield from differences("the storage for tuned assets, MB,", view.plan.storage_mb, tuple(sums))
+    return "storage covers every tuned asset"
+
+
+def _growth(view: View) -> Findings:
+    for gpu_type, share in view.inputs.scenario.policies.growth_reserve.items():
+        of_type = [n for n in view.plan.nodes if n.gpu_type == gpu_type and n.hours is None]
+        names = {node.id for node in of_type}
+        for label, uses in zip(view.labels, view.plan.placements, strict=True):
+            there = sum(node.gpus for node in of_type if label in node.in_service)
+            here = [one for use in uses if use.node in names for one in use.occupants]
+            always = sum(
+                len({gpu for one in use.occupants if not one.hours for gpu in one.gpus})
+                for use in uses
+                if use.node in names
+            )
+            runs = sum(len(one.gpus) * (one.hours[1] - one.hours[0]) for one in here if one.hours)
+            free = there - always - Fraction(runs, RUN_HOURS)
+            if free < Fraction(share) * there:
+                yield (
+                    f"{label}: {float(free):.4g} of {there} GPUs of {gpu_type} are free, "
+                    f"{float(share):.4g} of them must stay so"
+                )
+    return "what is kept free for growth is free"
+
+
+_FACTS = (*(limited.figure for limited in LIMITED), "mean_power_kw", "cooling")
+"""Figures of the catalog whose sources are told."""
+
+
+def _settings(view: View) -> Findings:
+    settled = dict(view.inputs.settings)
+    listed = [use.name for use in view.plan.settings]
+    yield from differences("the list of settings", sorted(listed), sorted(settled))
+    for use in view.plan.settings:
+        if use.name not in settled:
+            continue
+        setting = settled[use.name]
+        told = (_exact(use.value), use.unit, use.origin, use.assumed)
+        given = (Fraction(setting.value), setting.unit, setting.origin, setting.assumed)
+        if told != given:
+            yield (
+                f"the setting {use.name} is {use.value} {use.unit} of {use.origin}, the inputs "
+                f"give {setting.value} {setting.unit} of {setting.origin}"
+            )
+        yield from _stated(view, use)
+    return "every parameter of cost and policy is that of the inputs"
+
+
+def _stated(view: View, use: SettingUse) -> Iterator[str]:
+    """What the scenario states itself holds, and is no assumption."""
+    scenario = view.inputs.scenario
+    part = scenario.policies if use.name == "headroom" else scenario.finance
+    stated = getattr(part, use.name, None)
+    if stated is None:
+        return
+    if (_exact(use.value), use.origin, use.assumed) != (Fraction(stated), "scenario", False):
+        yield f"the setting {use.name} is {use.value} of {use.origin}, the scenario states {stated}"
+
+
+def _exact(value: float) -> Fraction:
+    """The number as it is written, not the nearest binary one."""
+    return Fraction(repr(value))
+
+
+def _node_types(view: View) -> Findings:
+    listed = [facts.node_type for facts in view.plan.node_types]
+    used = sorted({node.node_type for node in view.plan.nodes})
+    yield from differences("the list of node types", listed, used)
+    for facts in view.plan.node_types:
+        node = view.inputs.catalog.nodes.get(facts.node_type)
+        if node is not None:
+            yield from _facts(view, facts, node)
+    return "what is said of each node type is what the catalog says"
+
+
+def _facts(view: View, facts: NodeFacts, node: NodeType) -> Iterator[str]:
+    takes = {one.need: each_takes(node, one.figure, one.per) for one in LIMITED}
+    takes["mean_power_w"] = each_takes(node, "mean_power_kw", 1000)
+    given = {
+        "vendor": node.vendor,
+        "product": node.product,
+        "gpu_type": node.gpu_type,
+        "gpus": node.gpus.value,
+        "cooling": None if node.cooling is None else node.cooling.value,
+        "kubernetes_resource": view.inputs.catalog.gpus[node.gpu_type].kubernetes_resource,
+        "sources": tuple(
+            f"{name} ({figure.basis}): {view.inputs.catalog.source_text(figure.source)}"
+            for name in _FACTS
+            if (figure := getattr(node, name)) is not None
+        ),
+        "estimated": tuple(
+            name
+            for name in _FACTS
+            if (figure := getattr(node, name)) is not None
+            and figure.basis in {"estimate", "assumption"}
+        ),
+    }
+    known = {name: amount for name, amount in takes.items() if amount is not None}
+    yield from each_difference(f"{facts.node_type}: takes", facts.takes, known)
+    for name, expected in given.items():
+        yield from differences(f"{facts.node_type}: {name}", getattr(facts, name), expected)
+
+
+CHECKS = (_growth, _pools, _moves, _storage, _settings, _node_types)

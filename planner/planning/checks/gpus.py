@@ -1,0 +1,286 @@
+"""No GPU and no host gives more than it has at any hour, and runs and parts are as they may be."""
+
+from __future__ import annotations
+
+from itertools import combinations, groupby
+from typing import TYPE_CHECKING
+
+from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
+from planner.inputs.text.words import count_of
+from planner.planning.words import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.inputs.scenario.job import Job
+    from planner.inputs.scenario.run import Run
+    from planner.planning.checks.view import Findings, View
+    from planner.planning.plan import Node, Occupant
+    from planner.sizing.candidate import Candidate
+
+__all__ = ["AS_SIZED", "CHECKS", "FIRST"]
+
+
+def _numbers(view: View) -> Findings:
+    for label, node, occupants in view.uses():
+        for gpu in sorted({gpu for one in occupants for gpu in one.gpus}):
+            if not 0 <= gpu < node.gpus:
+                yield f"{label}: {node.id} has no GPU {gpu}, its {node.gpus} count from 0"
+        for one in occupants:
+            if len(set(one.gpus)) < len(one.gpus):
+                yield f"{label}: {one.job} holds a GPU of {node.id} twice"
+    return "only GPUs that a node has are held"
+
+
+def _bounds(view: View) -> Findings:
+    for label, node, occupants in view.uses():
+        for one in occupants:
+            if one.part and not 0 < one.part.taken <= one.part.of:
+                yield f"{label}: {one.job} on {node.id} holds {one.part.taken} of {one.part.of}"
+            if one.hours and not 0 <= one.hours[0] < one.hours[1] <= RUN_HOURS:
+                yield (
+                    f"{label}: {one.job} on {node.id} holds hours {one.hours[0]} to "
+                    f"{one.hours[1]} of {RUN_HOURS:,}"
+                )
+    return "every hour is one of its quarter, every part one of a GPU"
+
+
+def _gpus(view: View) -> Findings:
+    """Holders of a GPU at one hour: one alone, or partitions apart, or memory within bounds."""
+    for label, node, occupants in view.uses():
+        told: set[int] = set()
+        for hour, here in _turns(occupants):
+            held: dict[int, list[Occupant]] = {}
+            for one in here:
+                for gpu in one.gpus:
+                    held.setdefault(gpu, []).append(one)
+            for gpu, holders in sorted(held.items()):
+                faults = [] if gpu in told else list(_faults(f"GPU {gpu} of {node.id}", holders))
+                told.update([gpu] if faults else [])
+                yield from (f"{_when(label, hour)}: {fault}" for fault in faults)
+    if any(one.part for _, _, occupants in view.uses() for one in occupants):
+        return "no GPU is held twice at any hour, but in parts that do not overlap"
+    return "no GPU is held twice"
+
+
+def _when(label: str, hour: int | None) -> str:
+    return label if hour is None else f"{label}, {moment(Quarter.parse(label), hour)}"
+
+
+def _turns(occupants: Sequence[Occupant]) -> Iterator[tuple[int | None, list[Occupant]]]:
+    """Who holds anything whenever somebody begins: what is held together at all is held then."""
+    runs = sorted((one for one in occupants if one.hours), key=lambda one: one.hours or (0, 0))
+    always = [one for one in occupants if not one.hours]
+    if not runs:
+        yield None, always
+    here: list[Occupant] = []
+    for start, beginning in groupby(runs, key=lambda one: one.hours[0] if one.hours else 0):
+        here = [one for one in here if one.hours and one.hours[1] > start]
+        here += beginning
+        yield start, [*always, *here]
+
+
+def _faults(gpu: str, holders: Sequence[Occupant]) -> Iterator[str]:
+    if len(holders) == 1:
+        return
+    parts = [(one.job, one.part) for one in holders if one.part]
+    if len(parts) < len(holders):
+        yield f"{gpu} is held {len(holders)} times"
+        return
+    partitions = [(job, part) for job, part in parts if part.profile is not None]
+    memory = [(job, part) for job, part in parts if part.profile is None]
+    if partitions and memory:
+        yield (
+            f"{gpu} is partitioned for {partitions[0][0]}, and {memory[0][0]} shares it without a "
+            "partition"
+        )
+    for (one, mine), (other, theirs) in combinations(partitions, 2):
+        first, second = mine.first or 0, theirs.first or 0
+        if first < second + theirs.taken and second < first + mine.taken:
+            yield (
+                f"{gpu}: memory slice {max(first, second)} is of the {mine.profile} of {one} "
+                f"and of the {theirs.profile} of {other}"
+            )
+    taken_mb = sum(part.taken for _, part in memory)
+    offered_mb = min((part.of for _, part in memory), default=0)
+    if taken_mb > offered_mb:
+        yield f"{gpu} has {offered_mb:,} MB to share, {taken_mb:,} are taken"
+
+
+def _parts(view: View) -> Findings:
+    """Each partition is one that the catalog lists, at a place where the driver allows it."""
+    for label, node, occupants in view.uses():
+        gpu_type = view.inputs.catalog.gpus[node.gpu_type]
+        for one in occupants:
+            if one.part is None or one.part.profile is None:
+                continue
+            what = f"{label}: the {one.part.profile} of {one.job} on {node.id}"
+            profile = gpu_type.mig_profiles.get(one.part.profile)
+            if profile is None:
+                yield f"{what} is no partition of {node.gpu_type}"
+                continue
+            if one.part.first not in profile.placement_starts:
+                starts = ", ".join(map(str, profile.placement_starts))
+                yield f"{what} begins at memory slice {one.part.first}, it may at {starts}"
+            slices = (one.part.taken, one.part.of)
+            expected = (profile.memory_slices, _memory_slices(view, node))
+            if slices != expected:
+                yield f"{what} states memory slices {slices}, the catalog {expected}"
+    if any(one.part and one.part.profile for _, _, held in view.uses() for one in held):
+        return "each partition lies where the GPU allows it"
+    return "no GPU is partitioned"
+
+
+def _memory_slices(view: View, node: Node) -> int:
+    """Of a GPU of this node: where the last of all placements ends."""
+    profiles = view.inputs.catalog.gpus[node.gpu_type].mig_profiles.values()
+    return max(max(one.placement_starts) + one.memory_slices for one in profiles)
+
+
+def _hosts(view: View) -> Findings:
+    for label, node, occupants in view.uses():
+        for hour, here in _turns(occupants):
+            cpus = sum(one.cpus for one in here)
+            memory_mb = sum(one.memory_mb for one in here)
+            if cpus > node.cpus:
+                yield f"{_when(label, hour)}: {node.id} has {node.cpus} cores, {cpus} are taken"
+            if memory_mb > node.memory_mb:
+                yield (
+                    f"{_when(label, hour)}: {node.id} has {node.memory_mb} MB of memory, "
+                    f"{memory_mb} are taken"
+                )
+    return "no node gives more cores or host memory than it has"
+
+
+def _seated(view: View) -> Iterator[tuple[Quarter, str, str, list[tuple[Node, Occupant]]]]:
+    """Each piece: its quarter, what to call it there, its job, and its nodes."""
+    for quarter, seats in zip(view.quarters, view.seats, strict=True):
+        for (job, unit, replica), places in seats.items():
+            kind = "replica" if places[0][1].hours is None else "run"
+            which = f"unit {unit}" if replica == 1 else f"{kind} {replica} of unit {unit}"
+            yield quarter, f"{quarter}: {which} of {job}", job, places
+
+
+def _stated(view: View, job: str) -> Job | None:
+    """As the scenario has it; None for a deployment, which is always on."""
+    return view.inputs.scenario.jobs.get(job)
+
+
+def _runs(view: View) -> Findings:
+    for quarter, what, job, places in _seated(view):
+        node, first = places[0]
+        if any(one.hours != first.hours for _, one in places):
+            yield f"{what} is not on all of its nodes at the same hours"
+        candidate = view.candidate(job, node, first)
+        if candidate is None:
+            continue
+        stated = _stated(view, job)
+        run = stated.run if stated else None
+        window = _window(run)
+        for fault in _timed(quarter, candidate.planned_hours, first.hours, window):
+            yield f"{what} {fault}"
+    runs = sum(bool(places[0][1].hours) for *_, places in _seated(view))
+    if not runs:
+        return "every unit holds its GPUs all quarter"
+    return (
+        f"{count_of(runs, 'run')}: long enough, between release and deadline, and not moved "
+        "meanwhile"
+    )
+
+
+def _window(run: Run | None) -> tuple[int, int]:
+    """From when to when a run may be, in hours of its quarter."""
+    if run is None:
+        return 0, RUN_HOURS
+    hours = []
+    for at, more in ((run.release, 0), (run.deadline, 1)):
+        if isinstance(at, int):
+            hours.append((at - 1 + more) * 7 * 24)
+        else:
+            hours.append(((at - Quarter.of(at).start).days + more) * 24)
+    return hours[0], min(hours[1], RUN_HOURS)
+
+
+def _timed(
+    quarter: Quarter, needed: int | None, held: tuple[int, int] | None, window: tuple[int, int]
+) -> Iterator[str]:
+    """What is wrong with the hours of a run."""
+    if needed is None:
+        if held is not None:
+            yield f"holds its GPUs for {held[1] - held[0]:,} h, it needs them all quarter"
+        return
+    start, end = held or (0, RUN_HOURS)
+    if end - start != needed:
+        yield f"runs for {end - start:,} h, it needs {needed:,}"
+    if start < window[0]:
+        yield f"starts on {moment(quarter, start)}, its release is {moment(quarter, window[0])}"
+    if end > window[1]:
+        yield f"ends on {moment(quarter, end)}, its deadline is {moment(quarter, window[1])}"
+
+
+def _parts_as_sized(view: View) -> Findings:
+    for _, what, job, places in _seated(view):
+        node, one = places[0]
+        candidate = view.candidate(job, node, one)
+        if candidate is not None:
+            yield from _as_sized(what, candidate, one)
+        if one.part is not None:
+            yield from _allowed(view, what, job, one)
+    parts = sum(bool(places[0][1].part) for *_, places in _seated(view))
+    if not parts:
+        return "every unit has whole GPUs"
+    return (
+        f"{count_of(parts, 'part')} of GPUs are held, by serving jobs alone, as their sizing says"
+    )
+
+
+def _as_sized(what: str, candidate: Candidate, one: Occupant) -> Iterator[str]:
+    """The partition or the memory of its sizing, and whole GPUs where that has neither."""
+    part = one.part
+    if part is None:
+        if candidate.partition or candidate.shared_mb:
+            yield f"{what} holds a whole GPU, its way to run takes a part: {candidate.way}"
+        return
+    if part.profile != candidate.partition:
+        found, wanted = part.profile or "memory", candidate.partition or "no partition"
+        yield f"{what} is on {found}, its way to run takes {wanted}: {candidate.way}"
+    elif part.profile is None and part.taken != candidate.shared_mb:
+        yield f"{what} takes {part.taken:,} MB of a GPU, it needs {candidate.shared_mb:,}"
+    if part.profile is None and part.of > candidate.gpu_capacity_mb:
+        yield (
+            f"{what} counts on {part.of:,} MB of a GPU, that offers it "
+            f"{candidate.gpu_capacity_mb:,}"
+        )
+
+
+def _allowed(view: View, what: str, job: str, one: Occupant) -> Iterator[str]:
+    policies, sized, stated = view.inputs.scenario.policies, view.sized.get(job), _stated(view, job)
+    if sized is None or sized.kind != "serve":
+        yield f"{what} takes a part of a GPU, which only serving jobs may"
+    if stated and stated.serve and stated.serve.whole_gpu:
+        yield f"{what} takes a part of a GPU, but asks for whole ones"
+    if one.hours is not None:
+        yield f"{what} takes a part of a GPU for some hours, parts are held all quarter"
+    if one.part and one.part.profile is not None and policies.mig == "never":
+        yield f"{what} is on a partition, which policies.mig forbids"
+    if one.part and one.part.profile is None and not policies.shared_gpus:
+        yield f"{what} shares a GPU, which policies.shared_gpus forbids"
+
+
+def _mixed(view: View) -> Findings:
+    if view.inputs.scenario.policies.mig != "own-node":
+        return "no policy keeps partitioned GPUs on nodes of their own"
+    for label, node, occupants in view.uses():
+        partitioned = [one.job for one in occupants if one.part and one.part.profile is not None]
+        others = [one.job for one in occupants if not (one.part and one.part.profile is not None)]
+        if partitioned and others:
+            yield (
+                f"{label}: {node.id} is partitioned for {partitioned[0]} and holds {others[0]}, "
+                "which has no partition: policies.mig is own-node"
+            )
+    return "nodes with partitioned GPUs hold nothing else"
+
+
+FIRST = (_bounds,)
+CHECKS = (_numbers, _gpus, _parts, _hosts)
+AS_SIZED = (_runs, _parts_as_sized, _mixed)

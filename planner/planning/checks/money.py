@@ -1,0 +1,297 @@
+"""What the nodes of a plan cost, and what follows from it, worked out again in exact fractions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING
+
+from planner.inputs.text.words import count_of
+from planner.planning.checks.moves import moves_cents, priced_changes
+from planner.planning.checks.view import View, differences
+from planner.planning.plan import Node
+from planner.planning.words import usd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.settled import SettledOffer
+    from planner.planning.checks.view import Findings
+
+__all__ = ["CHECKS", "CostSums", "costs_of_changes", "expected_costs", "node_costs"]
+
+_CHANGES = "type changes"
+
+Flow = tuple[str, int, int, Fraction]
+"""Kind of cost, quarter it is booked in, quarters of discount, US dollars."""
+
+
+@dataclass(slots=True)
+class CostSums:
+    """One kind of cost: cents by quarter and in present value."""
+
+    cents: list[int]
+    present_cents: int = 0
+
+
+def expected_costs(view: View) -> dict[str, CostSums]:
+    """Every kind of cost that occurs, from the nodes in service and from what moves.
+
+    Each node's amounts are rounded to cents by quarter, and its present value once, half to even.
+    """
+    quarters = len(view.labels)
+    totals: dict[str, CostSums] = defaultdict(lambda: CostSums([0] * quarters))
+    known: dict[tuple[str, str, tuple[str, ...], int], dict[str, CostSums]] = {}
+    for node in view.plan.nodes:
+        key = (node.entry, node.origin, node.in_service, node.steps)
+        if key not in known:
+            known[key] = node_costs(view, node)
+        for name, sums in known[key].items():
+            totals[name].present_cents += sums.present_cents
+            for quarter, cents in enumerate(sums.cents):
+                totals[name].cents[quarter] += cents
+    moves = sum(moves_cents(view).values())
+    if moves:
+        totals["moves"] = CostSums([moves, *[0] * (quarters - 1)], moves)
+    for _, quarter, sums in costs_of_changes(view):
+        totals[_CHANGES].present_cents += sums.present_cents
+        totals[_CHANGES].cents[quarter] += sums.cents[quarter]
+    return dict(totals)
+
+
+def costs_of_changes(view: View) -> Iterator[tuple[str, int, CostSums]]:
+    """Job, quarter from 0 and cost of each change of GPU type that has a price."""
+    for job, quarter, paid_usd in priced_changes(view):
+        flows: list[Flow] = [(_CHANGES, quarter, quarter, paid_usd)]
+        yield job, quarter, _rounded(view, flows)[_CHANGES]
+
+
+def node_costs(view: View, node: Node) -> dict[str, CostSums]:
+    """Every kind of cost of one node, rounded.
+
+    A rent is for one quarter, so that each quarter's present value is rounded by itself.
+
+    So is what is paid by the hour or by the week: hour by hour, term by term.
+    """
+    flows = list(_flows(view, node))
+    spells = [(flow[1], [flow]) for flow in flows] if node.origin == "rent" else [(0, flows)]
+    found: dict[str, CostSums] = defaultdict(lambda: CostSums([0] * len(view.labels)))
+    for _, spell in spells:
+        for name, sums in _rounded(view, spell).items():
+            found[name].present_cents += node.steps * sums.present_cents
+            found[name].cents = [
+                before + node.steps * more
+                for before, more in zip(found[name].cents, sums.cents, strict=True)
+            ]
+    return dict(found)
+
+
+def _rounded(view: View, flows: list[Flow]) -> dict[str, CostSums]:
+    cents: dict[str, list[Fraction]] = defaultdict(lambda: [Fraction(0)] * len(view.labels))
+    present: dict[str, Fraction] = defaultdict(Fraction)
+    for name, quarter, delay, paid_usd in flows:
+        cents[name][quarter] += paid_usd * 100
+        present[name] += paid_usd * 100 * view.discount**delay
+    return {
+        name: CostSums([_whole(amount) for amount in cents[name]], _whole(present[name]))
+        for name in cents
+    }
+
+
+def _whole(cents: Fraction) -> int:
+    """The nearest cent, half to even; the fourth root of a rate is off by far less than 10^-20."""
+    return round(round(cents, 20))
+
+
+def _flows(view: View, node: Node) -> Iterator[Flow]:
+    """What a node costs, and when."""
+    served = [view.labels.index(label) for label in node.in_service]
+    if node.origin == "buy":
+        yield from _purchase_flows(view, view.offers[node.entry], served[0])
+    if node.origin in ("rent", "reserve", "hourly"):
+        name = "reservation" if node.origin == "reserve" else "rent"
+        price = Fraction(view.offers[node.entry].unit_price_usd)
+        yield from ((name, quarter, quarter, price) for quarter in served)
+    else:
+        for name, each_usd in _housing(view, node.node_type):
+            yield from ((name, quarter, quarter, each_usd) for quarter in served)
+    licence = _licence_usd(view, node)
+    if licence:
+        yield from (("licence", quarter, quarter, licence) for quarter in served)
+
+
+def _purchase_flows(view: View, offer: SettledOffer, first: int) -> Iterator[Flow]:
+    settings, quarters = view.inputs.settings, len(view.labels)
+    price = Fraction(view.price(offer, first)[0])
+    yield "purchase", first, first, price
+    support = price * Fraction(settings.support_share_per_year.value) / 4
+    for quarter in range(first, quarters):
+        yield "support", quarter, quarter, support
+    life_quarters = 4 * Fraction(settings.useful_life_years.value)
+    left = max(Fraction(0), 1 - (quarters - first) / life_quarters)
+    yield "residual value", quarters - 1, quarters, -price * left
+
+
+def _housing(view: View, node_type: str) -> Iterator[tuple[str, Fraction]]:
+    """What a node on the buyer's own floor costs in a quarter."""
+    yield "energy", _energy_usd(view, node_type)
+    price = view.inputs.scenario.finance.colocation_usd_per_kw_month
+    nameplate = view.inputs.catalog.nodes[node_type].max_power_kw
+    if price:
+        yield "colocation", 3 * Fraction(price) * Fraction(nameplate.value if nameplate else 0)
+
+
+def _licence_usd(view: View, node: Node) -> Fraction:
+    """For all GPUs of a node in a quarter; nothing where something shows that it is paid."""
+    scenario = view.inputs.scenario
+    entry = (scenario.fleet if node.origin == "owned" else scenario.offers).get(node.entry)
+    stated = scenario.finance.licence_usd_per_gpu_year
+    if entry is None or entry.licence_included is not None or stated is None:
+        return Fraction(0)
+    kind = view.inputs.catalog.nodes[node.node_type]
+    by_type = stated if isinstance(stated, dict) else {kind.gpu_type: stated}
+    quarter = Fraction(by_type.get(kind.gpu_type, 0)) * kind.gpus.value / 4
+    if node.hours is None:
+        return quarter
+    of_quarter = Fraction(view.inputs.settings.hours_per_quarter.value)
+    return quarter * Fraction(node.hours[1] - node.hours[0], node.steps) / of_quarter
+
+
+def _energy_usd(view: View, node_type: str) -> Fraction:
+    power = view.inputs.catalog.nodes[node_type].mean_power_kw
+    settings = view.inputs.settings
+    kwh = Fraction(power.value if power else 0) * Fraction(settings.hours_per_quarter.value)
+    return kwh * Fraction(settings.pue.value) * Fraction(settings.energy_usd_per_kwh.value)
+
+
+def _lines(view: View) -> Findings:
+    expected = expected_costs(view)
+    listed = [line.name for line in view.plan.costs]
+    if len(set(listed)) != len(listed):
+        yield f"a kind of cost is listed twice: {', '.join(listed)}"
+    for name in sorted(expected.keys() - set(listed)):
+        yield f"{name} is missing from the costs"
+    for line in view.plan.costs:
+        sums = expected.get(line.name, CostSums([0] * len(view.labels)))
+        yield from differences(f"{line.name} by quarter, cents,", line.cents, tuple(sums.cents))
+        yield from differences(f"{line.name} in total, cents,", line.total_cents, sum(sums.cents))
+        what = f"the present value of {line.name}, cents,"
+        yield from differences(what, line.present_cents, sums.present_cents)
+    return "every cost line agrees to the cent with prices and parameters"
+
+
+def _cost(view: View) -> Findings:
+    total = sum(sums.present_cents for sums in expected_costs(view).values())
+    yield from differences("the net present cost, cents,", view.plan.proof.cost_cents, total)
+    return "the net present cost is the sum of its lines"
+
+
+_OPEX = ("support", "energy", "rent", "reservation", "licence", "colocation")
+_PAID = {"capex": ("purchase",), "opex": _OPEX, "spending": ("purchase", *_OPEX)}
+
+
+def _budgets(view: View) -> Findings:
+    costs = expected_costs(view)
+    listed = {(use.spend, use.quarter): use for use in view.plan.budgets}
+    caps = list(view.inputs.scenario.budget.caps())
+    asked = [(cap.spend, cap.quarter) for cap in caps]
+    yield from differences(
+        "the list of budgets", [(use.spend, use.quarter) for use in view.plan.budgets], asked
+    )
+    for cap in caps:
+        lines = [costs[name].cents for name in _PAID[cap.spend] if name in costs]
+        places = range(len(view.labels))
+        if cap.quarter is not None:
+            places = range(view.labels.index(cap.quarter), view.labels.index(cap.quarter) + 1)
+        spent = sum(cents[place] for cents in lines for place in places)
+        if spent > cap.cents:
+            yield f"{cap.name} is {usd(spent)}, the budget is {usd(cap.cents)}"
+        use = listed.get((cap.spend, cap.quarter))
+        if use is not None:
+            found = (use.limit_cents, use.spent_cents)
+            yield from differences(
+                f"{cap.name}: (budget, spent), cents,", found, (cap.cents, spent)
+            )
+    budgets = len(view.plan.budgets)
+    return f"{count_of(budgets, 'budget')} kept" if budgets else "no budget is stated"
+
+
+def _break_evens(view: View) -> Findings:
+    hours = view.inputs.settings.hours_per_quarter.value
+    expected = []
+    for offer, rent, entry, nodes in _comparisons(view):
+        buying, renting = (_present_cents(view, one, entry) for one in (offer, rent))
+        bought, rented = sum(buying.values()), sum(renting.values())
+        expected.append(
+            {
+                "offer": offer.name,
+                "rent": rent.name,
+                "node_type": offer.node_type,
+                "quarter": view.labels[entry],
+                "nodes": nodes,
+                "buy_cents": bought,
+                "rent_cents": rented,
+                "buy_price_cents": sum(
+                    buying[name] for name in ("purchase", "residual value", "support")
+                ),
+                "rent_price_cents": renting["rent"],
+                "hours": ceil(hours * bought / rented),
+                "quarter_hours": ceil(hours),
+            }
+        )
+    found = [line.model_dump() for line in view.plan.break_evens]
+    yield from differences("the list of break-evens", len(found), len(expected))
+    for given, due in zip(found, expected, strict=False):
+        yield from differences(f"the break-even of {given['offer']}", given, due)
+    return f"{len(view.plan.break_evens)} break-evens of buying against renting agree"
+
+
+def _comparisons(view: View) -> Iterator[tuple[SettledOffer, SettledOffer, int, int]]:
+    """Offer to buy, cheapest rent of its node type, quarter of entry, nodes of the order."""
+    entering = view.entering()
+    for offer in view.inputs.offers:
+        rents = [
+            (other.unit_price_usd, other.name, other)
+            for other in view.inputs.offers
+            if (other.kind, other.node_type, other.step_hours) == ("rent", offer.node_type, None)
+        ]
+        if offer.kind != "buy" or not rents:
+            continue
+        orders = [(q, entering[offer.name, q]) for q in range(len(view.labels))]
+        orders = [order for order in orders if order[1]] or _first(view, offer)
+        for entry, nodes in orders:
+            yield offer, min(rents)[2], entry, nodes
+
+
+def _first(view: View, offer: SettledOffer) -> list[tuple[int, int]]:
+    """One node as soon as the offer allows; nothing where it never does."""
+    for entry, quarter in enumerate(view.quarters):
+        order_by = quarter.start - timedelta(weeks=offer.lead_time_weeks)
+        late = offer.end_of_sale is not None and order_by > offer.end_of_sale
+        shut = offer.available is not None and quarter not in offer.available
+        if order_by >= view.earliest_order and not late and not shut:
+            return [(entry, 1)]
+    return []
+
+
+def _present_cents(view: View, offer: SettledOffer, entry: int) -> dict[str, int]:
+    """Net present cost of one node of an offer from a quarter to the end, by kind."""
+    node = Node(
+        id="compared",
+        node_type=offer.node_type,
+        gpu_type="",
+        gpus=0,
+        cpus=0,
+        memory_mb=0,
+        site=offer.sites[0],
+        origin=offer.kind,
+        entry=offer.name,
+        in_service=view.labels[entry:],
+    )
+    return {name: sums.present_cents for name, sums in node_costs(view, node).items()}
+
+
+CHECKS = (_lines, _cost, _budgets, _break_evens)

@@ -1,0 +1,162 @@
+"""Units that run today or change their GPU type: pinned ones stay, moves are listed and priced."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+from planner.inputs.scenario.places import plain
+from planner.inputs.text.words import count_of
+from planner.planning.checks.view import View, differences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.planning.checks.view import Findings, Unit
+    from planner.planning.plan import Node
+
+__all__ = ["CHECKS", "moves_cents", "priced_changes"]
+
+
+class _Today(NamedTuple):
+    """Where a unit runs before the first quarter."""
+
+    pool: str
+    """`xe9680-h100/frankfurt`."""
+    nodes: frozenset[str]
+    """Ids; empty where only the pool is known."""
+    pinned: bool
+
+
+def _today(view: View) -> dict[Unit, _Today]:
+    """The entries of a job are its units 1, 2, … in the order in which they are listed."""
+    ids = {plain(node.id): node for node in view.plan.nodes if node.origin == "owned"}
+    found: dict[Unit, _Today] = {}
+    last: dict[str, int] = {}
+    for entry in view.inputs.scenario.running:
+        named = [ids[plain(name)] for name in entry.nodes or (entry.node,) if name]
+        pool = entry.pool or _pool(named[0])
+        pinned = entry.pinned or view.inputs.scenario.jobs[entry.job].pinned
+        for _ in range(entry.count):
+            last[entry.job] = last.get(entry.job, 0) + 1
+            nodes = frozenset(node.id for node in named)
+            found[entry.job, last[entry.job]] = _Today(pool, nodes, pinned)
+    return found
+
+
+def _pool(node: Node) -> str:
+    return f"{node.node_type}/{node.site}"
+
+
+def _places(view: View, quarter: int, unit: Unit) -> Iterator[list[Node]]:
+    """Nodes of each of its runs, or of itself."""
+    for replica in count(1):
+        places = view.seats[quarter].get((*unit, replica))
+        if not places:
+            return
+        yield [node for node, _ in places]
+
+
+def _pinned(view: View) -> Findings:
+    for unit, today in _today(view).items():
+        for quarter, label in enumerate(view.labels if today.pinned else ()):
+            for nodes in _places(view, quarter, unit):
+                ids = {node.id for node in nodes}
+                told = f"{label}: unit {unit[1]} of {unit[0]} is pinned to"
+                if today.nodes and ids != today.nodes:
+                    yield f"{told} {_listed(today.nodes)}, but is on {_listed(ids)}"
+                elif {_pool(node) for node in nodes} != {today.pool}:
+                    yield f"{told} {today.pool}, but is on {_listed(ids)}"
+    pinned = sum(place.pinned for place in _today(view).values())
+    if not pinned:
+        return "no running unit is pinned"
+    return f"{count_of(pinned, 'pinned unit')} stay where they run, in every quarter"
+
+
+def _listed(ids: set[str] | frozenset[str]) -> str:
+    return ", ".join(sorted(ids))
+
+
+def _cents(view: View, job: str) -> int:
+    """What one unit of a job costs that leaves its pool."""
+    stated = view.inputs.scenario.jobs[job].move_cost_usd
+    usd = view.inputs.scenario.policies.move_cost_usd if stated is None else stated
+    return int(((usd or Decimal(0)) * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
+
+
+def _first_quarter(view: View) -> Iterator[tuple[Unit, _Today, set[str], bool]]:
+    """Each unit that runs today: from where, its nodes in the first quarter, if it leaves its pool.
+
+    Of one that runs several times in it, those of its first run; jobs that run today have no
+    replicas within a unit.
+    """
+    for unit, today in _today(view).items():
+        nodes = [node for node, _ in view.seats[0].get((*unit, 1), ())]
+        leaves = {_pool(node) for node in nodes} != {today.pool}
+        yield unit, today, {node.id for node in nodes}, leaves
+
+
+def moves_cents(view: View) -> dict[str, int]:
+    """By job: what its moves cost in the first quarter."""
+    found: dict[str, int] = {}
+    for (job, _), _, _, leaves in _first_quarter(view):
+        if leaves:
+            found[job] = found.get(job, 0) + _cents(view, job)
+    return found
+
+
+def _moves(view: View) -> Findings:
+    current, today = view.plan.current, _today(view)
+    if current is None or not today:
+        listed = current is not None
+        yield from differences("whether moves are listed", listed, bool(today))
+        return "nothing runs today, so nothing moves"
+    expected = {}
+    for unit, place, ids, leaves in _first_quarter(view):
+        # Of a unit that holds nodes for some hours, another node of the pool is no move.
+        runs = any(one.hours is not None for _, one in view.seats[0].get((*unit, 1), ()))
+        if leaves or (place.nodes and ids != place.nodes and not runs):
+            origin = tuple(sorted(place.nodes)) or (place.pool,)
+            cents = _cents(view, unit[0]) if leaves else 0
+            expected[unit] = (origin, tuple(sorted(ids)), leaves, cents)
+    found = {
+        (move.job, move.unit): (
+            tuple(sorted(move.origin)),
+            tuple(sorted(move.nodes)),
+            move.leaves_pool,
+            move.cost_cents,
+        )
+        for move in current.moves
+    }
+    yield from differences("the moves of running units", found, expected)
+    figures = (len(current.moves), current.units, current.pinned, current.cost_cents)
+    pinned = sum(place.pinned for place in today.values())
+    wanted = (len(expected), len(today), pinned, sum(moves_cents(view).values()))
+    yield from differences("(moves, running units, pinned, cents)", figures, wanted)
+    return "what moves is counted from the placements, and its cost is right to the cent"
+
+
+def priced_changes(view: View) -> Iterator[tuple[str, int, Fraction]]:
+    """Job, quarter from 0 and US dollars of each change of a unit that has a price."""
+    on: dict[tuple[str, int], str] = {}
+    for quarter, seats in enumerate(view.seats):
+        for (job, unit, _), places in seats.items():
+            here = places[0][0].gpu_type
+            before, on[job, unit] = on.get((job, unit), here), here
+            usd = _usd(view, job) if before != here and job in view.sized else Fraction(0)
+            if usd:
+                yield job, quarter, usd
+
+
+def _usd(view: View, job: str) -> Fraction:
+    """What one change of a unit costs: by the job itself, or the one that it is deployed by."""
+    scenario = view.inputs.scenario
+    usd = scenario.jobs[view.sized[job].derived_from or job].gpu_type_change_cost_usd
+    if usd is None:
+        usd = scenario.policies.gpu_type_change_cost_usd
+    return Fraction(usd or 0)
+
+
+CHECKS = (_pinned, _moves)

@@ -1,0 +1,252 @@
+"""Every node has its origin: owned as in the fleet, bought or rented through an offer in time."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.inputs.text.words import count_of
+from planner.planning.checks.view import View, differences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.settled import SettledOffer
+    from planner.planning.checks.view import Findings
+    from planner.planning.plan import Acquisition, Node
+
+__all__ = ["CHECKS", "FIRST", "entering", "horizon", "owned"]
+
+
+def horizon(view: View) -> Findings:
+    """The quarters and the first day of an order are those of the scenario."""
+    plan = view.plan
+    yield from differences("the horizon", plan.quarters, view.labels)
+    as_of = view.earliest_order
+    yield from differences("the earliest day of an order", plan.as_of, as_of.isoformat())
+    yield from differences("the number of quarters placed", len(plan.placements), len(view.labels))
+    return f"{count_of(len(view.labels), 'quarter')} as asked"
+
+
+def _figures(view: View) -> Findings:
+    for node_id, count in Counter(node.id for node in view.plan.nodes).items():
+        if count > 1:
+            yield f"node {node_id} is listed {count} times"
+    for node in view.plan.nodes:
+        known = view.inputs.catalog.nodes.get(node.node_type)
+        if known is None:
+            yield f"node {node.id}: the catalog has no node type {node.node_type}"
+            continue
+        memory_mb = int(known.host_memory_gb.value * 1000)
+        expected = (known.gpu_type, known.gpus.value, known.cpu_cores.value, memory_mb)
+        found = (node.gpu_type, node.gpus, node.cpus, node.memory_mb)
+        yield from differences(f"node {node.id}: (GPU type, GPUs, cores, MB)", found, expected)
+        yield from _in_order(view, node)
+    return "every node has the GPUs, cores and host memory of its type"
+
+
+def _in_order(view: View, node: Node) -> Iterator[str]:
+    known = tuple(label for label in view.labels if label in node.in_service)
+    if not node.in_service or node.in_service != known:
+        yield f"node {node.id} is in service in {node.in_service}, not in quarters of the horizon"
+
+
+def owned(view: View) -> Findings:
+    """Owned nodes are those of the fleet, by the scenario alone."""
+    owned = [node for node in view.plan.nodes if node.origin == "owned"]
+    counts = Counter((node.entry, node.node_type, node.site) for node in owned)
+    expected = {
+        (name, entry.node_type, entry.site): entry.count
+        for name, entry in view.inputs.scenario.fleet.items()
+    }
+    for key in sorted({*counts, *expected}):
+        name, node_type, site = key
+        what = f"owned {node_type} nodes at {site} of fleet entry {name}"
+        yield from differences(f"the number of {what}", counts[key], expected.get(key, 0))
+    for node in owned:
+        entry = view.inputs.scenario.fleet.get(node.entry)
+        retires = entry.retires if entry else None
+        served = tuple(
+            str(quarter) for quarter in view.quarters if retires is None or quarter < retires
+        )
+        if node.in_service != served:
+            until = f"quarter before {retires}" if retires else "quarter"
+            yield f"node {node.id} is owned but not in service in every {until}"
+    origins = Counter(node.origin for node in view.plan.nodes)
+    ways = f"{origins['buy']:,} bought and {origins['rent']:,} rented"
+    if origins["hourly"]:
+        ways += f" and {origins['hourly']:,} had for hours"
+    if origins["reserve"]:
+        ways = (
+            f"{origins['buy']:,} bought, {origins['rent']:,} rented and "
+            f"{origins['reserve']:,} reserved"
+        )
+    return (
+        f"{count_of(origins['owned'], 'node')} owned as in the fleet, {ways}, each through an "
+        "offer and not before its lead time"
+    )
+
+
+def _acquired(view: View) -> Findings:
+    for node in view.plan.nodes:
+        if node.origin == "owned":
+            continue
+        offer = view.offers.get(node.entry)
+        if offer is None:
+            yield f"node {node.id}: there is no offer {node.entry}"
+            continue
+        expected = ("hourly" if offer.step_hours else offer.kind, offer.node_type)
+        found = (node.origin, node.node_type)
+        yield from differences(f"node {node.id}: (kind, node type)", found, expected)
+        if node.site not in offer.sites:
+            yield (
+                f"node {node.id} stands at {node.site}, offer {offer.name} delivers to "
+                f"{', '.join(offer.sites)}"
+            )
+        first = view.labels.index(node.in_service[0])
+        if offer.kind == "buy" and node.in_service != view.labels[first:]:
+            yield f"node {node.id} is bought but does not stay in service to the end"
+        term = offer.term_quarters
+        if offer.kind == "reserve" and node.in_service != view.labels[first:][:term]:
+            yield f"node {node.id} is reserved but not in service for its {term} quarters"
+        yield from _hours(node, offer)
+        for label in node.in_service if offer.kind == "rent" else node.in_service[:1]:
+            yield from _in_time(view, node, offer, view.labels.index(label))
+    return "bought nodes stay to the end, reserved ones for their term"
+
+
+def _hours(node: Node, offer: SettledOffer) -> Iterator[str]:
+    """By the hour and by the week, a node is there for some hours of one quarter, and paid."""
+    step = offer.step_hours
+    if step is None or node.hours is None:
+        if (step is None) != (node.hours is None) or node.steps != 1:
+            yield f"node {node.id} is had for {node.hours or 'whole quarters'}, not as offered"
+        return
+    start, end = node.hours
+    if len(node.in_service) != 1 or not 0 <= start < RUN_HOURS:
+        yield f"node {node.id} is had from hour {start} of {node.in_service}, not of one quarter"
+    if end - start != node.steps * step:
+        yield f"node {node.id} is had for {end - start} h, {node.steps} × {step} h are paid"
+    if end - start < offer.minimum_hours:
+        yield f"node {node.id} is had for {end - start} h, offer {offer.name} has a minimum"
+
+
+def _while_there(view: View) -> Findings:
+    for label, node, occupants in view.uses():
+        for one in occupants if node.hours else ():
+            start, end = one.held_hours
+            if node.hours and not node.hours[0] <= start < end <= node.hours[1]:
+                yield f"{label}: {one.job} is on node {node.id} in hours in which that is not there"
+    return "runs are on nodes while these are there"
+
+
+def _in_time(view: View, node: Node, offer: SettledOffer, entry: int) -> Iterator[str]:
+    as_of = view.earliest_order
+    start = view.quarters[entry].start
+    order_by = start - timedelta(weeks=offer.lead_time_weeks)
+    if order_by < as_of:
+        yield (
+            f"node {node.id} enters service on {start}, but ordered on {as_of} offer {offer.name} "
+            f"delivers {(as_of - order_by).days} days later than that"
+        )
+    if offer.available is not None and view.quarters[entry] not in offer.available:
+        yield f"node {node.id}: offer {offer.name} is not available in {view.labels[entry]}"
+    if offer.end_of_sale is not None and order_by > offer.end_of_sale:
+        yield (
+            f"node {node.id} enters service on {start} and is ordered on {order_by}, after the "
+            f"end of sale of offer {offer.name} on {offer.end_of_sale}"
+        )
+
+
+def _maxima(view: View) -> Findings:
+    held: dict[str, Counter[str]] = defaultdict(Counter)
+    for node in view.plan.nodes:
+        if node.origin != "owned":
+            held[node.entry].update(node.in_service)
+    for offer in view.inputs.offers:
+        most = max(held[offer.name].values(), default=0)
+        if offer.step_hours:
+            most = _at_once(view, offer.name)
+        if offer.maximum is not None and most > offer.maximum:
+            yield f"offer {offer.name} gives at most {offer.maximum} nodes, the plan takes {most}"
+    return "no offer is taken beyond its maximum"
+
+
+def _at_once(view: View, offer: str) -> int:
+    """The most nodes of an offer that are there at any hour."""
+    had = [(n.in_service, *n.hours) for n in view.plan.nodes if n.entry == offer and n.hours]
+    return max(
+        (
+            sum(there == when and first <= start < last for there, first, last in had)
+            for when, start, _ in had
+        ),
+        default=0,
+    )
+
+
+def _acquisitions(view: View) -> Findings:
+    for line in view.plan.acquisitions:
+        offer = view.offers.get(line.offer)
+        if offer is None or line.quarter not in view.labels:
+            yield f"{line.quarter}: there is no offer {line.offer} in that quarter"
+        else:
+            yield from _line(view, line, offer, view.labels.index(line.quarter))
+    yield from entering(view)
+    return "purchases and rents agree with the nodes and the offers"
+
+
+def entering(view: View) -> Findings:
+    """What is listed is what enters service, by the plan alone."""
+    listed: Counter[tuple[str, str, str]] = Counter()
+    for line in view.plan.acquisitions:
+        listed[line.offer, line.site, line.quarter] += line.count
+    entering = view.entering_at_sites()
+    for key in sorted({*entering, *listed}):
+        offer, site, label = key
+        if listed[key] != entering[key]:
+            yield (
+                f"{label}: the number of nodes listed for offer {offer} at {site} is "
+                f"{listed[key]}, in service enter {entering[key]}"
+            )
+    return "purchases and rents agree with the nodes"
+
+
+def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> Iterator[str]:
+    node = view.inputs.catalog.nodes[offer.node_type]
+    price_usd, price_text = view.price(offer, quarter)
+    price = round(price_usd * 100)
+    left = len(view.labels) - quarter
+    term = offer.term_quarters if offer.term_quarters is not None else 1
+    start = view.quarters[quarter].start
+    expected = {
+        "kind": offer.kind,
+        "node_type": offer.node_type,
+        "product": node.product,
+        "gpu_type": node.gpu_type,
+        "gpus_per_node": node.gpus.value,
+        "unit_price_cents": price,
+        "total_cents": price * line.count * min(term, left),
+        "committed_cents": price * line.count * max(0, term - left),
+        "term_quarters": offer.term_quarters,
+        "step_hours": offer.step_hours,
+        "price_text": price_text,
+        "price_origin": offer.price_origin,
+        "price_date": offer.price_date,
+        "illustrative": offer.illustrative,
+        "lead_time_weeks": offer.lead_time_weeks,
+        "sites": offer.sites if len(offer.sites) > 1 else (),
+        "maximum": offer.maximum,
+        "end_of_sale": offer.end_of_sale.isoformat() if offer.end_of_sale else None,
+        "order_by": (start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
+    }
+    for name, value in expected.items():
+        what = f"{line.quarter}: {name} of offer {line.offer}"
+        yield from differences(what, getattr(line, name), value)
+
+
+FIRST = (horizon, _figures)
+"""What the others rely on."""
+
+CHECKS = (owned, _acquired, _while_there, _maxima, _acquisitions)

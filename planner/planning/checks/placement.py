@@ -1,0 +1,200 @@
+"""Every unit sits once, on what it needs, and nothing is held twice."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from planner.inputs.text.words import count_of
+from planner.planning.checks.view import View, differences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.planning.checks.view import Findings, Piece
+    from planner.planning.plan import Node, Occupant
+    from planner.sizing.candidate import Candidate
+
+__all__ = ["CHECKS"]
+
+
+def _jobs(view: View) -> Findings:
+    names = tuple(job.name for job in view.plan.jobs)
+    yield from differences("the list of jobs", names, tuple(job.name for job in view.jobs))
+    expected = {job.sizing.id: job.sizing for job in view.jobs}
+    yield from differences("the list of sizings", sorted(view.plan.sizings), sorted(expected))
+    wrong = {key for key, sizing in expected.items() if view.plan.sizings.get(key) != sizing}
+    for planned in view.plan.jobs:
+        sized = view.sized.get(planned.name)
+        if sized is None:
+            continue
+        what = f"job {planned.name}"
+        yield from differences(f"{what}: units by quarter", planned.units, sized.units)
+        yield from differences(f"{what}: runs of a unit", planned.runs, sized.runs)
+        origin = (planned.kind, planned.derived_from, planned.derived_by, planned.team)
+        known = (sized.kind, sized.derived_from, sized.derived_by, sized.team)
+        yield from differences(f"{what}: (kind, derived from, by, team)", origin, known)
+        if planned.sizing != sized.sizing.id or planned.sizing in wrong:
+            yield f"{what}: its sizing is not what the rules give"
+    return f"{count_of(len(view.jobs), 'job')} sized again, with the same result"
+
+
+def _once(view: View) -> Findings:
+    for quarter, seats in enumerate(view.seats):
+        label = view.labels[quarter]
+        wanted = {
+            (job.name, unit) for job in view.jobs for unit in range(1, job.units[quarter] + 1)
+        }
+        placed = {(job, unit) for job, unit, _ in seats}
+        for job, unit in sorted(wanted - placed):
+            yield f"{label}: unit {unit} of {job} is not placed"
+        for job, unit in sorted(placed - wanted):
+            yield f"{label}: unit {unit} of {job} is placed but not asked for"
+        for piece, places in seats.items():
+            for node_id, times in Counter(node.id for node, _ in places).items():
+                if times > 1:
+                    yield f"{label}: {_told(piece)} is placed {times} times on {node_id}"
+    units = sum(sum(job.units) for job in view.jobs)
+    return f"each of {count_of(units, 'unit')} (job × quarter) is placed exactly once"
+
+
+def _told(piece: Piece) -> str:
+    job, unit, replica = piece
+    return f"{'' if replica == 1 else f'replica {replica} of '}unit {unit} of {job}"
+
+
+def _replicas(view: View) -> Findings:
+    """As many on each GPU type as the load of the job takes there, and all runs of the quarter."""
+    for label, seats in zip(view.labels, view.seats, strict=True):
+        found: dict[tuple[str, int], list[int]] = {}
+        for job, unit, replica in sorted(seats):
+            found.setdefault((job, unit), []).append(replica)
+        for (job, unit), replicas in found.items():
+            candidate = view.candidate(job, *seats[job, unit, replicas[0]][0])
+            if candidate is None:
+                continue
+            runs = candidate.planned_hours is not None
+            wanted = list(range(1, 1 + (view.sized[job].runs if runs else candidate.replicas)))
+            what = "runs" if runs else "replicas"
+            yield from differences(f"{label}: {what} of unit {unit} of {job}", replicas, wanted)
+    return "each unit has the replicas that its load takes on its GPU type, and its runs"
+
+
+def _needs(view: View) -> Findings:
+    for quarter, seats in enumerate(view.seats):
+        for piece, places in seats.items():
+            job, what = piece[0], f"{view.labels[quarter]}: {_told(piece)}"
+            gpu_types = {node.gpu_type for node, _ in places}
+            candidate = view.candidate(job, *places[0])
+            if len(gpu_types) > 1:
+                yield f"{what} is on several GPU types: {', '.join(sorted(gpu_types))}"
+            elif candidate is None:
+                yield f"{what} may not use {_way(*places[0])}"
+            else:
+                yield from _amounts(what, candidate, places)
+                yield from _together(view, what, candidate, places)
+    return "each unit has the GPUs, cores and memory that its sizing asks for"
+
+
+def _way(node: Node, occupant: Occupant) -> str:
+    return occupant.way if occupant.way.startswith(node.gpu_type) else node.gpu_type
+
+
+def _amounts(
+    what: str, candidate: Candidate, places: Sequence[tuple[Node, Occupant]]
+) -> Iterator[str]:
+    """Exactly the GPUs, cores and host memory of the candidate."""
+    occupants = [occupant for _, occupant in places]
+    found = (
+        sum(len(occupant.gpus) for occupant in occupants),
+        sum(occupant.cpus for occupant in occupants),
+        sum(occupant.memory_mb for occupant in occupants),
+    )
+    expected = (candidate.gpus, candidate.cpus, candidate.memory_mb)
+    yield from differences(f"{what}: (GPUs, cores, MB)", found, expected)
+    if any(occupant.cpus < 0 or occupant.memory_mb < 0 for occupant in occupants):
+        yield f"{what} takes less than nothing of a node"
+
+
+def _together(
+    view: View, what: str, candidate: Candidate, places: Sequence[tuple[Node, Occupant]]
+) -> Iterator[str]:
+    """Within one node, unless it takes whole nodes of one pool that has a fabric."""
+    if len(places) == 1:
+        return
+    nodes = [node for node, _ in places]
+    if len({node.pool for node in nodes}) > 1:
+        yield f"{what} spans different pools"
+    if view.inputs.catalog.nodes[nodes[0].node_type].scale_out_fabric is None:
+        yield f"{what} spans nodes of {nodes[0].node_type}, which has no fabric"
+    if any(len(occupant.gpus) != node.gpus for node, occupant in places):
+        yield f"{what} spans {len(places)} nodes without taking them whole"
+    if not candidate.may_span:
+        yield f"{what} spans {len(places)} nodes, but must stay within one"
+    if candidate.gpus <= nodes[0].gpus:
+        yield f"{what} spans {len(places)} nodes but fits one"
+
+
+def _nodes_used(view: View) -> Findings:
+    for label, uses in zip(view.labels, view.plan.placements, strict=True):
+        for node_id, times in Counter(use.node for use in uses).items():
+            if times > 1:
+                yield f"{label}: node {node_id} is listed {times} times"
+        for use in uses:
+            node = view.nodes.get(use.node)
+            if node is None:
+                yield f"{label}: there is no node {use.node}"
+            elif label not in node.in_service:
+                yield f"{label}: node {use.node} is used but not in service"
+            if not use.occupants:
+                yield f"{label}: node {use.node} is listed as used but holds nothing"
+    return "only nodes in service are used"
+
+
+def _keeps(view: View) -> Findings:
+    gpu_types: dict[str, Counter[str]] = defaultdict(Counter)
+    ways: dict[str, Counter[str]] = defaultdict(Counter)
+    for (job, unit), seen in view.ways_of.items():
+        of_type, in_way = {gpu_type for gpu_type, _ in seen}, {way for _, way in seen}
+        keeps = job not in view.sized or view.sized[job].keeps_gpu_type
+        if keeps and len(of_type) > 1:
+            yield f"unit {unit} of {job} changes its GPU type: {', '.join(sorted(of_type))}"
+        elif keeps and len(in_way) > 1:
+            yield f"unit {unit} of {job} changes how it runs: {', '.join(sorted(in_way))}"
+        gpu_types[job].update(of_type)
+        ways[job].update(in_way)
+    for planned in view.plan.jobs:
+        what = f"job {planned.name}"
+        expected = _most_first(gpu_types[planned.name])
+        yield from differences(f"{what}: GPU types", planned.gpu_types, expected)
+        yield from differences(f"{what}: ways", planned.ways, _most_first(ways[planned.name]))
+    free = sum(not job.keeps_gpu_type for job in view.jobs)
+    but = f", but for those of {count_of(free, 'job')} that may change it" if free else ""
+    return f"each unit keeps its GPU type and how it runs there{but}"
+
+
+def _most_first(units: Counter[str]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(units.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _spares(view: View) -> Findings:
+    for label, uses in zip(view.labels, view.plan.placements, strict=True):
+        serving = Counter(
+            (node.node_type, node.site)
+            for node in view.plan.nodes
+            if label in node.in_service and node.hours is None
+        )
+        known = {use.node for use in uses} & view.nodes.keys()
+        there = [node for name in known if (node := view.nodes[name]).hours is None]
+        used = Counter((node.node_type, node.site) for node in there)
+        for pool, count in sorted(used.items()):
+            spare = view.spare(*pool)
+            if serving[pool] - count < spare:
+                yield (
+                    f"{label}: {pool[0]} at {pool[1]} must keep {spare} spare, "
+                    f"{serving[pool] - count} of {serving[pool]} nodes are empty"
+                )
+    return "spare nodes stay empty"
+
+
+CHECKS = (_jobs, _once, _replicas, _needs, _nodes_used, _keeps, _spares)

@@ -1,0 +1,223 @@
+"""What stands at a site keeps to its limits, its racks and its cooling, and to the jobs' sites."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+from math import ceil, floor
+from typing import TYPE_CHECKING, NamedTuple
+
+from planner.inputs.checks.sites import cooled_by
+from planner.inputs.text.words import count_of
+from planner.planning.checks.view import View, differences, each_difference, in_force
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.inputs.catalog.catalog import NodeType
+    from planner.inputs.scenario.site import Racks, Site
+    from planner.planning.checks.view import Findings
+    from planner.planning.plan import Node
+
+__all__ = ["CHECKS", "LIMITED", "each_takes"]
+
+
+class Limited(NamedTuple):
+    """What the nodes of a site take together, and may take so much of."""
+
+    need: str
+    """In the plan."""
+    key: str
+    """Of the site."""
+    figure: str
+    """Of a node type."""
+    per: int
+    """Of what the plan counts, in one of the key and the figure."""
+    what: str
+    unit: str
+
+
+_POWER = Limited("power_w", "power_kw", "max_power_kw", 1000, "power", "kW")
+_HEIGHT = Limited("rack_units", "rack_units", "rack_units", 1, "rack units", "U")
+LIMITED = (
+    _POWER,
+    _HEIGHT,
+    Limited("network_ports", "network_ports", "network_ports", 1, "network ports", "ports"),
+)
+"""Stated here once more, so that what the planner forgets is found."""
+
+
+def each_takes(node: NodeType, figure: str, per: int) -> int | None:
+    """A figure of the catalog in whole units, rounded up; None where it has none."""
+    stated = getattr(node, figure)
+    return None if stated is None else ceil(Fraction(str(stated.value)) * per)
+
+
+def _here(view: View, site: str) -> list[Node]:
+    """Those that come and go within a quarter stand at their provider's."""
+    return [node for node in view.plan.nodes if node.site == site and node.hours is None]
+
+
+def _serving(nodes: Sequence[Node], label: str) -> list[Node]:
+    return [node for node in nodes if label in node.in_service]
+
+
+def _taken(view: View, limited: Limited, nodes: Sequence[Node]) -> int | None:
+    """What nodes take together; None where the catalog does not say it of each."""
+    types = view.inputs.catalog.nodes
+    each = [each_takes(types[node.node_type], limited.figure, limited.per) for node in nodes]
+    known = [taken for taken in each if taken is not None]
+    return sum(known) if len(known) == len(each) else None
+
+
+def _allowed_at(site: Site, limited: Limited, label: str) -> int | None:
+    stated = in_force(getattr(site, limited.key), label)
+    return None if stated is None else floor(Fraction(str(stated)) * limited.per)
+
+
+def _beyond(where: str, limited: Limited, taken: int | None, most: int | None) -> Iterator[str]:
+    what, unit, per = limited.what, limited.unit, limited.per
+    if most is None:
+        return
+    if taken is None:
+        yield f"{where}: {what} is limited, but the catalog lacks the figure of a node there"
+    elif taken > most:
+        yield f"{where}: the nodes take {taken / per:g} of {most / per:g} {unit} of {what}"
+
+
+def _limits(view: View) -> Findings:
+    for name, site in view.inputs.scenario.sites.items():
+        for label in view.labels:
+            nodes = _serving(_here(view, name), label)
+            for limited in LIMITED:
+                taken, most = _taken(view, limited, nodes), _allowed_at(site, limited, label)
+                yield from _beyond(f"{label}: {name}", limited, taken, most)
+    sites = view.inputs.scenario.sites.values()
+    stated = sum(any(getattr(site, one.key) is not None for one in LIMITED) for site in sites)
+    *others, last = (one.what for one in LIMITED)
+    what = f"{', '.join(others)} or {last}"
+    return f"no site gives more {what} than it has ({count_of(stated, 'site')} limited)"
+
+
+def _racks(view: View) -> Findings:
+    sites = view.inputs.scenario.sites
+    for node in view.plan.nodes:
+        site = sites.get(node.site)
+        racks = site.racks if site and node.hours is None else None
+        if racks is None:
+            yield from differences(f"node {node.id}: the list of its racks", node.racks, ())
+            continue
+        if len(node.racks) != len(node.in_service):
+            yield f"node {node.id} is not in a rack in every quarter in service"
+        for rack in sorted({rack for rack in node.racks if not 1 <= rack <= racks.count}):
+            yield f"node {node.id} stands in rack {rack}, {node.site} has {racks.count}"
+    for name, site in sites.items():
+        if site.racks is not None:
+            yield from _each_rack(view, name, site.racks)
+    return "every node at a site with racks stands in one that holds it"
+
+
+def _each_rack(view: View, name: str, racks: Racks) -> Iterator[str]:
+    held: dict[tuple[str, int], list[Node]] = defaultdict(list)
+    for node in _here(view, name):
+        for label, rack in zip(node.in_service, node.racks, strict=False):
+            held[label, rack].append(node)
+    fed = None if racks.power_kw is None else floor(Fraction(racks.power_kw) * 1000)
+    for (label, rack), nodes in sorted(held.items()):
+        where = f"{label}: rack {rack} of {name}"
+        yield from _beyond(where, _HEIGHT, _taken(view, _HEIGHT, nodes), racks.units)
+        yield from _beyond(where, _POWER, _taken(view, _POWER, nodes), fed)
+
+
+def _cooling(view: View) -> Findings:
+    for node in view.plan.nodes:
+        site = view.inputs.scenario.sites.get(node.site)
+        if (
+            site is None
+            or node.hours is not None
+            or site.cooling is None
+            or set(site.cooling) == {"air", "liquid"}
+        ):
+            continue
+        ways = cooled_by(view.inputs.catalog.nodes[node.node_type]) or frozenset()
+        if not ways & set(site.cooling):
+            yield f"node {node.id} cannot be cooled at {node.site}, which has {site.cooling[0]}"
+    return "every node can be cooled where it stands"
+
+
+def _sites_of_jobs(view: View) -> Findings:
+    allowed = {job.name: _allowed(view, job.derived_from or job.name) for job in view.jobs}
+    for planned in view.plan.jobs:
+        expected = tuple(sorted(allowed.get(planned.name) or ()))
+        yield from differences(f"job {planned.name}: its sites", planned.sites, expected)
+    for label, seats in zip(view.labels, view.seats, strict=True):
+        for (job, unit, _), places in seats.items():
+            sites = {node.site for node, _ in places}
+            may = allowed.get(job)
+            if may is not None and not sites <= may:
+                yield (
+                    f"{label}: unit {unit} of {job} is at {', '.join(sorted(sites - may))}, "
+                    f"it may run at {', '.join(sorted(may))} alone"
+                )
+    return "each unit runs at a site that its job may use"
+
+
+def _allowed(view: View, name: str) -> set[str] | None:
+    """Sites that a job names and that carry its labels; None where it asks for neither."""
+    job = view.inputs.scenario.jobs.get(name)
+    if job is None or (job.sites is None and not job.labels):
+        return None
+    listed = view.inputs.scenario.sites
+    named = set(listed) if job.sites is None else set(job.sites)
+    if not job.labels:
+        return named
+    return {
+        site for site in named if site in listed and not set(job.labels) - {*listed[site].labels}
+    }
+
+
+def _figures(view: View) -> Findings:
+    sites = view.inputs.scenario.sites
+    names = [use.site for use in view.plan.sites]
+    yield from differences("the list of sites", names, sorted(sites))
+    for use in view.plan.sites:
+        site, nodes = sites.get(use.site), _here(view, use.site)
+        if site is None:
+            continue
+        each = [_serving(nodes, label) for label in view.labels]
+        expected = {
+            "nodes": tuple(map(len, each)),
+            "racks": site.racks.count if site.racks else None,
+            "racks_used": tuple(_racks_used(nodes, label) for label in view.labels),
+            "spare_nodes": site.spare_nodes,
+            "labels": tuple(sorted(site.labels)),
+            "cooling": tuple(sorted(site.cooling or ())),
+        }
+        taken = {
+            one.need: _whole([_taken(view, one, serving) for serving in each]) for one in LIMITED
+        }
+        allowed = {
+            one.need: tuple(_allowed_at(site, one, label) for label in view.labels)
+            for one in LIMITED
+            if getattr(site, one.key) is not None
+        }
+        yield from each_difference(f"site {use.site}: taken", use.taken, taken)
+        yield from each_difference(f"site {use.site}: allowed", use.allowed, allowed)
+        for name, value in expected.items():
+            yield from differences(f"site {use.site}: {name}", getattr(use, name), value)
+    return "what the nodes take of their sites is counted rightly"
+
+
+def _racks_used(nodes: Sequence[Node], label: str) -> int:
+    standing = ((node.in_service, node.racks) for node in nodes if label in node.in_service)
+    return len(
+        {racks[at] for labels, racks in standing if (at := labels.index(label)) < len(racks)}
+    )
+
+
+def _whole(sums: Sequence[int | None]) -> tuple[int, ...] | None:
+    known = tuple(amount for amount in sums if amount is not None)
+    return known if len(known) == len(sums) else None
+
+
+CHECKS = (_limits, _racks, _cooling, _sites_of_jobs, _figures)

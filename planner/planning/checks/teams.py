@@ -1,0 +1,289 @@
+"""No quota is exceeded, and what teams are charged is their share of the cost, to the cent."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from planner.inputs.text.words import count_of
+from planner.planning.checks.money import costs_of_changes, node_costs
+from planner.planning.checks.moves import moves_cents
+from planner.planning.checks.view import (
+    View,
+    differences,
+    gpu_hours,
+    in_force,
+    most_at_once,
+    node_hours,
+)
+from planner.planning.words import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from planner.planning.checks.view import Findings
+    from planner.planning.parts import Chargeback, TeamUse
+    from planner.planning.plan import Node, Occupant
+
+__all__ = ["CHECKS"]
+
+PoolQuarter = tuple[str, str, str, int]
+"""Pool and quarter."""
+_0 = Fraction(0)
+_WHOLE = 1
+"""Cents by which a share may differ from its exact value: it is rounded once."""
+
+
+def _team_of(view: View, job: str) -> str | None:
+    """As the scenario has it; a deployment is of the team of its tuning job."""
+    sized = view.sized.get(job)
+    stated = view.inputs.scenario.jobs.get((sized and sized.derived_from) or job)
+    return stated.team if stated else None
+
+
+@dataclass(slots=True)
+class _Held:
+    """What the jobs of a team hold, from the placements."""
+
+    occupants: dict[tuple[str, int], list[Occupant]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """By GPU type and quarter."""
+    gpus: dict[PoolQuarter, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
+    """On the average of the quarter, parts by their share."""
+    delivered: Fraction = Fraction(0)
+    """GPU-hours."""
+    unknown: Fraction = Fraction(0)
+    """GPU-hours that tuning of unknown run time holds."""
+
+    def most(self, gpu_type: str | None, quarter: int) -> tuple[int, int]:
+        """GPUs held together at the fullest hour of a quarter, of a type or of all; and that hour.
+
+        All on which units are, in whatever parts: so do quotas count them.
+        """
+        gpus, hour = most_at_once(
+            (one, len(one.gpus))
+            for (kind, at), occupants in self.occupants.items()
+            if at == quarter and gpu_type in (None, kind)
+            for one in occupants
+        )
+        return int(gpus), hour
+
+
+def _held(view: View) -> dict[str | None, _Held]:
+    """By team."""
+    found: dict[str | None, _Held] = defaultdict(_Held)
+    hours = Fraction(view.inputs.settings.hours_per_quarter.value)
+    for quarter, seats in enumerate(view.seats):
+        for (job, _, _), places in seats.items():
+            team, here, gpus = found[_team_of(view, job)], Fraction(0), 0
+            for node, one in places:
+                team.occupants[node.gpu_type, quarter].append(one)
+                team.gpus[*node.pool, quarter] += gpu_hours(one, hours) / hours
+                here += gpu_hours(one, hours)
+                gpus += len(one.gpus)
+            candidate = view.candidate(job, *places[0])
+            if job not in view.sized or view.sized[job].kind != "tune":
+                team.delivered += here
+            elif candidate is None or candidate.hours is None:
+                team.unknown += here
+            else:
+                team.delivered += min(here, gpus * Fraction(candidate.hours))
+    return found
+
+
+def _limits(view: View, team: str) -> dict[str | None, list[int | None]]:
+    """What a team may hold, by GPU type (None: of all) and quarter."""
+    stated = view.inputs.scenario.teams[team].quota_gpus
+    if stated is None:
+        return {}
+    by_type: dict[str | None, object] = {None: stated}
+    if isinstance(stated, dict) and not any(map(_is_quarter, stated)):
+        by_type = {None if key == "total" else key: figure for key, figure in stated.items()}
+    return {
+        key: [
+            None if (most := in_force(figure, label)) is None else int(str(most))
+            for label in view.labels
+        ]
+        for key, figure in by_type.items()
+    }
+
+
+def _is_quarter(key: str) -> bool:
+    """Whether it is a quarter, as `2027Q1`, and no GPU type, as `4090-24gb` may be one."""
+    return key[:4].isdigit() and key[4:5] == "Q"
+
+
+def _quotas(view: View) -> Findings:
+    held = _held(view)
+    for team in sorted(view.inputs.scenario.teams):
+        for gpu_type, limits in _limits(view, team).items():
+            for quarter, (label, most) in enumerate(zip(view.labels, limits, strict=True)):
+                gpus, hour = held[team].most(gpu_type, quarter)
+                if most is not None and gpus > most:
+                    on = f" on {gpu_type}" if gpu_type else ""
+                    when = f" on {moment(view.quarters[quarter], hour)}" if hour else ""
+                    taken = count_of(gpus, "GPU")
+                    yield f"{label}: {team} holds {taken}{on}{when}, its quota is {most:,}"
+    stated = [name for name in view.inputs.scenario.teams if _limits(view, name)]
+    if not stated:
+        return "no team has a quota"
+    when = " at any hour" if any(one.hours for _, _, uses in view.uses() for one in uses) else ""
+    told = count_of(len(stated), "team")
+    return f"no team holds more GPUs than its quota{when} ({told} with one)"
+
+
+def _listed(view: View) -> Findings:
+    """Teams by name, jobs without one last; nothing where no team is named."""
+    named = {_team_of(view, job.name) for job in view.jobs} | {*view.inputs.scenario.teams}
+    teams = sorted(team for team in named if team is not None)
+    expected = [*teams, *([None] if None in named else [])] if teams else None
+    found = view.plan.chargeback
+    listed = None if found is None else [use.team for use in found.teams]
+    yield from differences("the list of teams", listed, expected)
+    if found is not None:
+        policy = view.inputs.scenario.policies.charge_idle
+        yield from differences("the charge of idle GPUs", found.idle, policy)
+    return "every team is listed"
+
+
+def _hours(view: View) -> Findings:
+    charged = view.plan.chargeback
+    if charged is None:
+        return _HOURS
+    held, quarters = _held(view), range(len(view.labels))
+    quarter_hours = Fraction(view.inputs.settings.hours_per_quarter.value)
+    idle = sum(
+        (node_hours(one, quarter_hours) * len(one.in_service) for one in view.plan.nodes), _0
+    )
+    for use in charged.teams:
+        mine = held[use.team]
+        hours = sum(mine.gpus.values(), _0) * quarter_hours
+        idle -= hours
+        gpus = tuple(mine.most(None, quarter)[0] for quarter in quarters)
+        yield from differences(f"{_told(use)}: GPUs by quarter", use.gpus, gpus)
+        yield from _figures(use, hours, mine.delivered, mine.unknown)
+        limits = _limits(view, use.team) if use.team in view.inputs.scenario.teams else {}
+        expected = {
+            key: (tuple(limit), tuple(mine.most(key, quarter)[0] for quarter in quarters))
+            for key, limit in limits.items()
+        }
+        listed = {quota.gpu_type: (quota.limit_gpus, quota.gpus) for quota in use.quotas}
+        yield from differences(f"{_told(use)}: quotas and their use", listed, expected)
+    yield from differences("idle GPU-hours", charged.idle_gpu_hours, float(idle))
+    return _HOURS
+
+
+def _figures(
+    use: TeamUse, hours: Fraction, delivered: Fraction, unknown: Fraction
+) -> Iterator[str]:
+    """Hours to the last digit, and the cost of one to a millionth of a dollar."""
+    expected = {
+        "gpu_hours": float(hours),
+        "delivered_gpu_hours": float(delivered),
+        "open_gpu_hours": float(unknown),
+    }
+    for name, value in expected.items():
+        yield from differences(f"{_told(use)}: {name}", getattr(use, name), value)
+    rates = {
+        "usd_per_gpu_hour": hours,
+        "usd_per_delivered_gpu_hour": Fraction(0) if unknown else delivered,
+    }
+    for name, base in rates.items():
+        rate = Fraction(use.cost_cents, 100) / base if base else None
+        found = getattr(use, name)
+        if (rate is None) != (found is None) or (
+            rate is not None and abs(Fraction(found) - rate) > Fraction(1, 10**6)
+        ):
+            told = None if rate is None else float(rate)
+            yield from differences(f"{_told(use)}: {name}", found, told)
+
+
+def _charged(view: View) -> Findings:
+    found = view.plan.chargeback
+    if found is None:
+        return "no team is named, so none is charged"
+    cells = _cells(view, found)
+    for use in found.teams:
+        yield from differences(
+            f"{_told(use)}: its cost, cents,", use.cost_cents, sum(use.charged_cents)
+        )
+        yield from _near(view, _told(use), use.charged_cents, cells[use.team])
+    yield from _near(view, "idle GPUs", found.idle_cents, cells[""])
+    total = sum(use.cost_cents for use in found.teams) + sum(found.idle_cents)
+    cost = view.plan.proof.cost_cents
+    yield from differences("the sum of what is charged, cents,", total, cost)
+    return "what teams are charged is their share, and adds up to the cost to the cent"
+
+
+def _near(
+    view: View, what: str, cents: tuple[int, ...], exact: Mapping[int, Fraction]
+) -> Iterator[str]:
+    expected = [exact.get(quarter, Fraction(0)) for quarter in range(len(view.labels))]
+    if len(cents) != len(expected):
+        yield f"{what}: charged in {len(cents)} of {count_of(len(expected), 'quarter')}"
+        return
+    for label, share, charge in zip(view.labels, expected, cents, strict=True):
+        if abs(share - charge) >= _WHOLE:
+            yield f"{label}: {what} charged {charge} cents, the share is {float(share):.2f}"
+
+
+def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction]]:
+    """The exact share of each team by quarter; what is idle stands under an empty name."""
+    held = {team: one.gpus for team, one in _held(view).items()}
+    costs, gpus = _pool_costs(view)
+    cells: dict[str | None, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    totals = {team: sum(counts.values(), Fraction(0)) for team, counts in held.items()}
+    for slot, cents in costs.items():
+        here = {team: counts[slot] for team, counts in held.items()}
+        if found.idle == "spread":
+            here = here if any(here.values()) else totals
+        all_held = sum(here.values(), Fraction(0))
+        whole = (all_held if found.idle == "spread" else Fraction(gpus[slot])) or Fraction(1)
+        for team, number in here.items():
+            cells[team][slot[3]] += number / whole * cents
+        if found.idle == "separate" or not all_held:
+            cells[""][slot[3]] += cents - all_held / whole * cents
+    for job, price in moves_cents(view).items():
+        cells[_team_of(view, job)][0] += price
+    for job, quarter, sums in costs_of_changes(view):
+        cells[_team_of(view, job)][quarter] += sums.present_cents
+    return cells
+
+
+def _pool_costs(view: View) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuarter, Fraction]]:
+    """Cents by pool and quarter, each node's cost spread evenly, and the GPUs in service.
+
+    GPUs on the average of the quarter.
+    """
+    hours = Fraction(view.inputs.settings.hours_per_quarter.value)
+    costs: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
+    gpus: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
+    known: dict[tuple[str, str, tuple[str, ...], int], int] = {}
+    for node in view.plan.nodes:
+        rented = node.origin == "rent"
+        for labels in [(label,) for label in node.in_service] if rented else [node.in_service]:
+            key = (node.entry, node.origin, labels, node.steps)
+            if key not in known:
+                known[key] = _present_cents(view, node, labels)
+            for label in labels:
+                slot = (*node.pool, view.labels.index(label))
+                costs[slot] += Fraction(known[key], len(labels))
+                gpus[slot] += node_hours(node, hours) / hours
+    return costs, gpus
+
+
+def _present_cents(view: View, node: Node, labels: tuple[str, ...]) -> int:
+    """Net present cost of a node for these quarters of its service."""
+    alone = node.model_copy(update={"in_service": labels})
+    return sum(sums.present_cents for sums in node_costs(view, alone).values())
+
+
+def _told(use: TeamUse) -> str:
+    return "jobs without a team" if use.team is None else f"team {use.team}"
+
+
+_HOURS = "GPU-hours of the teams are counted from the placements"
+CHECKS = (_quotas, _listed, _hours, _charged)

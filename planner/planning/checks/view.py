@@ -1,0 +1,255 @@
+"""A plan and what it must answer to, indexed once for all checks."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Generator
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cached_property
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import date
+
+    from planner.inputs.scenario.quarter import Quarter
+    from planner.inputs.settled import Inputs, SettledOffer
+    from planner.planning.parts import ShortJob
+    from planner.planning.plan import Node, Occupant, Plan
+    from planner.sizing.candidate import Candidate, SizedJob
+
+__all__ = [
+    "Findings",
+    "Piece",
+    "Unit",
+    "View",
+    "at_once",
+    "differences",
+    "each_difference",
+    "gpu_hours",
+    "in_force",
+    "most_at_once",
+    "node_hours",
+]
+
+Unit = tuple[str, int]
+"""Job and unit number."""
+Piece = tuple[str, int, int]
+"""Job, unit number and replica."""
+Findings = Generator[str, None, str]
+"""A check yields a sentence for each thing that is wrong, and returns what it confirms."""
+Seats = dict[Piece, list[tuple["Node", "Occupant"]]]
+
+
+@dataclass(frozen=True)
+class View:
+    """Inputs, the sizing made from them again, and the plan in question."""
+
+    inputs: Inputs
+    asked: tuple[SizedJob, ...]
+    """All jobs, as the scenario asks for them."""
+    plan: Plan
+
+    @cached_property
+    def short(self) -> dict[str, ShortJob]:
+        """Jobs that the plan says to drop or delay, by name, with their deployments."""
+        jobs = self.plan.shortage.jobs if self.plan.shortage else ()
+        names = ((name, job) for job in jobs for name in (job.name, job.deployment))
+        return {name: job for name, job in names if name is not None}
+
+    @cached_property
+    def jobs(self) -> tuple[SizedJob, ...]:
+        """All jobs as they must be placed: what is dropped not at all, what is delayed later."""
+        return tuple(self._due(job) for job in self.asked)
+
+    def _due(self, job: SizedJob) -> SizedJob:
+        short = self.short.get(job.name)
+        if short is None:
+            return job
+        delay = len(job.units) if short.outcome == "dropped" else short.delay_quarters
+        units = ((0,) * delay + job.units)[: len(job.units)]
+        return job.model_copy(update={"units": units})
+
+    @cached_property
+    def quarters(self) -> tuple[Quarter, ...]:
+        """The horizon of the inputs."""
+        horizon = self.inputs.scenario.horizon
+        return tuple(horizon.first_quarter + step for step in range(horizon.quarters))
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The same as labels."""
+        return tuple(str(quarter) for quarter in self.quarters)
+
+    @cached_property
+    def earliest_order(self) -> date:
+        """The first day on which an order can be placed."""
+        horizon = self.inputs.scenario.horizon
+        return horizon.as_of or horizon.first_quarter.start
+
+    @cached_property
+    def discount(self) -> Fraction:
+        """What a dollar of the next quarter is worth in this one, to 50 digits."""
+        with localcontext() as context:
+            context.prec = 50
+            rate = self.inputs.settings.discount_rate_per_year.value
+            return Fraction((1 + rate) ** (Decimal(-1) / 4))
+
+    @cached_property
+    def nodes(self) -> dict[str, Node]:
+        """By id."""
+        return {node.id: node for node in self.plan.nodes}
+
+    @cached_property
+    def offers(self) -> dict[str, SettledOffer]:
+        """By name."""
+        return {offer.name: offer for offer in self.inputs.offers}
+
+    @cached_property
+    def sized(self) -> dict[str, SizedJob]:
+        """By name."""
+        return {job.name: job for job in self.jobs}
+
+    @cached_property
+    def seats(self) -> tuple[Seats, ...]:
+        """By quarter: where each replica sits; nodes that do not exist have their own check."""
+        found = []
+        for uses in self.plan.placements:
+            seats: Seats = defaultdict(list)
+            for use in uses:
+                node = self.nodes.get(use.node)
+                for occupant in use.occupants if node else ():
+                    if node:
+                        seats[occupant.piece].append((node, occupant))
+            found.append(seats)
+        return tuple(found)
+
+    def uses(self) -> Iterator[tuple[str, Node, tuple[Occupant, ...]]]:
+        """Quarter, node and who holds it; nodes that do not exist have their own check."""
+        for label, uses in zip(self.labels, self.plan.placements, strict=True):
+            for use in uses:
+                if use.node in self.nodes:
+                    yield label, self.nodes[use.node], use.occupants
+
+    @cached_property
+    def _candidates(self) -> dict[str, dict[str, Candidate]]:
+        """By sizing, then by way."""
+        sizings = {job.sizing.id: job.sizing for job in self.jobs}
+        return {
+            key: {candidate.way: candidate for candidate in sizing.candidates}
+            for key, sizing in sizings.items()
+        }
+
+    def candidate(self, job: str, node: Node, occupant: Occupant) -> Candidate | None:
+        """How a unit of a job runs where it sits; None if it may not run there in this way."""
+        sized = self.sized.get(job)
+        found = self._candidates[sized.sizing.id].get(occupant.way) if sized else None
+        return found if found and found.gpu_type == node.gpu_type else None
+
+    def spare(self, node_type: str, site: str) -> int:
+        """Nodes to keep empty in a pool that runs something, by its node type and its site."""
+        spare = self.inputs.scenario.policies.spare_nodes
+        asked = [spare if isinstance(spare, int) else spare.get(node_type, 0)]
+        if site in self.inputs.scenario.sites:
+            asked.append(self.inputs.scenario.sites[site].spare_nodes)
+        return max(asked)
+
+    @cached_property
+    def ways_of(self) -> dict[Unit, set[tuple[str, str]]]:
+        """GPU types that a unit sits on, and the ways in which it runs, over all quarters."""
+        found: dict[Unit, set[tuple[str, str]]] = defaultdict(set)
+        for seats in self.seats:
+            for (job, unit, _), places in seats.items():
+                found[job, unit].update((node.gpu_type, one.way) for node, one in places)
+        return found
+
+    def price(self, offer: SettledOffer, quarter: int) -> tuple[Decimal, str]:
+        """Of each node that enters service in a quarter, by how many do: USD, and as offered."""
+        nodes = self.entering()[offer.name, quarter] if offer.levels else 0
+        reached = [level for level in offer.levels if nodes >= level.from_nodes]
+        level = max(reached, key=lambda level: level.from_nodes, default=offer)
+        return level.unit_price_usd, level.price_text
+
+    def entering(self) -> Counter[tuple[str, int]]:
+        """Nodes of each order, at all sites, by offer and quarter (from 0)."""
+        found: Counter[tuple[str, int]] = Counter()
+        for (offer, _, label), nodes in self.entering_at_sites().items():
+            found[offer, self.labels.index(label)] += nodes
+        return found
+
+    def entering_at_sites(self) -> Counter[tuple[str, str, str]]:
+        """Nodes by offer, site and quarter: rented each time, others when they enter.
+
+        Of those that come and go within a quarter, the hours or terms that are paid.
+        """
+        found: Counter[tuple[str, str, str]] = Counter()
+        for node in self.plan.nodes:
+            if node.origin != "owned":
+                enters = node.in_service if node.origin == "rent" else node.in_service[:1]
+                for label in enters:
+                    found[node.entry, node.site, label] += node.steps
+        return found
+
+
+def in_force(stated: object, label: str) -> object:
+    """What is stated for a quarter: a figure by quarter holds until the next; None before any.
+
+    Labels sort as the quarters do.
+    """
+    if not isinstance(stated, dict):
+        return stated
+    begun = [key for key in stated if key <= label]
+    return stated[max(begun)] if begun else None
+
+
+def at_once(occupant: Occupant) -> Fraction:
+    """GPUs that it holds while it does; a part of one by its share of the memory."""
+    part, gpus = occupant.part, len(occupant.gpus)
+    return Fraction(gpus * part.taken, part.of) if part else Fraction(gpus)
+
+
+def gpu_hours(occupant: Occupant, of_quarter: Fraction) -> Fraction:
+    """The same times the hours for which it does; a quarter has so many."""
+    start, end = occupant.hours or (0, of_quarter)
+    return at_once(occupant) * (end - start)
+
+
+def node_hours(node: Node, of_quarter: Fraction) -> Fraction:
+    """GPU-hours that a node offers in a quarter in service."""
+    start, end = node.hours or (0, of_quarter)
+    return node.gpus * Fraction(end - start)
+
+
+def most_at_once(held: Iterable[tuple[Occupant, int | Fraction]]) -> tuple[int | Fraction, int]:
+    """The most that is held together at any hour, and the first such hour."""
+    known = [(one.hours, amount) for one, amount in held]
+    always = sum((amount for hours, amount in known if hours is None), Fraction(0))
+    runs = [(hours, amount) for hours, amount in known if hours is not None]
+    most, when = always, 0
+    here: list[tuple[int, int | Fraction]] = []
+    held_now = always
+    for hours, amount in sorted(runs, key=lambda one: one[0]):
+        while here and here[0][0] <= hours[0]:
+            held_now -= heappop(here)[1]
+        heappush(here, (hours[1], amount))
+        held_now += amount
+        if held_now > most:
+            most, when = held_now, hours[0]
+    return most, when
+
+
+def differences(what: str, found: object, expected: object) -> Iterator[str]:
+    """One violation if a figure of the plan is not what the inputs give."""
+    if found != expected:
+        yield f"{what} is {found}, the inputs give {expected}"
+
+
+def each_difference(
+    what: str, found: Mapping[str, object], expected: Mapping[str, object]
+) -> Iterator[str]:
+    """The same, figure by figure of those that have a name."""
+    for name in sorted({*found, *expected}):
+        yield from differences(f"{what} {name}", found.get(name), expected.get(name))

@@ -1,0 +1,152 @@
+"""Plans under one more condition: purchases that are fixed, or a most cost and another goal.
+
+With fixed purchases one sees what they come to in a future that turns out otherwise. The goals are
+no money: power, quarters waited, moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import TYPE_CHECKING, Literal
+
+from planner.errors import InfeasibleError
+from planner.packing import translate
+from planner.packing.aims import Aim, reach
+from planner.packing.found import Infeasible
+from planner.packing.pack import attempt
+from planner.packing.statement.hold import Order, holding
+from planner.planning.assemble import SolvedPortfolio, checked_plan
+from planner.planning.eligible import stuck_jobs
+
+if TYPE_CHECKING:
+    from planner.inputs.settled import Inputs
+    from planner.packing import Problem
+    from planner.planning.plan import Plan
+    from planner.sizing.sizers import Sizers
+
+__all__ = ["Goal", "NearPlan", "Purchase", "committed_plan", "near_plan"]
+
+_SHORT = "what is bought, and what can be rented, does not hold all jobs"
+
+Goal = Literal["power", "quarters waited", "moves"]
+"""W of mean draw, in all quarters together; quarters from the first until each node enters service,
+one that is rented anew in each; units that leave the pool in which they run today."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Purchase:
+    """Nodes of an offer, to buy or to reserve, that enter service at a site in a quarter."""
+
+    offer: str
+    site: str
+    quarter: str
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class NearPlan:
+    """A checked plan, the cheapest of those that were found to have the least of something."""
+
+    plan: Plan
+    value: int
+    bound: int
+    """No plan within the tolerance has less."""
+
+
+def committed_plan(
+    inputs: Inputs,
+    purchases: tuple[Purchase, ...],
+    *,
+    asked_gap: float,
+    time_limit_s: float,
+    sizers: Sizers,
+) -> Plan:
+    """The cheapest checked plan with these purchases and no others; all jobs are kept.
+
+    What is delivered late enters service as early as it can. Raises InfeasibleError where these do
+    not do, LimitError where time ends before a plan is found, CheckError where the check disagrees.
+    """
+    jobs = sizers.portfolio(inputs)
+    translation = translate(inputs, jobs)
+    place = {label: number for number, label in enumerate(translation.quarters)}
+    orders = [Order(one.offer, one.site, place[one.quarter], one.nodes) for one in purchases]
+    held = replace(translation, problem=holding(translation.problem, orders))
+    if stuck_jobs(jobs, held):
+        raise InfeasibleError(_SHORT, ())
+    try:
+        solution = attempt(held, asked_gap=asked_gap, time_limit_s=time_limit_s)
+    except Infeasible:
+        raise InfeasibleError(_SHORT, ()) from None
+    return checked_plan(
+        SolvedPortfolio(inputs, jobs, held, solution),
+        asked_gap=asked_gap,
+        time_limit_s=time_limit_s,
+        sizers=sizers,
+    )
+
+
+def near_plan(
+    inputs: Inputs,
+    goal: Goal,
+    most_cents: int,
+    *,
+    asked_gap: float,
+    time_limit_s: float,
+    sizers: Sizers,
+) -> NearPlan:
+    """Plan for a goal at a net present cost of at most so many cents.
+
+    Raises Infeasible where no plan costs so little, LimitError where time ends before one is found,
+    CheckError where the check disagrees, ValueError where it is not known what a node type draws.
+    """
+    jobs = sizers.portfolio(inputs)
+    translation = translate(inputs, jobs)
+    aim, fixed = _aim(inputs, translation.problem, goal)
+    reached = reach(
+        translation.problem, aim, most_cents, asked_gap=asked_gap, time_limit_s=time_limit_s
+    )
+    plan = checked_plan(
+        SolvedPortfolio(inputs, jobs, translation, reached.solution),
+        asked_gap=asked_gap,
+        time_limit_s=time_limit_s,
+        sizers=sizers,
+    )
+    return NearPlan(plan, reached.value + fixed, reached.bound + fixed)
+
+
+def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
+    """What the objective counts, and what there is of it in any plan.
+
+    One counts there in cents, so that a node or a unit weighs like one that is paid.
+    """
+    every = range(problem.quarters)
+    nothing = tuple(tuple(0 for _ in every) for _ in problem.supplies)
+    still = tuple(0 for _ in problem.demands)
+    if goal == "quarters waited":
+        return Aim(goal, tuple(tuple(every) for _ in problem.supplies), still, 100_000), 0
+    if goal == "moves":
+        moves = tuple(1 if demand.origin else 0 for demand in problem.demands)
+        return Aim(goal, nothing, moves, 100_000), 0
+    watts = _mean_watts(inputs, problem)
+    nodes = tuple(
+        tuple(watts[one.pool] * len(one.served(quarter)) for quarter in every)
+        for one in problem.supplies
+    )
+    owned = sum(
+        watts[number] * pool.owned_in(quarter)
+        for number, pool in enumerate(problem.pools)
+        for quarter in every
+    )
+    return Aim(goal, nodes, still, 100), owned
+
+
+def _mean_watts(inputs: Inputs, problem: Problem) -> list[int]:
+    """Of one node of each pool."""
+    powers = {
+        pool.node_type: inputs.catalog.nodes[pool.node_type].mean_power_kw for pool in problem.pools
+    }
+    if missing := sorted(name for name, power in powers.items() if power is None):
+        raise ValueError(f"the catalog does not say what {', '.join(missing)} draws")
+    drawn = {name: ceil(power.value * 1000) for name, power in powers.items() if power}
+    return [drawn[pool.node_type] for pool in problem.pools]

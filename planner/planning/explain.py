@@ -1,0 +1,197 @@
+"""Why a job runs where it runs, and why not elsewhere; from the plan alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from planner.errors import Finding, InputError
+from planner.inputs.base import Frozen
+from planner.inputs.text.words import did_you_mean
+from planner.planning.parts import ShortJob
+from planner.planning.plan import Alternative, GpuPart, PlannedJob
+from planner.sizing.candidate import Candidate, Sizing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.planning.plan import Node, Occupant, Plan
+
+__all__ = ["Explanation", "ModeVerdict", "PlacedUnits", "Reason", "explain"]
+
+
+class PlacedUnits(Frozen):
+    """Units of the job on one node (or one set of whole nodes) in one quarter, held alike."""
+
+    quarter: str
+    nodes: tuple[str, ...]
+    """More than one only for a unit that takes whole nodes."""
+    gpu_type: str
+    units: tuple[int, ...]
+    replicas: tuple[int, ...]
+    """Of each of these units, from 1, or its runs; a unit may have several here."""
+    in_replicas: bool
+    """Whether a unit has more than one in this way: several replicas, or runs in a quarter."""
+    gpus: tuple[int, ...]
+    """GPU numbers held on the (first) node."""
+    way: str
+    """Of the candidate by which they run."""
+    hours: tuple[int, int] | None = None
+    """From when to when they hold them, in hours of the quarter; None: all quarter."""
+    parts: tuple[tuple[int, GpuPart], ...] = ()
+    """GPU number and what is held of it, unit by unit; empty where the GPUs are whole."""
+
+
+class Reason(Frozen):
+    """Something that speaks for or against a GPU type."""
+
+    text: str
+    rule: str | None = None
+    sources: tuple[str, ...] = ()
+
+
+class ModeVerdict(Frozen):
+    """One GPU type, or one way to run on it: taken, too dear, not to be had, or ruled out."""
+
+    gpu_type: str
+    way: str
+    """Of the candidate; the GPU type where it is rejected whole."""
+    outcome: Literal["chosen", "costs more", "costs no more", "not available", "rejected"]
+    units: int
+    """Units of the job that run in this way."""
+    extra_cents: int | None
+    """What one unit would add to the bound here; None where there is no price for it."""
+    reasons: tuple[Reason, ...]
+    candidate: Candidate | None
+    """What a unit would take; None where it is rejected."""
+
+
+class Explanation(Frozen):
+    """Everything a plan knows of one job."""
+
+    job: PlannedJob
+    sizing: Sizing
+    quarters: tuple[str, ...]
+    places: tuple[PlacedUnits, ...]
+    """By quarter, then by node."""
+    verdicts: tuple[ModeVerdict, ...]
+    """Chosen first, then by cost, then what is not available, then what is rejected."""
+    chosen: tuple[Candidate, ...]
+    """With the whole trace, most units first."""
+    tag_cents: int
+    """What the job adds to the bound over the horizon."""
+    when: dict[str, tuple[str, ...]]
+    """Quarters by way, where some unit changes its GPU type; else empty."""
+    shortage: ShortJob | None = None
+    """That it, or the job that it is derived from, is dropped or delayed."""
+    ahead: tuple[str, ...] = ()
+    """Jobs that give way, too, and get room that is made before this one does."""
+
+
+def explain(plan: Plan, job_name: str) -> Explanation:
+    """Explain one job of a plan; raises InputError with the nearest names if there is none such."""
+    job = next((job for job in plan.jobs if job.name == job_name), None)
+    if job is None:
+        names = [job.name for job in plan.jobs]
+        others = f"it has {len(names):,} others" if names else "nor any other"
+        told = f"the plan has no job {job_name!r}, {others}"
+        raise InputError(Finding(told, hint=did_you_mean(job_name, names, 3)))
+    sizing = plan.sizings[job.sizing]
+    candidates = {candidate.way: candidate for candidate in sizing.candidates}
+    gives_way = plan.shortage.jobs if plan.shortage else ()
+    short = next((one for one in gives_way if job_name in (one.name, one.deployment)), None)
+    return Explanation(
+        job=job,
+        sizing=sizing,
+        quarters=plan.quarters,
+        places=tuple(_places(plan, job)),
+        verdicts=_verdicts(job, sizing),
+        chosen=tuple(candidates[way] for way, _ in job.ways),
+        tag_cents=job.tag_cents,
+        when=plan.quarters_by_way().get(job.name, {}),
+        shortage=short,
+        ahead=plan.shortage.ahead_of(short) if plan.shortage and short else (),
+    )
+
+
+def _places(plan: Plan, job: PlannedJob) -> Iterator[PlacedUnits]:
+    nodes = {node.id: node for node in plan.nodes}
+    candidates = {one.way: one for one in plan.sizings[job.sizing].candidates}
+    for quarter, uses in zip(plan.quarters, plan.placements, strict=True):
+        seats: dict[tuple[int, int], list[tuple[Node, Occupant]]] = {}
+        for use in uses:
+            for occupant in use.occupants:
+                if occupant.job == job.name:
+                    piece = occupant.unit, occupant.replica
+                    seats.setdefault(piece, []).append((nodes[use.node], occupant))
+        alike: dict[_Alike, list[tuple[int, int]]] = {}
+        for piece, places in sorted(seats.items()):
+            one = places[0][1]
+            key = tuple(node.id for node, _ in places), one.hours or (0, 0), one.way
+            alike.setdefault(key, []).append(piece)
+        several = {places[0][1].way for (_, replica), places in seats.items() if replica > 1}
+        for (ids, _, way), pieces in sorted(alike.items()):
+            node, first = seats[pieces[0]][0]
+            held = [seats[piece][0][1] for piece in pieces]
+            yield PlacedUnits(
+                quarter=quarter,
+                nodes=ids,
+                gpu_type=node.gpu_type,
+                units=tuple(unit for unit, _ in pieces),
+                replicas=tuple(replica for _, replica in pieces),
+                in_replicas=way in several or candidates[way].replicas > 1,
+                gpus=tuple(sorted({gpu for one in held for gpu in one.gpus})),
+                way=way,
+                hours=first.hours,
+                parts=tuple((one.gpus[0], one.part) for one in held if one.part),
+            )
+
+
+_Alike = tuple[tuple[str, ...], tuple[int, int], str]
+"""Nodes, hours and way."""
+
+
+def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[ModeVerdict, ...]:
+    """Chosen first, then cheapest, then without a price, then rejected."""
+    units = dict(job.ways)
+    alternatives = {alternative.way: alternative for alternative in job.alternatives}
+    priced = [
+        _priced(one, alternatives.get(one.way), units.get(one.way, 0)) for one in sizing.candidates
+    ]
+    priced.sort(key=lambda v: (-v.units, v.extra_cents is None, v.extra_cents or 0, v.way))
+    rejected: dict[str, ModeVerdict] = {}
+    for one in (*sizing.rejections, *sizing.refused_parts):
+        way = one.way or one.gpu_type
+        before = rejected[way].reasons if way in rejected else ()
+        reason = Reason(text=one.message, rule=one.rule, sources=one.sources)
+        rejected[way] = ModeVerdict(
+            gpu_type=one.gpu_type,
+            way=way,
+            outcome="rejected",
+            units=0,
+            extra_cents=None,
+            reasons=(*before, reason),
+            candidate=None,
+        )
+    return (*priced, *(verdict for _, verdict in sorted(rejected.items())))
+
+
+def _priced(candidate: Candidate, alternative: Alternative | None, units: int) -> ModeVerdict:
+    """A candidate; one without an alternative is not in play."""
+    extra = alternative.extra_cents if alternative else None
+    outcome: Literal["chosen", "costs more", "costs no more", "not available"]
+    if units:
+        outcome = "chosen"
+    elif extra is None:
+        outcome = "not available"
+    else:
+        outcome = "costs more" if extra else "costs no more"
+    told = alternative.reason if alternative else "not owned and not offered"
+    return ModeVerdict(
+        gpu_type=candidate.gpu_type,
+        way=candidate.way,
+        outcome=outcome,
+        units=units,
+        extra_cents=extra,
+        reasons=(Reason(text=told),),
+        candidate=candidate,
+    )

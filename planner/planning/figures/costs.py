@@ -1,0 +1,355 @@
+"""What the plan buys and rents, what that costs by quarter, its budgets and its break-evens."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import timedelta
+from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+from itertools import chain
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+from planner.packing.statement.economics import PRICED, change_costs, node_costs, owned_costs
+from planner.packing.statement.offers import entry_quarters
+from planner.planning.plan import (
+    CAPEX_LINES,
+    NOT_PAID_LINES,
+    Acquisition,
+    BreakEven,
+    BudgetUse,
+    CostLine,
+    CostName,
+)
+from planner.planning.words import amount, price, some_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from planner.inputs.settled import Inputs, Setting, SettledOffer
+    from planner.packing import Translation
+    from planner.packing.solution import Solution
+    from planner.packing.statement.economics import CostStream
+    from planner.planning.parts import CurrentPlacement
+    from planner.planning.placing.moves import TypeChange
+    from planner.sizing.candidate import SizedJob
+
+__all__ = [
+    "acquired_cents",
+    "acquisitions",
+    "break_evens",
+    "budget_uses",
+    "colocation_text",
+    "cost_lines",
+    "licence_text",
+    "paid_changes",
+]
+
+_PRICES = 6
+"""Of changes: at most so many are named."""
+
+
+class _Entry(NamedTuple):
+    """Nodes of an offer that enter service at a site."""
+
+    quarter: int
+    """From 0."""
+    offer: SettledOffer
+    site: str
+    nodes: int
+    ordered: int
+    """Nodes of the whole order, at all sites."""
+
+
+def acquisitions(
+    inputs: Inputs, translation: Translation, solution: Solution
+) -> tuple[Acquisition, ...]:
+    """One line per offer, site and quarter of entry: by quarter, bought before rented, by offer."""
+    quarters = inputs.scenario.horizon.all_quarters
+    lines = []
+    for quarter, offer, site, count, ordered in _entries(inputs, translation, solution):
+        node = inputs.catalog.nodes[offer.node_type]
+        level = offer.level(ordered)
+        price = int((level.unit_price_usd * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
+        within, after = _payments(offer, len(quarters) - quarter)
+        start = quarters[quarter].start
+        lines.append(
+            Acquisition(
+                offer=offer.name,
+                kind=offer.kind,
+                node_type=offer.node_type,
+                product=node.product,
+                gpu_type=node.gpu_type,
+                gpus_per_node=node.gpus.value,
+                site=site,
+                quarter=str(quarters[quarter]),
+                count=count,
+                unit_price_cents=price,
+                total_cents=count * price * within,
+                price_text=level.price_text,
+                price_origin=offer.price_origin,
+                price_date=offer.price_date,
+                illustrative=offer.illustrative,
+                lead_time_weeks=offer.lead_time_weeks,
+                order_by=(start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
+                term_quarters=offer.term_quarters,
+                step_hours=offer.step_hours,
+                committed_cents=count * price * after,
+                sites=offer.sites if len(offer.sites) > 1 else (),
+                maximum=offer.maximum,
+                end_of_sale=offer.end_of_sale.isoformat() if offer.end_of_sale else None,
+            )
+        )
+    return tuple(lines)
+
+
+def cost_lines(
+    inputs: Inputs,
+    translation: Translation,
+    solution: Solution,
+    current: CurrentPlacement | None = None,
+    changes: Iterable[CostStream] = (),
+) -> tuple[CostLine, ...]:
+    """Every kind of cost that occurs, in the order of `_explanations`.
+
+    `changes` are what changes of GPU type cost, one by one.
+    """
+    quarters = inputs.scenario.horizon.quarters
+    cents: dict[str, list[int]] = defaultdict(lambda: [0] * quarters)
+    present: Counter[str] = Counter()
+    each = ((1, stream) for stream in changes)
+    for count, stream in chain(_streams(inputs, translation, solution), each):
+        present[stream.name] += count * stream.present_cents
+        for quarter, each_cents in enumerate(stream.cents):
+            cents[stream.name][quarter] += count * each_cents
+    if current is not None and current.cost_cents:
+        cents["moves"][0] = present["moves"] = current.cost_cents
+    return tuple(
+        CostLine(
+            name=name,
+            cents=tuple(cents[name]),
+            total_cents=sum(cents[name]),
+            present_cents=present[name],
+            explanation=explanation,
+        )
+        for name, explanation in _explanations(inputs).items()
+        if name in cents
+    )
+
+
+def acquired_cents(inputs: Inputs, bought: Iterable[Acquisition]) -> Counter[tuple[str, str]]:
+    """Net present cost of the nodes that are acquired, by node type and site."""
+    lines = tuple(bought)
+    offers = {offer.name: offer for offer in inputs.offers}
+    ordered: Counter[tuple[str, str]] = Counter()
+    for line in lines:
+        ordered[line.offer, line.quarter] += line.count
+    cents: Counter[tuple[str, str]] = Counter()
+    for line in lines:
+        quarter = inputs.scenario.horizon.labels.index(line.quarter)
+        nodes = ordered[line.offer, line.quarter]
+        streams = node_costs(inputs, offers[line.offer], quarter, nodes)
+        each = sum(stream.present_cents for stream in streams)
+        cents[line.node_type, line.site] += line.count * each
+    return cents
+
+
+def _entries(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[_Entry]:
+    offers, problem = {offer.name: offer for offer in inputs.offers}, translation.problem
+    order = sorted(
+        range(len(translation.offers)),
+        key=lambda supply: (offers[translation.offers[supply]].kind, translation.offers[supply]),
+    )
+    for quarter in range(problem.quarters):
+        entering = {supply: solution.entering(supply, quarter) for supply in order}
+        ordered: Counter[str] = Counter()
+        for supply, nodes in entering.items():
+            ordered[translation.offers[supply]] += nodes
+        for supply, nodes in entering.items():
+            name, pool = translation.offers[supply], problem.supplies[supply].pool
+            if nodes:
+                site = problem.pools[pool].site
+                yield _Entry(quarter, offers[name], site, nodes, ordered[name])
+
+
+def _streams(
+    inputs: Inputs, translation: Translation, solution: Solution
+) -> Iterator[tuple[int, CostStream]]:
+    """Nodes, and what each of them costs."""
+    for entry in inputs.scenario.fleet.values():
+        for stream in owned_costs(inputs, entry):
+            yield entry.count, stream
+    for quarter, offer, _, count, ordered in _entries(inputs, translation, solution):
+        for stream in node_costs(inputs, offer, quarter, ordered):
+            yield count, stream
+
+
+def _payments(offer: SettledOffer, left: int) -> tuple[int, int]:
+    """How often the price of a node is paid within the horizon, and after it."""
+    term = offer.term_quarters or 1
+    return min(term, left), max(0, term - left)
+
+
+def _explanations(inputs: Inputs) -> dict[CostName, str]:
+    settings = inputs.settings
+    rate = f"discounted at {amount(settings.discount_rate_per_year.value, 'share')} a year"
+    support = amount(settings.support_share_per_year.value, "share")
+    return {
+        "purchase": f"price of each node in the quarter it enters service, {rate}",
+        "residual value": (
+            "what is left of each price at the end of the horizon, straight line over "
+            f"{_plain(settings.useful_life_years)} years, {rate}"
+        ),
+        "support": (
+            f"{support} of the price a year from entry into service, {rate}; "
+            "owned nodes not counted"
+        ),
+        "energy": (
+            f"mean power × PUE {_plain(settings.pue)} × {_plain(settings.hours_per_quarter)} h a "
+            f"quarter × ${_plain(settings.energy_usd_per_kwh)}/kWh for each owned or bought node "
+            f"in service, {rate}"
+        ),
+        "rent": (
+            "rent of each node for each quarter, hour or term of weeks, energy and support "
+            f"included, {rate}"
+        ),
+        "reservation": (
+            "price of each reserved node in each quarter that it is held within the horizon, "
+            f"energy and support included, {rate}"
+        ),
+        "licence": (
+            f"{licence_text(inputs)} for each node in service whose licence is not included, {rate}"
+        ),
+        "colocation": (
+            f"nameplate power × {colocation_text(inputs)} × 3 months a quarter for each owned or "
+            f"bought node in service, {rate}"
+        ),
+        "moves": "what it costs to move each running unit that leaves its pool, no payment",
+        "type changes": (
+            f"{_change_text(inputs)} for each unit that changes its GPU type from one of its "
+            f"quarters to the next, no payment, {rate}"
+        ),
+    }
+
+
+def licence_text(inputs: Inputs) -> str:
+    """`$4,500 per GPU and year`, by GPU type where the scenario says so."""
+    stated = inputs.scenario.finance.licence_usd_per_gpu_year
+    if not isinstance(stated, dict):
+        return f"{price(stated or Decimal(0))} per GPU and year"
+    each = (f"{price(usd)} ({gpu_type})" for gpu_type, usd in sorted(stated.items()))
+    return f"{', '.join(each)} per GPU and year"
+
+
+def colocation_text(inputs: Inputs) -> str:
+    """`$180 per kW and month`."""
+    stated = inputs.scenario.finance.colocation_usd_per_kw_month
+    return f"{price(stated or Decimal(0))} per kW and month"
+
+
+def _change_text(inputs: Inputs) -> str:
+    scenario = inputs.scenario
+    prices = {name: scenario.gpu_type_change_usd(name) for name in sorted(scenario.jobs)}
+    usual = scenario.policies.gpu_type_change_cost_usd
+    own = [f"{price(usd)} ({name})" for name, usd in prices.items() if usd != (usual or 0)]
+    return some_of([*([price(usual)] if usual else []), *own], _PRICES)
+
+
+def _plain(setting: Setting) -> str:
+    return f"{setting.value.normalize():,f}"
+
+
+def paid_changes(
+    inputs: Inputs, jobs: Iterable[SizedJob], changes: Iterable[TypeChange]
+) -> Iterator[tuple[TypeChange, CostStream]]:
+    """Changes of GPU type that have a price, each with what it costs."""
+    stated = {job.name: job.derived_from or job.name for job in jobs}
+    for change in changes:
+        if inputs.scenario.gpu_type_change_usd(stated[change.job]):
+            yield change, change_costs(inputs, stated[change.job], change.quarter)
+
+
+def budget_uses(inputs: Inputs, costs: Sequence[CostLine]) -> tuple[BudgetUse, ...]:
+    """Each budget of the scenario with what the plan spends of it, not discounted."""
+    labels = inputs.scenario.horizon.labels
+    uses = []
+    for cap in inputs.scenario.budget.caps():
+        counted = [
+            line.cents
+            for line in costs
+            if line.name not in NOT_PAID_LINES
+            and (cap.spend == "spending" or (cap.spend == "capex") == (line.name in CAPEX_LINES))
+        ]
+        if cap.quarter is None:
+            spent = sum(sum(cents) for cents in counted)
+        else:
+            spent = sum(cents[labels.index(cap.quarter)] for cents in counted)
+        uses.append(
+            BudgetUse(
+                spend=cap.spend, quarter=cap.quarter, limit_cents=cap.cents, spent_cents=spent
+            )
+        )
+    return tuple(uses)
+
+
+def break_evens(inputs: Inputs, acquisitions: Sequence[Acquisition]) -> tuple[BreakEven, ...]:
+    """One for each purchase of the plan, and one for each offer to buy that it leaves.
+
+    Against the cheapest rent of the same node type, at whatever site; none where nobody rents it.
+    """
+    found: list[BreakEven] = []
+    for offer in inputs.offers:
+        rents = [
+            other
+            for other in inputs.offers
+            if (other.kind, other.node_type) == ("rent", offer.node_type) and not other.step_hours
+        ]
+        if offer.kind == "buy" and rents:
+            rent = min(rents, key=lambda other: (other.unit_price_usd, other.name))
+            orders = _orders(inputs, offer, acquisitions)
+            found += (_break_even(inputs, offer, rent, *order) for order in orders)
+    return tuple(found)
+
+
+def _orders(
+    inputs: Inputs, offer: SettledOffer, acquisitions: Sequence[Acquisition]
+) -> Iterator[tuple[int, int]]:
+    """Quarter of entry and nodes of each order, or of one node as soon as may be."""
+    taken: Counter[str] = Counter()
+    for line in acquisitions:
+        if line.offer == offer.name:
+            taken[line.quarter] += line.count
+    for label, nodes in taken.items():
+        yield inputs.scenario.horizon.labels.index(label), nodes
+    possible = entry_quarters(inputs, offer)
+    if not taken and possible:
+        yield possible[0], 1
+
+
+def _break_even(
+    inputs: Inputs, offer: SettledOffer, rent: SettledOffer, entry: int, nodes: int
+) -> BreakEven:
+    buying = node_costs(inputs, offer, entry, nodes)
+    renting = [
+        stream
+        for step in range(entry, inputs.scenario.horizon.quarters)
+        for stream in node_costs(inputs, rent, step, 1)
+    ]
+    buy, rented = (sum(one.present_cents for one in each) for each in (buying, renting))
+    buy_price, rent_price = (
+        sum(one.present_cents for one in each if one.name in PRICED) for each in (buying, renting)
+    )
+    hours = Fraction(inputs.settings.hours_per_quarter.value)
+    return BreakEven(
+        offer=offer.name,
+        rent=rent.name,
+        node_type=offer.node_type,
+        quarter=inputs.scenario.horizon.labels[entry],
+        nodes=nodes,
+        buy_cents=buy,
+        rent_cents=rented,
+        buy_price_cents=buy_price,
+        rent_price_cents=rent_price,
+        hours=ceil(hours * buy / rented),
+        quarter_hours=ceil(hours),
+    )

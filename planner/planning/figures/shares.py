@@ -1,0 +1,292 @@
+"""What each job adds to the bound, and what of the cost each team holds and is charged.
+
+The net present cost of each node is spread evenly over the quarters in which it serves. What a pool
+costs in a quarter is shared by the GPUs held there, each for the hours and the part of its memory
+that is held; what nobody holds is idle. Shares are exact fractions, rounded to whole cents once, so
+that they add up to the plan's cost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import floor
+from typing import TYPE_CHECKING, TypeVar
+
+from planner.packing.solution import RUNNING_COST, WHOLE_NODES
+from planner.packing.statement.economics import node_costs, owned_costs
+from planner.planning.figures.use import at_peak
+from planner.planning.parts import Chargeback, QuotaUse, TeamUse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from planner.inputs.settled import Inputs
+    from planner.packing import Translation
+    from planner.packing.solution import Solution
+    from planner.packing.statement.economics import CostStream
+    from planner.planning.parts import CurrentPlacement
+    from planner.planning.placing.moves import TypeChange
+    from planner.planning.plan import Node, NodeUse, Occupant
+    from planner.sizing.candidate import SizedJob
+
+__all__ = ["JOB_TAGS", "Bill", "bill", "chargeback", "largest_remainder", "most_saved"]
+
+Key = TypeVar("Key")
+
+
+def largest_remainder(
+    amounts: Mapping[Key, Fraction] | Mapping[Key, float], total: int
+) -> dict[Key, int]:
+    """Round each amount down, and those cut most up again until all add up to the total.
+
+    Of two cut alike the first is rounded up. A total that no rounding of these amounts has
+    leaves all of them rounded down.
+    """
+    whole = {key: floor(amount) for key, amount in amounts.items()}
+    missing = total - sum(whole.values())
+    if not 0 <= missing <= len(whole):
+        return whole
+    for key in sorted(whole, key=lambda key: whole[key] - amounts[key])[:missing]:
+        whole[key] += 1
+    return whole
+
+
+JOB_TAGS = "job price tags"
+"""Name of the first bound term: the tags of all jobs in sum."""
+
+_UNATTRIBUTED = "not attributed"
+
+Bill = tuple[dict[str, int], tuple[tuple[str, int], ...]]
+"""Cents by job, and the terms of the bound, the jobs' sum first."""
+
+
+def bill(translation: Translation, solution: Solution) -> Bill:
+    """Tag each job and state the other terms, so that all of them add up to the bound."""
+    exact: dict[str, float] = {}
+    for members, tag in zip(translation.members, solution.tags, strict=True):
+        for job, units in Counter(job for job, _ in members).items():
+            exact[job] = exact.get(job, 0.0) + units * tag.cents
+    jobs = sorted(exact)
+    amounts = [exact[job] for job in jobs] + [cents for _, cents in solution.bound_terms]
+    cents = [*largest_remainder(dict(enumerate(amounts)), solution.bound_cents).values()]
+    tags = dict(zip(jobs, cents, strict=False))
+    terms = [(JOB_TAGS, sum(tags.values()))]
+    terms += zip((name for name, _ in solution.bound_terms), cents[len(jobs) :], strict=True)
+    if rest := solution.bound_cents - sum(cents):
+        terms.append((_UNATTRIBUTED, rest))
+    return tags, tuple(terms)
+
+
+def most_saved(solution: Solution, tags_cents: int) -> int:
+    """Cents by which the cost could fall at most if jobs with these tags in sum took less.
+
+    Without them the duals of the relaxation still bound what is left, by the tags less. Beyond the
+    relaxation, the cost holds what whole nodes add and what is not proved. What owned nodes cost in
+    any case stays.
+    """
+    terms = dict(solution.bound_terms)
+    beyond = solution.cost_cents - solution.bound_cents + terms[WHOLE_NODES]
+    decided = solution.cost_cents - terms[RUNNING_COST]
+    return max(0, round(min(tags_cents + beyond, decided)))
+
+
+PoolQuarter = tuple[tuple[str, str, str], int]
+"""Pool and quarter."""
+Line = str | None
+"""A team, or None for the jobs without one."""
+_IDLE = object()
+Cell = tuple[object, int]
+"""A line, or `_IDLE`, and a quarter."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """What the jobs of one line hold."""
+
+    gpus: dict[PoolQuarter, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
+    """On the average of the quarter."""
+    occupants: dict[tuple[str, int], list[Occupant]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """By GPU type and quarter: its units, each with all GPUs on which it is, for quotas."""
+    delivered: Fraction = Fraction(0)
+    """GPU-hours; likewise `open`."""
+    open: Fraction = Fraction(0)
+
+    @property
+    def total(self) -> Fraction:
+        return sum(self.gpus.values(), Fraction(0))
+
+    def by_quarter(self, quarters: int, gpu_type: str | None = None) -> tuple[int, ...]:
+        """GPUs at the hour of each quarter at which most are held, of a type or of all."""
+        held: list[list[Occupant]] = [[] for _ in range(quarters)]
+        for (kind, quarter), occupants in self.occupants.items():
+            if gpu_type in (None, kind):
+                held[quarter] += occupants
+        return tuple(int(at_peak(each, lambda one: len(one.gpus))) for each in held)
+
+
+def chargeback(
+    inputs: Inputs,
+    jobs: tuple[SizedJob, ...],
+    nodes: Sequence[Node],
+    placements: Sequence[Sequence[NodeUse]],
+    current: CurrentPlacement | None,
+    changes: Iterable[tuple[TypeChange, CostStream]] = (),
+) -> Chargeback | None:
+    """Share the cost of a plan among its teams; None where neither a job nor a list names any.
+
+    Moves are charged to the teams of the jobs that move, in the first quarter, and so are changes
+    of the GPU type, in the quarter at whose start they are.
+    """
+    named = {job.team for job in jobs} | set(inputs.scenario.teams)
+    lines: list[Line] = [*sorted(team for team in named if team is not None)]
+    if not lines:
+        return None
+    if None in named:
+        lines.append(None)
+    hours = Fraction(inputs.settings.hours_per_quarter.value)
+    held = _held(jobs, nodes, placements, hours)
+    there: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
+    for node in nodes:
+        for quarter in _quarters(inputs, node):
+            there[node.pool, quarter] += node.gpu_hours(hours) / hours
+    shares = _shares(inputs, nodes, held, there)
+    team_of = {job.name: job.team for job in jobs}
+    for move in current.moves if current else ():
+        shares[team_of[move.job], 0] += move.cost_cents
+    for change, cost in changes:
+        shares[team_of[change.job], change.quarter] += cost.present_cents
+    cents = largest_remainder(shares, int(sum(shares.values())))
+    quarters = range(len(placements))
+    idle = sum(there.values(), Fraction(0)) - sum(held[line].total for line in lines)
+    return Chargeback(
+        idle=inputs.scenario.policies.charge_idle,
+        teams=tuple(
+            _team_use(inputs, line, held[line], tuple(cents.get((line, q), 0) for q in quarters))
+            for line in lines
+        ),
+        idle_gpu_hours=float(idle * hours),
+        idle_cents=tuple(cents.get((_IDLE, quarter), 0) for quarter in quarters),
+    )
+
+
+def _quarters(inputs: Inputs, node: Node) -> tuple[int, ...]:
+    """In service, from 0."""
+    labels = inputs.scenario.horizon.labels
+    return tuple(place for place, label in enumerate(labels) if label in node.in_service)
+
+
+def _team_use(inputs: Inputs, team: Line, held: _Held, cents: tuple[int, ...]) -> TeamUse:
+    hours, quarters = Fraction(inputs.settings.hours_per_quarter.value), len(cents)
+    listed = inputs.scenario.teams.get(team) if team else None
+    quotas = listed.quotas(inputs.scenario.horizon) if listed else ()
+    gpu_hours, cost_cents = held.total * hours, sum(cents)
+    return TeamUse(
+        team=team,
+        gpus=held.by_quarter(quarters),
+        gpu_hours=float(gpu_hours),
+        delivered_gpu_hours=float(held.delivered),
+        open_gpu_hours=float(held.open),
+        charged_cents=cents,
+        cost_cents=cost_cents,
+        usd_per_gpu_hour=_usd_per_hour(cost_cents, gpu_hours),
+        usd_per_delivered_gpu_hour=(
+            None if held.open else _usd_per_hour(cost_cents, held.delivered)
+        ),
+        quotas=tuple(
+            QuotaUse(gpu_type=kind, limit_gpus=limits, gpus=held.by_quarter(quarters, kind))
+            for kind, limits in quotas
+        ),
+    )
+
+
+def _usd_per_hour(cents: int, hours: Fraction) -> float | None:
+    return float(round(Fraction(cents, 100) / hours, 6)) if hours else None
+
+
+def _held(
+    jobs: tuple[SizedJob, ...],
+    nodes: Sequence[Node],
+    placements: Sequence[Sequence[NodeUse]],
+    quarter_hours: Fraction,
+) -> dict[Line, _Held]:
+    """By line; of the hours that it holds, a tuning job delivers its run, any other job all."""
+    found: dict[Line, _Held] = defaultdict(_Held)
+    of_job, of_id = {job.name: job for job in jobs}, {node.id: node for node in nodes}
+    run_hours = {
+        (job.name, candidate.way): candidate.hours
+        for job in jobs
+        for candidate in job.sizing.candidates
+    }
+    for quarter, uses in enumerate(placements):
+        for node, one in ((of_id[use.node], one) for use in uses for one in use.occupants):
+            job = of_job[one.job]
+            team, hours = found[job.team], one.gpu_hours(quarter_hours)
+            team.gpus[node.pool, quarter] += hours / quarter_hours
+            team.occupants[node.gpu_type, quarter].append(one)
+            run = run_hours[one.job, one.way]
+            if job.kind != "tune":
+                team.delivered += hours
+            elif run is None:
+                team.open += hours
+            else:
+                team.delivered += min(len(one.gpus) * Fraction(run), hours)
+    return found
+
+
+def _shares(
+    inputs: Inputs,
+    nodes: Sequence[Node],
+    held: Mapping[Line, _Held],
+    there: Mapping[PoolQuarter, Fraction],
+) -> dict[Cell, Fraction]:
+    """Cents by line and quarter, exactly; `there` are all GPUs, on the average of the quarter."""
+    spread = inputs.scenario.policies.charge_idle == "spread"
+    cells: dict[Cell, Fraction] = defaultdict(Fraction)
+    for slot, cents in _charges(inputs, nodes).items():
+        here = {line: use.gpus[slot] for line, use in held.items()}
+        if spread and not any(here.values()):
+            here = {line: use.total for line, use in held.items()}
+        taken = sum(here.values(), Fraction(0))
+        by = taken if spread and taken else there[slot]
+        for line, number in here.items():
+            cells[line, slot[1]] += cents * (number / by)
+        cells[_IDLE, slot[1]] += cents * ((by - taken) / by)
+    return cells
+
+
+def _charges(inputs: Inputs, nodes: Sequence[Node]) -> dict[PoolQuarter, Fraction]:
+    """What each pool costs in each quarter, net present cents."""
+    alike: Counter[tuple[tuple[str, str, str], str, str, tuple[int, ...]]] = Counter()
+    orders: Counter[tuple[str, int]] = Counter()
+    for node in nodes:
+        served = _quarters(inputs, node)
+        alike[node.pool, node.origin, node.entry, served] += node.steps
+        orders.update((node.entry, q) for q in (served if node.origin == "rent" else served[:1]))
+    charges: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
+    for (pool, origin, entry, served), count in alike.items():
+        for quarters, cents in _spells(inputs, origin, entry, served, orders):
+            for quarter in quarters:
+                charges[pool, quarter] += Fraction(count * cents, len(quarters))
+    return charges
+
+
+def _spells(
+    inputs: Inputs,
+    origin: str,
+    entry: str,
+    served: tuple[int, ...],
+    orders: Mapping[tuple[str, int], int],
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Quarters for which one node is paid together, and its net present cost for them."""
+    if origin == "owned":
+        streams = owned_costs(inputs, inputs.scenario.fleet[entry])
+        yield served, sum(stream.present_cents for stream in streams)
+        return
+    offer = next(offer for offer in inputs.offers if offer.name == entry)
+    for quarters in [(quarter,) for quarter in served] if origin == "rent" else [served]:
+        streams = node_costs(inputs, offer, quarters[0], orders[entry, quarters[0]])
+        yield quarters, sum(stream.present_cents for stream in streams)

@@ -1,0 +1,159 @@
+"""Plan a portfolio: size, pack, make concrete, cost, check. Nothing unchecked leaves this room."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypedDict
+
+from planner.errors import InfeasibleError, LimitError
+from planner.packing import solve, translate
+from planner.packing.found import Found, Infeasible
+from planner.packing.pack import attempt
+from planner.packing.work import guarded, spent
+from planner.planning.annotations.doubtful import limiting_figures
+from planner.planning.assemble import SolvedPortfolio, checked_plan
+from planner.planning.eligible import remedies, require_eligible, stuck_jobs
+from planner.planning.plan import Note
+from planner.planning.triage import Unfit, give_way, roots
+from planner.planning.what_if import WhatIf, less_headroom, other_types
+from planner.sizing.portfolio import size_portfolio
+from planner.sizing.sizers import Sizers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planner.inputs.settled import Inputs
+    from planner.packing import Translation
+    from planner.planning.plan import Plan
+    from planner.sizing import SizedJob
+
+__all__ = ["make_plan"]
+
+
+def make_plan(
+    inputs: Inputs,
+    *,
+    asked_gap: float = 1e-4,
+    time_limit_s: float = 60.0,
+    crosscheck: bool = False,
+    progress: Callable[[str], None] | None = None,
+    sizers: Sizers | None = None,
+    price_choices: bool = True,
+    watch: Callable[[Translation, Found], None] | None = None,
+) -> Plan:
+    """Make a checked plan of least net present cost.
+
+    `asked_gap` is the relative gap that counts as proved. `time_limit_s` is in seconds of work, as
+    a usual machine does it, so that load changes no plan; ten times as many of the wall end it in
+    any case, and the plan says so. With `crosscheck` other solvers are asked
+    for the bound again. Whoever plans many variants hands over the `sizers` of them and their
+    checks, where one plan alone is sized again for its check, and saves time without
+    `price_choices`: what spare nodes cost and what parts of GPUs save, told as far as the search
+    leaves time for it, and why jobs give way. Whoever wants to `watch` is shown the search.
+
+    Raises InfeasibleError where no plan exists, LimitError where the time ends before one is found,
+    CheckError where the independent check disagrees, DisagreementError where another solver does.
+    """
+    say, own = progress or (lambda _: None), sizers or Sizers()
+    asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
+    how = _How(crosscheck=crosscheck, watch=watch)
+    with guarded(time_limit_s) as clock:
+        say("sizing jobs")
+        jobs = own.portfolio(inputs)
+        deadline = spent() + time_limit_s
+        try:
+            solved = _solved(inputs, jobs, asked, own, how, explain=price_choices)
+        except InfeasibleError as why:
+            raise _with_policies(inputs, why, own, explain=price_choices, say=say) from None
+        plan = checked_plan(solved, crosscheck=crosscheck, sizers=sizers, **asked)
+        if price_choices:
+            what_if = WhatIf(solved, asked_gap, deadline)
+            plan = plan.model_copy(update=what_if.prices(plan, own, say))
+    if not clock.ended:
+        return plan
+    ended = plan.provenance.model_copy(update={"guard_ended": True})
+    late = Note(
+        text="the search was ended by the clock, before its work was done: on a less busy machine, "
+        "or with a higher --time-limit, the same scenario may be planned further",
+        origin="solver",
+    )
+    return plan.model_copy(update={"provenance": ended, "warnings": (late, *plan.warnings)})
+
+
+def _with_policies(
+    inputs: Inputs,
+    why: InfeasibleError,
+    sizers: Sizers,
+    *,
+    explain: bool,
+    say: Callable[[str], None],
+) -> InfeasibleError:
+    """The reasons with figures of the scenario that are worth a second look, and less headroom."""
+    looks = tuple(
+        f"worth a second look: {note.text} ({note.origin})" for note in limiting_figures(inputs)
+    )
+    remedies = why.remedies
+    if explain and inputs.settings.headroom.value:
+        say("asking whether less headroom would do")
+        remedies = (*remedies, *less_headroom(inputs, sizers))
+    return InfeasibleError(why.headline, (*why.reasons, *looks), remedies, why.lacking)
+
+
+class _Asked(TypedDict):
+    """What is asked of every search."""
+
+    asked_gap: float
+    time_limit_s: float
+    progress: Callable[[str], None]
+
+
+class _How(TypedDict):
+    """What is asked of the one search whose answer is kept."""
+
+    crosscheck: bool
+    watch: Callable[[Translation, Found], None] | None
+
+
+def _solved(
+    inputs: Inputs,
+    jobs: tuple[SizedJob, ...],
+    asked: _Asked,
+    sizers: Sizers,
+    how: _How,
+    *,
+    explain: bool,
+) -> SolvedPortfolio:
+    """All jobs; where they do not fit and may give way, those that are kept."""
+    translation = translate(inputs, jobs)
+    unfit = _unfit(inputs, jobs, translation, sizers)
+    if inputs.scenario.policies.shortage == "refuse":
+        try:
+            return SolvedPortfolio(inputs, jobs, translation, solve(translation, **how, **asked))
+        except InfeasibleError as why:
+            asked["progress"]("asking whether other GPU types would do")
+            remedies = (*why.remedies, *other_types(inputs, why.lacking, sizers))
+            raise InfeasibleError(why.headline, why.reasons, remedies, why.lacking) from None
+    if not unfit:
+        with suppress(Infeasible, LimitError):
+            return SolvedPortfolio(inputs, jobs, translation, attempt(translation, **how, **asked))
+    crosscheck = how["crosscheck"]
+    kept, shortage = give_way(inputs, jobs, unfit, crosscheck=crosscheck, explain=explain, **asked)
+    translation = translate(inputs, kept)
+    solution = solve(translation, **how, **asked)
+    return SolvedPortfolio(inputs, kept, translation, solution, shortage)
+
+
+def _unfit(
+    inputs: Inputs, jobs: tuple[SizedJob, ...], translation: Translation, sizers: Sizers
+) -> Unfit:
+    """Jobs that no node in play can run; raises InfeasibleError unless all of them may give way."""
+    stuck = {job.name for job in stuck_jobs(jobs, translation)}
+    if not stuck:
+        return {}
+    scenario, every_type = inputs.scenario, sizers.sizer(inputs, None)
+    found = tuple(job for job in size_portfolio(every_type, scenario) if job.name in stuck)
+    names = roots(found)
+    if scenario.policies.shortage == "refuse" or any(scenario.jobs[n].required for n in names):
+        require_eligible(found, translation)
+    mine = {name: [job for job in found if name in (job.name, job.derived_from)] for name in names}
+    return {name: remedies(every, translation) for name, every in mine.items()}

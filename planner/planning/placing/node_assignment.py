@@ -1,0 +1,465 @@
+"""Node assignment: which nodes hold which units in a quarter, so that few change their node.
+
+The layouts of the solution prove that there is a way; each goes to the node where it keeps most
+units. Where units would still have to move, a stable assignment is tried: whoever goes on stays,
+newcomers fill the gaps.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias
+
+from planner.packing.layouts.cutting import CuttingStock
+from planner.packing.layouts.packed import Packed
+from planner.packing.layouts.parts import starts
+from planner.packing.solution import Bundle, Layout, Member
+from planner.planning.placing.ejection_chains import EjectionChains, Group, SharedNode, empty_node
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+    from planner.packing.problem import Part, Problem, Shape
+    from planner.planning.placing.fleet import Fleet
+
+__all__ = ["Group", "NodeAssignment", "QuarterNodes"]
+
+_ROOMY = 50
+"""Nodes, those with most room, among which a unit may make room for another."""
+_ANEW = (2, 4, 8, 16, 32, 64, 128)
+"""How many nodes are laid out anew, in turn, where units are left over."""
+
+Signature = tuple[tuple[Group, int], ...]
+Residents: TypeAlias = "Mapping[tuple[int, ...], Mapping[Group, int]]"
+"""Nodes -> units of each group."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAssignment:
+    """One use of a layout on its nodes."""
+
+    nodes: tuple[int, ...]
+    """One node, or the whole nodes that a spanning unit takes."""
+    parts: Signature
+    """Pieces by group, those in bundles included."""
+    bundles: tuple[Bundle, ...] = ()
+    """GPUs that pieces share."""
+
+
+@dataclass(frozen=True)
+class QuarterNodes:
+    """The nodes of one quarter, and who was where before it."""
+
+    problem: Problem
+    fleet: Fleet
+    kept: Sequence[Sequence[int]]
+    """demand × member: choice."""
+    quarter: int
+    here: Residents
+    """Those who sat there all quarter and go on."""
+
+    @cached_property
+    def staying(self) -> frozenset[int]:
+        """Demands that go on in the next quarter."""
+        demands = enumerate(self.problem.demands)
+        return frozenset(index for index, one in demands if self.quarter + 1 in one.quarters)
+
+    @cached_property
+    def lasting(self) -> frozenset[int]:
+        """Nodes that are in service in the next quarter too."""
+        ahead = self.fleet.in_service[self.quarter + 1 :][:1]
+        return frozenset(node for pools in ahead for nodes in pools for node in nodes)
+
+    def shape(self, group: Group) -> Shape:
+        """What one piece of a group takes."""
+        return self.problem.demands[group[0]].choices[group[1]].shape
+
+    def is_on(self, group: Group, gpu_type: str) -> bool:
+        """Whether a group runs on a GPU type."""
+        return self.problem.demands[group[0]].choices[group[1]].gpu_type == gpu_type
+
+    def assigned(self, layouts: Sequence[Sequence[Layout]]) -> list[NodeAssignment]:
+        """Nodes with their units, so that few move; `layouts` by pool.
+
+        The pools of one GPU type are looked at together, since its units may run on any of them.
+        """
+        pools: dict[str, list[int]] = defaultdict(list)
+        for index, pool in enumerate(self.problem.pools):
+            pools[pool.gpu_type].append(index)
+        found = (self._of_gpu_type(kind, indices, layouts) for kind, indices in pools.items())
+        return list(chain.from_iterable(found))
+
+    def _of_gpu_type(
+        self, gpu_type: str, pools: Sequence[int], layouts: Sequence[Sequence[Layout]]
+    ) -> list[NodeAssignment]:
+        here = {
+            nodes: mine
+            for nodes, groups in self.here.items()
+            if (mine := {one: n for one, n in groups.items() if self.is_on(one, gpu_type)})
+        }
+        matched = [one for pool in pools for one in self._matched(pool, layouts[pool])]
+        unrest = self._unrest(matched, here)
+        # Runs take turns on a node, so that they cannot be seated one by one.
+        fixed = [one for one in matched if any(map(self._is_run, one.bundles))]
+        if not any(unrest) or len(fixed) == len(matched):
+            return matched
+        free, units = self._not_fixed(gpu_type, pools, fixed)
+        stable = _StableAssignment(self, free, units).found(here)
+        if stable is None:
+            return matched
+        stable += fixed
+        grows = any(reserve.gpu_type == gpu_type for reserve in self.problem.reserves)
+        if self._unrest(stable, here) > unrest or (grows and _shared(stable) > _shared(matched)):
+            return matched
+        return stable if self._at_home(stable) == self._at_home(matched) else matched
+
+    def _is_run(self, bundle: Bundle) -> bool:
+        return any(self.shape((one.demand, one.choice)).is_run for one in bundle.members)
+
+    def _at_home(self, assigned: Sequence[NodeAssignment]) -> Counter[int]:
+        """In the first quarter, by demand: units in the pool in which they run before it.
+
+        The solution has counted and priced them, so that no other assignment may change that.
+        """
+        found: Counter[int] = Counter()
+        for one in assigned if self.quarter == 0 else ():
+            home = self.problem.pools[self.fleet.pool[one.nodes[0]]].home
+            for (demand, _), count in one.parts:
+                if self.problem.demands[demand].origin == home:
+                    found[demand] += count
+        return found
+
+    def _matched(self, pool: int, layouts: Sequence[Layout]) -> list[NodeAssignment]:
+        """The quarter's own layouts of a pool, each on the nodes where it keeps most units.
+
+        Each layout of nodes that come and go has its own node, in their order.
+        """
+        nodes = self.fleet.in_service[self.quarter][pool]
+        if self.problem.pools[pool].hire:
+            pairs = zip(layouts, nodes, strict=True)
+            return [NodeAssignment((node,), _parts(one), one.bundles) for one, node in pairs]
+        return _match(layouts, nodes, self.here, self.staying)
+
+    def _not_fixed(
+        self, gpu_type: str, pools: Sequence[int], fixed: Sequence[NodeAssignment]
+    ) -> tuple[dict[int, list[int]], dict[Group, int]]:
+        """Nodes in service by pool, and active units by group, without those that are fixed."""
+        units: Counter[Group] = Counter()
+        for index, demand in enumerate(self.problem.demands):
+            for choice in self.kept[index] if self.quarter in demand.quarters else ():
+                units[index, choice] += demand.choices[choice].copies
+        for one in fixed:
+            units.subtract(dict(one.parts))
+        taken = {node for one in fixed for node in one.nodes}
+        in_service = self.fleet.in_service[self.quarter]
+        free = {pool: [node for node in in_service[pool] if node not in taken] for pool in pools}
+        mine = {group: count for group, count in (+units).items() if self.is_on(group, gpu_type)}
+        return free, mine
+
+    def _unrest(self, assigned: Sequence[NodeAssignment], here: Residents) -> tuple[int, int]:
+        """Units that change node now, and units that will have to in the next quarter."""
+        moves, must = sum(sum(groups.values()) for groups in here.values()), 0
+        for one in assigned:
+            held = here.get(one.nodes, {})
+            moves -= sum(min(count, held.get(group, 0)) for group, count in one.parts)
+            if not self.lasting.issuperset(one.nodes):
+                must += sum(count for (demand, _), count in one.parts if demand in self.staying)
+        return moves, must
+
+
+def _shared(assigned: Sequence[NodeAssignment]) -> int:
+    """GPUs that parts are taken of."""
+    return sum(len(one.bundles) for one in assigned)
+
+
+def _parts(layout: Layout) -> Signature:
+    units: Counter[Group] = Counter()
+    for demand, choice, count in layout.parts:
+        units[demand, choice] += count
+    for bundle in layout.bundles:
+        units.update((member.demand, member.choice) for member in bundle.members)
+    return tuple(sorted(units.items()))
+
+
+def _match(
+    layouts: Sequence[Layout], nodes: Sequence[int], here: Residents, staying: Container[int]
+) -> list[NodeAssignment]:
+    """Give each layout of a pool its nodes.
+
+    `nodes` are those in service, the preferred ones first, which demands that go on deserve. Greedy
+    by most units kept; ties go to the first node and layout.
+    """
+    free = dict.fromkeys(nodes)
+    left = [layout.count for layout in layouts]
+    parts = [_parts(layout) for layout in layouts]
+    found = [*_keep_spans(layouts, parts, left, free, here)]
+    alike: dict[Signature, list[int]] = defaultdict(list)
+    for node in free:
+        if here.get((node,)):
+            alike[tuple(sorted(here[node,].items()))].append(node)
+    single = [index for index, layout in enumerate(layouts) if layout.span == 1]
+    # What a node holds already first: no exchange could keep more units than these.
+    same = [(index, parts[index]) for index in single if parts[index] in alike]
+    for index, content in chain(same, _by_overlap(single, parts, left, alike)):
+        kept = alike[content][: left[index]]
+        found += (NodeAssignment((node,), parts[index], layouts[index].bundles) for node in kept)
+        for node in kept:
+            del free[node]
+        del alike[content][: len(kept)]
+        left[index] -= len(kept)
+    rest = [index for index, count in enumerate(left) for _ in range(count)]
+    goes_on = [sum(count for (demand, _), count in one if demand in staying) for one in parts]
+    queue = iter(list(free))
+    for index in sorted(rest, key=lambda index: (-goes_on[index], index)):
+        taken = tuple(next(queue) for _ in range(layouts[index].span))
+        found.append(NodeAssignment(taken, parts[index], layouts[index].bundles))
+    return found
+
+
+def _keep_spans(
+    layouts: Sequence[Layout],
+    parts: Sequence[Signature],
+    left: list[int],
+    free: dict[int, None],
+    here: Residents,
+) -> Iterable[NodeAssignment]:
+    """Spanning units whose nodes are all still there keep them."""
+    for index, layout in enumerate(layouts):
+        spans = [nodes for nodes in here if len(nodes) > 1] if layout.span > 1 else []
+        for held in spans:
+            known = parts[index][0][0] in here[held] and all(node in free for node in held)
+            if known and left[index]:
+                left[index] -= 1
+                for node in held:
+                    del free[node]
+                yield NodeAssignment(held, parts[index])
+
+
+def _by_overlap(
+    single: Sequence[int],
+    parts: Sequence[Signature],
+    left: Sequence[int],
+    alike: Mapping[Signature, list[int]],
+) -> Iterable[tuple[int, Signature]]:
+    """What is left, most units kept first, then fewest displaced; begins when it is first asked."""
+    contents = [content for content, nodes in alike.items() if nodes]
+    totals = [sum(count for _, count in content) for content in contents]
+    holders: dict[Group, list[tuple[int, int]]] = defaultdict(list)
+    for position, content in enumerate(contents):
+        for group, count in content:
+            holders[group].append((position, count))
+    ranked: list[tuple[int, int, int, int]] = []
+    for index in single:
+        kept: Counter[int] = Counter()
+        for group, count in parts[index] if left[index] else ():
+            for position, held in holders.get(group, ()):
+                kept[position] += min(count, held)
+        ranked += ((-units, totals[at] - units, at, index) for at, units in kept.items())
+    for _, _, position, index in sorted(ranked):
+        yield index, contents[position]
+
+
+@dataclass(slots=True)
+class _PoolNodes:
+    """The nodes of one pool."""
+
+    limit: int
+    """Nodes that may run units; the others are spare."""
+    empty: list[int]
+    shared: dict[int, SharedNode] = field(default_factory=dict)
+    spanned: dict[tuple[int, ...], Group] = field(default_factory=dict)
+
+    def open(self) -> int:
+        """How many more nodes may be used."""
+        return self.limit - len(self.shared) - sum(len(nodes) for nodes in self.spanned)
+
+
+class _StableAssignment:
+    """One GPU type's nodes, where each unit keeps its nodes if that can be.
+
+    Units whose nodes left service and units that are new are fitted in; others make room for them,
+    or a few nodes are laid out anew.
+    """
+
+    def __init__(
+        self, quarter: QuarterNodes, nodes: Mapping[int, Sequence[int]], units: Mapping[Group, int]
+    ) -> None:
+        self._quarter = quarter
+        self._problem = quarter.problem
+        self._shape = quarter.shape
+        self._groups = sorted(units)
+        self._pools = {
+            pool: _PoolNodes(max(0, len(those) - self._problem.pools[pool].spare), list(those))
+            for pool, those in nodes.items()
+        }
+        self._pool_of = {node: pool for pool, those in nodes.items() for node in those}
+        self._waiting = Counter(units)
+
+    def found(self, here: Residents) -> list[NodeAssignment] | None:
+        """Nodes with their units; None where somebody is left without a place."""
+        self._keep(here)
+        return list(self._assigned()) if self._span_all() and self._seat_all() else None
+
+    def _keep(self, here: Residents) -> None:
+        """Leave those who go on where they are, as far as the nodes may still be used."""
+        for nodes, groups in sorted(here.items()):
+            mine = {group: units for group, units in sorted(groups.items()) if units}
+            if not set(nodes) <= self._pool_of.keys() or not mine.keys() <= set(self._groups):
+                continue
+            if len(nodes) > 1:
+                group = next(iter(mine))
+                if self._waiting[group]:
+                    self._span(self._pool_of[nodes[0]], nodes, group)
+                continue
+            seat = self._open(nodes[0])
+            for group in sorted(mine, key=lambda group: (self._shape(group).part, group)):
+                for _ in range(min(mine[group], self._waiting[group])):
+                    if not seat.fits(self._shape(group)):  # parts put on other GPUs than before
+                        break
+                    seat.put(group, self._shape(group))
+                    self._waiting[group] -= 1
+        for held in self._pools.values():
+            self._vacate(held, -held.open())
+
+    def _span_all(self) -> bool:
+        """Give whole nodes to the units that can run in no other way, the largest first."""
+        ordered = sorted(self._groups, key=lambda group: (-self._shape(group).gpus, group))
+        for group in ordered:
+            spans = {pool: self._span_in(pool, group) for pool in self._pools}
+            whole = {pool: span for pool, span in spans.items() if span}
+            if 0 in spans.values() or not whole:
+                continue
+            while self._waiting[group] > 0:
+                if not any(self._span_new(pool, span, group) for pool, span in whole.items()):
+                    return False
+        return True
+
+    def _seat_all(self) -> bool:
+        """Fit the others in: those who go on first where nodes last, then everybody anywhere."""
+        for held in self._pools.values():
+            for node in held.empty[: max(0, held.open())]:
+                self._open(node)
+        waiting = [group for group in self._groups for _ in range(self._waiting[group])]
+        going_on = [group for group in waiting if group[0] in self._quarter.staying]
+        ending = [group for group in waiting if group[0] not in self._quarter.staying]
+        seats = {node: seat for held in self._pools.values() for node, seat in held.shared.items()}
+        lasting = [seat for node, seat in seats.items() if node in self._quarter.lasting]
+        left = EjectionChains(self._problem, lasting).seat_all(going_on, chain=1)
+        every = EjectionChains(self._problem, list(seats.values()))
+        left = every.seat_all([*left, *ending], chain=1)
+        roomy = sorted(seats.values(), key=self._room, reverse=True)[:_ROOMY]
+        left = EjectionChains(self._problem, roomy).seat_all(left)
+        return not left or any(self._anew(pool, left) for pool in sorted(self._pools))
+
+    def _room(self, seat: SharedNode) -> float:
+        """What is free of a node, summed over its resources."""
+        node = self._problem.pools[seat.pool].node
+        memory = seat.memory_mb / max(node.memory_mb, 1)
+        return seat.gpus / node.gpus + seat.cpus / max(node.cpus, 1) + memory
+
+    def _anew(self, pool: int, left: Sequence[Group]) -> bool:
+        """Lay out a few nodes anew, roomy ones of each resource, with the units left over."""
+        if any(self._span_in(pool, group) != 0 for group in left):
+            return False
+        shared = self._pools[pool].shared
+        orders = (
+            sorted(shared, key=lambda node: (-shared[node].gpus, node)),
+            sorted(shared, key=lambda node: (-shared[node].memory_mb, node)),
+            sorted(shared, key=lambda node: (-shared[node].cpus, node)),
+        )
+        roomy = list(dict.fromkeys(chain.from_iterable(zip(*orders, strict=True))))
+        for count in _ANEW:
+            nodes = sorted(roomy[:count])
+            units = Counter(left)
+            for node in nodes:
+                units.update(shared[node].units)
+            groups = sorted(units)
+            shapes = [self._shape(group) for group in groups]
+            stock = CuttingStock(self._problem.pools[pool].node, shapes)
+            packed = stock.pack([units[group] for group in groups], len(nodes))
+            if isinstance(packed, Packed):
+                self._spread(pool, nodes, packed, groups)
+                return True
+            if count >= len(roomy):
+                return False
+        return False
+
+    def _spread(
+        self, pool: int, nodes: Sequence[int], packed: Packed, groups: Sequence[Group]
+    ) -> None:
+        """Give each of these nodes the pattern with which it keeps most units."""
+        layouts = [
+            Layout(tuple((*groups[at], units) for at, units in pattern), times)
+            for pattern, times in packed.patterns
+        ]
+        shared = self._pools[pool].shared
+        residents: Residents = {(node,): Counter(shared.pop(node).units) for node in nodes}
+        self._pools[pool].empty += nodes
+        for one in _match(layouts, nodes, residents, self._quarter.staying):
+            seat = self._open(one.nodes[0])
+            for group, units in one.parts:
+                for _ in range(units):
+                    seat.put(group, self._shape(group))
+
+    def _assigned(self) -> Iterator[NodeAssignment]:
+        """What each node holds now."""
+        for held in self._pools.values():
+            for nodes, group in held.spanned.items():
+                yield NodeAssignment(nodes, ((group, 1),))
+            for node, seat in held.shared.items():
+                if units := Counter(seat.units):
+                    bundles = tuple(sorted(self._bundles(seat)))
+                    yield NodeAssignment((node,), tuple(sorted(units.items())), bundles)
+
+    def _bundles(self, seat: SharedNode) -> Iterator[Bundle]:
+        """The GPUs of a node that units take parts of."""
+        pool = self._problem.pools[seat.pool]
+        waiting: dict[Part, list[Group]] = defaultdict(list)
+        for group in sorted(seat.units):
+            waiting[self._shape(group).part].append(group)
+        for parts in sorted(seat.opened):
+            slots = starts(pool, [part.profile for part in parts])
+            held = [waiting[part].pop(0) for part in parts]
+            members = (Member(*unit, 0, 0, slot) for unit, slot in zip(held, slots, strict=True))
+            yield Bundle(1, tuple(sorted(members)))
+
+    def _span_in(self, pool: int, group: Group) -> int | None:
+        return self._problem.pools[pool].nodes_taken(self._shape(group))
+
+    def _open(self, node: int) -> SharedNode:
+        """Begin to share an empty node."""
+        pool = self._pool_of[node]
+        held = self._pools[pool]
+        held.empty.remove(node)
+        held.shared[node] = empty_node(pool, self._problem.pools[pool])
+        return held.shared[node]
+
+    def _span(self, pool: int, nodes: tuple[int, ...], group: Group) -> None:
+        held = self._pools[pool]
+        held.spanned[nodes] = group
+        held.empty = [node for node in held.empty if node not in nodes]
+        self._waiting[group] -= 1
+
+    def _span_new(self, pool: int, span: int, group: Group) -> bool:
+        """Whole nodes for one unit, vacating the least used where too few are empty."""
+        held = self._pools[pool]
+        if not self._vacate(held, span - min(held.open(), len(held.empty))):
+            return False
+        goes_on = group[0] in self._quarter.staying
+        self._span(pool, tuple(held.empty[:span] if goes_on else held.empty[-span:]), group)
+        return True
+
+    def _vacate(self, held: _PoolNodes, wanted: int) -> bool:
+        """Empty so many shared nodes, those with fewest units; their units wait again."""
+        if wanted > len(held.shared):
+            return False
+        order = {node: place for place, node in enumerate(self._pool_of)}
+        least = sorted(held.shared, key=lambda node: (len(held.shared[node].units), -order[node]))
+        for node in least[: max(0, wanted)]:
+            self._waiting.update(held.shared.pop(node).units)
+            held.empty.append(node)
+        held.empty.sort(key=order.__getitem__)
+        return True

@@ -1,0 +1,400 @@
+"""From layouts to units on GPUs: who sits where in each quarter."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from planner.packing.problem import WHOLE
+from planner.planning.parts import GpuPart, NodeUse, Occupant
+from planner.planning.placing.mode_assignment import assigned_modes
+from planner.planning.placing.node_assignment import QuarterNodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from planner.inputs.catalog.catalog import GpuType
+    from planner.packing import Translation
+    from planner.packing.problem import Choice, Part, Pool
+    from planner.packing.solution import Bundle, Solution
+    from planner.planning.placing.fleet import Fleet
+    from planner.planning.placing.node_assignment import Group, NodeAssignment
+
+__all__ = ["GpuAssignment", "GpuAssignments", "Piece", "UnitPlacement", "place", "seats_today"]
+
+Piece = tuple[int, int, int]
+"""Demand, position among its members, and replica from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuAssignment:
+    """Where a piece sits: its nodes, and the GPU numbers it holds on each of them."""
+
+    nodes: tuple[int, ...]
+    gpus: tuple[tuple[int, ...], ...]
+    start: int | None = None
+    """Hour of the quarter in which its run starts; None: it holds them all quarter."""
+    slot: int = 0
+    """First memory slice of its partition."""
+    shared: bool = False
+    """Whether others may have the same GPUs, at other hours or in parts."""
+
+
+GpuAssignments = dict[Piece, GpuAssignment]
+
+
+def seats_today(
+    translation: Translation,
+    fleet: Fleet,
+    kept: tuple[tuple[int, ...], ...],
+    today: Mapping[tuple[str, int], tuple[int, ...]],
+) -> GpuAssignments:
+    """Seats of the units that run today with the choice that they take from now on.
+
+    `today` gives their nodes by job and unit. Left out are units whose choice runs on other nodes,
+    those for which their nodes, by the needs that the rules state, have no room, and runs, which
+    hold no node for good.
+    """
+    seats: GpuAssignments = {}
+    nodes_today = {place: fleet.nodes[place] for nodes in today.values() for place in nodes}
+    free: dict[int, tuple[int, ...]] = {
+        place: (one.gpus, one.cpus, one.memory_mb) for place, one in nodes_today.items()
+    }
+    numbers = {place: list(range(one.gpus)) for place, one in nodes_today.items()}
+    serving = {place for pool in fleet.in_service[0] for place in pool} if today else set()
+    for demand, members in enumerate(translation.members):
+        for position, unit in enumerate(members):
+            nodes = today.get(unit, ())
+            choice = translation.problem.demands[demand].choices[kept[demand][position]]
+            shape = choice.shape
+            if shape.is_run or not serving.issuperset(nodes):
+                continue
+            if not _runs_on(translation, fleet, choice, nodes):
+                continue
+            amounts = (shape.gpus, shape.cpus, shape.memory_mb)
+            each = [-(-amount // len(nodes)) for amount in amounts]
+            left = {
+                place: tuple(there - need for there, need in zip(free[place], each, strict=True))
+                for place in nodes
+            }
+            if min(map(min, left.values())) >= 0:
+                held = tuple(tuple(numbers[place][: each[0]]) for place in nodes)
+                free |= left
+                for place in nodes:
+                    del numbers[place][: each[0]]
+                seats[demand, position, 1] = GpuAssignment(nodes, held, shared=shape.bundles)
+    return seats
+
+
+def _runs_on(
+    translation: Translation, fleet: Fleet, choice: Choice, nodes: tuple[int, ...]
+) -> bool:
+    """Whether a unit that takes this choice may run on just these nodes."""
+    pools = translation.problem.pools
+    if not nodes or pools[fleet.pool[nodes[0]]].gpu_type != choice.gpu_type:
+        return False
+    home = pools[fleet.pool[nodes[0]]].home
+    taken = {pool.nodes_taken(choice.shape) for pool in pools if pool.home == home}
+    return len(nodes) in taken or (len(nodes) == 1 and 0 in taken)
+
+
+_Open: TypeAlias = "tuple[tuple[int, ...], Group, GpuAssignment | None]"
+"""Nodes, who may sit there, and where on them; None: on any whole GPUs."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPlacement:
+    """The layouts made concrete."""
+
+    uses: tuple[tuple[NodeUse, ...], ...]
+    """By quarter."""
+    moves: tuple[int, ...]
+    """By quarter: pieces, runs apart, that change node when it begins."""
+    kept: tuple[tuple[int, ...], ...]
+    """demand × member: choice."""
+
+
+def place(
+    translation: Translation,
+    solution: Solution,
+    fleet: Fleet,
+    gpu_types: Mapping[str, GpuType],
+    today: Mapping[tuple[str, int], tuple[int, ...]] | None = None,
+) -> UnitPlacement:
+    """Put every piece on numbered GPUs of named nodes, quarter by quarter.
+
+    `gpu_types` are those of the catalog, which know the sizes of partitions. `today` gives the
+    nodes of units, by job and number, that run already: where their pool keeps them, they keep
+    their nodes as far as the others leave them room. Runs go where the layouts of each quarter have
+    them.
+    """
+    kept = assigned_modes(translation, solution)
+    seats = seats_today(translation, fleet, kept, today or {})
+    uses, moves = [], []
+    for quarter, layouts in enumerate(solution.layouts):
+        before, left = _going_on(translation, kept, seats, quarter)
+        seating = _Seating(translation, fleet, kept, before)
+        nodes = QuarterNodes(translation.problem, fleet, kept, quarter, seating.counted())
+        seats = seating.seat_all(nodes.assigned(layouts), quarter)
+        moves.append(_moved(before | left, seats) if quarter else 0)
+        uses.append(seating.node_uses(gpu_types))
+    return UnitPlacement(tuple(uses), tuple(moves), kept)
+
+
+def _going_on(
+    translation: Translation, kept: tuple[tuple[int, ...], ...], seats: GpuAssignments, quarter: int
+) -> tuple[GpuAssignments, GpuAssignments]:
+    """Seats of the pieces that go on as they are, in canonical order, and of those in another way.
+
+    Where the next stage of a unit begins, its pieces go by the number that it has there. Runs are
+    over.
+    """
+    demands = translation.problem.demands
+    begins = {
+        unit: (index, position)
+        for index, demand in enumerate(demands)
+        if demand.quarters[0] == quarter > 0
+        for position, unit in enumerate(translation.members[index])
+    }
+    going_on: GpuAssignments = {}
+    left: GpuAssignments = {}
+    for piece in sorted(piece for piece, seat in seats.items() if seat.start is None):
+        index, position, replica = piece
+        if quarter in demands[index].quarters:
+            going_on[piece] = seats[piece]
+        elif stage := begins.get(translation.members[index][position]):
+            before = demands[index].choices[kept[index][position]]
+            now = demands[stage[0]].choices[kept[stage[0]][stage[1]]]
+            same = (before.gpu_type, before.way) == (now.gpu_type, now.way)
+            (going_on if same else left)[*stage, replica] = seats[piece]
+    return dict(sorted(going_on.items())), left
+
+
+def _moved(before: GpuAssignments, now: GpuAssignments) -> int:
+    """Pieces that are on other nodes than before, and no runs."""
+    return sum(
+        now[piece].nodes != seat.nodes
+        for piece, seat in before.items()
+        if piece in now and now[piece].start is None
+    )
+
+
+class _Seating:
+    """The seating of one quarter, given who sat where before."""
+
+    def __init__(
+        self,
+        translation: Translation,
+        fleet: Fleet,
+        kept: tuple[tuple[int, ...], ...],
+        before: GpuAssignments,
+    ) -> None:
+        self.demands = translation.problem.demands
+        self.members = translation.members
+        self.pools = translation.problem.pools
+        self.fleet = fleet
+        self.kept = kept
+        self.before = before
+        self.here: dict[tuple[int, ...], dict[Group, list[Piece]]] = defaultdict(dict)
+        for piece, seat in before.items():
+            group = (piece[0], kept[piece[0]][piece[1]])
+            self.here[seat.nodes].setdefault(group, []).append(piece)
+        self.seats: GpuAssignments = {}
+        self.free = {node: list(range(fleet.nodes[node].gpus)) for node in range(len(fleet.nodes))}
+
+    def counted(self) -> dict[tuple[int, ...], dict[Group, int]]:
+        """How many pieces of each group sat on which nodes."""
+        return {
+            nodes: {group: len(pieces) for group, pieces in groups.items()}
+            for nodes, groups in self.here.items()
+        }
+
+    def seat_all(self, assigned: Sequence[NodeAssignment], quarter: int) -> GpuAssignments:
+        """Residents first, so that they keep node and GPU numbers; then everybody else in order."""
+        open_places = [
+            (one.nodes, group, seat) for one in assigned for group, seat in self._keep(one)
+        ]
+        waiting = self._waiting(quarter)
+        for nodes, group, seat in sorted(self._joined(open_places), key=self._by_start):
+            self._sit(next(waiting[group]), group, nodes, seat)
+        return self.seats
+
+    def _joined(self, places: Sequence[_Open]) -> Iterator[_Open]:
+        """The places, those of a run on several nodes as one."""
+        parts: dict[tuple[Group, int, int], dict[int, tuple[int, ...]]] = defaultdict(dict)
+        for nodes, group, seat in places:
+            asked = self._choice(group).shape.gpus
+            if seat is None or seat.start is None or asked == len(seat.gpus[0]):
+                yield nodes, group, seat
+            else:
+                parts[group, self.fleet.pool[nodes[0]], seat.start][nodes[0]] = seat.gpus[0]
+        for (group, _, start), gpus in parts.items():
+            every = sorted(gpus)
+            size = self._choice(group).shape.gpus // len(gpus[every[0]])
+            for first in range(0, len(every), size):
+                held = tuple(every[first : first + size])
+                taken = tuple(gpus[node] for node in held)
+                yield held, group, GpuAssignment(held, taken, start, shared=True)
+
+    def _by_start(self, place: _Open) -> tuple[bool, int]:
+        """Where units ran before comes first, so that their first runs count as there."""
+        nodes, group, seat = place
+        if seat is None or seat.start is None:
+            return False, 0
+        home = self.pools[self.fleet.pool[nodes[0]]].home
+        return self.demands[group[0]].origin != home, seat.start
+
+    def _keep(self, assigned: NodeAssignment) -> Iterator[tuple[Group, GpuAssignment | None]]:
+        """Seat those who were here; yield what is left open, None for any whole GPUs."""
+        here = self.here.get(assigned.nodes, {})
+        residents = {group: list(here.get(group, ())) for group, _ in assigned.parts}
+        sharing = Counter(
+            (member.demand, member.choice)
+            for bundle in assigned.bundles
+            for member in bundle.members
+        )
+        places: list[tuple[Group, GpuAssignment | None]] = []
+        for group, count in assigned.parts:
+            whole = count - sharing[group]
+            staying = [one for one in residents[group] if not self.before[one].shared][:whole]
+            for piece in staying:
+                self._take(piece, self.before[piece])
+                residents[group].remove(piece)
+            places += [(group, None)] * (whole - len(staying))
+        bundles = [(one, self._met(one, residents)) for one in assigned.bundles]
+        for bundle, met in sorted(bundles, key=lambda one: -max(one[1].values(), default=0)):
+            places += self._share(bundle, assigned.nodes, residents, met)
+        for group, seat in places:
+            if residents[group]:
+                self._sit(residents[group].pop(0), group, assigned.nodes, seat)
+            else:
+                yield group, seat
+
+    def _share(
+        self,
+        bundle: Bundle,
+        nodes: tuple[int, ...],
+        residents: Mapping[Group, list[Piece]],
+        met: Mapping[int, int],
+    ) -> list[tuple[Group, GpuAssignment]]:
+        """Number the GPUs of a bundle and seat who had the same place in it; the other places.
+
+        Its GPUs are those free ones on which most of its members sat, the lowest ones.
+        """
+        ranked = sorted(self.free[nodes[0]], key=lambda gpu: (-met.get(gpu, 0), gpu))
+        numbers = tuple(sorted(ranked[: bundle.gpus]))
+        self.free[nodes[0]] = [gpu for gpu in self.free[nodes[0]] if gpu not in numbers]
+        places = []
+        for member in bundle.members:
+            group = (member.demand, member.choice)
+            gpus = numbers[member.gpu :][: self._choice(group).shape.gpus]
+            start = member.start if self._choice(group).shape.is_run else None
+            seat = GpuAssignment(nodes, (gpus,), start, member.slot, shared=True)
+            same = next((one for one in residents[group] if self.before[one] == seat), None)
+            if same is None:
+                places.append((group, seat))
+            else:
+                residents[group].remove(same)
+                self._take(same, seat)
+        return places
+
+    def _met(self, bundle: Bundle, residents: Mapping[Group, list[Piece]]) -> Counter[int]:
+        """By GPU: members of a bundle that sat there with others."""
+        wanted = Counter((member.demand, member.choice) for member in bundle.members)
+        met: Counter[int] = Counter()
+        for group, count in wanted.items():
+            sat = Counter(
+                gpu
+                for piece in residents[group]
+                if self.before[piece].shared
+                for gpu in self.before[piece].gpus[0]
+            )
+            met.update({gpu: min(count, there) for gpu, there in sat.items()})
+        return met
+
+    def _choice(self, group: Group) -> Choice:
+        return self.demands[group[0]].choices[group[1]]
+
+    def _waiting(self, quarter: int) -> dict[Group, Iterator[Piece]]:
+        """Active pieces without a seat, by group in canonical order; all first runs come first."""
+        queues: dict[Group, list[Piece]] = defaultdict(list)
+        for index, demand in enumerate(self.demands):
+            if quarter not in demand.quarters:
+                continue
+            for position, choice in enumerate(self.kept[index]):
+                for replica in range(1, demand.choices[choice].copies + 1):
+                    if (index, position, replica) not in self.seats:
+                        queues[index, choice].append((index, position, replica))
+        for (index, choice), queue in queues.items():
+            if self.demands[index].choices[choice].shape.is_run:
+                queue.sort(key=lambda piece: (piece[2], piece[1]))
+        return {group: iter(queue) for group, queue in queues.items()}
+
+    def _sit(
+        self, piece: Piece, group: Group, nodes: tuple[int, ...], seat: GpuAssignment | None
+    ) -> None:
+        """Give a piece this seat, or the lowest free GPU numbers of its nodes."""
+        shape = self._choice(group).shape
+        numbers = tuple(tuple(self.free[node]) for node in nodes)
+        if len(nodes) == 1:
+            numbers = (numbers[0][: shape.gpus],)
+        self._take(piece, seat or GpuAssignment(nodes, numbers))
+
+    def _take(self, piece: Piece, seat: GpuAssignment) -> None:
+        self.seats[piece] = seat
+        for node, gpus in zip(seat.nodes, seat.gpus, strict=True):
+            self.free[node] = [gpu for gpu in self.free[node] if gpu not in gpus]
+
+    def node_uses(self, gpu_types: Mapping[str, GpuType]) -> tuple[NodeUse, ...]:
+        """Who holds each node, nodes in the fleet's order, occupants by first GPU, hour, slice."""
+        occupants: dict[int, list[Occupant]] = defaultdict(list)
+        for (demand, position, replica), seat in self.seats.items():
+            job, number = self.members[demand][position]
+            choice = self._choice((demand, self.kept[demand][position]))
+            shape, pool = choice.shape, self.pools[self.fleet.pool[seat.nodes[0]]]
+            hours = None if seat.start is None else (seat.start, seat.start + shape.run.hours)
+            part = _part(shape.part, seat.slot, pool, gpu_types)
+            cpus, memory_mb = (_even(one, len(seat.nodes)) for one in (shape.cpus, shape.memory_mb))
+            for index, node in enumerate(seat.nodes):
+                occupants[node].append(
+                    Occupant(
+                        job=job,
+                        unit=number,
+                        replica=replica,
+                        gpus=seat.gpus[index],
+                        cpus=cpus[index],
+                        memory_mb=memory_mb[index],
+                        hours=hours,
+                        part=part,
+                        way=choice.way,
+                    )
+                )
+        return tuple(
+            NodeUse(
+                node=self.fleet.nodes[node].id,
+                occupants=tuple(sorted(occupants[node], key=_in_order)),
+            )
+            for node in sorted(occupants)
+        )
+
+
+def _in_order(one: Occupant) -> tuple[int, int, int]:
+    first = one.part.first if one.part else None
+    return one.gpus[0], one.held_hours[0], first or 0
+
+
+def _part(part: Part, slot: int, pool: Pool, gpu_types: Mapping[str, GpuType]) -> GpuPart | None:
+    if part == WHOLE:
+        return None
+    if not part.profile:
+        return GpuPart(profile=None, first=None, taken=part.memory_mb, of=pool.shared_mb)
+    gpu = gpu_types[pool.gpu_type]
+    slices = gpu.mig_profiles[part.profile].memory_slices
+    return GpuPart(profile=part.profile, first=slot, taken=slices, of=gpu.memory_slices)
+
+
+def _even(amount: int, nodes: int) -> list[int]:
+    """Split into whole parts that differ by one at most, the larger ones first."""
+    share, rest = divmod(amount, nodes)
+    return [share + (index < rest) for index in range(nodes)]

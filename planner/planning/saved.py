@@ -1,0 +1,251 @@
+"""A plan.json with the inputs that it was made from: read once, and checked before it is used."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.errors import CheckError, Finding, InputError
+from planner.inputs.layers.written import stated
+from planner.inputs.load import Question
+from planner.planning.store import loads
+from planner.planning.verify import verify, verify_as_recorded
+from planner.planning.words import some_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from planner.inputs.reading.document import Document
+    from planner.inputs.settled import Inputs
+    from planner.planning.plan import Plan, Provenance
+
+__all__ = ["Saved", "checked", "inputs_behind", "read_saved", "scenario_of", "sound"]
+
+_NAMED = 8
+"""Files that a sentence names."""
+_UNSOUND = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError),
+    *(RuntimeError, StopIteration, TypeError, ValueError),
+)
+"""What code meets in a plan whose parts do not fit each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A plan as it was saved, and what of its inputs is still there."""
+
+    label: str
+    plan: Plan
+    question: Document | None
+    """The whole scenario as plain data; None where an old plan does not record it."""
+    present: Inputs | None
+    """The recorded question with catalog and rules as they are now; None: they cannot be read."""
+    missing: str | None
+    """Why the plan cannot be made again, or checked whole; None where it can."""
+    changed: tuple[str, ...] = ()
+    """Files that differ from those that it was made from."""
+    gone: tuple[str, ...] = ()
+    """Files that are not there any more, seen from here."""
+
+    @property
+    def inputs(self) -> Inputs | None:
+        """The inputs that it was made from; None where they are not all as they were."""
+        return None if self.missing else self.present
+
+    def told(self, whose: str, *, gone: bool = True) -> tuple[str, ...]:
+        """What is not as it was when the plan was made, a sentence each.
+
+        What is `gone` depends on the current folder, and so is left out of files.
+        """
+        said = []
+        for names, verbs in ((self.changed, _CHANGED), (self.gone if gone else (), _GONE)):
+            if names:
+                said.append(f"{some_of(names, _NAMED)} {verbs[len(names) > 1]} {whose} was made")
+        if self.missing and self.present is None:
+            said.append(f"{whose} is not checked against its inputs: {self.missing}")
+        elif self.missing:
+            said.append(
+                f"{whose} is checked against its scenario and its own sums alone: catalog or rules "
+                "are not those that it was made from"
+            )
+        return tuple(said)
+
+
+_CHANGED = ("has changed since", "have changed since")
+_GONE = ("is no longer where it was when", "are no longer where they were when")
+
+
+def read_saved(
+    text: str, label: str, *, catalog: Sequence[Path] = (), rules: Sequence[Path] = ()
+) -> Saved:
+    """Read a plan.json and its inputs, unchecked.
+
+    The files are looked for from the current folder, where the plan records them; `catalog` and
+    `rules` name those of one's own where they have moved. Raises InputError for what is no plan.
+    """
+    plan = loads(text, label)
+    if not plan.question:
+        return Saved(label, plan, None, None, f"{label} does not record its scenario")
+    made_from = plan.provenance
+    question = Question(
+        scenario_of(made_from),
+        catalog=catalog or tuple(map(Path, made_from.options.catalog)),
+        rules=rules or tuple(map(Path, made_from.options.rules)),
+        text=plan.question,
+    )
+    (asked,) = question.layers.documents
+    changed, gone = _origins(made_from)
+    try:
+        present = question.inputs()
+        missing = _other_files(label, made_from, present)
+    except InputError as error:
+        return Saved(label, plan, asked, None, _unreadable(label, error), changed, gone)
+    others, lost = _other_facts(made_from, present)
+    return Saved(label, plan, asked, present, missing, (*changed, *others), (*gone, *lost))
+
+
+def scenario_of(made_from: Provenance) -> Path:
+    """The file that a plan was made from, as it was named."""
+    return made_from.path_of("scenario") or Path()
+
+
+def inputs_behind(label: str, made_from: Provenance, read: Callable[[], Inputs]) -> Inputs:
+    """Read the inputs that a plan records; raises InputError where they are not as they were."""
+    try:
+        inputs = read()
+    except InputError as error:
+        raise InputError(Finding(_unreadable(label, error))) from None
+    if missing := _other_files(label, made_from, inputs):
+        raise InputError(Finding(missing))
+    return inputs
+
+
+def _unreadable(label: str, error: InputError) -> str:
+    first = error.findings[0]
+    told = f"{label} was made with {first.file}: {first.message}, seen from here"
+    return f"{told}; `--catalog` and `--rules` name it"
+
+
+def _other_files(label: str, made_from: Provenance, present: Inputs) -> str | None:
+    names = sorted({name for names in _other_facts(made_from, present) for name in names})
+    if not names:
+        return None
+    told = f"{label} was made from other catalog or rule files than are here now, such as "
+    return told + names[0]
+
+
+def _other_facts(made_from: Provenance, present: Inputs) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Catalog and rule files that have changed or are new, and those that are gone."""
+    roles = ("catalog", "rules")
+    now = {(file.role, file.path): file.sha256 for file in present.files if file.role in roles}
+    then = {(role, path): digest for role, path, digest in made_from.files if role in roles}
+    changed = {path for (role, path), digest in now.items() if then.get((role, path)) != digest}
+    return tuple(sorted(changed)), tuple(sorted({path for _, path in then.keys() - now.keys()}))
+
+
+def _origins(made_from: Provenance) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Files of the question, and an earlier plan that it took over, that have changed or are gone.
+
+    What a base was is not asked where the file that extends it cannot be read.
+    """
+    now = dict(_digests(made_from))
+    then = {path: digest for role, path, digest in made_from.files if role in _OF_QUESTION}
+    scenario = str(scenario_of(made_from))
+    known = then.keys() if scenario in now else then.keys() - _bases(made_from)
+    gone = [path for path in known if path not in now and not Path(path).is_file()]
+    changed = [path for path in known if path not in gone and now.get(path) != then[path]]
+    return tuple(sorted(changed)), tuple(sorted(gone))
+
+
+_OF_QUESTION = ("scenario", "base", "placement")
+
+
+def _bases(made_from: Provenance) -> set[str]:
+    return {path for role, path, _ in made_from.files if role == "base"}
+
+
+def _digests(made_from: Provenance) -> Iterator[tuple[str, str]]:
+    """The files of the question that can be read, as they are now."""
+    if now := _question_now(made_from):
+        yield from ((file.path, file.sha256) for file in now.scenario_files)
+    if earlier := made_from.path_of("placement"):
+        try:
+            text = earlier.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            return
+        yield str(earlier), hashlib.sha256(text.encode()).hexdigest()
+
+
+def _question_now(made_from: Provenance) -> Question | None:
+    """The scenario that a plan names, as its files are now; None where they cannot be read."""
+    scenario = made_from.path_of("scenario")
+    if scenario is None or not scenario.is_file():
+        return None
+    try:
+        return Question(scenario)
+    except InputError:
+        return None
+
+
+def checked(saved: Saved) -> Saved:
+    """The same, passed by the independent check as far as its inputs are there.
+
+    Where catalog or rules have changed, what the scenario and the plan itself say is held against
+    each other. Raises CheckError where anything disagrees, InputError for a plan that an earlier
+    version made without what is checked.
+    """
+    plan = saved.plan
+    if not plan.settings or (plan.nodes and not plan.node_types):
+        raise InputError(
+            Finding(
+                "lacks the settings and node types that it is checked by",
+                file=saved.label,
+                hint="make the plan again with this version of the planner",
+            )
+        )
+    try:
+        with sound(saved.label):
+            if saved.inputs is not None:
+                verify(saved.inputs, plan)
+            elif saved.present is not None:
+                verify_as_recorded(saved.present, plan)
+            _require_own_question(saved)
+    except CheckError as error:
+        raise CheckError(error.violations, saved.label) from None
+    return saved
+
+
+def _require_own_question(saved: Saved) -> None:
+    """Raise CheckError where the files that the plan names ask something else than it records."""
+    made_from = saved.plan.provenance
+    files = {*(saved.changed), *(saved.gone)}
+    now = None if files & _bases(made_from) else _question_now(made_from)
+    if now is None or saved.question is None or str(scenario_of(made_from)) in files:
+        return
+    # What a plan took over from an earlier one stands in its question, not in the file's.
+    taken = {"running"} if made_from.path_of("placement") else set()
+    options = made_from.options
+    told = f"the scenario that it records is not what {scenario_of(made_from)} asks"
+    try:
+        asked = now.layers.composed(options.variations, options.settings).document
+    except InputError:
+        raise CheckError((told,)) from None
+    here, there = (
+        stated({key: value for key, value in one.data.items() if key not in taken})
+        for one in (asked, saved.question)
+    )
+    if here != there:
+        raise CheckError((told,))
+
+
+@contextmanager
+def sound(label: str) -> Iterator[None]:
+    """Work with a plan whose parts may not fit each other; raises CheckError where they do not."""
+    try:
+        yield
+    except _UNSOUND as error:
+        told = f"its parts do not fit each other: {type(error).__name__}: {error}"
+        raise CheckError((told,), label) from error

@@ -1,0 +1,235 @@
+"""A plan as a file: complete, versioned, and the same bytes for the same plan."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from contextlib import suppress
+from errno import EEXIST
+from fcntl import LOCK_EX, LOCK_NB, flock
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from pydantic import ValidationError
+
+from planner.errors import Finding, InputError
+from planner.planning.plan import FORMAT, Plan, Provenance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+__all__ = ["digest_of", "dumps", "each_once", "loads", "origin_of", "write_atomically"]
+
+_DEPTH = {"placements": 3, "sizings": 4}
+"""How many levels stand on lines of their own; two where nothing is said."""
+
+_WRITES = "`planner plan SCENARIO --out DIR` writes"
+_AGAIN = "make the plan again with this version of the planner"
+
+_UNFINISHED = 100
+"""Temporary files of other runs that may lie beside a target."""
+_UNFINISHED_NAME = re.compile(r"\..+\.planner-[0-9]{1,2}\.tmp")
+
+
+def dumps(plan: Plan) -> str:
+    """Write a plan as JSON: one line per job, node or step, keys in the model's order.
+
+    `provenance.digest` seals it: the sha256 of all else, by which `loads` knows an edited file.
+    """
+    document = plan.model_dump(mode="json")
+    document["provenance"]["digest"] = digest_of(document)
+    parts = (f' "{key}": {_text(value, _DEPTH.get(key, 2), 1)}' for key, value in document.items())
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def digest_of(document: dict[str, Any]) -> str:
+    """The digest that seals a document: that of its content, whatever its spacing."""
+    return _digest(_content(document))
+
+
+def _digest(content: str) -> str:
+    return sha256(content.encode()).hexdigest()
+
+
+def _content(document: dict[str, Any]) -> str:
+    """What is sealed: compact JSON in ASCII, so that line ends and spacing do not matter."""
+    return json.dumps(document, separators=(",", ":"), allow_nan=False)
+
+
+def _text(value: Any, depth: int, indent: int) -> str:  # noqa: ANN401 - whatever JSON can hold
+    """JSON with `depth` levels opened up and the rest compact."""
+    if depth <= 1 or not value or not isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    brackets = "{}" if isinstance(value, dict) else "[]"
+    margin = " " * (indent + 1)
+    lines = ",\n".join(f"{margin}{item}" for item in _items(value, depth, indent))
+    return f"{brackets[0]}\n{lines}\n{' ' * indent}{brackets[1]}"
+
+
+def _items(value: list[Any] | dict[str, Any], depth: int, indent: int) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            name = json.dumps(key, ensure_ascii=False)
+            yield f"{name}: {_text(item, depth - 1, indent + 1)}"
+    else:
+        for item in value:
+            yield _text(item, depth - 1, indent + 1)
+
+
+def loads(text: str, shown_as: str) -> Plan:
+    """Read a plan that was written by `dumps`.
+
+    Raises InputError, naming the file, for broken JSON, another major format, missing parts, and
+    where a hand has changed anything since.
+    """
+    try:
+        document = json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=each_once(text, shown_as)
+        )
+    except json.JSONDecodeError as error:
+        cut = "was the file cut off, or edited by hand?"
+        hint = cut if text.startswith("{") else f"a plan is needed, as {_WRITES} it"
+        told = f"is not JSON: {error.msg}"
+        raise InputError(Finding(told, shown_as, error.lineno, error.colno, hint=hint)) from None
+    except (ValueError, RecursionError):
+        told = "is not a plan: its JSON is nested too deep or holds no finite number"
+        raise InputError(Finding(told, shown_as)) from None
+    _require_format(document, shown_as)
+    content = _unsealed(document, shown_as)
+    try:
+        return Plan.model_validate_json(content)
+    except ValidationError as error:
+        raise InputError(*_findings(error, shown_as)) from None
+
+
+def origin_of(text: str) -> tuple[str, Provenance]:
+    """Question and provenance of a plan that `loads` can read; nothing else is looked at."""
+    provenance = _value(text, "provenance")
+    del provenance["digest"]
+    return _value(text, "question"), Provenance.model_validate_json(json.dumps(provenance))
+
+
+def _value(text: str, key: str) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    """What a key of a plan says, read from the line on which `dumps` writes it."""
+    mark = f'\n "{key}": '
+    place = text.find(mark)
+    if place < 0:  # another program has laid it out anew
+        return json.loads(text, object_pairs_hook=each_once(text, "plan.json"))[key]
+    decoder = json.JSONDecoder(object_pairs_hook=each_once(text, "plan.json"))
+    value, _ = decoder.raw_decode(text, place + len(mark))
+    return value
+
+
+def each_once(text: str, shown_as: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """What makes an object of JSON out of its keys and values, and refuses a key that is twice.
+
+    Readers of JSON differ in which of the two counts, so a file could tell each another story.
+    Raises InputError with the key, and its line where no other object of `text` has it.
+    """
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) == len(pairs):
+            return found
+        key = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        places = [
+            place.start() for place in re.finditer(re.escape(json.dumps(key)) + r"\s*:", text)
+        ]
+        alone = len(places) == sum(one == key for one, _ in pairs)
+        line = text.count("\n", 0, places[1]) + 1 if alone else None
+        hint = "the planner writes each key once: make the file again"
+        raise InputError(Finding(f"has the key {key!r} twice", shown_as, line, hint=hint))
+
+    return made
+
+
+def _refuse_constant(text: str) -> float:
+    raise ValueError(text)
+
+
+def _require_format(document: object, shown_as: str) -> None:
+    parts = document if isinstance(document, dict) else {}
+    found = parts.get("format")
+    if not isinstance(found, str):
+        told, hint = "is not a plan: it states no `format`", f"{_WRITES} plan.json"
+    elif found.partition(".")[0] != FORMAT.partition(".")[0]:
+        told, hint = f"is a plan of format {found}, this planner reads {FORMAT}", _AGAIN
+    elif "proof" not in parts:
+        told, hint = "is not a plan: it states no `proof`", f"{_WRITES} plan.json"
+    else:
+        return
+    raise InputError(Finding(told, shown_as, hint=hint))
+
+
+def _unsealed(document: dict[str, Any], shown_as: str) -> str:
+    """The content that the digest seals; raises InputError where it is not what was sealed."""
+    made_by = document.get("provenance")
+    digest = made_by.pop("digest", None) if isinstance(made_by, dict) else None
+    content = _content(document)
+    if digest is None:
+        told = "has no digest of its content: it was edited, or made by an earlier version"
+        hint = _AGAIN
+    elif digest != _digest(content):
+        told = "was changed after the planner had written it: its content is not that of its digest"
+        hint = "change the scenario and plan again; a plan itself is never edited"
+    else:
+        return content
+    raise InputError(Finding(told, shown_as, path="provenance.digest", hint=hint))
+
+
+def _findings(error: ValidationError, shown_as: str) -> Iterator[Finding]:
+    for detail in error.errors(include_url=False, include_context=False, include_input=False):
+        path = ".".join(str(part) for part in detail["loc"])
+        yield Finding("does not belong in a plan as it stands", shown_as, path=path or None)
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a whole file or nothing: a reader never sees half of it, and the old one survives.
+
+    Text in UTF-8, lines end in LF. What killed runs have left in the folder is removed. Raises
+    InputError where the folder cannot be written.
+    """
+    temporary: Path | None = None
+    try:
+        _remove_leftovers(path.parent)
+        temporary, file = _reserve_beside(path)
+        with file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+            file.flush()
+            temporary.replace(path)
+        temporary = None
+    except OSError as error:
+        raise InputError(Finding(f"cannot be written: {error.strerror}", str(path))) from None
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _reserve_beside(path: Path) -> tuple[Path, BinaryIO]:
+    """Create a new empty file in the same folder, so that the rename stays on one volume.
+
+    It is locked for as long as it is open: by that, others know that its run is alive.
+    """
+    for number in range(_UNFINISHED):
+        temporary = path.with_name(f".{path.name}.planner-{number}.tmp")
+        with suppress(FileExistsError):
+            file = temporary.open("xb")
+            with suppress(OSError):  # where nothing can be locked, nothing is taken for left over
+                flock(file, LOCK_EX)
+            if os.fstat(file.fileno()).st_nlink:  # or it was taken for one before it was locked
+                return temporary, file
+            file.close()
+    raise FileExistsError(EEXIST, f"{_UNFINISHED} unfinished files of other runs lie beside it")
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of runs that were killed: those that no process has locked."""
+    for path in folder.glob(".*.planner-*.tmp"):
+        if _UNFINISHED_NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            with suppress(OSError), path.open("r+b") as file:
+                flock(file, LOCK_EX | LOCK_NB)
+                if os.path.samestat(os.fstat(file.fileno()), path.lstat()):
+                    path.unlink()

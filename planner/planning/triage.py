@@ -1,0 +1,198 @@
+"""Where not everything fits: who is kept, who gives way, and what it would take to keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from planner.errors import InfeasibleError, LimitError
+from planner.packing import solve, translate
+from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
+from planner.packing.found import Infeasible
+from planner.packing.statement.claims import claims_of
+from planner.packing.triage import triage
+from planner.packing.work import spent
+from planner.planning.assemble import second_opinion
+from planner.planning.parts import PriorityUse, ProvedStep, Shortage, ShortJob
+from planner.planning.words import some_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from planner.inputs.settled import Inputs
+    from planner.packing.triage import Triage
+    from planner.sizing.candidate import SizedJob
+
+__all__ = ["Unfit", "give_way", "roots"]
+
+_NAMED = 6
+_TIME_S = 10.0
+"""For all remedies of one job."""
+_UNKNOWN = "what keeps it from fitting could not be told within the time"
+
+Jobs = tuple["SizedJob", ...]
+
+
+Unfit = Mapping[str, tuple[str, ...]]
+"""Jobs of the scenario that no node in play can run: what would give each a node that can."""
+
+
+def roots(jobs: Collection[SizedJob]) -> frozenset[str]:
+    """The jobs of the scenario that these are, or are derived from."""
+    return frozenset(job.derived_from or job.name for job in jobs)
+
+
+def give_way(
+    inputs: Inputs,
+    jobs: Jobs,
+    unfit: Unfit,
+    *,
+    asked_gap: float,
+    time_limit_s: float,
+    progress: Callable[[str], None],
+    crosscheck: bool = False,
+    explain: bool = True,
+) -> tuple[Jobs, Shortage]:
+    """The jobs as they are kept, with those that are dropped or delayed named and explained.
+
+    Each step of the triage, and all remedies together, have a share of the time; whoever asks for
+    no explanation gets none. With `crosscheck` each proved step is put to other solvers, each
+    within the same time. Raises InfeasibleError where the required jobs alone do not fit,
+    DisagreementError where another solver refutes a step, or that.
+    """
+    fit = tuple(job for job in jobs if (job.derived_from or job.name) not in unfit)
+    problem, claims = claims_of(inputs, fit)
+    ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
+    try:
+        found = triage(
+            problem,
+            claims,
+            asked_gap=asked_gap,
+            time_limit_s=time_limit_s,
+            progress=lambda step: progress(f"triage: {step}"),
+            ask=ask if crosscheck else None,
+        )
+    except Infeasible as proved:
+        if crosscheck:
+            require_agreement(ask, Assertion.none(proved))
+        raise _required_alone(inputs, fit, time_limit_s) from None
+    delays = {**found.delays, **dict.fromkeys(unfit)}
+    kept = tuple(_as_kept(job, delays) for job in jobs)
+    if explain:
+        progress("asking what would keep the others")
+    deadline = spent() + (time_limit_s if explain else 0.0)
+    short = tuple(_explained(inputs, jobs, kept, delays, unfit, deadline))
+    return kept, Shortage(
+        priorities=tuple(_priorities(inputs, jobs, delays, found)),
+        jobs=short,
+        bound_cents=found.bound_cents,
+        steps=tuple(_confirmed(found)),
+    )
+
+
+def _confirmed(found: Triage) -> Iterator[ProvedStep]:
+    for step in found.confirmed:
+        opinions = (second_opinion(one, of_cost=not step.counted) for one in step.opinions)
+        yield ProvedStep(counted=step.counted, least=step.least, second_opinions=tuple(opinions))
+
+
+def _as_kept(job: SizedJob, delays: dict[str, int | None]) -> SizedJob:
+    delay = delays.get(job.derived_from or job.name, 0)
+    return job.dropped() if delay is None else job.later(delay)
+
+
+def _required_alone(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> InfeasibleError:
+    """Why the required jobs do not fit, as if there were no others."""
+    stated = inputs.scenario.jobs
+    required = tuple(job for job in jobs if stated[job.derived_from or job.name].required)
+    names = some_of(sorted(roots(required)), _NAMED)
+    told = f"the required jobs alone are asked for here: {names or 'there are none'}"
+    late = any(stated[name].may_slip_quarters for name in roots(required))
+    told += ", and none of them fits later either" if late else ""
+    try:
+        solve(translate(inputs, required), asked_gap=1.0, time_limit_s=time_limit_s)
+    except InfeasibleError as why:
+        headline = f"no plan exists: even for the required jobs alone, {why.cause}"
+        return InfeasibleError(headline, (told, *why.reasons), why.remedies)
+    raise LimitError("no plan for the required jobs was found before the time limit")
+
+
+def _explained(
+    inputs: Inputs,
+    jobs: Jobs,
+    kept: Jobs,
+    delays: dict[str, int | None],
+    unfit: Unfit,
+    deadline: float,
+) -> Iterator[ShortJob]:
+    """Each job that gives way, beside all that is kept, the most important first."""
+    stated = inputs.scenario.jobs
+    known: dict[object, tuple[str, str, tuple[str, ...]]] = {}
+    names = [name for name, delay in delays.items() if delay != 0]
+    for name in sorted(names, key=lambda name: (-stated[name].priority, name)):
+        delay = delays[name]
+        asked = tuple(job for job in jobs if name in (job.name, job.derived_from))
+        # Jobs that ask for the same lack the same, whatever they are called.
+        alike = (delay, *((job.sizing.id, job.units, job.sites, job.team) for job in asked))
+        if name in unfit:
+            known[alike] = name, "no GPU type in play can run it", unfit[name]
+        if alike not in known:
+            left_s = min(_TIME_S, deadline - spent())
+            known[alike] = name, *_lacking(inputs, _as_asked(jobs, kept, asked), left_s)
+        first, cause, remedies = known[alike]
+        yield ShortJob(
+            name=name,
+            deployment=next((job.name for job in asked if job.derived_from), None),
+            priority=stated[name].priority,
+            outcome="dropped" if delay is None else "delayed",
+            delay_quarters=delay or 0,
+            asked=next((job.units for job in asked if job.name == name), ()),
+            cause=cause,
+            remedies=tuple(_own(remedies, first, name, delay)),
+        )
+
+
+def _own(remedies: tuple[str, ...], first: str, name: str, delay: int | None) -> Iterator[str]:
+    """Remedies told of the first job that is alike, for another; to start later keeps no date."""
+    later = f"start {first} "
+    for one in remedies:
+        if not one.startswith(later):
+            yield one
+        elif delay is None:
+            yield f"start {name} {one.removeprefix(later)}"
+
+
+def _as_asked(jobs: Jobs, kept: Jobs, these: Jobs) -> Jobs:
+    """All jobs as they are kept, but these as they were asked for."""
+    return tuple(before if before in these else now for before, now in zip(jobs, kept, strict=True))
+
+
+def _lacking(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> tuple[str, tuple[str, ...]]:
+    """Why these do not all fit, and what would do."""
+    if time_limit_s <= 0:
+        return _UNKNOWN, ()
+    try:
+        solve(translate(inputs, jobs), asked_gap=1.0, time_limit_s=time_limit_s)
+    except InfeasibleError as why:
+        return why.cause, why.remedies
+    except LimitError:
+        return _UNKNOWN, ()
+    return "it would fit, but the triage ended at its time limit before that was found", ()
+
+
+def _priorities(
+    inputs: Inputs, jobs: Jobs, delays: dict[str, int | None], found: Triage
+) -> Iterator[PriorityUse]:
+    stated = inputs.scenario.jobs
+    asking = [stated[name] for name in roots([job for job in jobs if any(job.units)])]
+    proved = {level.priority: level.proved for level in found.levels}
+    for priority in sorted({job.priority for job in asking}, reverse=True):
+        mine = [delay for name, delay in delays.items() if stated[name].priority == priority]
+        yield PriorityUse(
+            priority=priority,
+            jobs=sum(job.priority == priority for job in asking),
+            dropped=mine.count(None),
+            delayed=sum(bool(delay) for delay in mine),
+            proved=proved.get(priority, True),
+        )

@@ -1,0 +1,177 @@
+"""The independent check: whether a plan is feasible and its cost right, from the inputs alone.
+
+It shares no code with the search for the plan. Whole numbers and exact fractions only.
+`docs/verification.md` says what is checked, and what is not.
+"""
+
+from __future__ import annotations
+
+from math import isclose
+from typing import TYPE_CHECKING
+
+from planner.errors import CheckError
+from planner.planning.checks import (
+    figures,
+    gpus,
+    money,
+    moves,
+    nodes,
+    placement,
+    shortage,
+    sites,
+    teams,
+)
+from planner.planning.checks.view import View, differences
+from planner.sizing.sizers import Sizers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planner.inputs.settled import Inputs
+    from planner.planning.checks.view import Findings
+    from planner.planning.plan import Plan
+    from planner.sizing.candidate import SizedJob
+
+__all__ = ["check", "verify", "verify_as_recorded"]
+
+
+def verify(inputs: Inputs, plan: Plan, sizers: Sizers | None = None) -> tuple[str, ...]:
+    """Check a plan against its inputs; a sentence for each thing confirmed.
+
+    The jobs are sized again, but for what `sizers` have sized already: whoever makes many plans
+    from the same rules hands them over.
+
+    Raises CheckError with the violations found.
+    """
+    return check(inputs, (sizers or Sizers()).portfolio(inputs), plan)
+
+
+def check(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -> tuple[str, ...]:
+    """The same with all jobs as they are sized.
+
+    Raises CheckError with every violation of the first stage that has any.
+    """
+    return _confirmed(View(inputs, jobs, plan), _STAGES)
+
+
+def verify_as_recorded(inputs: Inputs, plan: Plan) -> None:
+    """Check a plan whose catalog or rules have changed: against its scenario, and in itself.
+
+    What only they can tell is taken as the plan records it. Raises CheckError.
+    """
+    jobs = _sized_as_recorded(Sizers().portfolio(inputs), plan)
+    _confirmed(View(inputs, jobs, plan), _AS_RECORDED)
+
+
+def _confirmed(view: View, stages: _Stages) -> tuple[str, ...]:
+    confirmed: list[str] = []
+    for stage in stages:
+        violations: list[str] = []
+        confirmed += [_result(check(view), violations) for check in stage]
+        if violations:
+            raise CheckError(tuple(violations))
+    return tuple(confirmed)
+
+
+def _result(findings: Findings, violations: list[str]) -> str:
+    """What a check confirms, with what it finds wrong added to the others."""
+    while True:
+        try:
+            violations.append(next(findings))
+        except StopIteration as end:
+            return str(end.value)
+
+
+def _bound(view: View) -> Findings:
+    proof = view.plan.proof
+    if proof.bound_cents > proof.cost_cents:
+        yield f"the bound {proof.bound_cents} is above the cost {proof.cost_cents}, cents"
+    short = proof.cost_cents - proof.bound_cents
+    gap = short / proof.cost_cents if proof.cost_cents else 0.0
+    if not isclose(proof.gap, gap, rel_tol=1e-12, abs_tol=1e-15):
+        yield f"the gap is stated as {proof.gap}, cost and bound give {gap}"
+    if proof.status == "proved" and short > proof.asked_gap * abs(proof.cost_cents):
+        yield f"the status is proved, but the gap {gap} is above the asked {proof.asked_gap}"
+    return (
+        "the bound does not exceed the cost, the gap is stated rightly, and the status is "
+        f"'{view.plan.proof.status}' accordingly"
+    )
+
+
+def _terms(view: View) -> Findings:
+    proof = view.plan.proof
+    total = sum(cents for _, cents in proof.bound_terms)
+    if total != proof.bound_cents:
+        yield f"the terms of the bound add up to {total}, the bound is {proof.bound_cents}, cents"
+    if not proof.bound_terms:
+        yield "the bound has no terms"
+        return _TERMS
+    tags = sum(job.tag_cents for job in view.plan.jobs)
+    yield from differences("the sum of the jobs' price tags, cents,", proof.bound_terms[0][1], tags)
+    return _TERMS
+
+
+def _sized_as_recorded(jobs: tuple[SizedJob, ...], plan: Plan) -> tuple[SizedJob, ...]:
+    """The jobs of the scenario with the sizings of a plan, and deployments as the plan has them.
+
+    What follows from the rules is thus not in question; that every job is there is.
+    """
+    planned = {job.name: job for job in plan.jobs}
+    short = {job.deployment for job in plan.shortage.jobs} if plan.shortage else set()
+    found = []
+    for job in jobs:
+        known = planned.get(job.name)
+        if known is None or known.sizing not in plan.sizings:
+            found.append(job)
+            continue
+        said: dict[str, object] = {"sizing": plan.sizings[known.sizing]}
+        if job.derived_from is not None:
+            said["derived_by"] = known.derived_by
+            said |= {} if job.name in short else {"units": known.units}
+        found.append(job.model_copy(update=said))
+    return tuple(found)
+
+
+def _sums(view: View) -> Findings:
+    plan = view.plan
+    for line in plan.costs:
+        yield from differences(f"{line.name} in total, cents,", line.total_cents, sum(line.cents))
+    total = sum(line.present_cents for line in plan.costs)
+    if plan.proof.cost_cents != total:
+        yield f"the net present cost is {plan.proof.cost_cents}, its lines come to {total}, cents"
+    return "the costs add up"
+
+
+_Stages = tuple[tuple["Callable[[View], Findings]", ...], ...]
+_TERMS = "the jobs' price tags and the other terms add up to the bound"
+
+_STAGES: _Stages = (
+    (*nodes.FIRST, *shortage.FIRST),
+    (*nodes.CHECKS, *gpus.FIRST),
+    (
+        *placement.CHECKS,
+        *gpus.CHECKS,
+        *gpus.AS_SIZED,
+        *shortage.CHECKS,
+        *moves.CHECKS,
+        *sites.CHECKS,
+        *figures.CHECKS,
+        *money.CHECKS,
+        *teams.CHECKS,
+        *(_bound, _terms),
+    ),
+)
+"""Later stages read what earlier ones have confirmed."""
+
+_AS_RECORDED: _Stages = (
+    (nodes.horizon, *shortage.FIRST),
+    (nodes.owned, *gpus.FIRST),
+    (
+        *placement.CHECKS,
+        *gpus.AS_SIZED,
+        *moves.CHECKS,
+        *(_sums, nodes.entering),
+        *(_bound, _terms),
+    ),
+)
+"""What can be held against the scenario and the plan itself, without catalog and rules."""

@@ -1,0 +1,283 @@
+"""What if: the same jobs solved again with something changed, and what the plan then differs by.
+
+What the plan's choices cost, as the difference to the best plan without them, both proved; and
+where there is no plan, which change would give one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from planner.errors import LimitError
+from planner.packing import translate
+from planner.packing.found import Infeasible
+from planner.packing.pack import attempt
+from planner.packing.problem import WHOLE
+from planner.packing.search import bound_cents
+from planner.packing.solution import Status
+from planner.packing.work import spent
+from planner.planning.eligible import stuck_jobs
+from planner.planning.plan import HourlyUse, PartitionSaving, SpareCost, SparePrice
+from planner.planning.words import amount, some_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from planner.inputs.settled import Inputs
+    from planner.packing import Solution, Translation
+    from planner.planning.assemble import SolvedPortfolio
+    from planner.planning.plan import OtherPlan, Plan
+    from planner.sizing import SizedJob
+    from planner.sizing.sizers import Sizers
+
+__all__ = ["WhatIf", "less_headroom", "other_types"]
+
+_MOST_PLACES = 8
+_TIME_S = 10.0
+"""Of work, for all changes of a kind that might give a plan."""
+_MOST_JOBS = 4
+"""At most so many jobs are asked about."""
+_NAMED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """A plan as it was solved, which others are held against.
+
+    A figure is open where it or the other plan is not proved before `deadline`, in seconds of work.
+    """
+
+    solved: SolvedPortfolio
+    asked_gap: float
+    deadline: float
+
+    def prices(self, plan: Plan, sizers: Sizers, say: Callable[[str], None]) -> dict[str, object]:
+        """What its choices cost, as fields of the plan."""
+        say("pricing spare nodes")
+        spare_cost, spare_prices = self.spare_costs()
+        say("pricing whole GPUs instead of parts")
+        saving = self.partition_saving()
+        say("pricing nodes by the hour")
+        hourly = tuple(self.hourly_uses(plan))
+        say("pricing the utilization of runs")
+        return {
+            "utilization_cents": self.utilization_cents(plan, sizers),
+            "spare_cost": spare_cost,
+            "spare_prices": spare_prices,
+            "partition_saving": saving,
+            "hourly": hourly,
+        }
+
+    def _cost_of(self, other: Translation) -> tuple[OtherPlan, int | None]:
+        """What the best other plan costs, cents, where both are proved."""
+        left_s = self.deadline - spent()
+        if self.solved.solution.status is not Status.PROVED or left_s <= 0:
+            return "not proved", None
+        try:
+            found = attempt(other, asked_gap=self.asked_gap, time_limit_s=left_s)
+        except Infeasible:
+            return "no other plan", None
+        except LimitError:
+            return "not proved", None
+        proved = found.status is Status.PROVED
+        return ("proved", found.cost_cents) if proved else ("not proved", None)
+
+    def spare_costs(self) -> tuple[SpareCost | None, tuple[SparePrice, ...]]:
+        """What all spare nodes cost together, then the last one of each place, the others kept.
+
+        A place is a site or a pool that keeps spare nodes; None where there is no such place.
+        """
+        places = list(self._places_with_spares())
+        if not places:
+            return None, ()
+        kept = [pool.spare for pool in self.solved.translation.problem.pools]
+        together = self._saved_with([0] * len(kept))
+        prices = []
+        for place, pools in places[:_MOST_PLACES]:
+            fewer = [spare - (number in pools) for number, spare in enumerate(kept)]
+            cents = self._saved_with(fewer) if any(fewer) else together
+            prices.append(SparePrice(place=place, kept=kept[pools[0]], cents=cents))
+        return SpareCost(cents=together), tuple(prices)
+
+    def _places_with_spares(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """A site that asks for them with all its pools, other pools one by one."""
+        sites = self.solved.inputs.scenario.sites
+        by_site: dict[str, tuple[int, ...]] = {}
+        for index, pool in enumerate(self.solved.translation.problem.pools):
+            if not pool.spare:
+                continue
+            if pool.site in sites and pool.spare == sites[pool.site].spare_nodes:
+                by_site[pool.site] = (*by_site.get(pool.site, ()), index)
+            else:
+                yield f"{pool.node_type} @ {pool.site}", (index,)
+        yield from ((f"site {name}", pools) for name, pools in sorted(by_site.items()))
+
+    def _saved_with(self, spares: list[int]) -> int | None:
+        """By how much the best plan is cheaper with so many spare nodes in each pool."""
+        problem = self.solved.translation.problem
+        pools = tuple(
+            replace(pool, spare=spare) for pool, spare in zip(problem.pools, spares, strict=True)
+        )
+        others = replace(self.solved.translation, problem=replace(problem, pools=pools))
+        _, cents = self._cost_of(others)
+        return None if cents is None else max(0, self.solved.solution.cost_cents - cents)
+
+    def partition_saving(self) -> PartitionSaving | None:
+        """The plan against the best one on whole GPUs; None where no unit takes a part of one."""
+        inputs, jobs, translation, solution, _ = self.solved
+        demands = zip(translation.problem.demands, solution.assigned, strict=True)
+        if not any(
+            units and choice.shape.part != WHOLE
+            for demand, assigned in demands
+            for choice, units in zip(demand.choices, assigned, strict=True)
+        ):
+            return None
+        whole = tuple(map(_on_whole_gpus, jobs))
+        if any(any(job.units) and not job.sizing.candidates for job in whole):
+            return PartitionSaving(outcome="no other plan", cents=None)
+        outcome, cents = self._cost_of(translate(inputs, whole))
+        saved = None if cents is None else max(0, cents - solution.cost_cents)
+        return PartitionSaving(outcome=outcome, cents=saved)
+
+    def hourly_uses(self, plan: Plan) -> Iterator[HourlyUse]:
+        """Each offer by the hour or by the week that the plan uses, and where its price turns.
+
+        At such a multiple of the price, the best plan without the offer costs the same.
+        """
+        problem, hired = self.solved.translation.problem, self.solved.solution.hired
+        for offer in self.solved.inputs.offers:
+            names = enumerate(self.solved.translation.offers)
+            supplies = [number for number, name in names if name == offer.name]
+            if not offer.step_hours or not any(any(hired[number]) for number in supplies):
+                continue
+            paid = sum(
+                steps * (problem.supplies[number].unit_cost_cents[quarter] or 0)
+                for number in supplies
+                for quarter, steps in enumerate(hired[number])
+            )
+            nodes = {
+                node.id: node for node in plan.nodes if node.hours and node.entry == offer.name
+            }
+            here = (use for uses in plan.placements for use in uses if use.node in nodes)
+            withdrawn = tuple(
+                replace(supply, maximum=0) if number in supplies else supply
+                for number, supply in enumerate(problem.supplies)
+            )
+            others = replace(self.solved.translation, problem=replace(problem, supplies=withdrawn))
+            outcome, cents = self._cost_of(others)
+            more = None if cents is None else max(0, cents - self.solved.solution.cost_cents)
+            yield HourlyUse(
+                offer=offer.name,
+                gpu_hours=sum(
+                    node.gpus * (node.hours[1] - node.hours[0])
+                    for node in nodes.values()
+                    if node.hours
+                ),
+                jobs=tuple(sorted({one.job for use in here for one in use.occupants})),
+                present_cents=paid,
+                without=outcome,
+                turns_at=None if more is None else 1 + more / paid,
+            )
+
+    def utilization_cents(self, plan: Plan, sizers: Sizers) -> int | None:
+        """The plan against the best one whose runs make progress in all of their hours.
+
+        None where no run is planned by the hour, jobs give way, or that is open. The bound is asked
+        first: it is cheap, and often tells that nothing is lost.
+        """
+        left_s = self.deadline - spent()
+        runs = any(one.hours for uses in plan.placements for use in uses for one in use.occupants)
+        whole = self.solved.inputs.settings.run_utilization.value >= 1
+        cost, proved = self.solved.solution.cost_cents, self.solved.solution.status is Status.PROVED
+        if not runs or plan.shortage is not None or whole or not proved or left_s <= 0:
+            return None
+        inputs = _with_setting(self.solved.inputs, "run_utilization", Decimal(1))
+        others = translate(inputs, sizers.portfolio(inputs))
+        try:
+            bound = bound_cents(others.problem, asked_gap=self.asked_gap, time_limit_s=left_s)
+        except (Infeasible, LimitError):
+            return None
+        if cost - bound <= self.asked_gap * cost:
+            return 0
+        _, cents = self._cost_of(others)
+        return None if cents is None else max(0, cost - cents)
+
+
+def _on_whole_gpus(job: SizedJob) -> SizedJob:
+    whole = tuple(
+        one for one in job.sizing.candidates if one.partition is None and not one.shared_mb
+    )
+    sizing = job.sizing.model_copy(update={"candidates": whole})
+    return job.model_copy(update={"sizing": sizing})
+
+
+def _with_setting(inputs: Inputs, name: str, value: Decimal) -> Inputs:
+    setting = getattr(inputs.settings, name).model_copy(update={"value": value})
+    settings = inputs.settings.model_copy(update={name: setting})
+    return inputs.model_copy(update={"settings": settings})
+
+
+def _first_plan(
+    inputs: Inputs, sizers: Sizers, deadline: float
+) -> tuple[Translation, Solution] | None:
+    """Any plan with all jobs; None where none is found before the deadline."""
+    jobs = sizers.portfolio(inputs)
+    translation = translate(inputs, jobs)
+    if stuck_jobs(jobs, translation):
+        return None
+    left_s = max(0.1, deadline - spent())
+    try:
+        return translation, attempt(translation, asked_gap=1.0, time_limit_s=left_s)
+    except (Infeasible, LimitError):
+        return None
+
+
+def less_headroom(inputs: Inputs, sizers: Sizers) -> Iterator[str]:
+    """The most headroom, in whole per cent, with which a plan has all jobs; proved by that plan."""
+    stated = inputs.settings.headroom.value
+    deadline = spent() + _TIME_S
+    enough, too_much = Decimal(-1), stated * 100
+    asked = Decimal(0)
+    while asked < too_much and spent() < deadline:
+        if _first_plan(_with_setting(inputs, "headroom", asked / 100), sizers, deadline):
+            enough = asked
+        elif enough < 0:
+            return
+        else:
+            too_much = asked
+        asked = (enough + too_much) // 2
+        if asked <= enough:
+            break
+    if enough >= 0:
+        told = amount(stated, "share")
+        yield f"lower policies.headroom from {told} to {amount(enough / 100, 'share')}"
+
+
+def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Iterator[str]:
+    """For each of these jobs that names its GPU types: others in play on which a plan has it.
+
+    Proved by a plan that keeps all the rest.
+    """
+    deadline = spent() + _TIME_S
+    stated = inputs.scenario.jobs
+    named = [name for name in sorted(set(lacking)) if name in stated and stated[name].gpu_types]
+    for name in named[:_MOST_JOBS]:
+        free = stated[name].model_copy(update={"gpu_types": None})
+        scenario = inputs.scenario.model_copy(update={"jobs": {**stated, name: free}})
+        found = _first_plan(inputs.model_copy(update={"scenario": scenario}), sizers, deadline)
+        used = _gpu_types_of(name, *found) if found else set()
+        if others := sorted(used - set(stated[name].gpu_types or ())):
+            yield f"let {name} run on {some_of(others, _NAMED)} as well"
+
+
+def _gpu_types_of(job: str, translation: Translation, solution: Solution) -> set[str]:
+    demands = zip(translation.problem.demands, translation.members, solution.assigned, strict=True)
+    return {
+        choice.gpu_type
+        for demand, members, assigned in demands
+        if any(name == job for name, _ in members)
+        for choice, units in zip(demand.choices, assigned, strict=True)
+        if units
+    }

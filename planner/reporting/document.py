@@ -1,0 +1,323 @@
+"""What a report says, apart from how it is drawn: headings, paragraphs, tables, figures, pictures.
+
+Each section is built once; the terminal, Markdown, HTML and Excel draw the same blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from planner.reporting.format import Style, styled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
+    from fractions import Fraction
+
+__all__ = [
+    "Bands",
+    "Bar",
+    "Blank",
+    "Block",
+    "Bullets",
+    "Cell",
+    "Chart",
+    "Column",
+    "Document",
+    "End",
+    "Fields",
+    "Figure",
+    "Fold",
+    "Frontier",
+    "Gantt",
+    "Heading",
+    "Link",
+    "Meters",
+    "NodeMap",
+    "Paragraph",
+    "Picture",
+    "Series",
+    "Table",
+    "Tone",
+    "Tornado",
+    "Verbatim",
+    "beneath",
+    "cell_text",
+    "in_words",
+]
+
+Tone = Literal["plain", "strong", "warning", "faint"]
+"""Emphasis only: the words must say the same without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number, or a day, that leads back to plan.json."""
+
+    value: Fraction | date
+    """In the unit of plan.json: cents, W, MB."""
+    style: Style
+    sum: str
+    """The sum over plan.json that gives it, in the words of `planner.planning.ledger`."""
+    trace: str
+    """Anchor of the paragraph that says how the figures of this sum came about."""
+
+    @property
+    def text(self) -> str:
+        """As a reader sees it."""
+        return styled(self.value, self.style)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Words that lead to another part of the same document."""
+
+    text: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A field that the inputs do not fill: somebody must, nothing is invented."""
+
+    note: str = ""
+    """Who or what fills it, where that is known."""
+
+    @property
+    def text(self) -> str:
+        """As a reader sees it."""
+        return f"[fill in: {self.note}]" if self.note else "[fill in]"
+
+
+Cell = str | Figure | Link | Blank
+
+
+def cell_text(cell: Cell) -> str:
+    """The words of a cell."""
+    return cell if isinstance(cell, str) else cell.text
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The title of what follows."""
+
+    text: str
+    level: int = 2
+    """1 for the document, 2 for a section, 3 for a part of one."""
+    anchor: str = ""
+    """Where a link may lead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Running text."""
+
+    text: str
+    tone: Tone = "plain"
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """A list of sentences."""
+
+    items: tuple[str, ...]
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The head of a column."""
+
+    title: str
+    align: Literal["left", "right"] = "left"
+    wraps: bool = False
+    """Whether its cells may break between words where the page is narrow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under columns."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    footer: tuple[Cell, ...] = ()
+    """Last row, set apart: sums."""
+    caption: str = ""
+    """What the table shows, where the heading above does not say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A form: what is asked, and what the inputs say."""
+
+    rows: tuple[tuple[str, Cell], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """Lines whose spacing means something."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Details that a reader opens where the page can do that."""
+
+    title: str
+    anchor: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One row of figures of a chart."""
+
+    name: str
+    values: tuple[Figure, ...]
+    form: Literal["bar", "line"] = "bar"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Figures as a picture: stacked bars by category, with lines over them."""
+
+    title: str
+    says: str
+    """What it shows, in words: for who cannot see it."""
+    categories: tuple[str, ...]
+    series: tuple[Series, ...]
+    unit: str
+    marks: tuple[tuple[int, str], ...] = ()
+    """Events at the start of a category."""
+    waterfall: bool = False
+    """Whether each bar starts where the last one ended; a bar named in `marks` starts at zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMap:
+    """Who holds each GPU of each node, quarter by quarter."""
+
+    title: str
+    says: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[tuple[tuple[str, ...], ...] | None, ...]], ...]
+    """Name of the node or nodes; by column the jobs on each GPU, None: not in service."""
+    numbers: Mapping[str, int]
+    """The number that stands for each job."""
+
+
+End = tuple[float, str]
+"""A value, and how a reader sees it; infinite where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tornado:
+    """What a value comes to where one thing is moved either way: a bar for each, to both sides."""
+
+    title: str
+    says: str
+    rows: tuple[tuple[str, End, End], ...]
+    """What is moved, and the two ends."""
+    middle: End
+    """Where nothing is moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """The share of cases at or below each value, a curve for each way to act."""
+
+    title: str
+    says: str
+    curves: tuple[tuple[str, tuple[float, ...]], ...]
+    """Name and sorted values."""
+    marks: tuple[tuple[float, float, str], ...]
+    """Values of the first curve, with the share that lies at or below them, and their words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """Points by what they cost and what they give; those are joined that nothing cheaper beats."""
+
+    title: str
+    says: str
+    points: tuple[tuple[End, End, str], ...]
+    """Cost, gain and name."""
+    axes: tuple[str, str]
+    """What is cost, and what is gain."""
+    least: bool = False
+    """Whether little of the gain is good, as of power."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meters:
+    """Shares as filled bars: a row for each thing, a column for each quarter."""
+
+    title: str
+    says: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Figure | None, ...]], ...]
+    """None where there is nothing to fill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What is held from one cell to another, both counted from 1."""
+
+    label: str
+    first: int
+    last: int
+    name: str
+    number: int
+    """By which it is coloured, as on the node map."""
+    when: str
+    """From when to when, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gantt:
+    """Bars over time, in groups that have a head."""
+
+    title: str
+    says: str
+    cells: int
+    """Cells that time is divided into."""
+    groups: tuple[tuple[str, tuple[Bar, ...]], ...]
+    lines: tuple[str, ...]
+    """The same drawn with characters, for a page that holds text alone."""
+
+
+Picture = Chart | NodeMap | Tornado | Bands | Frontier | Meters | Gantt
+Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Picture
+Document = tuple[Block, ...]
+
+_ASKED = (Column("Field", wraps=True), Column("Entry", wraps=True))
+
+
+def beneath(document: Document) -> Document:
+    """The same as a part of a section: every heading a level lower."""
+    return tuple(
+        replace(block, level=block.level + 1) if isinstance(block, Heading) else block
+        for block in document
+    )
+
+
+def in_words(document: Document) -> Document:
+    """The same for a page without pictures, folds and forms: their words and tables remain."""
+    return tuple(plain for block in document for plain in _in_words(block))
+
+
+def _in_words(block: Block) -> Document:
+    if isinstance(block, Fold):
+        return (Heading(block.title, 3, block.anchor), *in_words(block.blocks))
+    if isinstance(block, Gantt):
+        return (Paragraph(f"{block.title}:", "faint"), Verbatim(block.lines))
+    if isinstance(block, Picture):
+        return (Paragraph(f"{block.title}. {block.says}", "faint"),)
+    if isinstance(block, Fields):
+        return (Table(_ASKED, block.rows),)
+    if isinstance(block, Table) and block.caption:
+        return (Paragraph(f"{block.caption}:", "faint"), block)
+    return (block,)

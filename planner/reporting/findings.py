@@ -1,0 +1,152 @@
+"""Draws what went wrong, in plain text: place, message, the line with a caret, and a hint.
+
+It loads neither rich nor any other room, so that a refusal is as fast as the reading of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from planner.errors import CheckError, DisagreementError, InfeasibleError, InputError, PlannerError
+from planner.reporting.format import ascii_only, cells_of, count_of, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.errors import Finding
+
+__all__ = ["Pen", "draw_error", "draw_findings"]
+
+_MOST_SHOWN = 200
+_WIDEST_SOURCE_LINE = 120
+_CONTEXT_BEFORE = 60
+_LONG_WORD = re.compile(r"\S{201,}")
+_LONGEST_MESSAGE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Pen:
+    """What standard error can show."""
+
+    colour: bool = False
+    unicode: bool = True
+
+    def red(self, text: str) -> str:
+        """An error word."""
+        return self._paint("1;31", text)
+
+    def cyan(self, text: str) -> str:
+        """A hint word or a place in a file."""
+        return self._paint("36", text)
+
+    def finish(self, lines: Sequence[str]) -> str:
+        """The lines as one text in what the output can show."""
+        text = "\n".join(lines) + "\n"
+        return text if self.unicode else ascii_only(text)
+
+    def _paint(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+
+def draw_error(error: PlannerError, pen: Pen) -> str:
+    """Any error a user can cause, as they read it."""
+    if isinstance(error, InputError):
+        return draw_findings(error.findings, pen)
+    if isinstance(error, InfeasibleError):
+        return pen.finish(_infeasible(error, pen))
+    if isinstance(error, CheckError):
+        return pen.finish(_unverified(error, pen))
+    if isinstance(error, DisagreementError):
+        return pen.finish(_disagreement(error, pen))
+    return pen.finish([f"{pen.red('error:')} {_lines_of(str(error))}"])
+
+
+def draw_findings(findings: Sequence[Finding], pen: Pen) -> str:
+    """Each mistake with its place, as many as anybody reads, then how many there are."""
+    lines: list[str] = []
+    for finding in findings[:_MOST_SHOWN]:
+        lines += [*_finding(finding, pen), ""]
+    files = {finding.file for finding in findings if finding.file}
+    where = f" in {count_of(len(files), 'file')}" if len(files) > 1 else ""
+    shown = f"; the first {_MOST_SHOWN} are shown" if len(findings) > _MOST_SHOWN else ""
+    lines.append(f"{count_of(len(findings), 'mistake')}{where}{shown}")
+    return pen.finish(lines)
+
+
+def _finding(finding: Finding, pen: Pen) -> list[str]:
+    finding = replace(finding, message=_short(finding.message))
+    lines = [f"{pen.red('error:')} {visible(finding.headline())}"]
+    if finding.source_line is not None and finding.line is not None:
+        lines += _source(finding, finding.source_line, pen)
+    if finding.hint:
+        lines.append(f"{pen.cyan('hint:')} {visible(_short(finding.hint))}")
+    return lines
+
+
+def _short(text: str) -> str:
+    """The text with endless words, and itself, cut off: nobody reads them."""
+    text = _LONG_WORD.sub(lambda word: f"{word[0][:_CONTEXT_BEFORE]}…", text)
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
+
+
+def _source(finding: Finding, source_line: str, pen: Pen) -> list[str]:
+    number = str(finding.line)
+    before, rest = _cut(source_line.rstrip("\r\n"), (finding.column or 1) - 1)
+    margin = " " * len(number)
+    lines = [f"{pen.cyan(f'{margin} |')}", f"{pen.cyan(f'{number} |')} {before}{rest}"]
+    if finding.column is not None:
+        caret = pen.red("^")
+        lines.append(f"{pen.cyan(f'{margin} |')} {' ' * cells_of(before)}{caret}")
+    return lines
+
+
+def _cut(line: str, column: int) -> tuple[str, str]:
+    """What stands before and from the column on, a long line shortened around it."""
+    before, rest = line[:column], line[column:]
+    if len(line) > _WIDEST_SOURCE_LINE:
+        if len(before) > _CONTEXT_BEFORE:
+            before = "…" + before[-_CONTEXT_BEFORE:]
+        room = max(_WIDEST_SOURCE_LINE - len(before), 1)
+        rest = rest if len(rest) <= room else rest[:room] + "…"
+    return visible(before.replace("\t", " ")), visible(rest.replace("\t", " "))
+
+
+def _infeasible(error: InfeasibleError, pen: Pen) -> list[str]:
+    lines = [f"{pen.red('infeasible:')} {visible(error.headline)}"]
+    lines += [f"  {visible(reason)}" for reason in error.reasons]
+    lines += [f"{pen.cyan('hint:')} {visible(remedy)}" for remedy in error.remedies]
+    return lines
+
+
+def _unverified(error: CheckError, pen: Pen) -> list[str]:
+    count = count_of(len(error.violations), "disagreement")
+    ending, hint = (
+        "it is neither printed nor written",
+        ("this is a fault of the planner, not of your files: report it with the scenario"),
+    )
+    if error.file:
+        ending, hint = (
+            "nothing is drawn from it",
+            ("it was edited, or made by another version: plan the scenario again"),
+        )
+    return [
+        f"{pen.red('error:')} {visible(error.file or 'the plan')} failed its independent check "
+        f"({count}), so {ending}",
+        *(f"  {visible(_short(violation))}" for violation in error.violations[:_MOST_SHOWN]),
+        f"{pen.cyan('hint:')} {hint}",
+    ]
+
+
+def _disagreement(error: DisagreementError, pen: Pen) -> list[str]:
+    return [
+        f"{pen.red('error:')} {visible(error.headline)}, so nothing is printed as a plan",
+        *(f"  {visible(reason)}" for reason in error.reasons),
+        f"{pen.cyan('hint:')} {' and '.join(error.files)} hold the program and every answer; "
+        "`planner doctor` says whether this installation can be trusted",
+    ]
+
+
+def _lines_of(text: str) -> str:
+    return "\n".join(visible(line) for line in text.splitlines())

@@ -1,0 +1,116 @@
+"""Pictures in rows and columns as SVG: how full things are, and what holds them when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.reporting.html.chart import canvas, colour_class, put
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from xml.etree.ElementTree import Element
+
+    from planner.reporting.document import Bar, Gantt, Meters
+
+__all__ = ["gantt", "grid", "meters"]
+
+_ROW, _TOP, _CHARACTER = 24, 24, 7.2
+_METER, _WORDS, _GAP = 90, 52, 18
+_CELL = 34
+_WIDEST = 1000
+
+
+def grid(
+    columns: Sequence[str],
+    rows: Sequence[str],
+    each: int,
+    cell: Callable[[Element, int, int, int, int], None],
+) -> Element:
+    """Named rows under their columns, in strips where not all of these can be read on a page.
+
+    `each` is the width of a column in pixels; `cell` draws into the picture what stands in a row
+    and a column, by their numbers, at x and y.
+    """
+    names = _width(rows)
+    strips = _strips(len(columns), names, each)
+    width, down = names + each * max(map(len, strips)), _TOP + _ROW * len(rows)
+    svg = canvas(width, down * len(strips), **{"class": "map", "width": str(width)})
+    for strip, places in enumerate(strips):
+        top = down * strip
+        for at, place in enumerate(places):
+            put(svg, "text", columns[place], x=names + each * at, y=top + 14)
+        for row, name in enumerate(rows):
+            y = top + _TOP + _ROW * row
+            put(svg, "text", name, x=0, y=y + 13)
+            for at, place in enumerate(places):
+                cell(svg, row, place, names + each * at, y)
+    return svg
+
+
+def _strips(count: int, left: int, each: int) -> list[range]:
+    """Which columns stand beside each other, where all of them are too wide to be read on a page.
+
+    `left` is what stands before them and `each` the width of one, both in pixels.
+    """
+    abreast = max(1, (_WIDEST - left) // each)
+    shown = -(-count // -(-count // abreast))
+    return [range(first, min(first + shown, count)) for first in range(0, count, shown)]
+
+
+def meters(picture: Meters) -> Element:
+    """Rows of bars in frames that are full at 100 per cent."""
+
+    def bar(svg: Element, row: int, place: int, x: int, y: int) -> None:
+        name, shares = picture.rows[row]
+        share = shares[place]
+        if share is None:
+            return
+        filled = float(share.value) * _METER  # type: ignore[arg-type]
+        put(svg, "rect", class_="free", x=x + 0.5, y=y + 0.5, width=_METER - 1, height=17)
+        full = put(svg, "rect", class_=colour_class(0), x=x, y=y, width=filled, height=18)
+        put(full, "title", f"{name}, {picture.columns[place]}: {share.text}")
+        put(svg, "text", share.text, x=x + _METER + 5, y=y + 13)
+
+    return grid(picture.columns, [name for name, _ in picture.rows], _METER + _WORDS + _GAP, bar)
+
+
+def gantt(picture: Gantt) -> Element:
+    """A bar for each thing under the head of its group, its name beside it or inside."""
+    rows = sum(1 + len(bars) for _, bars in picture.groups)
+    labels = _width(bar.label for _, bars in picture.groups for bar in bars) + 12
+    right = labels + _CELL * picture.cells
+    names = _width(bar.name for _, bars in picture.groups for bar in bars)
+    heads = _width(head for head, _ in picture.groups)
+    width = max(right + 8 + names, heads)
+    foot = _TOP + _ROW * rows
+    svg = canvas(width, foot, **{"class": "map", "width": str(width)})
+    for cell in range(picture.cells + 1):
+        x = labels + _CELL * cell
+        put(svg, "line", class_="axis", x1=x, x2=x, y1=_TOP - 4, y2=foot)
+        if cell < picture.cells:
+            middle = x + _CELL / 2
+            put(svg, "text", str(cell + 1), x=middle, y=14, text_anchor="middle")
+    y = _TOP
+    for head, bars in picture.groups:
+        put(svg, "text", head, x=0, y=y + 14, font_weight=600)
+        y += _ROW
+        for bar in bars:
+            _bar(svg, bar, labels, y)
+            put(svg, "text", bar.name, x=right + 8, y=y + 13)
+            y += _ROW
+    return svg
+
+
+def _bar(svg: Element, bar: Bar, labels: int, y: int) -> None:
+    put(svg, "text", bar.label, x=12, y=y + 13)
+    left, width = labels + _CELL * (bar.first - 1), _CELL * (bar.last - bar.first + 1)
+    drawn = put(
+        svg, "rect", class_=colour_class(bar.number), x=left + 1, y=y, width=width - 2, height=18
+    )
+    put(drawn, "title", f"{bar.name}: {bar.when}")
+    middle = left + width / 2
+    put(svg, "text", str(bar.number), class_="on", x=middle, y=y + 13, text_anchor="middle")
+
+
+def _width(names: Iterable[str]) -> int:
+    return round(max(map(len, names), default=0) * _CHARACTER) + 12

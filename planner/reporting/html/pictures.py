@@ -1,0 +1,67 @@
+"""Every kind of picture as SVG: within a page, or in a file of its own with its words inside.
+
+Names from a scenario are text nodes of an XML tree and so cannot open markup.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, indent, tostring
+
+from planner.reporting.document import Bands, Chart, Frontier, Gantt, Meters, NodeMap, Tornado
+from planner.reporting.html.chart import chart_svg, put
+from planner.reporting.html.grids import gantt, meters
+from planner.reporting.html.nodemap import node_map_svg
+from planner.reporting.html.plots import bands, frontier, tornado
+
+if TYPE_CHECKING:
+    from planner.reporting.document import Picture
+
+__all__ = ["drawn", "picture_file"]
+
+_HEAD = 34
+
+
+@singledispatch
+def _tree(picture: Picture) -> Element:
+    raise TypeError(type(picture).__name__)
+
+
+_tree.register(Bands)(bands)
+_tree.register(Chart)(chart_svg)
+_tree.register(Frontier)(frontier)
+_tree.register(Gantt)(gantt)
+_tree.register(Meters)(meters)
+_tree.register(NodeMap)(node_map_svg)
+_tree.register(Tornado)(tornado)
+
+
+def drawn(picture: Picture) -> str:
+    """For a page: its words stand in the caption there."""
+    return tostring(_tree(picture), encoding="unicode")
+
+
+def picture_file(picture: Picture) -> str:
+    """For a file: no script, no font, its title and words inside, on white paper."""
+    inner = _tree(picture)
+    _, _, across, down = map(float, inner.attrib["viewBox"].split())
+    svg = Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {across:g} {down + _HEAD:g}",
+            "role": "img",
+            "aria-labelledby": "title words",
+            "fill": "#1c1c1c",
+            "font-family": inner.attrib["font-family"],
+        },
+    )
+    put(svg, "title", picture.title, id="title")
+    put(svg, "desc", picture.says, id="words")
+    put(svg, "rect", fill="#ffffff", x=0, y=0, width=across, height=down + _HEAD)
+    put(svg, "text", picture.title, font_size=14, font_weight=600, x=8, y=22)
+    inner.attrib |= {"y": str(_HEAD), "width": f"{across:g}", "height": f"{down:g}"}
+    svg.append(inner)
+    indent(svg, " ")
+    return tostring(svg, encoding="unicode") + "\n"

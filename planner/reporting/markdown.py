@@ -1,0 +1,99 @@
+"""Draws a document as Markdown that reads well on a forge and in an editor."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from planner.reporting.document import (
+    Block,
+    Bullets,
+    Document,
+    Heading,
+    Paragraph,
+    Table,
+    Verbatim,
+    cell_text,
+    in_words,
+)
+from planner.reporting.format import code_and_words, visible
+
+__all__ = ["draw", "picture"]
+
+_MARKED = re.compile(r"[\\`*\[\]|~_@&<>]")
+_SPECIAL = re.compile(r"([\\`*\[\]|~])")
+_NO_CODE = re.compile(r"[\\`|]|^\s|\s$")
+_EDGE_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+_MENTION = re.compile(r"(?<![\w.])@(?=\w)")
+_BLOCK_START = re.compile(r"^(\s*\d*)([#>+=-]|(?<=\d)[.)])(?=\s|$|[#=-])")
+
+
+def draw(document: Document) -> str:
+    """The document as Markdown text that ends with a line feed."""
+    return "\n\n".join(_block(block) for block in in_words(document)) + "\n"
+
+
+def picture(title: str, file: str) -> str:
+    """A picture in a file beside the document, with its title for who cannot see it."""
+    return f"![{_text(title)}]({file})"
+
+
+def _block(block: Block) -> str:
+    if isinstance(block, Heading):
+        return f"{'#' * block.level} {_text(block.text)}"
+    if isinstance(block, Paragraph):
+        text = _opening(block.text)
+        return f"**{text}**" if block.tone == "strong" else text
+    if isinstance(block, Bullets):
+        return "\n".join(f"- {_opening(item)}" for item in block.items)
+    if isinstance(block, Table):
+        return _table(block)
+    return _fenced(block.lines) if isinstance(block, Verbatim) else ""
+
+
+def _table(table: Table) -> str:
+    marks = tuple("---:" if column.align == "right" else "---" for column in table.columns)
+    rows = [
+        _row(tuple(_text(column.title) for column in table.columns)),
+        _row(marks),
+        *(_row(tuple(_text(cell_text(cell)) for cell in row)) for row in table.rows),
+    ]
+    if table.footer:
+        sums = (_text(cell_text(cell)) for cell in table.footer)
+        rows.append(_row(tuple(f"**{text}**" if text else "" for text in sums)))
+    return "\n".join(rows)
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _fenced(lines: tuple[str, ...]) -> str:
+    body = "\n".join(visible(line) for line in lines)
+    longest = max((len(run) for run in re.findall(r"`+", body)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{body}\n{fence}"
+
+
+def _opening(raw: str) -> str:
+    """Text that begins a line: no name or sign can open a block of another kind."""
+    return _BLOCK_START.sub(r"\1\\\2", _text(raw))
+
+
+@lru_cache(maxsize=10_000)
+def _text(raw: str) -> str:
+    """Words as they are, and code as such where no name in it stands against that."""
+    return "".join(
+        f"`{part}`" if place % 2 and not _NO_CODE.search(part) else _words(part, place % 2 * "`")
+        for place, part in enumerate(code_and_words(raw))
+    )
+
+
+def _words(raw: str, around: str) -> str:
+    """Show the text as it is: no name can open markup, HTML, a table cell or a mention."""
+    text = visible(f"{around}{raw}{around}")
+    if not _MARKED.search(text):
+        return text
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = _EDGE_UNDERSCORE.sub(r"\\_", _SPECIAL.sub(r"\\\1", text))
+    return _MENTION.sub("&#64;", text)

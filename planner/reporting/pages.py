@@ -1,0 +1,45 @@
+"""What a command writes beside its data: a document as Markdown and as a page, with pictures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planner.reporting import markdown
+from planner.reporting.document import Heading
+from planner.reporting.html.draw import draw
+from planner.reporting.html.pictures import picture_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planner.reporting.document import Document, Picture
+
+__all__ = ["illustrated"]
+
+
+def illustrated(
+    name: str, document: Document, pictures: Mapping[str, Picture], title: str
+) -> dict[str, str]:
+    """`name.md`, `name.html` and an SVG file for each picture, which both show.
+
+    The pictures, by their file names, stand below the opening of the document on the page, and at
+    the end of the Markdown.
+    """
+    shown = "".join(f"\n{markdown.picture(one.title, file)}\n" for file, one in pictures.items())
+    first = next(
+        (place for place, one in enumerate(document) if isinstance(one, Heading) and place),
+        len(document),
+    )
+    page = (*document[:first], *pictures.values(), *document[first:])
+    anchored = tuple(
+        replace(block, anchor=block.anchor or f"part-{place}")
+        if isinstance(block, Heading)
+        else block
+        for place, block in enumerate(page)
+    )
+    return {
+        f"{name}.md": markdown.draw(document) + shown,
+        f"{name}.html": draw(anchored, title),
+        **{file: picture_file(one) for file, one in pictures.items()},
+    }
