@@ -85,8 +85,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415
 
-    api, errors = import_module("planner.api"), import_module("planner.errors")
-    found: object = getattr(errors if hasattr(errors, name) else api, name)
+    errors = import_module("planner.errors")
+    found: object = getattr(errors, name, None) or getattr(import_module("planner.api"), name)
     return found
 
 
