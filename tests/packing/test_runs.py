@@ -65,6 +65,21 @@ def test_a_run_ends_before_its_deadline(nodes_of):
     assert nodes_of(units(3, (8, 0, slots(3, 0, 8)))) == 2
 
 
+def test_runs_fill_the_hours_before_one_that_is_released_late(build, solve, faults):
+    """Else those of 100 hours would follow it, and leave no room to those that are as late."""
+    late = (8, 0, Run(50, 2000, 2160))
+    demands = [
+        units(1, late),
+        units(8, (1, 0, Run(1900, 0, 2160))),
+        units(8, (1, 0, Run(100, 0, 2160))),
+        units(8, (1, 0, Run(100, 2016, 2160))),
+    ]
+    problem = build.problem([build.pool()], [build.buy(NODE)], demands)
+    solution = solve(problem, asked_gap=ROUNDING)
+    assert not faults(problem, solution)
+    assert solution.cost_cents == solution.bound_cents == NODE
+
+
 def test_no_run_moves_while_it_runs(nodes_of):
     """Five runs of five weeks are 25 of 26 weeks of two nodes, and each node has two of them."""
     assert nodes_of(units(5, (8, 0, slots(5, 0, 13)))) == 3
