@@ -116,7 +116,8 @@ def _slots(
     """
     problem, pool = translation.problem, translation.problem.pools[index]
     end, first = problem.quarters, inputs.scenario.horizon.first_quarter
-    for name, entry in fleet_by_pool(inputs.scenario).get((pool.node_type, pool.site), ()):
+    owned = () if pool.hire else fleet_by_pool(inputs.scenario).get((pool.node_type, pool.site), ())
+    for name, entry in owned:
         until = end if entry.retires is None else min(end, entry.retires - first)
         yield "owned", name, tuple(range(until)), None
     supplies = sorted(
