@@ -42,10 +42,10 @@ examples: $(STAMP)
 	$(BIN)/planner export kueue $(EXAMPLE)/plan.json --out $(EXAMPLE)
 	$(BIN)/planner export kubernetes $(EXAMPLE)/plan.json --out $(EXAMPLE)
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 clean:

@@ -1,94 +1,110 @@
 """GPU capacity planner: rules say what each job needs, an integer program says what to buy.
 
->>> import planner
->>> plan = planner.plan("scenarios/quickstart.yaml")
->>> plan.status
-'proved'
-
-The names below are the public API, and what docs/python.md says of them holds from one minor
-version to the next. Everything else is private.
+`import planner` gives a function for each command of the command line, the classes of what they
+return, and the errors that they raise. Each is loaded when it is first used. These names are
+public; all else may change with any version.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from planner.version import __version__ as __version__
+from planner.errors import (
+    CheckError,
+    DisagreementError,
+    ExitCode,
+    Finding,
+    InfeasibleError,
+    InputError,
+    LimitError,
+    PlannerError,
+    PlannerWarning,
+)
+from planner.version import __version__
 
 if TYPE_CHECKING:
-    from planner.api import (
-        Alternatives,
-        Comparison,
-        Plan,
-        Risk,
-        Scenario,
-        Sensitivity,
-        Sizes,
-        Sweep,
-        alternatives,
-        check,
-        compare,
-        export,
-        load,
-        plan,
-        read_plan,
-        report,
-        risk,
-        sensitivity,
-        size,
-        sweep,
-    )
-    from planner.errors import (
-        CheckError,
-        DisagreementError,
-        Finding,
-        InfeasibleError,
-        InputError,
-        LimitError,
-        PlannerError,
-    )
+    from planner.api.comparing import ComparisonResult as ComparisonResult
+    from planner.api.comparing import ReplayResult as ReplayResult
+    from planner.api.comparing import compare as compare
+    from planner.api.comparing import replay as replay
+    from planner.api.documents import ExportResult as ExportResult
+    from planner.api.documents import ReportResult as ReportResult
+    from planner.api.documents import export as export
+    from planner.api.documents import report as report
+    from planner.api.knowledge import KnowledgeResult as KnowledgeResult
+    from planner.api.knowledge import catalog as catalog
+    from planner.api.knowledge import doctor as doctor
+    from planner.api.knowledge import examine_rules as examine_rules
+    from planner.api.knowledge import rules as rules
+    from planner.api.knowledge import schema as schema
+    from planner.api.planning import Effort as Effort
+    from planner.api.planning import ExplainResult as ExplainResult
+    from planner.api.planning import PlanResult as PlanResult
+    from planner.api.planning import explain as explain
+    from planner.api.planning import plan as plan
+    from planner.api.planning import read_plan as read_plan
+    from planner.api.result import Result as Result
+    from planner.api.scenario import Changes as Changes
+    from planner.api.scenario import Scenario as Scenario
+    from planner.api.scenario import check as check
+    from planner.api.scenario import load as load
+    from planner.api.sizing import SizeResult as SizeResult
+    from planner.api.sizing import size as size
+    from planner.api.tables import ImportResult as ImportResult
+    from planner.api.tables import import_table as import_table
+    from planner.api.tables import table_template as table_template
+    from planner.api.variants import AlternativesResult as AlternativesResult
+    from planner.api.variants import RiskResult as RiskResult
+    from planner.api.variants import SensitivityResult as SensitivityResult
+    from planner.api.variants import SweepResult as SweepResult
+    from planner.api.variants import Work as Work
+    from planner.api.variants import alternatives as alternatives
+    from planner.api.variants import read_alternatives as read_alternatives
+    from planner.api.variants import read_sensitivity as read_sensitivity
+    from planner.api.variants import risk as risk
+    from planner.api.variants import sensitivity as sensitivity
+    from planner.api.variants import sweep as sweep
+
+_MODULES = {
+    "comparing": ("ComparisonResult", "ReplayResult", "compare", "replay"),
+    "documents": ("ExportResult", "ReportResult", "export", "report"),
+    "knowledge": ("KnowledgeResult", "catalog", "doctor", "rules", "schema", "examine_rules"),
+    "planning": ("Effort", "ExplainResult", "PlanResult", "explain", "plan", "read_plan"),
+    "result": ("Result",),
+    "scenario": ("Changes", "Scenario", "check", "load"),
+    "sizing": ("SizeResult", "size"),
+    "tables": ("ImportResult", "import_table", "table_template"),
+    "variants": (
+        *("AlternativesResult", "RiskResult", "SensitivityResult", "SweepResult", "Work"),
+        *("alternatives", "read_alternatives", "read_sensitivity"),
+        *("risk", "sensitivity", "sweep"),
+    ),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "Alternatives",
     "CheckError",
-    "Comparison",
     "DisagreementError",
+    "ExitCode",
     "Finding",
     "InfeasibleError",
     "InputError",
     "LimitError",
-    "Plan",
     "PlannerError",
-    "Risk",
-    "Scenario",
-    "Sensitivity",
-    "Sizes",
-    "Sweep",
-    "alternatives",
-    "check",
-    "compare",
-    "export",
-    "load",
-    "plan",
-    "read_plan",
-    "report",
-    "risk",
-    "sensitivity",
-    "size",
-    "sweep",
+    "PlannerWarning",
+    "__version__",
 ]
+__all__ += _MODULE_OF  # noqa: PLE0605 - a list of names
 
 
-def __getattr__(name: str) -> object:
-    """Load the API when a name of it is first asked for, so that `import planner` costs nothing."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415
-
-    errors = import_module("planner.errors")
-    found: object = getattr(errors, name, None) or getattr(import_module("planner.api"), name)
-    return found
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - typed above
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'planner' has no attribute {name!r}")
+    value = getattr(import_module(f"planner.api.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted(__all__)

@@ -22,6 +22,7 @@ __all__ = [
     "InputError",
     "LimitError",
     "PlannerError",
+    "PlannerWarning",
 ]
 
 
@@ -133,3 +134,7 @@ class DisagreementError(PlannerError):
         self.reasons = reasons
         self.files = files
         """By name: the program and each solver's answer, for whoever looks into it."""
+
+
+class PlannerWarning(UserWarning):
+    """Something that a user should know and that stops nothing."""

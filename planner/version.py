@@ -1,3 +1,5 @@
-"""The version of the planner; releases are told in CHANGELOG.md."""
+"""The version of this package, by which results say what made them."""
+
+__all__ = ["__version__"]
 
 __version__ = "0.1.0"

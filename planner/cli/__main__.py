@@ -2,4 +2,5 @@
 
 from planner.cli import main
 
-main()
+if __name__ == "__main__":  # a worker process loads this as well
+    main()

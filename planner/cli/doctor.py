@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from planner.cli.screen import print_document
+import planner
+from planner.cli.screen import print_result
 from planner.errors import ExitCode
 
 __all__ = ["doctor"]
@@ -17,10 +18,7 @@ def doctor(ctx: click.Context) -> None:
 
     Exit code 0: every answer of the solver that plans rest on is right. 5: one is wrong.
     """
-    from planner.packing.solvers.doctor import examine  # noqa: PLC0415
-    from planner.reporting.doctor import doctor_document  # noqa: PLC0415
-
-    examined = examine()
-    print_document(doctor_document(examined))
-    if any(one.wrong for one in examined if one.decides):
+    found = planner.doctor()
+    print_result(found)
+    if found.failed:
         ctx.exit(ExitCode.UNVERIFIED)

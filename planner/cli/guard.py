@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.cli.screen import error_pen
+from planner.cli.screen import error_pen, warnings_told
 from planner.errors import ExitCode, PlannerError
+from planner.reporting.findings import draw_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BROKEN_PIPE",
     "guarded",
-    "interrupts_held",
     "require_output",
     "say_nothing_of_memory",
     "told_of",
@@ -45,12 +45,10 @@ BROKEN_PIPE = 141
 def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any:  # noqa: ANN401
     """Run an action to its last byte on standard output, without a traceback for a user."""
     try:
-        with _interrupts_heeded():
+        with _interrupts_heeded(), warnings_told():
             result = action(ctx)
             sys.stdout.flush()
     except PlannerError as error:
-        from planner.reporting.findings import draw_error  # noqa: PLC0415 - only an error needs it
-
         click.echo(draw_error(error, error_pen()), err=True, nl=False)
         ctx.exit(error.exit_code)
     except KeyboardInterrupt:
@@ -126,22 +124,6 @@ def _interrupts_heeded() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def interrupts_held() -> Iterator[None]:
-    """Do what is short and must be whole, then heed the Ctrl-C that came meanwhile."""
-
-    def remember(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a handler's own
-        _INTERRUPTED.set()
-
-    heeding = signal.signal(signal.SIGINT, remember)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, heeding)
-    if _INTERRUPTED.is_set():
-        raise KeyboardInterrupt
 
 
 def _say_interrupted(ctx: click.Context) -> None:

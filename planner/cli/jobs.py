@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from planner.errors import Finding, InputError
+from planner.inputs.text.scalars import ScalarError, plain_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from planner.inputs.scenario.job import Job
 
 __all__ = ["described_job", "flag", "job_options", "option_of", "plain"]
 
@@ -105,14 +105,8 @@ def job_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def described_job(given: Mapping[str, Any]) -> Job:
-    """The job that the options describe.
-
-    Raises InputError in the same words in which a scenario is refused.
-    """
-    from planner.inputs.reading.diagnostics import validate_values  # noqa: PLC0415
-    from planner.inputs.scenario.job import Job  # noqa: PLC0415
-
+def described_job(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a scenario would say of the job that the options describe; raises InputError."""
     if (given["method"] is None) == (not given["serve"]):
         raise InputError(
             Finding(
@@ -120,9 +114,14 @@ def described_job(given: Mapping[str, Any]) -> Job:
                 hint="give either `--method` to tune it or `--serve` to serve it",
             )
         )
-    if given["model"] is None and given["parameters_b"] is None:
+    named = [name for name in ("model", "parameters_b", "family") if given[name] is not None]
+    if given["config"] is None and not {"model", "parameters_b"} & set(named):
         hint = "give `--model ID`, `--config PATH` or `--parameters-b NUMBER`"
         raise InputError(Finding("say which model", hint=hint))
+    if given["config"] is not None and named:
+        message = f"the model is given twice, by --config and by {flag(named[0])}"
+        hint = "leave one of them out"
+        raise InputError(Finding(message, path=flag(named[0]), hint=hint))
     kind = "serve" if given["serve"] else "tune"
     keys = {option.name: option.serve if given["serve"] else option.tune for option in _OPTIONS}
     _require_fitting(given, kind, keys)
@@ -130,10 +129,8 @@ def described_job(given: Mapping[str, Any]) -> Job:
     for name, key in keys.items():
         if given[name] is not None:
             _put(values, key, plain(name, given[name]))
-    whole: dict[str, Any] = {kind: values}
-    if given["gpu_type"]:
-        whole["gpu_types"] = tuple(given["gpu_type"])
-    return validate_values(whole, Job, lambda path: option_of(path, serves=given["serve"]))
+    types = {"gpu_types": tuple(given["gpu_type"])} if given["gpu_type"] else {}
+    return {kind: values, **types}
 
 
 def option_of(path: str, *, serves: bool) -> str:
@@ -149,8 +146,6 @@ def option_of(path: str, *, serves: bool) -> str:
 
 def plain(name: str, text: str) -> object:
     """Read a value as a scenario would; raises InputError that names the option."""
-    from planner.inputs.text.scalars import ScalarError, plain_value  # noqa: PLC0415
-
     try:
         return plain_value(text)
     except ScalarError as error:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.options import catalog_option, require_known, rules_option
-from planner.cli.screen import print_document
+import planner
+from planner.cli.options import catalog_option, rules_option
+from planner.cli.screen import print_result
 from planner.cli.typos import Group
 from planner.errors import ExitCode
 
@@ -28,11 +29,7 @@ def rules() -> None:
 @rules_option
 def list_rules(rules: tuple[Path, ...]) -> None:
     """List all rules; those whose source contradicts itself are marked."""
-    from planner.inputs.load import load_rules  # noqa: PLC0415
-    from planner.reporting.rules import rules_document  # noqa: PLC0415
-
-    book, _ = load_rules(rules)
-    print_document(rules_document(book.rules.values()))
+    print_result(planner.rules(rules=rules))
 
 
 @rules.command("show", short_help="Show one rule with its sources and examples.")
@@ -40,12 +37,7 @@ def list_rules(rules: tuple[Path, ...]) -> None:
 @rules_option
 def show_rule(rule_id: str, rules: tuple[Path, ...]) -> None:
     """Show one rule: formula, conditions, sources, examples, errata, and where it is wrong."""
-    from planner.inputs.load import load_rules  # noqa: PLC0415
-    from planner.reporting.rules import rule_document  # noqa: PLC0415
-
-    book, _ = load_rules(rules)
-    require_known(rule_id, book.rules, "rule")
-    print_document(rule_document(book.rules[rule_id]))
+    print_result(planner.rules(rule_id, rules=rules))
 
 
 @rules.command("test")
@@ -53,14 +45,9 @@ def show_rule(rule_id: str, rules: tuple[Path, ...]) -> None:
 @click.pass_context
 def test_rules(ctx: click.Context, rules: tuple[Path, ...]) -> None:
     """Run every rule's examples; exit code 2 if one of them fails."""
-    from planner.inputs.load import load_rules  # noqa: PLC0415
-    from planner.reporting.rules import examples_document  # noqa: PLC0415
-    from planner.sizing.selftest import run_examples  # noqa: PLC0415
-
-    book, _ = load_rules(rules)
-    outcomes = run_examples(book)
-    print_document(examples_document(outcomes))
-    if not all(outcome.passed for outcome in outcomes):
+    found = planner.examine_rules(rules=rules)
+    print_result(found)
+    if found.failed:
         ctx.exit(ExitCode.INPUT)
 
 
@@ -76,11 +63,7 @@ def catalog() -> None:
 @catalog_option
 def list_catalog(kinds: tuple[str, ...], catalog: tuple[Path, ...]) -> None:
     """List the catalog, or some kinds of it."""
-    from planner.inputs.load import load_catalog  # noqa: PLC0415
-    from planner.reporting.catalog import catalog_document  # noqa: PLC0415
-
-    facts, _ = load_catalog(catalog)
-    print_document(catalog_document(facts, kinds or _KINDS))
+    print_result(planner.catalog(*kinds, catalog=catalog))
 
 
 @catalog.command("show", short_help="Show one entry, each figure with its source.")
@@ -88,9 +71,4 @@ def list_catalog(kinds: tuple[str, ...], catalog: tuple[Path, ...]) -> None:
 @catalog_option
 def show_entry(entry_id: str, catalog: tuple[Path, ...]) -> None:
     """Show a GPU type, a node type with its prices, or a model: each figure with its source."""
-    from planner.inputs.load import load_catalog  # noqa: PLC0415
-    from planner.reporting.catalog import entry_document, entry_ids  # noqa: PLC0415
-
-    facts, _ = load_catalog(catalog)
-    require_known(entry_id, entry_ids(facts), "GPU type, node type or model")
-    print_document(entry_document(facts, entry_id))
+    print_result(planner.catalog(entry=entry_id, catalog=catalog))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 from decimal import Decimal
 from functools import wraps
 from math import isfinite
@@ -11,36 +11,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.cli.files import Target
-from planner.errors import Finding, InputError
+from planner.api.folder import Folder
 from planner.reporting.format import listed
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from planner.inputs.load import Question
-    from planner.inputs.settled import Inputs
-    from planner.packing.found import Found
-    from planner.packing.statement.translate import Translation
-    from planner.planning.plan import Plan
+    from planner import Changes, Effort, Work
 
 __all__ = [
     "FILE",
     "FOLDER",
     "NEW_FILE",
-    "Asked",
-    "Effort",
     "asking",
     "catalog_option",
     "effort_options",
     "folder_option",
     "force_option",
     "format_option",
+    "jobs_option",
     "out_option",
-    "require_known",
     "rules_option",
     "share",
+    "work_options",
 ]
 
 
@@ -77,20 +71,18 @@ FOLDER = _Named("folder", files=False)
 """To write files into."""
 
 
+_SHARE = re.compile(r"([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?) ?(%?)")
+
+
 def share(text: str) -> Decimal:
     """A share as a scenario has it, `0.0001` or `0.01%`, from 0 to below 1.
 
     Fails in the user's words.
     """
-    from planner.inputs.base import share as shared  # noqa: PLC0415 - slow to load
-    from planner.inputs.text.scalars import plain_value  # noqa: PLC0415 - likewise
-
-    try:
-        found = shared(plain_value(text.strip()))
-    except ValueError:
-        found = None
-    if not isinstance(found, Decimal):
+    written = _SHARE.fullmatch(text.strip())
+    if written is None:
         raise click.BadParameter(f"{text!r} is not a share, write 0.0001 or 0.01%")
+    found = Decimal(written[1]) / (100 if written[2] else 1)
     if not 0 <= found < 1:
         raise click.BadParameter(f"{text} is not between 0 and 1")
     return found
@@ -133,26 +125,6 @@ def _seconds(ctx: click.Context, param: click.Parameter, given: float) -> float:
     return given
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line says about any scenario that is read."""
-
-    catalog: tuple[Path, ...]
-    rules: tuple[Path, ...]
-    variations: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
-
-    def question(self, scenario: Path) -> Question:
-        """Read a scenario, to ask for several variants of it; raises InputError."""
-        from planner.inputs.load import Question  # noqa: PLC0415 - not every command reads one
-
-        return Question(scenario, catalog=self.catalog, rules=self.rules)
-
-    def inputs(self, scenario: Path) -> Inputs:
-        """Read a scenario as it is asked for, with variations and settings; raises InputError."""
-        return self.question(scenario).inputs(self.variations, self.settings)
-
-
 def out_option(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """`--out DIR` of a command that prints its result, and writes these files where asked to."""
     return _target_option(f"Also write {listed(names)} into this folder.", required=False)
@@ -166,7 +138,7 @@ def folder_option(what: str) -> Callable[[Callable[..., None]], Callable[..., No
 def _target_option(
     says: str, *, required: bool
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """`--out` and `--force`, handed over together as `out`: a target, or None."""
+    """`--out` and `--force`, handed over together as `out`: a folder, or None."""
     option = click.option("--out", type=FOLDER, metavar="DIR", required=required, help=says)
 
     def added(command: Callable[..., None]) -> Callable[..., None]:
@@ -174,7 +146,7 @@ def _target_option(
         def with_target(*, out: Path | None, force: bool, **given: Any) -> None:  # noqa: ANN401
             if force and out is None:
                 raise click.UsageError("--force says that --out may overwrite files: give both")
-            command(out=None if out is None else Target(out, force), **given)
+            command(out=None if out is None else Folder(out, force), **given)
 
         return option(force_option(with_target))
 
@@ -187,7 +159,7 @@ force_option = click.option(
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:
-    """`--scenario`, `--set`, `--catalog` and `--rules`, handed over together as `asked`."""
+    """`--scenario`, `--set`, `--catalog` and `--rules`, handed over together as `changes`."""
 
     @wraps(command)
     def with_asked(
@@ -198,7 +170,13 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
         settings: tuple[str, ...],
         **given: Any,  # noqa: ANN401 - click's values
     ) -> None:
-        command(asked=Asked(catalog, rules, variations, settings), **given)
+        changes: Changes = {
+            "apply": variations,
+            "set": settings,
+            "catalog": catalog,
+            "rules": rules,
+        }
+        command(changes=changes, **given)
 
     return _scenario_option(_set_option(catalog_option(rules_option(with_asked))))
 
@@ -220,40 +198,13 @@ _set_option = click.option(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How far each plan is to be proved, and for how long that is tried."""
-
-    gap: float
-    time_limit_s: float
-
-    def plan(
-        self,
-        inputs: Inputs,
-        progress: Callable[[str], None] | None = None,
-        *,
-        crosscheck: bool = False,
-        watch: Callable[[Translation, Found], None] | None = None,
-    ) -> Plan:
-        """Make a plan with this effort; raises what planning raises."""
-        from planner.planning.make import make_plan  # noqa: PLC0415 - not every command plans
-
-        return make_plan(
-            inputs,
-            asked_gap=self.gap,
-            time_limit_s=self.time_limit_s,
-            crosscheck=crosscheck,
-            progress=progress,
-            watch=watch,
-        )
-
-
 def effort_options(command: Callable[..., None]) -> Callable[..., None]:
     """`--gap` and `--time-limit`, handed over together as `effort`."""
 
     @wraps(command)
     def with_effort(*, gap: Decimal, time_limit: float, **given: Any) -> None:  # noqa: ANN401
-        command(effort=Effort(float(gap), time_limit), **given)
+        effort: Effort = {"gap": float(gap), "time_limit_seconds": time_limit}
+        command(effort=effort, **given)
 
     return _gap_option(_time_limit_option(with_effort))
 
@@ -275,6 +226,47 @@ _time_limit_option = click.option(
     help="When to stop looking for a better plan or bound: in seconds of work, counted as a usual "
     "machine does it, so that load changes no plan. Ten times as long, it ends in any case.",
 )
+
+
+def _address(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
+    """An address, which must not be empty: Dask would start a cluster of its own."""
+    if given is not None and not given.strip():
+        raise click.BadParameter("an address is needed: tcp://HOST:8786", ctx, param)
+    return given
+
+
+def work_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`--jobs`, `--cluster`, `--gap` and `--time-limit`, handed over together as `work`."""
+
+    @wraps(command)
+    def with_work(
+        *,
+        jobs: int | None,
+        cluster: str | None,
+        effort: Effort,
+        **given: Any,  # noqa: ANN401 - click's values
+    ) -> None:
+        if jobs is not None and cluster is not None:
+            raise click.UsageError("--jobs is for this machine, --cluster for others: give one")
+        work: Work = {"workers": jobs, "cluster": cluster, **effort}
+        command(work=work, **given)
+
+    return jobs_option(_cluster_option(effort_options(with_work)))
+
+
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default="the cores at hand",
+    help="Plans to make at the same time, each in a process of its own.",
+)
+_cluster_option = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    callback=_address,
+    help="Plan on the workers of the Dask scheduler at this address instead.",
+)
 format_option = click.option(
     "--format",
     "format_",
@@ -283,19 +275,3 @@ format_option = click.option(
     show_default=True,
     help="What to print on standard output.",
 )
-
-
-def require_known(word: str, known: Iterable[str], what: str) -> None:
-    """Raise InputError with the nearest names if there is no such id."""
-    names = sorted(known)
-    if word in names:
-        return
-    from planner.inputs.text.words import did_you_mean, one_of  # noqa: PLC0415 - only a mistake needs it
-
-    ends = [name for name in names if name.rpartition("/")[2] == word]
-    begun = [name for name in names if name.startswith(f"{word}-")]
-    near = did_you_mean(ends[0] if ends else word, names, 3)
-    hint = f"did you mean {one_of([repr(name) for name in begun[:5]])}?" if begun else near
-    raise InputError(
-        Finding(f"there is no {what} {word!r}", hint=hint or f"`list` shows every {what}")
-    )

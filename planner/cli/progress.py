@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from types import FrameType, TracebackType
+    from types import TracebackType
 
     from rich.status import Status
 
@@ -23,14 +22,15 @@ class Progress:
     def __init__(self) -> None:
         self._doing = "planning"
         self._status: Status | None = None
+        self._timer: threading.Timer | None = None
         self._over = False
         self._lock = threading.Lock()
 
     def __enter__(self) -> Progress:
         if sys.stderr.isatty():
-            # No thread that waits: beside one, no worker could begin as a copy of this process.
-            signal.signal(signal.SIGALRM, self._show_soon)
-            signal.setitimer(signal.ITIMER_REAL, _QUIET_SECONDS)
+            self._timer = threading.Timer(_QUIET_SECONDS, self._show)
+            self._timer.daemon = True
+            self._timer.start()
         return self
 
     def __exit__(
@@ -39,7 +39,8 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        if self._timer:
+            self._timer.cancel()
         with self._lock:
             self._over = True
             if self._status:
@@ -50,9 +51,6 @@ class Progress:
         self._doing = doing
         if self._status:
             self._status.update(doing)
-
-    def _show_soon(self, signum: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        threading.Thread(target=self._show, daemon=True).start()
 
     def _show(self) -> None:
         from rich.console import Console  # noqa: PLC0415 - most runs end before it is needed

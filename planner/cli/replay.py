@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import chdir
 from pathlib import Path
 
 import click
 
-from planner.cli.files import plan_text
+import planner
 from planner.cli.options import FILE, format_option
-from planner.cli.screen import print_as
+from planner.cli.progress import Progress
+from planner.cli.screen import print_result
 from planner.errors import ExitCode
 
 __all__ = ["replay"]
-
-_ON_SCREEN, _IN_FULL = 40, 1000
 
 
 @click.command(short_help="Make a saved plan again and say whether it is the same.")
@@ -35,19 +33,8 @@ def replay(ctx: click.Context, plan_json: Path, folder: Path, format_: str) -> N
     Exit code 0: identical, byte for byte. 1: not; then each input file and version that has changed
     is named, and each figure. A plan.json that was edited by hand is refused with 2.
     """
-    from planner.cli.progress import Progress  # noqa: PLC0415 - slow to load
-    from planner.reporting.markdown import draw  # noqa: PLC0415 - likewise
-    from planner.reporting.replay import replay_document  # noqa: PLC0415 - likewise
-    from planner.whatif.comparison.replay import replay as replayed  # noqa: PLC0415 - likewise
-
-    text = plan_text(plan_json)
-    with Progress() as progress, chdir(folder):
-        found = replayed(text, str(plan_json), plan_text, progress)
-    print_as(
-        format_,
-        replay_document(found, _ON_SCREEN),
-        lambda: found.model_dump_json(indent=1) + "\n",
-        lambda: draw(replay_document(found, _IN_FULL)),
-    )
+    with Progress() as progress:
+        found = planner.replay(plan_json, directory=folder, progress=progress)
+    print_result(found, format_)
     if not found.identical:
         ctx.exit(ExitCode.DIFFERENT)

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
-from planner.cli.beside import ALTERNATIVES, SENSITIVITY, options_ahead, results_beside
-from planner.cli.compare import COMPARISON, comparison_json
-from planner.cli.files import plan_text
-from planner.cli.options import FILE, folder_option
-from planner.cli.saved import saved_plan
-from planner.cli.staff import jobs_options
+import planner
+from planner.cli.options import FILE, effort_options, folder_option, jobs_option
+from planner.cli.progress import Progress
+from planner.cli.screen import write
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from planner.cli.beside import WhatIf
-    from planner.cli.files import Target
-    from planner.cli.options import Effort
-    from planner.cli.staff import Staff
-    from planner.planning.saved import Saved
-    from planner.whatif.comparison.comparison import Comparison
+    from planner import AlternativesResult, Effort, PlanResult, SensitivityResult
+    from planner.api.folder import Folder
 
 __all__ = ["report"]
 
 _DOCUMENTS = ("justification", "quarterly")
 _KINDS = ("html", "xlsx", "md")
+_ALTERNATIVES, _SENSITIVITY = "alternatives.json", "sensitivity.json"
+_MADE: Mapping[str, tuple[str, ...]] = {
+    "none": (),
+    "options": (_ALTERNATIVES,),
+    "all": (_ALTERNATIVES, _SENSITIVITY),
+}
+"""What is planned where it is not there yet."""
+
+K = TypeVar("K", "AlternativesResult", "SensitivityResult")
 
 
 @click.command(short_help="Write the justification and the quarterly plan of a saved plan.")
@@ -58,17 +60,19 @@ _KINDS = ("html", "xlsx", "md")
     show_default=True,
     help="What to plan where no results of `alternatives` and `sensitivity` lie beside PLAN.json.",
 )
-@jobs_options
-def report(
+@jobs_option
+@effort_options
+def report(  # noqa: PLR0913 - click's options
     plan_json: Path,
     *,
-    out: Target,
+    out: Folder,
     options: tuple[str, ...],
     since: Path | None,
     actuals: Path | None,
     pdf: bool,
-    wanted: WhatIf,
-    staff: Staff,
+    wanted: Literal["none", "options", "all"],
+    jobs: int | None,
+    effort: Effort,
 ) -> None:
     """Write the procurement justification and the quarterly capacity plan of a saved plan.
 
@@ -82,58 +86,48 @@ def report(
     asked = _asked(options)
     kinds = (*_KINDS, "pdf") if pdf else _KINDS
     names = [f"{name}.{kind}" for name in _DOCUMENTS for kind in kinds]
-    names += [COMPARISON] if since else []
+    names += ["compare.json"] if since else []
     read = tuple(filter(None, (plan_json, since, actuals, *asked.values())))
     out.require_free(names, read)
-    print_page = _printer() if pdf else None
-    text = plan_text(plan_json)
-    with options_ahead(text, plan_json, out, wanted, staff) as ahead:
-        saved = saved_plan(plan_json, text)
-        plan = saved.plan
-        others = {name: saved_plan(path).plan for name, path in asked.items()}
-        compared = _compared(saved, since, actuals, staff.effort) if since else None
-        from planner.cli.documents import drawn  # noqa: PLC0415 - slow to load
-
-        found, moved = results_beside(plan, plan_json, out, wanted, staff, ahead, read=read)
-    from planner.planning.saved import sound  # noqa: PLC0415 - slow to load
-    from planner.reporting.again import command_for  # noqa: PLC0415 - slow to load
-    from planner.reporting.justification.beside import Beside  # noqa: PLC0415 - likewise
-    from planner.whatif.kept import dumps  # noqa: PLC0415 - likewise
-
-    beside = Beside(others, found, moved, compared, saved.told("this plan", gone=False))
-    with sound(str(plan_json)):
-        files = drawn(plan, beside, together=staff.jobs > 1)
-    if print_page:
-        files |= _printed(files, print_page)
-    if found:
-        files[ALTERNATIVES] = dumps(found)
-    if moved:
-        files[SENSITIVITY] = dumps(moved)
-    if compared:
-        files[COMPARISON] = comparison_json(compared)
-    out.write(files)
-    if moved is None:
-        command = command_for("sensitivity", plan, str(plan_json.parent))
-        click.echo(
-            f"hint: where the recommendation turns is left open; `{command}` finds out, for the "
-            "next report",
-            err=True,
+    plan = planner.read_plan(plan_json)
+    folders = tuple(dict.fromkeys((plan_json.parent, out.path)))
+    found = _kept(planner.read_alternatives, [one / _ALTERNATIVES for one in folders], plan)
+    moved = _kept(planner.read_sensitivity, [one / _SENSITIVITY for one in folders], plan)
+    kept = {_ALTERNATIVES: found.to_json()} if found and (found.whole or wanted != "all") else {}
+    kept |= {_SENSITIVITY: moved.to_json()} if moved else {}
+    unmade = [name for name in _MADE[wanted] if name not in kept]
+    out.require_free((*out.changed(kept), *unmade), read)
+    with Progress() as progress:
+        made = planner.report(
+            plan,
+            options=asked,
+            since=since,
+            actuals=actuals,
+            alternatives=found,
+            sensitivity=moved,
+            what_if=wanted,
+            pdf=pdf,
+            workers=jobs,
+            progress=progress,
+            **effort,
         )
+    write(made, out)
+    for hint in made.hints:
+        click.echo(f"hint: {hint}", err=True)
 
 
-def _printer() -> Callable[[str], bytes]:
-    from planner.reporting.pdf import printer  # noqa: PLC0415 - only with `--pdf`
-
-    return printer()
-
-
-def _printed(files: dict[str, str | bytes], print_page: Callable[[str], bytes]) -> dict[str, bytes]:
-    pages = {name: text for name, text in files.items() if isinstance(text, str)}
-    return {
-        f"{name.removesuffix('.html')}.pdf": print_page(text)
-        for name, text in pages.items()
-        if name.endswith(".html")
-    }
+def _kept(read: Callable[[Path], K], paths: Iterable[Path], plan: PlanResult) -> K | None:
+    """The first of these files that answers the same question; others are told and left out."""
+    for path in filter(Path.is_file, paths):
+        try:
+            found = read(path)
+        except InputError as error:
+            click.echo(f"warning: left out: {error}", err=True)
+            continue
+        if found.answers(plan):
+            return found
+        click.echo(f"warning: left out: {path} is of another scenario than the plan", err=True)
+    return None
 
 
 def _asked(options: tuple[str, ...]) -> dict[str, Path]:
@@ -153,15 +147,3 @@ def _option(text: str) -> tuple[str, Path]:
             Finding(f"`--option {text}` is not NAME=PLAN.json", hint="--option 'rent only=a.json'")
         )
     return name.strip(), Path(path)
-
-
-def _compared(saved: Saved, since: Path, actuals: Path | None, effort: Effort) -> Comparison:
-    from planner.cli.progress import Progress  # noqa: PLC0415 - only with `--since`
-    from planner.whatif.comparison.actuals import read_actuals  # noqa: PLC0415 - likewise
-    from planner.whatif.comparison.compare import compare  # noqa: PLC0415 - likewise
-    from planner.whatif.comparison.sides import saved_side  # noqa: PLC0415 - likewise
-
-    before, after = saved_side(saved_plan(since)), saved_side(saved)
-    came = read_actuals(actuals, (before.plan, after.plan)) if actuals else ()
-    with Progress() as progress:
-        return compare(before, after, partial(effort.plan, progress=progress), came)

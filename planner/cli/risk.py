@@ -6,21 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.options import FILE, catalog_option, folder_option, rules_option
-from planner.cli.screen import print_document
-from planner.cli.staff import staff_options, time_left
+import planner
+from planner.cli.options import FILE, catalog_option, folder_option, rules_option, work_options
+from planner.cli.progress import Progress
+from planner.cli.screen import print_result, say_written
 from planner.errors import ExitCode
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planner.cli.files import Target
-    from planner.cli.staff import Staff
+    from planner import Work
+    from planner.api.folder import Folder
 
 __all__ = ["risk"]
-
-_JSON, _SVG = "risk.json", "risk.svg"
-_FILES = (_JSON, "risk.md", "risk.html", _SVG)
 
 
 @click.command(short_help="Plan many futures: cost bands, and the chance of falling short.")
@@ -45,17 +43,17 @@ _FILES = (_JSON, "risk.md", "risk.html", _SVG)
 )
 @catalog_option
 @rules_option
-@staff_options
+@work_options
 @click.pass_context
 def risk(
     ctx: click.Context,
     futures: Path,
     samples: int,
     plans: int,
-    out: Target,
+    out: Folder,
     catalog: tuple[Path, ...],
     rules: tuple[Path, ...],
-    staff: Staff,
+    work: Work,
 ) -> None:
     """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
 
@@ -64,33 +62,19 @@ def risk(
     What to buy for the bad cases is searched: purchase plans are held against each other in all
     futures, with rents and placements adapted to each.
     """
-    from planner.cli.progress import Progress  # noqa: PLC0415
-    from planner.reporting.pages import illustrated  # noqa: PLC0415
-    from planner.reporting.risk import cost_bands, risk_document  # noqa: PLC0415
-    from planner.whatif.risk.choices import PURCHASES  # noqa: PLC0415
-    from planner.whatif.risk.futures import read_futures  # noqa: PLC0415
-    from planner.whatif.risk.risk import risk as found_by  # noqa: PLC0415
-    from planner.whatif.sweep import RESULTS, require_rows  # noqa: PLC0415
-
-    asked = read_futures(futures)
-    desk = staff.desk(asked.scenario, catalog, rules)
-    asked.drawn(desk, 0)
-    read = (futures, *desk.inputs(asked.base(desk)).read_from)
-    out.require_free(_FILES, read, kept=(RESULTS,))
-    for folder in (out.folder, *out.folder.glob(f"{PURCHASES}*")):
-        require_rows(folder, force=out.force)
-    out.make()
     with Progress() as progress:
-        found = found_by(
-            *(desk, asked, samples, out.folder),
+        found = planner.risk(
+            futures,
+            samples=samples,
             plans=plans,
-            force=out.force,
-            hire=staff.crew,
-            progress=time_left(progress),
+            out=out.path,
+            overwrite=out.overwrite,
+            catalog=catalog,
+            rules=rules,
+            progress=progress,
+            **work,
         )
-    document = risk_document(found)
-    pages = illustrated("risk", document, {_SVG: cost_bands(found)}, f"Risk of {found.scenario}")
-    out.write({_JSON: found.model_dump_json(indent=1) + "\n", **pages})
-    print_document(document)
-    if found.not_proved or found.base.result != "proved":
+    say_written(out, found.files())
+    print_result(found)
+    if not found.proved:
         ctx.exit(ExitCode.LIMIT)

@@ -5,38 +5,75 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from typing import TYPE_CHECKING, TextIO
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from planner.errors import PlannerWarning
+from planner.reporting.findings import Pen
+from planner.reporting.format import listed
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable, Iterator
 
-    from planner.reporting.document import Document
-    from planner.reporting.findings import Pen
+    from planner import Result
+    from planner.api.folder import Folder
 
-__all__ = ["error_pen", "page_width", "print_as", "print_document", "print_exact"]
+__all__ = [
+    "error_pen",
+    "page_width",
+    "print_exact",
+    "print_result",
+    "say_written",
+    "warnings_told",
+    "write",
+]
 
 _PIPE_WIDTH = 100
 _SYMBOLS = "×–·…─ä"
 
 
-def print_document(document: Document) -> None:
-    """Draw for standard output, as it is: terminal or pipe, wide or narrow, Unicode or not."""
-    from planner.reporting.terminal import Look, draw  # noqa: PLC0415 - rich is slow to load
+def print_result(result: Result, format_: str = "terminal") -> None:
+    """A result in the format asked for (`--format`).
 
-    look = Look(width=page_width(), colour=_colour(sys.stdout), unicode=_unicode(sys.stdout))
-    click.echo(draw(document, look), nl=False, color=look.colour)
+    On a terminal it is drawn for standard output as it is: wide or narrow, Unicode or not.
+    """
+    if format_ != "terminal":
+        print_exact(result.to_json() if format_ == "json" else result.to_markdown())
+        return
+    colour = _colour(sys.stdout)
+    text = result.to_text(width=page_width(), colour=colour, unicode=_unicode(sys.stdout))
+    click.echo(text, nl=False, color=colour)
 
 
-def print_as(
-    format_: str, document: Document, json: Callable[[], str], markdown: Callable[[], str]
-) -> None:
-    """A result in the format asked for (`--format`); `document` is for the terminal."""
-    if format_ == "terminal":
-        print_document(document)
-    else:
-        print_exact(json() if format_ == "json" else markdown())
+def write(result: Result, folder: Folder) -> None:
+    """Write the files of a result and say so on standard error; raises InputError."""
+    result.write(folder.path, overwrite=folder.overwrite)
+    say_written(folder, result.files())
+
+
+def say_written(folder: Folder, names: Iterable[str]) -> None:
+    """Say on standard error which files were written."""
+    click.echo(f"wrote {listed([str(folder.path / name) for name in names])}", err=True)
+
+
+@contextmanager
+def warnings_told() -> Iterator[None]:
+    """Show each warning of this package as a line on standard error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PlannerWarning)
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:  # noqa: ANN401
+            if issubclass(category, PlannerWarning):
+                click.echo(f"warning: {message}", err=True)
+            else:
+                others(message, category, *rest, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def print_exact(text: str) -> None:
@@ -48,8 +85,6 @@ def print_exact(text: str) -> None:
 
 def error_pen() -> Pen:
     """What standard error can show."""
-    from planner.reporting.findings import Pen  # noqa: PLC0415 - only an error needs it
-
     return Pen(colour=_colour(sys.stderr), unicode=_unicode(sys.stderr))
 
 

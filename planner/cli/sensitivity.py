@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.beside import SENSITIVITY
-from planner.cli.options import FILE, asking, format_option, out_option, share
-from planner.cli.screen import print_as
-from planner.cli.staff import staff_options
+import planner
+from planner.cli.options import FILE, asking, format_option, out_option, share, work_options
+from planner.cli.progress import Progress
+from planner.cli.screen import print_result, write
 
 if TYPE_CHECKING:
     from decimal import Decimal
     from pathlib import Path
 
-    from planner.cli.files import Target
-    from planner.cli.options import Asked
-    from planner.cli.staff import Staff
+    from planner import Changes, Work
+    from planner.api.folder import Folder
 
 __all__ = ["sensitivity"]
 
-_SVG = "tornado.svg"
-_FILES = (SENSITIVITY, "sensitivity.md", "sensitivity.html", _SVG)
+_FILES = ("sensitivity.json", "sensitivity.md", "sensitivity.html", "tornado.svg")
 
 
 @click.command(short_help="Show which figures cost and recommendation hang on.")
@@ -60,7 +57,7 @@ _FILES = (SENSITIVITY, "sensitivity.md", "sensitivity.html", _SVG)
 )
 @out_option(*_FILES)
 @asking
-@staff_options
+@work_options
 @format_option
 @click.pass_context
 def sensitivity(  # noqa: PLR0913 - a parameter for each option
@@ -71,9 +68,9 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     weeks: int,
     precision: Decimal,
     pairs: int,
-    out: Target | None,
-    asked: Asked,
-    staff: Staff,
+    out: Folder | None,
+    changes: Changes,
+    work: Work,
     format_: str,
 ) -> None:
     """Show which figures the cost hangs on, and at which values the recommendation turns.
@@ -83,31 +80,22 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     two plans. No plan counts as the widest swing. The figures that come first are moved two at a
     time as well.
     """
-    from planner.reporting.markdown import draw  # noqa: PLC0415
-    from planner.reporting.pages import illustrated  # noqa: PLC0415
-    from planner.reporting.sensitivity import sensitivity_document, tornado  # noqa: PLC0415
-    from planner.whatif.kept import dumps  # noqa: PLC0415
-    from planner.whatif.sensitivity.sensitivity import sensitivity as found_by  # noqa: PLC0415
-
     if not (swing and precision):
         raise click.UsageError("--swing and --precision are more than 0")
-    with staff.made(scenario, asked) as made:
-        if out is not None:
-            out.require_free(_FILES, made.inputs.read_from)
-        found = found_by(
-            made,
-            swing=Fraction(swing),
-            weeks=weeks,
-            precision=Fraction(precision),
-            pairs=pairs,
-        )
-    document = sensitivity_document(found)
-    json = dumps(found)
+    asked = planner.load(scenario, **changes)
     if out is not None:
-        picture = tornado(found)
-        pictures = {_SVG: picture} if picture else {}
-        title = f"Sensitivity of {found.scenario}"
-        pages = illustrated("sensitivity", document, pictures, title)
-        out.write({SENSITIVITY: json, **pages})
-    print_as(format_, document, lambda: json, lambda: draw(document))
-    ctx.exit(found.base.exit_code)
+        out.require_free(_FILES, asked.read_from)
+    with Progress() as progress:
+        found = planner.sensitivity(
+            asked,
+            swing=swing,
+            weeks=weeks,
+            precision=precision,
+            pairs=pairs,
+            progress=progress,
+            **work,
+        )
+    if out is not None:
+        write(found, out)
+    print_result(found, format_)
+    ctx.exit(found.exit_code)

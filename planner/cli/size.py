@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any, cast
 
 import click
 
+import planner
 from planner.cli.jobs import described_job, flag, job_options, option_of, plain
 from planner.cli.options import FILE, catalog_option, rules_option
-from planner.cli.screen import print_document, print_exact
+from planner.cli.screen import print_result
 from planner.errors import Finding, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from planner.inputs.catalog.catalog import Catalog, Model
-    from planner.inputs.scenario.job import Job
-    from planner.inputs.scenario.scenario import Policies
 
 __all__ = ["size"]
 
@@ -51,109 +46,40 @@ def size(sums: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - cli
 
     For example: planner size --model llama-3.1-70b --method lora --sequence 4096 --batch 8
     """
-    from planner.inputs.load import load_catalog, load_rules  # noqa: PLC0415
-    from planner.inputs.measured import read_measurements  # noqa: PLC0415
-    from planner.inputs.reading.diagnostics import Attempts  # noqa: PLC0415
-    from planner.inputs.settle import settled_settings  # noqa: PLC0415
-    from planner.reporting.size import sizing_document  # noqa: PLC0415
-    from planner.sizing import Sizer  # noqa: PLC0415
-    from planner.sizing.calibrate import calibrate  # noqa: PLC0415
-
-    attempts = Attempts()
-    model = attempts.take(lambda: _configured(given))
-    if model is not None:
-        given["model"] = model[0]
-    # Without the configuration that was named it is not known what the options describe.
-    job = attempts.take(lambda: described_job(given)) if attempts.sound else None
-    policies = attempts.take(lambda: _policies(given))
-    known = attempts.take(lambda: load_catalog(given["catalog"]))
-    ruled = attempts.take(lambda: load_rules(given["rules"]))
-    facts = known and known[0]
-    if facts is not None and model is not None:
-        facts = facts.model_copy(update={"models": {**facts.models, model[0]: model[1]}})
-    if job is not None:
-        attempts.findings += _without_effect(job, given)
-    if job is not None and facts is not None:
-        attempts.findings += [*_unknown_names(job, facts), *_contradictions(job, facts)]
-    if attempts.findings or not (job and policies and facts and ruled):
-        raise InputError(*attempts.findings)
-    book = ruled[0]
-    settings = settled_settings(book, policies)
-    calibration = None
-    if given["measured"] is not None:
-        runs = read_measurements(given["measured"], facts)
-        calibration = calibrate(runs, Sizer(facts, book, settings, policies), facts, book)
-    sizing = Sizer(facts, book, settings, policies, calibration=calibration).size(job)
-    if not given["faster"]:
-        smallest = tuple(one for one in sizing.candidates if one.decided_by != "time")
-        sizing = sizing.model_copy(update={"candidates": smallest})
-    if as_json:
-        print_exact(sizing.model_dump_json(indent=2) + "\n")
-    else:
-        print_document(sizing_document(sizing, every_sum=sums, calibration=calibration))
+    job = described_job(given)
+    given_on = {
+        name: given[name]
+        for name in ("config", "measured", "mig", "shared_gpus", "faster", "catalog", "rules")
+    }
+    try:
+        headroom = given["headroom"]
+        sized = planner.size(
+            job,
+            headroom=None if headroom is None else cast("str", plain("headroom", headroom)),
+            sums=sums,
+            **given_on,
+        )
+    except InputError as error:
+        raise InputError(
+            *(_on_options(one, serves="serve" in job) for one in error.findings)
+        ) from None
+    print_result(sized, "json" if as_json else "terminal")
 
 
-def _configured(given: Mapping[str, Any]) -> tuple[str, Model] | None:
-    """The model that a config.json describes; InputError where another is named as well."""
-    if given["config"] is None:
-        return None
-    from planner.inputs.catalog.modelconfig import read_model_config  # noqa: PLC0415
-
-    for other in ("model", "parameters_b", "family"):
-        if given[other] is not None:
-            message = f"the model is given twice, by --config and by {flag(other)}"
-            raise InputError(Finding(message, path=flag(other), hint="leave one of them out"))
-    return read_model_config(given["config"])
+_IN_OPTIONS = {
+    "goes with `serve` only": "goes with `--serve` only",
+    "goes with `tune` only": "goes with `--method` only",
+    "give `dataset_tokens`": "give `--dataset-tokens`",
+}
+"""What is said of a job in a scenario, and on the command line."""
 
 
-def _policies(given: Mapping[str, Any]) -> Policies:
-    from planner.inputs.reading.diagnostics import validate_values  # noqa: PLC0415
-    from planner.inputs.scenario.scenario import Policies  # noqa: PLC0415
-
-    headroom = given["headroom"]
-    stated: dict[str, Any] = {"shared_gpus": given["shared_gpus"]}
-    if headroom is not None:
-        stated["headroom"] = plain("headroom", headroom)
-    if given["mig"]:
-        stated["mig"] = "same-node"
-    return validate_values(stated, Policies, lambda _: "--headroom")
-
-
-def _without_effect(job: Job, given: Mapping[str, Any]) -> Iterator[Finding]:
-    """Options that change nothing for this kind of job."""
-    for name, fits, other in (
-        ("mig", job.serve, "`--serve`"),
-        ("shared_gpus", job.serve, "`--serve`"),
-        ("faster", job.tune, "`--method`"),
-    ):
-        if given[name] and fits is None:
-            yield Finding(f"goes with {other} only", path=flag(name))
-    if job.tune is not None and given["faster"] and job.tune.dataset_tokens is None:
-        hint = "give `--dataset-tokens`"
-        yield Finding("needs the hours of a run", path="--faster", hint=hint)
-
-
-def _contradictions(job: Job, facts: Catalog) -> Iterator[Finding]:
-    """What contradicts itself or the model, as in a scenario."""
-    from planner.inputs.checks.jobs import contradictions  # noqa: PLC0415
-    from planner.inputs.reading.document import dotted  # noqa: PLC0415
-
-    for found in contradictions(job, facts):
-        option = option_of(dotted(found.path), serves=job.serve is not None)
-        yield Finding(found.message, path=option, hint=found.hint)
-
-
-def _unknown_names(job: Job, facts: Catalog) -> Iterator[Finding]:
-    """Names that stand for nothing, in the words in which a scenario is refused."""
-    from planner.inputs.checks.references import unknown_reference  # noqa: PLC0415
-
-    asked = job.tune or job.serve
-    model = asked.model if asked is not None else None
-    wanted: list[tuple[str, str, str, Collection[str]]] = []
-    if model:
-        wanted.append(("model", "--model", model, facts.models))
-    wanted += [("GPU type", "--gpu-type", name, facts.gpus) for name in job.gpu_types or ()]
-    for sort, option, name, known in wanted:
-        if name not in known:
-            message, hint = unknown_reference(sort, name, known, facts)
-            yield Finding(message, path=option, hint=hint)
+def _on_options(finding: Finding, *, serves: bool) -> Finding:
+    """The same mistake, at the option that it was made in."""
+    if finding.file is not None or finding.path is None:
+        return finding
+    path = option_of(finding.path, serves=serves)
+    if path == finding.path and path in ("headroom", "mig", "shared_gpus", "faster"):
+        path = flag(path)
+    message, hint = (_IN_OPTIONS.get(text or "", text) for text in (finding.message, finding.hint))
+    return replace(finding, message=message or "", path=path, hint=hint)

@@ -6,33 +6,28 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.options import FILE, catalog_option, folder_option, rules_option
-from planner.cli.screen import print_document
-from planner.cli.staff import staff_options, time_left
+import planner
+from planner.cli.options import FILE, catalog_option, folder_option, rules_option, work_options
+from planner.cli.progress import Progress
+from planner.cli.screen import print_result, say_written
 from planner.errors import ExitCode
 from planner.reporting.format import count_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planner.cli.files import Target
-    from planner.cli.staff import Staff
-    from planner.whatif.sweep import Shard
+    from planner import Work
+    from planner.api.folder import Folder
 
 __all__ = ["sweep"]
 
-_CSV = "sweep.csv"
-_FILES = (_CSV, "sweep.md", "sweep.html", "headroom.svg", "power.svg")
 
-
-def _shard(text: str) -> Shard:
+def _shard(text: str) -> tuple[int, int]:
     """`2/8`: the second of eight; fails in the user's words."""
-    from planner.whatif.sweep import Shard  # noqa: PLC0415 - few sweeps are in parts
-
     number, slash, of = text.partition("/")
     if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
         raise click.BadParameter(f"{text!r} is not a part, write 2/8 for the second of eight")
-    return Shard(int(number), int(of))
+    return int(number), int(of)
 
 
 @click.command(short_help="Plan many variants of a scenario, a row each.")
@@ -46,16 +41,16 @@ def _shard(text: str) -> Shard:
 )
 @catalog_option
 @rules_option
-@staff_options
+@work_options
 @click.pass_context
 def sweep(
     ctx: click.Context,
     grid: Path,
-    out: Target,
-    shard: Shard | None,
+    out: Folder,
+    shard: tuple[int, int] | None,
     catalog: tuple[Path, ...],
     rules: tuple[Path, ...],
-    staff: Staff,
+    work: Work,
 ) -> None:
     """Plan many variants of a scenario, a row each.
 
@@ -63,42 +58,27 @@ def sweep(
     are not planned again, whichever process or machine they are from. Exit code 4: a row was not
     proved within the limits.
     """
-    from planner.cli.progress import Progress  # noqa: PLC0415
-    from planner.reporting.pages import illustrated  # noqa: PLC0415
-    from planner.reporting.variants import frontiers, sweep_csv, sweep_document  # noqa: PLC0415
-    from planner.whatif.grid import read_grid  # noqa: PLC0415
-    from planner.whatif.sweep import RESULTS, require_rows, results_name  # noqa: PLC0415
-    from planner.whatif.sweep import sweep as swept  # noqa: PLC0415
-
-    asked = read_grid(grid)
-    desk = staff.desk(asked.scenario, catalog, rules)
-    variants = asked.variants(desk)
-    read = (grid, *desk.inputs(next(iter(variants.values()))).read_from)
-    out.require_free(() if shard else _FILES, read, kept=(results_name(shard),))
-    require_rows(out.folder, force=out.force)
-    if alike := len(asked.rows) - len(variants):
-        click.echo(f"left out {count_of(alike, 'row')} that others ask for already", err=True)
-    out.make()
-    with Progress() as progress, staff.crew(desk) as crew:
-        rows = swept(
-            *(crew, variants, out.folder),
+    with Progress() as progress:
+        found = planner.sweep(
+            grid,
+            out=out.path,
+            overwrite=out.overwrite,
             shard=shard,
-            force=out.force,
-            progress=time_left(progress),
+            catalog=catalog,
+            rules=rules,
+            progress=progress,
+            **work,
         )
+    if found.left_out:
+        rows = count_of(found.left_out, "row")
+        click.echo(f"left out {rows} that others ask for already", err=True)
     if shard:
-        done = count_of(len(rows), "row")
-        file = out.folder / results_name(shard)
-        click.echo(f"wrote {done} of {len(variants):,} to {file}", err=True)
+        done = count_of(len(found.rows()), "row")
+        click.echo(f"wrote {done} of {found.asked:,} to {found.results}", err=True)
     else:
-        title = desk.name
-        document = sweep_document(title, rows)
-        pictures = frontiers(title, [(row.label, row.figures) for row in rows])
-        pages = illustrated("sweep", document, pictures, f"Sweep of {title}")
-        out.write({_CSV: sweep_csv(rows), **pages})
-        click.echo(f"wrote {out.folder / RESULTS}", err=True)
-        print_document(document)
-    codes = {row.figures.exit_code for row in rows}
+        say_written(out, found.files())
+        click.echo(f"wrote {found.results}", err=True)
+        print_result(found)
     for code in (ExitCode.UNVERIFIED, ExitCode.LIMIT):
-        if code in codes:
+        if code in found.exit_codes:
             ctx.exit(code)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from planner.inputs.text.words import did_you_mean, nearest, one_of
+
 __all__ = ["Group", "with_hint"]
 
 _SHOWN = 5
@@ -18,8 +20,6 @@ class Group(click.Group):
         """As click does, but in the words of this planner."""
         name, known = args[0], self.list_commands(ctx)
         if name not in known and not name.startswith("-"):
-            from planner.inputs.text.words import did_you_mean  # noqa: PLC0415 - only a mistake needs it
-
             hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
             ctx.fail(f"no command {name!r}; {hint}")
         return super().resolve_command(ctx, args)
@@ -27,8 +27,6 @@ class Group(click.Group):
 
 def with_hint(error: click.NoSuchOption) -> click.UsageError:
     """The same, naming the options that begin so; click compares whole names alone."""
-    from planner.inputs.text.words import nearest, one_of  # noqa: PLC0415 - only a mistake needs it
-
     asked = f"--{error.option_name.lstrip('-')}"
     options = error.ctx.command.params if error.ctx else ()
     names = sorted(name for option in options for name in option.opts if name.startswith("--"))

@@ -35,6 +35,7 @@ __all__ = [
     "Columns",
     "jobs_from",
     "portfolio_csv",
+    "portfolio_rows",
     "read_columns",
     "scenario_part",
     "template",
@@ -89,12 +90,23 @@ def portfolio_csv(jobs: Mapping[str, Mapping[str, Any]], columns: Sequence[str] 
 
     `jobs` is plain data, as a scenario states it.
     """
+    rows = portfolio_rows(jobs, columns)
+    heads = tuple(rows[0]) if rows else (NAME, *columns)
+    return csv_text([heads, *(tuple(row.values()) for row in rows)])
+
+
+def portfolio_rows(
+    jobs: Mapping[str, Mapping[str, Any]], columns: Sequence[str] = ()
+) -> list[dict[str, str]]:
+    """The same as records of text."""
     rows = {name: dict(_flat((), job)) for name, job in jobs.items()}
     used = {column for row in rows.values() for column in row}
     order = [".".join(path) for path in _leaves(())]
     heads = columns or sorted(used, key=order.index)
-    body = [[name, *(row.get(column, "") for column in heads)] for name, row in rows.items()]
-    return csv_text([[NAME, *heads], *body])
+    return [
+        {NAME: name, **{column: row.get(column, "") for column in heads}}
+        for name, row in rows.items()
+    ]
 
 
 def _leaves(outer: _Path) -> Iterator[_Path]:

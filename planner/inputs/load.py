@@ -20,6 +20,8 @@ from planner.inputs.reading.diagnostics import Attempts, validate
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.file import InputFile
 from planner.inputs.reading.locate import (
+    AS_DICT,
+    AS_TEXT,
     Located,
     Role,
     given_files,
@@ -107,9 +109,10 @@ class Question:
 
         `text` is what the file said, where that is known: then it need no longer be there.
         """
+        self.path, self.text = scenario, text
         self.layers = read_layers(scenario, text)
         self._folder = scenario.parent
-        self._given: dict[Role, Sequence[Path]] = {"catalog": catalog, "rules": rules}
+        self.given: dict[Role, Sequence[Path]] = {"catalog": catalog, "rules": rules}
         self._facts = cache(merged_catalog)
         self._book = cache(gathered_rules)
 
@@ -161,7 +164,7 @@ class Question:
         attempts = Attempts()
         found = [
             *(attempts.known(lambda: used_files(scenario, self._folder, role)) or ()),
-            *(attempts.known(lambda: given_files(self._given[role])) or ()),
+            *(attempts.known(lambda: given_files(self.given[role])) or ()),
         ]
         untold = bool(attempts.findings)
         attempts.findings += named_twice(found, scenario)
@@ -174,8 +177,8 @@ class Question:
         return Options(
             variations=tuple(variations),
             settings=tuple(settings),
-            catalog=tuple(map(str, self._given["catalog"])),
-            rules=tuple(map(str, self._given["rules"])),
+            catalog=tuple(map(str, self.given["catalog"])),
+            rules=tuple(map(str, self.given["rules"])),
         )
 
     @cached_property
@@ -189,7 +192,7 @@ class Question:
                 role=role,
                 path=document.shown_as,
                 sha256=hashlib.sha256(stated(document.data).encode()).hexdigest(),
-                location=document.path,
+                location=None if document.shown_as in (AS_DICT, AS_TEXT) else document.path,
             )
             for role, document in roles
         )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from planner.errors import CheckError, Finding, InputError
 from planner.inputs.layers.written import stated
 from planner.inputs.load import Question
+from planner.inputs.reading.locate import AS_DICT, AS_TEXT
 from planner.planning.store import loads
 from planner.planning.verify import verify, verify_as_recorded
 from planner.planning.words import some_of
@@ -152,7 +153,11 @@ def _origins(made_from: Provenance) -> tuple[tuple[str, ...], tuple[str, ...]]:
     What a base was is not asked where the file that extends it cannot be read.
     """
     now = dict(_digests(made_from))
-    then = {path: digest for role, path, digest in made_from.files if role in _OF_QUESTION}
+    then = {
+        path: digest
+        for role, path, digest in made_from.files
+        if role in _OF_QUESTION and path not in (AS_DICT, AS_TEXT)
+    }
     scenario = str(scenario_of(made_from))
     known = then.keys() if scenario in now else then.keys() - _bases(made_from)
     gone = [path for path in known if path not in now and not Path(path).is_file()]

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from pydantic import ValidationError
 
 from planner.errors import Finding, InputError
-from planner.planning.plan import FORMAT, Plan, Provenance
+from planner.planning.plan import FORMAT, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["digest_of", "dumps", "each_once", "loads", "origin_of", "write_atomically"]
+__all__ = ["digest_of", "dumps", "each_once", "loads", "write_atomically"]
 
 _DEPTH = {"placements": 3, "sizings": 4}
 """How many levels stand on lines of their own; two where nothing is said."""
@@ -103,24 +103,6 @@ def loads(text: str, shown_as: str) -> Plan:
         return Plan.model_validate_json(content)
     except ValidationError as error:
         raise InputError(*_findings(error, shown_as)) from None
-
-
-def origin_of(text: str) -> tuple[str, Provenance]:
-    """Question and provenance of a plan that `loads` can read; nothing else is looked at."""
-    provenance = _value(text, "provenance")
-    del provenance["digest"]
-    return _value(text, "question"), Provenance.model_validate_json(json.dumps(provenance))
-
-
-def _value(text: str, key: str) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    """What a key of a plan says, read from the line on which `dumps` writes it."""
-    mark = f'\n "{key}": '
-    place = text.find(mark)
-    if place < 0:  # another program has laid it out anew
-        return json.loads(text, object_pairs_hook=each_once(text, "plan.json"))[key]
-    decoder = json.JSONDecoder(object_pairs_hook=each_once(text, "plan.json"))
-    value, _ = decoder.raw_decode(text, place + len(mark))
-    return value
 
 
 def each_once(text: str, shown_as: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from planner.reporting.document import Document, Picture
 
-__all__ = ["illustrated"]
+__all__ = ["illustrated", "with_pictures"]
 
 
 def illustrated(
@@ -27,19 +27,23 @@ def illustrated(
     the end of the Markdown.
     """
     shown = "".join(f"\n{markdown.picture(one.title, file)}\n" for file, one in pictures.items())
+    return {
+        f"{name}.md": markdown.draw(document) + shown,
+        f"{name}.html": draw(with_pictures(document, pictures), title),
+        **{file: picture_file(one) for file, one in pictures.items()},
+    }
+
+
+def with_pictures(document: Document, pictures: Mapping[str, Picture]) -> Document:
+    """The document with pictures below its opening, and an anchor at each heading."""
     first = next(
         (place for place, one in enumerate(document) if isinstance(one, Heading) and place),
         len(document),
     )
     page = (*document[:first], *pictures.values(), *document[first:])
-    anchored = tuple(
+    return tuple(
         replace(block, anchor=block.anchor or f"part-{place}")
         if isinstance(block, Heading)
         else block
         for place, block in enumerate(page)
     )
-    return {
-        f"{name}.md": markdown.draw(document) + shown,
-        f"{name}.html": draw(anchored, title),
-        **{file: picture_file(one) for file, one in pictures.items()},
-    }

@@ -34,8 +34,10 @@ __all__ = [
     "added_text",
     "frontiers",
     "moved_text",
+    "plan_record",
     "sweep_csv",
     "sweep_document",
+    "sweep_rows",
 ]
 
 _NONE = "–"
@@ -198,34 +200,57 @@ def _ends(values: Sequence[float], ways: Sequence[Callable[[float], str]]) -> li
 
 def sweep_csv(rows: Sequence[Row]) -> str:
     """All rows for a spreadsheet: a column for each value that is set, and for each offer."""
+    records = sweep_rows(rows)
+    return csv_text(
+        [
+            tuple(records[0]),
+            *(tuple(_csv_cell(*cell) for cell in one.items()) for one in records),
+        ]
+    )
+
+
+def _csv_cell(column: str, value: object) -> object:
+    return f"{value:.2f}" if column.endswith("_usd") and isinstance(value, float) else value
+
+
+def sweep_rows(rows: Sequence[Row]) -> list[dict[str, object]]:
+    """The same as records: a value that is set stays as it was written, dollars are floats."""
     paths = list(dict.fromkeys(split_setting(text)[0] for row in rows for text in row.settings))
     offers = sorted({one.offer for row in rows for one in row.figures.acquired})
-    names = ["cost_usd", "bound_usd", "capex_usd", "nodes", "node_types"]
-    names += ["gpus_idle", "power_w", "drawn_w"]
-    acquired = [f"acquired {offer}" for offer in offers]
-    heads = ["apply", *paths, "result", *names, "moves", *acquired, "short", "reason"]
-    return csv_text([heads, *(_csv_cells(row, paths, offers) for row in rows)])
+    return [_record(row, paths, offers) for row in rows]
 
 
-def _csv_cells(row: Row, paths: Sequence[str], offers: Sequence[str]) -> list[object]:
+def _record(row: Row, paths: Sequence[str], offers: Sequence[str]) -> dict[str, object]:
     figures = row.figures
     stated = dict(map(split_setting, row.settings))
-    amounts = (figures.cost_cents, figures.bound_cents, figures.capex_cents)
-    bought = {
-        offer: sum(one.count for one in figures.acquired if one.offer == offer) for offer in offers
+    bought = Counter[str]()
+    for one in figures.acquired:
+        bought[one.offer] += one.count
+    planned = figures.cost_cents is not None
+    return {
+        "apply": _listed(row.apply),
+        **{path: stated.get(path) for path in paths},
+        "result": figures.result,
+        **plan_record(figures),
+        **{f"acquired {offer}": bought[offer] if planned else None for offer in offers},
+        "short": _listed(figures.short),
+        "reason": figures.reason,
     }
-    return [
-        _listed(row.apply),
-        *(stated.get(path, "") for path in paths),
-        figures.result,
-        *(_usd(cents) for cents in amounts),
-        *(figures.nodes, figures.node_types),
-        *(figures.gpus_idle, figures.power_w, figures.drawn_w),
-        figures.moves,
-        *(bought[offer] if figures.cost_cents is not None else "" for offer in offers),
-        _listed(figures.short),
-        figures.reason,
-    ]
+
+
+def plan_record(figures: Figures) -> dict[str, object]:
+    """The figures of one plan; None where there is no plan."""
+    return {
+        "cost_usd": _usd(figures.cost_cents),
+        "bound_usd": _usd(figures.bound_cents),
+        "capex_usd": _usd(figures.capex_cents),
+        "nodes": figures.nodes,
+        "node_types": figures.node_types,
+        "gpus_idle": figures.gpus_idle,
+        "power_w": figures.power_w,
+        "drawn_w": figures.drawn_w,
+        "moves": figures.moves,
+    }
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -233,5 +258,5 @@ def _listed(names: Iterable[str]) -> str:
     return flow(tuple(names))[1:-1]
 
 
-def _usd(cents: int | None) -> str:
-    return "" if cents is None else f"{cents // 100}.{cents % 100:02}"
+def _usd(cents: int | None) -> float | None:
+    return None if cents is None else cents / 100

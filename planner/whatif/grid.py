@@ -116,12 +116,15 @@ def placed(document: Document, finding: Finding, places: Mapping[str, Path]) -> 
     return document.finding(place, finding.message, finding.hint)
 
 
-def read_grid(path: FilePath) -> Grid:
-    """Read the file of a sweep; raises InputError with all its mistakes."""
-    document, sweep = read_as(partial(read_document, path), SweepFile)
+def read_grid(path: FilePath, text: str | None = None, scenario: FilePath | None = None) -> Grid:
+    """Read the file of a sweep; raises InputError with all its mistakes.
+
+    `text` stands in for the file, and `scenario` for the one that it names.
+    """
+    document, sweep = read_as(partial(read_document, path, text=text), SweepFile)
     if sweep.grid is None and not sweep.rows:
         raise InputError(document.finding((), "asks for no row", "write `grid:` or `rows:`"))
-    scenario = base_path(document, sweep.scenario, key="scenario")
+    scenario = scenario or base_path(document, sweep.scenario, key="scenario")
     if sweep.grid is not None:
         asked = prod(map(len, (sweep.grid.apply, *sweep.grid.set.values())))
         if asked > _MOST_ROWS:

@@ -1,204 +1,370 @@
-"""The public Python API: examples that run, values, errors, and what it promises."""
+"""`import planner`: what goes in, what comes out, and what is said where it cannot."""
 
 from __future__ import annotations
 
-import doctest
+import inspect
+import json
+import shutil
 import subprocess
 import sys
-from decimal import Decimal
+import types
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-import yaml
 
 import planner
-from planner import api
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "scenarios/quickstart.yaml"
-DEARER = {"jobs.support-assistant.count.2027Q3": 12}
+
+SMALL = {
+    "format": 1,
+    "name": "Two nodes",
+    "horizon": {"first_quarter": "2027Q1", "quarters": 2, "as_of": "2026-11-23"},
+    "fleet": {"east": {"node_type": "xe9680-h100", "count": 1}},
+    "offers": {"rent": {"node_type": "xe9680-h200", "kind": "rent", "maximum": 2}},
+    "jobs": {"chat": {"serve": {"model": "llama-3.1-70b", "bits": 8}, "count": 5}},
+}
 
 
 @pytest.fixture(scope="module")
-def made():
-    return planner.plan(QUICKSTART)
+def small() -> planner.PlanResult:
+    return planner.plan(SMALL)
 
 
-@pytest.fixture
-def from_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_importing_it_loads_nothing_else():
+    code = "import sys, planner; print(*(m for m in sys.modules if m.startswith('planner.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    expected = {"planner.errors", "planner.version"}
+    assert set(done.stdout.split()) == expected
 
 
-def test_the_examples_of_the_page_run(from_root):
-    assert not doctest.testfile(str(ROOT / "docs/python.md"), module_relative=False).failed
-
-
-def test_the_examples_of_the_functions_run(from_root):
-    assert doctest.testmod(api).attempted > 5
-    assert not doctest.testmod(api).failed
-
-
-def test_all_public_names_are_listed_and_there():
-    assert set(planner.__all__) <= set(dir(planner))
-    for name in planner.__all__:
-        assert getattr(planner, name).__doc__, name
-    with pytest.raises(AttributeError, match="no attribute 'plans'"):
-        planner.plans  # noqa: B018
-
-
-def test_the_import_alone_loads_no_solver():
-    slow = ("pulp", "highspy", "pydantic")
-    code = f"import sys, planner; print([name for name in {slow} if name in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+def test_reading_a_scenario_loads_no_solver():
+    code = (
+        f"import sys, planner; planner.check({str(QUICKSTART)!r}); "
+        "print(*(m for m in sys.modules if m in ('highspy', 'pulp', 'rich', 'xlsxwriter')))"
     )
-    assert done.stdout == "[]\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not done.stdout.split()
 
 
-def test_a_dict_text_and_a_file_give_the_same_plan(made):
-    text = QUICKSTART.read_text(encoding="utf-8")
-    for source in (yaml.safe_load(text), text, str(QUICKSTART)):
-        assert planner.compare(made, planner.plan(source)).same
+@pytest.mark.parametrize("first", ["planner.planning.make", "planner.reporting.plan"])
+def test_functions_keep_their_names_beside_packages_of_the_same_name(first):
+    code = f"import {first}, planner; print(callable(planner.plan), callable(planner.report))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]
 
 
-def test_values_are_changed_as_on_the_command_line():
-    scenario = planner.load(QUICKSTART, {"jobs.support-assistant.count.2027Q3": 4})
-    assert scenario.rows()[0]["2027Q3"] == 4
-    assert scenario.changed({"policies.headroom": Decimal("0.2")}).rows()[0]["2027Q3"] == 4
-    listed = scenario.changed({"jobs.embeddings.gpu_types": ["h100-80gb-sxm"]})
-    kept = [row for row in planner.size(listed).rows() if row["job"] == "embeddings"]
-    assert {row["gpu_type"] for row in kept if not row["rejected_by"]} == {"h100-80gb-sxm"}
+def test_dir_lists_what_is_public_and_star_gives_it():
+    given: dict[str, object] = {}
+    exec("from planner import *", given)
+    assert set(dir(planner)) == set(planner.__all__) == set(given) - {"__builtins__"}
+    with pytest.raises(AttributeError, match="no attribute 'pla'"):
+        planner.pla  # noqa: B018
 
 
-def test_a_mistake_in_a_dict_is_told_by_its_path_and_not_by_a_file():
-    document = yaml.safe_load(QUICKSTART.read_text(encoding="utf-8"))
-    document["jobs"]["embeddings"]["fixed"]["cpsu"] = 3
-    (finding,) = planner.check(document)
-    assert finding.headline() == "jobs.embeddings.fixed.cpsu: unknown key 'cpsu'"
-    assert finding.hint is not None
-    assert "cpus" in finding.hint
-    with pytest.raises(planner.InputError, match="cpsu"):
-        planner.plan(document)
+@pytest.mark.parametrize("name", planner.__all__)
+def test_what_is_public_says_what_it_is(name):
+    given = getattr(planner, name)
+    if name == "__version__":
+        return
+    assert inspect.getdoc(given)
+    for method, value in vars(given).items():
+        if not method.startswith("_") and callable(value):
+            assert inspect.getdoc(getattr(given, method)), f"{name}.{method}"
 
 
-def test_a_mistake_in_a_file_is_told_with_its_place(tmp_path):
-    path = tmp_path / "mine.yaml"
-    text = QUICKSTART.read_text(encoding="utf-8").replace("kind: rent", "kind: rnt")
-    path.write_text(text, encoding="utf-8")
-    finding = planner.check(path)[0]
-    assert (finding.file, finding.path) == (str(path), "offers.rent-h200.kind")
-    assert finding.line is not None
-    assert planner.check(QUICKSTART) == ()
+def test_a_dict_text_and_a_file_ask_the_same(small, tmp_path):
+    text = json.dumps(SMALL, indent=1)
+    file = tmp_path / "small.yaml"
+    file.write_text(text, encoding="utf-8")
+    plans = [planner.plan(source) for source in (text, file, str(file), planner.load(SMALL))]
+    assert {plan.cost_usd for plan in plans} == {small.cost_usd}
+    assert all(plan.to_dict()["question"] == small.to_dict()["question"] for plan in plans)
 
 
-def test_what_no_plan_can_do_is_an_exception_with_its_reasons():
-    with pytest.raises(planner.InfeasibleError) as caught:
-        planner.plan(QUICKSTART, {"budget.capex_usd": 0, "offers.rent-h200.maximum": 0})
-    assert caught.value.headline.startswith("no plan exists")
-    assert caught.value.remedies
-
-
-def test_a_plan_is_written_read_and_not_overwritten(made, tmp_path):
-    paths = made.write(tmp_path)
-    assert [path.name for path in paths] == ["plan.json", "plan.md"]
-    again = planner.read_plan(paths[0])
-    assert again.changed_since == ()
-    assert again.rows() == made.rows()
-    assert made.write(tmp_path) == paths, "what is there already is no other"
-    other = planner.plan(QUICKSTART, DEARER)
-    with pytest.raises(planner.InputError, match="is there already"):
-        other.write(tmp_path)
-    other.write(tmp_path, force=True)
-    assert planner.read_plan(paths[0]).cost_usd == other.cost_usd != made.cost_usd
-
-
-def test_a_changed_plan_is_refused(made, tmp_path):
-    path, _ = made.write(tmp_path)
-    cost = f'"cost_cents": {made.data.proof.cost_cents}'
-    text = path.read_text(encoding="utf-8")
-    assert cost in text
-    path.write_text(text.replace(cost, '"cost_cents": 1', 1), encoding="utf-8")
-    with pytest.raises(planner.PlannerError):
-        planner.read_plan(path)
-    with pytest.raises(planner.InputError, match="cannot be read"):
-        planner.read_plan(tmp_path / "none.json")
-
-
-def test_every_value_shows_itself(made, tmp_path):
-    scenario = planner.load(QUICKSTART)
-    values = [
-        scenario,
-        planner.size(scenario),
-        made,
-        planner.compare(made, scenario.changed({"jobs.support-assistant.count.2027Q3": 4})),
-        planner.alternatives(scenario, all_goals=False, workers=1),
-        planner.sensitivity(scenario, pairs=0, workers=1),
-    ]
-    for value in values:
-        assert repr(value).startswith(f"<{type(value).__name__} ")
-        assert "\n" not in repr(value)
-        assert value._repr_html_().startswith("<h1")
-        assert value.to_markdown().startswith("#")
-        rows = value.rows()
-        assert rows
-        assert all(row.keys() == rows[0].keys() for row in rows)
-        written = value.write(tmp_path / type(value).__name__)
-        assert {path.name for path in written} == set(value.files())
-
-
-def test_costs_of_a_comparison_add_up(made):
-    other = planner.plan(QUICKSTART, DEARER)
-    compared = planner.compare(made, other)
-    *parts, whole = compared.rows()
-    assert sum(row["difference_usd"] for row in parts) == whole["difference_usd"]
-    assert whole["difference_usd"] == other.cost_usd - made.cost_usd
-    assert compared.cost_difference_usd == whole["difference_usd"] > 0
-
-
-def test_tables_go_to_libraries_that_are_installed(made, monkeypatch):
-    class Frames:
-        @staticmethod
-        def DataFrame(rows):  # noqa: N802 - as these libraries call it
-            return list(rows)
-
-    for name, how in (("pandas", made.to_pandas), ("polars", made.to_polars)):
-        monkeypatch.setitem(sys.modules, name, Frames)
-        assert how() == made.rows()
-        monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(ImportError, match=f"pip install {name}"):
-            how()
-
-
-def test_documents_and_exports_are_written(made, tmp_path):
-    paths = planner.report(made, tmp_path / "report")
-    assert {path.name for path in paths} == {
-        f"{name}.{kind}"
-        for name in ("justification", "quarterly")
-        for kind in ("html", "xlsx", "md")
+def test_numbers_are_read_as_python_and_pyyaml_have_them():
+    stated = {**SMALL, "policies": {"headroom": 0.1}}
+    stated["jobs"] = {
+        "tune": {
+            "tune": {
+                **{"model": "llama-3.1-8b", "method": "lora", "sequence": 1024, "batch": 4},
+                "dataset_tokens": "5e7",  # PyYAML's text for 5e7
+            }
+        }
     }
-    (flavors,) = planner.export(made, "kueue", tmp_path, quarter="2027Q3")
-    assert "ResourceFlavor" in flavors.read_text(encoding="utf-8")
-    with pytest.raises(planner.InputError, match="'slurm' is not one of"):
-        planner.export(made, "slurm", tmp_path)  # type: ignore[arg-type]
+    assert "headroom: 0.1 " in planner.load(stated).to_yaml()
+    assert "dataset_tokens: 50000000 " in planner.load(stated).to_yaml()
 
 
-def test_a_sweep_and_futures_are_planned_into_a_folder(tmp_path):
-    (tmp_path / "base.yaml").write_bytes(QUICKSTART.read_bytes())
-    grid = tmp_path / "grid.yaml"
-    grid.write_text(
-        "format: 1\nscenario: base.yaml\n"
-        "grid: {set: {jobs.support-assistant.count.2027Q3: [4, 6]}}\n",
+def test_changes_are_a_mapping_or_settings_as_on_the_command_line():
+    by_path = planner.load(SMALL, set={"fleet.east.count": 2, "policies.headroom": 0.2})
+    as_written = planner.load(SMALL, set=["fleet.east.count=2", "policies.headroom=0.2"])
+    assert by_path.changes == as_written.changes
+    assert [one["after"] for one in by_path.changes] == ["2", "0.2"]
+
+
+def test_overrides_of_a_file_are_applied_by_name():
+    varied = {**SMALL, "overrides": {"two": {"fleet.east.count": 2}}}
+    scenario = planner.load(varied)
+    assert scenario.variations == ("two",)
+    assert scenario.changed(apply="two").changes[0]["by"] == "override two"
+    assert planner.load(varied, apply=["two"]).changes == scenario.changed(apply="two").changes
+
+
+def test_an_argument_that_there_is_not_is_refused():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sett'"):
+        planner.load(SMALL, sett={})  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'gpa'"):
+        planner.sensitivity(SMALL, gpa=0.1)  # type: ignore[call-arg]
+
+
+def test_a_mistake_in_a_dict_is_told_by_its_path_alone():
+    wrong = json.loads(json.dumps(SMALL))
+    wrong["jobs"]["chat"]["serve"]["bits"] = "eight"
+    wrong["polices"] = {}
+    with pytest.raises(planner.InputError) as told:
+        planner.load(wrong)
+    assert {one.path for one in told.value.findings} == {"jobs.chat.serve.bits", "polices"}
+    assert {one.file for one in told.value.findings} == {None}
+    assert {one.line for one in told.value.findings} == {None}
+    (typo,) = (one for one in told.value.findings if one.path == "polices")
+    assert typo.hint == "did you mean 'policies'?"
+
+
+def test_a_mistake_in_text_or_a_file_is_told_with_its_line(tmp_path):
+    text = json.dumps(SMALL, indent=1).replace('"bits": 8', '"bits": "eight"')
+    file = tmp_path / "wrong.yaml"
+    file.write_text(text, encoding="utf-8")
+    line = text[: text.index("eight")].count("\n") + 1
+    for source, shown_as in ((text, "<text>"), (file, str(file))):
+        with pytest.raises(planner.InputError) as told:
+            planner.load(source)
+        (finding,) = told.value.findings
+        assert (finding.file, finding.line, finding.path) == (
+            *(shown_as, line),
+            "jobs.chat.serve.bits",
+        )
+
+
+def test_checking_tries_overrides_that_loading_does_not_need():
+    broken = {**SMALL, "overrides": {"none": {"fleet.east.count": -1}}}
+    planner.load(broken)
+    with pytest.raises(planner.InputError) as told:
+        planner.check(broken)
+    assert [one.path for one in told.value.findings] == ["fleet.east.count"]
+
+
+def test_a_scenario_elsewhere_names_its_own_catalog(tmp_path, monkeypatch):
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "prices.yaml").write_text(
+        "rent: {xe9680-h200: {usd_per_gpu_hour: 1, date: 2026-11-01, basis: published, "
+        "source: 'https://example.com/quote'}}\n",
         encoding="utf-8",
     )
-    rows = planner.sweep(grid, tmp_path / "sweep", workers=1).rows()
-    assert len(rows) == 2
-    assert len(planner.sweep(grid, tmp_path / "sweep", workers=1).rows()) == 2
-    futures = tmp_path / "futures.yaml"
-    futures.write_text(
-        "format: 1\nscenario: base.yaml\nseed: 1\n"
-        "uncertain: {rents: {times: [0.9, 1, 1.2], of: [offers.buy-h200.lead_time_weeks]}}\n",
-        encoding="utf-8",
-    )
-    risk = planner.risk(futures, tmp_path / "risk", samples=2, plans=0, workers=1)
-    assert risk.data.futures == 2
-    assert [row["percentile"] for row in risk.rows()] == list(risk.data.percentiles)
+    stated = {**SMALL, "use": {"catalog": ["prices.yaml"]}}
+    (folder / "scenario.yaml").write_text(json.dumps(stated, indent=1), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    plan = planner.plan("elsewhere/scenario.yaml", set={"jobs.chat.count": 9})
+    assert Path("elsewhere/prices.yaml") in plan.read_from
+    assert {one["price_origin"].endswith("example.com/quote") for one in plan.purchases} == {True}
+
+
+def test_no_plan_is_an_error_with_reasons():
+    with pytest.raises(planner.InfeasibleError) as told:
+        planner.plan(SMALL, set={"jobs.chat.count": 500})
+    assert told.value.reasons
+    assert told.value.remedies
+    assert isinstance(told.value, planner.PlannerError)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({"gap": 1.0}, "gap"), ({"gap": -0.1}, "gap"), ({"time_limit_seconds": 0}, "time_limit")],
+)
+def test_an_effort_that_cannot_be_is_refused(options, name):
+    with pytest.raises(planner.InputError, match=name):
+        planner.plan(SMALL, **options)
+
+
+def test_a_plan_says_what_it_comes_to(small):
+    document = small.to_dict()
+    assert small.status == document["proof"]["status"] == "proved"
+    assert small.cost_usd == document["proof"]["cost_cents"] / 100
+    assert small.bound_usd <= small.cost_usd
+    assert small.quarters == ("2027Q1", "2027Q2")
+    assert sum(line["present_usd"] for line in small.costs) == pytest.approx(small.cost_usd)
+    assert [job["2027Q1"] for job in small.jobs] == [5]
+    assert small.warnings
+    assert small.program is None
+
+
+def test_the_integer_program_is_kept_where_that_is_asked_for():
+    program = planner.plan(SMALL, program=True).program
+    assert program is not None
+    assert "Minimize" in program
+
+
+def test_results_are_told_in_a_few_lines_rows_and_a_page(small):
+    results = (small, planner.load(SMALL), planner.explain(small, "chat"), planner.catalog("gpus"))
+    for result in results:
+        assert 1 <= len(repr(result).splitlines()) <= 5
+        rows = result.rows()
+        assert len({tuple(row) for row in rows}) == 1, "all rows have the same columns"
+        assert all(
+            not isinstance(value, list | dict | tuple) for row in rows for value in row.values()
+        )
+        page = _Page()
+        page.feed(result._repr_html_())
+        assert not page.open
+        assert "html" not in page.met
+        assert {"div", "style", "table"} <= page.met
+        assert json.loads(result.to_json()) == result.to_dict()
+
+
+class _Page(HTMLParser):
+    """Which elements there are, and whether all of them end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.met: set[str] = set()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.met.add(tag)
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_style_of_a_page_in_a_notebook_reaches_nothing_else(small):
+    page = small._repr_html_()
+    style = page[page.index("<style>") : page.index("</style>")]
+    assert style.startswith("<style>@scope (.gpu-fit-planner){")
+    assert "body" not in style.replace("tbody", "")
+    assert ":root" not in style
+
+
+def test_frames_are_made_where_the_library_is_installed(small, monkeypatch):
+    made = types.SimpleNamespace(DataFrame=lambda rows, **options: ("frame", rows))
+    monkeypatch.setitem(sys.modules, "pandas", made)
+    assert small.to_pandas() == ("frame", small.rows())
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ImportError, match="pip install polars"):
+        small.to_polars()
+
+
+def test_files_are_written_once_and_not_over_others(small, tmp_path):
+    folder = tmp_path / "out"
+    assert small.write(folder) == (folder / "plan.json", folder / "plan.md")
+    small.write(folder)
+    (folder / "plan.md").write_text("mine", encoding="utf-8")
+    with pytest.raises(planner.InputError, match="there already"):
+        small.write(folder)
+    small.write(folder, overwrite=True)
+    assert (folder / "plan.md").read_text(encoding="utf-8") == small.to_markdown()
+
+
+def test_no_result_overwrites_what_it_was_made_from(tmp_path):
+    scenario = tmp_path / "scenario.yaml"
+    shutil.copy(QUICKSTART, scenario)
+    with pytest.raises(planner.InputError, match="is an input"):
+        planner.load(scenario).write(tmp_path, overwrite=True)
+
+
+def test_a_saved_plan_is_read_from_a_file_text_or_dict_and_checked(small, tmp_path, recwarn):
+    small.write(tmp_path)
+    for source in (tmp_path / "plan.json", small.to_json(), small.to_dict()):
+        assert planner.read_plan(source).to_json() == small.to_json()
+    assert not recwarn.list, "a dict has no file that could have changed"
+    edited = small.to_dict()
+    edited["proof"]["cost_cents"] -= 100
+    with pytest.raises(planner.InputError, match="changed"):
+        planner.read_plan(edited)
+
+
+def test_what_has_changed_since_a_plan_is_a_warning(tmp_path):
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(json.dumps(SMALL, indent=1), encoding="utf-8")
+    planner.plan(scenario).write(tmp_path / "out")
+    scenario.write_text(json.dumps({**SMALL, "name": "Other"}, indent=1), encoding="utf-8")
+    with pytest.warns(planner.PlannerWarning, match="has changed since"):
+        planner.read_plan(tmp_path / "out/plan.json")
+
+
+def test_one_price_changed_is_what_a_comparison_says(small):
+    other = planner.load(SMALL, set={"offers.rent.price_usd_per_gpu_hour": 9})
+    found = planner.compare(small, other, labels=("now", "dear"))
+    assert [one["path"] for one in found.inputs] == ["offers.rent.price_usd_per_gpu_hour"]
+    assert found.title == "now → dear"
+    assert found.added_usd == pytest.approx(found.rows()[-1]["after_usd"] - small.cost_usd)
+    assert planner.compare(small, small).same
+
+
+def test_a_report_shows_results_of_its_own_question_only(small, tmp_path):
+    alternatives = planner.alternatives(SMALL, within=0.01)
+    made = planner.report(small, alternatives=alternatives)
+    assert made.alternatives is alternatives
+    written = {path.name for path in made.write(tmp_path)}
+    assert {"justification.html", "quarterly.xlsx", "alternatives.json"} <= written
+    assert planner.read_alternatives(tmp_path / "alternatives.json").rows() == alternatives.rows()
+    other = planner.plan(SMALL, set={"jobs.chat.count": 2})
+    with pytest.raises(planner.InputError, match="another scenario"):
+        planner.report(other, alternatives=alternatives)
+
+
+def test_a_report_plans_no_more_than_it_is_told_to(small):
+    assert planner.report(small, what_if="none").alternatives is None
+    options = planner.report(small).alternatives
+    assert options is not None
+    assert not options.whole
+
+
+def test_a_sweep_in_python_gives_the_table_of_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("scenario.yaml").write_text(json.dumps(SMALL, indent=1), encoding="utf-8")
+    asked = {"grid": {"set": {"jobs.chat.count": [2, 5]}}}
+    found = planner.sweep(asked, "scenario.yaml", out="out", workers=2)
+    assert [row["jobs.chat.count"] for row in found.rows()] == [2, 5]
+    table = Path("out/sweep.csv").read_text(encoding="utf-8").splitlines()
+    assert table[0].split(",") == list(found.rows()[0])
+    again = planner.sweep(asked, SMALL)
+    assert [row["cost_usd"] for row in again.rows()] == [row["cost_usd"] for row in found.rows()]
+    with pytest.raises(planner.InputError, match="there already"):
+        planner.sweep(asked, "scenario.yaml", out="out")
+
+
+def test_a_mistake_in_a_grid_or_futures_of_a_dict_is_told_by_its_path():
+    grid = {"grid": {"set": {"fleet.east.cuont": [1]}}}
+    futures = {"uncertain": {"growth": {"of": ["jobs.chat.cuont"], "times": [1, 2, 3]}}}
+    for ask, asked, path in (
+        (planner.sweep, grid, "grid.set.'fleet.east.cuont'[0]"),
+        (planner.risk, futures, "uncertain.growth.of[0]"),
+    ):
+        with pytest.raises(planner.InputError) as told:
+            ask(asked, SMALL)
+        (finding,) = told.value.findings
+        assert (finding.file, finding.line, finding.path) == (None, None, path)
+
+
+def test_what_a_report_leaves_open_is_a_hint(small, tmp_path):
+    assert "--out DIR`" in planner.report(small, what_if="none").hints[0]
+    small.write(tmp_path)
+    saved = planner.read_plan(tmp_path / "plan.json")
+    assert f"--out {tmp_path}`" in planner.report(saved, what_if="none").hints[0]
+
+
+def test_changes_of_a_loaded_scenario_hold_in_its_sweep():
+    changed = planner.load(SMALL, set={"jobs.chat.count": 2})
+    found = planner.sweep({"rows": [{}, {"set": {"fleet.east.count": 2}}]}, changed)
+    plain = planner.plan(changed)
+    assert found.rows()[0]["cost_usd"] == plain.cost_usd
+
+
+def test_progress_is_told_in_words():
+    told: list[str] = []
+    planner.plan(SMALL, progress=told.append)
+    assert "sizing jobs" in told

@@ -202,7 +202,7 @@ def test_a_workbook_is_read_within_little_memory(scenario):
     assert book.active is not None
     book.active.append(["name"])
     book.save("jobs.xlsx")
-    most = 120 << 20
+    most = 260 << 20
     words = ("import", "jobs.xlsx", "--out", "jobs.yaml")
     process = start(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
     _, told = process.communicate(timeout=20)

@@ -8,6 +8,7 @@ from threading import Event
 import click
 import pytest
 
+from planner.api import folder
 from planner.cli import guard, screen
 from planner.errors import LimitError
 
@@ -71,13 +72,14 @@ def test_ctrl_c_waits_for_what_must_be_whole(monkeypatch):
     whole = []
 
     def write():
-        with guard.interrupts_held():
+        with guard._interrupts_heeded(), folder._uninterrupted():
             os.kill(os.getpid(), signal.SIGINT)
             whole.append("written")
 
     with pytest.raises(KeyboardInterrupt):
         write()
     assert whole == ["written"]
+    assert guard._INTERRUPTED.is_set()
     assert signal.getsignal(signal.SIGINT) == before
 
 

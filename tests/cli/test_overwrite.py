@@ -177,14 +177,14 @@ def test_a_plan_that_is_called_like_options_is_safe_also_from_force(asked, run):
 
 
 def test_a_file_that_comes_while_is_planned_stays(asked, monkeypatch):
-    from planner.cli import files  # noqa: PLC0415
+    from planner.api.folder import Folder  # noqa: PLC0415
 
     def mine(self):
-        self.folder.mkdir(exist_ok=True)
-        (self.folder / "plan.md").write_text(MINE, encoding="utf-8")
+        self.path.mkdir(exist_ok=True)
+        (self.path / "plan.md").write_text(MINE, encoding="utf-8")
 
-    changed = files.Target.changed
-    monkeypatch.setattr(files.Target, "changed", lambda *asked: mine(asked[0]) or changed(*asked))
+    changed = Folder.changed
+    monkeypatch.setattr(Folder, "changed", lambda *asked: mine(asked[0]) or changed(*asked))
     refused = asked("plan")
     assert refused.exit_code == 2
     assert "new/plan.md is there already" in refused.stderr

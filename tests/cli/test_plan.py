@@ -111,9 +111,10 @@ def test_a_gap_that_is_no_share_is_a_usage_error(scenario, run, gap):
 
 
 def test_a_plan_that_is_not_proved_is_shown_and_exits_with_4(scenario, run, monkeypatch):
-    import planner.planning.make as making  # noqa: PLC0415
+    from planner.api import planning as making  # noqa: PLC0415
+    from planner.planning.make import make_plan  # noqa: PLC0415
 
-    real = making.make_plan
+    real = make_plan
 
     def stopped(*args, **kwargs):
         plan = real(*args, **kwargs)
@@ -128,7 +129,7 @@ def test_a_plan_that_is_not_proved_is_shown_and_exits_with_4(scenario, run, monk
 
 
 def test_a_plan_that_fails_its_check_exits_with_5_and_is_not_shown(scenario, run, monkeypatch):
-    import planner.planning.make as making  # noqa: PLC0415
+    from planner.api import planning as making  # noqa: PLC0415
     from planner.errors import CheckError  # noqa: PLC0415
 
     def wrong(*args, **kwargs):
@@ -143,7 +144,7 @@ def test_a_plan_that_fails_its_check_exits_with_5_and_is_not_shown(scenario, run
 
 
 def test_ctrl_c_exits_with_130_and_leaves_nothing(scenario, run, monkeypatch):
-    import planner.planning.make as making  # noqa: PLC0415
+    from planner.api import planning as making  # noqa: PLC0415
 
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt

@@ -88,13 +88,6 @@ def test_check_loads_neither_rich_nor_a_solver(scenario, process):
     assert result.returncode == 0, result.stderr
 
 
-def test_a_report_with_nothing_to_plan_loads_no_solver(plan_json, process):
-    words = ("report", plan_json, "--out", "report", "--what-if", "none")
-    result = process(*words, "rich,pulp,highspy,numpy", code=HEAVY)
-    assert b"wrote " in result.stderr
-    assert result.returncode == 0, result.stderr
-
-
 @pytest.mark.parametrize("command", [("plan",), ("size", "--model"), ("nothing",), ("plan", "--x")])
 def test_wrong_usage_exits_with_2(process, command):
     result = process(*command)

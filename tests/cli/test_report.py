@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from planner.cli.app import planner
 from planner.errors import ExitCode
-from planner.whatif.found import Alternatives
+from planner.whatif.found import Alternatives, Sensitivity
 from planner.whatif.kept import loads
 from tests.sealed import sealed
 
@@ -52,8 +52,7 @@ def test_a_plan_of_an_earlier_version_is_asked_to_be_made_again(run, plan_json):
 def test_that_an_input_would_be_overwritten_is_told_before_anything_is_planned(
     run, planned, tmp_path, monkeypatch, option
 ):
-    beside = "planner.cli.report.results_beside"
-    monkeypatch.setattr(beside, lambda *_, **__: pytest.fail("planned"))
+    monkeypatch.setattr("planner.report", lambda *_, **__: pytest.fail("planned"))
     plan, read = planned / "plan.json", tmp_path / "quarterly.md"
     read.write_bytes(plan.read_bytes())
     words = {"--since": (plan, option, read), "--option": (plan, option, f"rent={read}")}
@@ -144,8 +143,17 @@ def test_all_options_are_planned_where_only_those_of_every_report_lie_there(
 
         return plan
 
-    monkeypatch.setattr("planner.whatif.alternatives.alternatives", told("all", near))
-    monkeypatch.setattr("planner.whatif.sensitivity.sensitivity.sensitivity", told("swings", None))
+    swings = Sensitivity(
+        question=standard.question,
+        scenario=standard.scenario,
+        swing=0.2,
+        weeks=4,
+        precision=0.01,
+        base=standard.cheapest,
+        swings=(),
+    )
+    monkeypatch.setattr("planner.api.documents.found_alternatives", told("all", near))
+    monkeypatch.setattr("planner.api.documents.found_sensitivity", told("swings", swings))
     (plan_json.parent / "alternatives.json").write_bytes(
         (reported / "alternatives.json").read_bytes()
     )

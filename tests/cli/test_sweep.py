@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.cli.staff import time_left, usable_cores
+from planner.api.variants import time_left, usable_cores
 
 GRID = """\
 format: 1

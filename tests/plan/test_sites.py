@@ -14,6 +14,7 @@ import pytest
 from planner.errors import CheckError, InfeasibleError, InputError
 from planner.inputs.load import load_inputs
 from planner.packing import work
+from planner.planning import make
 from planner.planning.make import make_plan
 from planner.planning.plan import SpareCost
 from planner.planning.store import dumps, loads
@@ -291,7 +292,7 @@ def test_all_spare_nodes_together_cost_what_the_plan_without_any_does_not(read):
 
 
 def test_the_price_of_a_spare_node_is_open_where_the_search_took_all_the_time(read, monkeypatch):
-    monkeypatch.setattr("planner.planning.make.spent", lambda: work.spent() - 60)
+    monkeypatch.setattr(make, "spent", lambda: work.spent() - 60)
     asked = make_plan(read(("labels: [us, cheap]", "labels: [us, cheap], spare_nodes: 1")))
     assert [price.cents for price in asked.spare_prices] == [None]
     assert asked.spare_cost == SpareCost(cents=None)

@@ -18,7 +18,7 @@ from planner.inputs.layers.setting import setting_change
 from planner.inputs.reading.diagnostics import Attempts, require_kind, validate
 from planner.inputs.reading.document import Document, Refused, dotted
 from planner.inputs.reading.locate import fault_of_path
-from planner.inputs.reading.reader import parse_document, read_document
+from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.scenario import ScenarioFile
 from planner.inputs.scenario.variations import Variations
 from planner.inputs.text.words import did_you_mean, difference, folded
@@ -177,10 +177,7 @@ def read_layers(path: FilePath, text: str | None = None) -> Layers:
             raise InputError(*attempts.findings)
         return _layer(found, attempts)
 
-    if text is None:
-        layers = [layer(lambda: read_document(path))]
-    else:
-        layers = [layer(lambda: parse_document(text, str(path), path))]
+    layers = [layer(lambda: read_document(path, text=text))]
     read = [path.resolve()]
     while (name := layers[0].variations.extends) is not None:
         base = attempts.take(partial(_base_of, layers[0].document, name, read))

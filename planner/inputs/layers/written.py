@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from planner.inputs.layers.composed import Composed
     from planner.inputs.reading.document import Document, Path
 
-__all__ = ["flow", "resolved", "stated"]
+__all__ = ["as_yaml", "flow", "resolved", "stated"]
 
 _BARE = re.compile(r"[A-Za-z0-9](?:[\w ./%+()-]*[\w.%+()])?", re.ASCII)
 """Words that read the same without quotes, as long as they are no number, boolean or nothing."""
@@ -33,6 +33,8 @@ def flow(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, Decimal):
         return f"{value:f}"
+    if value is None:
+        return "null"
     if isinstance(value, str):
         return value if _reads_as_text(value) else json.dumps(value, ensure_ascii=False)
     return str(value)
@@ -67,6 +69,11 @@ def stated(data: dict[str, Any]) -> str:
     ordered = ((name, _in_order(data[name], is_set=name not in _IN_ORDER)) for name in sections)
     lines = (line for name, value in ordered for line in _stated(name, value, ""))
     return "".join(f"{line}\n" for line in lines)
+
+
+def as_yaml(data: dict[str, Any]) -> str:
+    """Plain data as YAML, mapping by mapping, in its own order."""
+    return "".join(f"{line}\n" for name, value in data.items() for line in _stated(name, value, ""))
 
 
 def _stated(key: str, value: object, indent: str) -> Iterator[str]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document
 
 __all__ = [
+    "AS_DICT",
+    "AS_TEXT",
     "Located",
     "Role",
     "fault_of_path",
@@ -31,6 +33,9 @@ __all__ = [
 ]
 
 Role = Literal["catalog", "rules"]
+
+AS_DICT, AS_TEXT = "<dict>", "<text>"
+"""What stands for the file of a scenario that was read from no file."""
 _SUFFIXES = (".yaml", ".yml")
 _MOST_INSIDE = 10_000
 """Folders or files below a folder that is named: more is no catalog, but a disk."""

@@ -25,10 +25,12 @@ __all__ = ["parse_document", "read_bytes", "read_document", "read_text"]
 LARGEST_FILE_BYTES = 16 * 1024 * 1024
 
 
-def read_document(path: FilePath, *, shown_as: str | None = None) -> Document:
-    """Read a file; raises InputError for all that is wrong with it as YAML."""
+def read_document(
+    path: FilePath, *, shown_as: str | None = None, text: str | None = None
+) -> Document:
+    """Read a file, or the `text` in its place; raises InputError for all that is wrong as YAML."""
     name = str(path) if shown_as is None else shown_as
-    return parse_document(read_bytes(path, name), name, path)
+    return parse_document(read_bytes(path, name) if text is None else text, name, path)
 
 
 def read_bytes(path: FilePath, shown_as: str) -> bytes:

@@ -8,10 +8,9 @@ from datetime import date, datetime, time, timedelta
 from functools import total_ordering
 from typing import TYPE_CHECKING
 
-from pydantic_core import core_schema
-
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
+    from pydantic_core import core_schema
 
 __all__ = ["QUARTER_WEEKS", "RUN_HOURS", "WEEK_HOURS", "Quarter"]
 
@@ -91,6 +90,8 @@ class Quarter:
     def __get_pydantic_core_schema__(
         cls, _source: object, _handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
+        from pydantic_core import core_schema  # noqa: PLC0415 - the help tells of no quarter
+
         def read(value: object) -> Quarter:
             if isinstance(value, Quarter):
                 return value

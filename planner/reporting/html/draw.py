@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["draw", "fragment"]
 
 _MARKED = re.compile(r"""[&<>"']""")
+_OF_PAGE = re.compile(r":root|\bhtml\b|\bbody\b")
+"""Selectors of a whole page."""
 _LOOKS = {
     ("left", False): "",
     ("left", True): ' class="w"',
@@ -59,8 +61,12 @@ def draw(document: Document, title: str) -> str:
 
 
 def fragment(document: Document, title: str) -> str:
-    """The blocks alone, without a page around them, for notebooks."""
-    return str(_blocks(document, title))
+    """The document as a part of another page: its style reaches nothing else there."""
+    style = _OF_PAGE.sub(":scope", _part("page.css"))
+    scoped = Markup(f"@scope (.gpu-fit-planner){{{style}}}")
+    return str(
+        _tag("div", _tag("style", scoped), _blocks(document, title), class_="gpu-fit-planner short")
+    )
 
 
 @cache

@@ -1,1 +1,1 @@
-"""Variants of a scenario planned: here, by copies of this process, or on a cluster."""
+"""Variants of a scenario planned: here, by processes beside this one, or on a cluster."""

@@ -1,23 +1,23 @@
 """Who plans the variants of a scenario: this process, or several worker processes.
 
-A worker begins as a copy of this process where it can, else it reads the same files anew; from then
-on it shares nothing.
+A worker reads the same files anew, and shares nothing with this process.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Protocol, Self
 
 from planner.errors import LimitError
-from planner.whatif.desk.copies import heed_silently, interrupts_blocked, may_copy
 from planner.whatif.desk.desk import Desk
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Crew", "Processes"]
 
 _ROWS_OF_A_WORKER = 250
-"""After so many plans a worker is replaced: what it holds in memory cannot grow for good."""
+"""After so many plans workers are replaced: what they hold in memory cannot grow for good."""
 
 _MOST_DEATHS = 3
 """Workers that may die one after the other without a plan in between."""
@@ -48,22 +48,20 @@ class Crew(Protocol):
 class Processes:
     """Plans any number of variants, several at a time, until it is closed.
 
-    With one job nothing leaves this process. A worker that dies is replaced, and its plans are made
-    again.
+    With one job nothing leaves this process. Where a worker dies, the others are replaced as well,
+    and what they were planning is planned again.
     """
 
     def __init__(self, desk: Desk, jobs: int) -> None:
         self._desk = desk
         self._jobs = jobs
         self._pool: ProcessPoolExecutor | None = None
-        self._workers = self._planned = 0
-        """Those that there are now, and the plans that they have made."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._dismiss()
+        self._close()
 
     def plan(self, variants: Mapping[str, Variant], done: Callable[[str, Figures], None]) -> None:
         """As every crew does."""
@@ -75,12 +73,15 @@ class Processes:
         deaths = 0
         while left:
             before = len(left)
+            batch = dict(islice(left.items(), self._jobs * _ROWS_OF_A_WORKER))
             try:
-                for key, figures in self._work(left):
+                for key, figures in self._work(batch):
                     del left[key]
                     done(key, figures)
+                if left:
+                    self._close()
             except BrokenProcessPool:
-                self._dismiss()
+                self._close()
                 deaths = deaths + 1 if len(left) == before else 1
                 if deaths == _MOST_DEATHS:
                     first = next(iter(left.values()))
@@ -90,58 +91,56 @@ class Processes:
                     ) from None
 
     def _work(self, variants: Mapping[str, Variant]) -> Iterator[tuple[str, Figures]]:
-        """Figures by key, as they come, of as many as the workers may still plan."""
-        pool = self._hired(len(variants))
-        room = self._jobs * _ROWS_OF_A_WORKER - self._planned
-        batch = list(islice(variants.items(), room))
-        with interrupts_blocked():  # a worker begins when work is handed to it
-            waiting = {pool.submit(_figures, key, variant): key for key, variant in batch}
+        """Figures by key, as they come."""
+        if self._pool is None:
+            # A copy of this process would be made beside threads that hold locks for good.
+            method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+            context = get_context(method)
+            if method == "forkserver":
+                context.set_forkserver_preload([__name__])
+            self._pool = ProcessPoolExecutor(
+                self._jobs,
+                context,
+                initializer=_start,
+                initargs=(self._desk.station,),
+            )
+        with _interrupts_blocked():  # a worker begins when work is handed to it
+            waiting = {self._pool.submit(_figures, *one): one[0] for one in variants.items()}
         try:
             for future in as_completed(waiting):
-                self._planned += 1
                 yield waiting[future], future.result()
         finally:
             for future in waiting:
                 future.cancel()
-        if self._planned >= self._jobs * _ROWS_OF_A_WORKER:
-            self._dismiss()
 
-    def _hired(self, rows: int) -> ProcessPoolExecutor:
-        """As many workers as there are rows for, or more from before; once those are too few, all.
-
-        Another beginning costs as much as a plan or two, so there is one at most.
-        """
-        few, wanted = self._pool is not None, min(self._jobs, rows)
-        if self._workers < wanted:
-            self._dismiss()
-        if self._pool is None:
-            self._workers = self._jobs if few else wanted
-            copied = may_copy()  # to load all that a copy knows takes as long as several plans
-            self._pool = ProcessPoolExecutor(
-                self._workers,
-                get_context("fork" if copied else "spawn"),
-                initializer=_start,
-                initargs=(self._desk if copied else self._desk.station,),
-            )
-        return self._pool
-
-    def _dismiss(self) -> None:
+    def _close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
-        self._pool, self._workers, self._planned = None, 0, 0
+        self._pool = None
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Ctrl-C waits, also in processes that begin now: until they unblock it, they keep silent."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _HERE: list[Desk] = []
 """The desk of this worker process."""
 
 
-def _start(given: Desk | Station) -> None:
+def _start(station: Station) -> None:
     """Begin as a worker: Ctrl-C and the end of the parent end it at once and without words."""
-    heed_silently()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=partial(_end_with, parent.sentinel), daemon=True).start()
-    _HERE[:] = [given if isinstance(given, Desk) else Desk(given)]
+    _HERE[:] = [Desk(station)]
 
 
 def _end_with(sentinel: int) -> None:

@@ -69,10 +69,10 @@ class Station:
 class Desk:
     """Plans variants of a scenario whose files are read once, and whose sizings are shared."""
 
-    def __init__(self, station: Station) -> None:
-        """Read the files; raises InputError."""
+    def __init__(self, station: Station, question: Question | None = None) -> None:
+        """Read the files, unless that is done; raises InputError."""
         self.station = station
-        self.question = Question(
+        self.question = question or Question(
             station.scenario, catalog=station.catalog, rules=station.rules, text=station.text
         )
         self._read = lru_cache(maxsize=_MOST_READ)(self.question.inputs)
@@ -126,10 +126,6 @@ class Desk:
             sizers=self._sizers,
             price_choices=False,
         )
-
-    def size(self, inputs: Inputs) -> None:
-        """Size the jobs, for all plans that are made here or in copies of this process."""
-        self._sizers.portfolio(inputs)
 
     def translation(self, inputs: Inputs) -> Translation:
         """The packing problem of inputs in which all jobs are kept; raises InputError."""

@@ -259,7 +259,13 @@ def _listed(inputs: Inputs, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
             yield path, price
 
 
-def read_futures(path: FilePath) -> Futures:
-    """Read the file; raises InputError with all its mistakes."""
-    document, file = read_as(partial(read_document, path), FuturesFile)
-    return Futures(document, file, base_path(document, file.scenario, key="scenario"))
+def read_futures(
+    path: FilePath, text: str | None = None, scenario: FilePath | None = None
+) -> Futures:
+    """Read the file; raises InputError with all its mistakes.
+
+    `text` stands in for the file, and `scenario` for the one that it names.
+    """
+    document, file = read_as(partial(read_document, path, text=text), FuturesFile)
+    named = scenario or base_path(document, file.scenario, key="scenario")
+    return Futures(document, file, named)

@@ -1,22 +1,23 @@
-"""Files that commands read and write, with what can be wrong about them in a user's words."""
+"""A folder to write into, with what can be wrong about it in a user's words."""
 
 from __future__ import annotations
 
 import os
+import signal
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
-
-from planner.cli.guard import interrupts_held
 from planner.errors import Finding, InputError
 from planner.reporting.format import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
+    from types import FrameType
 
-__all__ = ["Target", "plan_text"]
+__all__ = ["Folder", "plan_text"]
 
 _WRITABLE = 0o222
 
@@ -34,11 +35,11 @@ def plan_text(path: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class Folder:
     """A folder to write into, in which nothing is overwritten unless that is asked for."""
 
-    folder: Path
-    force: bool
+    path: Path
+    overwrite: bool = False
 
     def require_free(
         self, names: Iterable[str], read: Iterable[Path] = (), *, kept: Iterable[str] = ()
@@ -49,11 +50,11 @@ class Target:
         that are `kept` are carried on from.
         """
         inputs = set(map(os.path.realpath, read))
-        paths, carried = ([self.folder / name for name in some] for some in (names, kept))
-        findings = [_of_folder(self.folder)] if paths or carried else []
+        paths, carried = ([self.path / name for name in some] for some in (names, kept))
+        findings = [_of_folder(self.path)] if paths or carried else []
         findings += (_of_file(path, inputs) for path in (*paths, *carried))
         there = [str(path) for path in paths if os.path.lexists(path)]
-        if there and not self.force and not any(findings):
+        if there and not self.overwrite and not any(findings):
             verb, them = ("are", "them") if len(there) > 1 else ("is", "it")
             hint = f"name another `--out`, or overwrite {them} with `--force`"
             findings.append(Finding(f"{listed(there)} {verb} there already", hint=hint))
@@ -62,31 +63,46 @@ class Target:
 
     def changed(self, texts: Mapping[str, str | bytes]) -> list[str]:
         """Names of those that no ordinary file holds as they are."""
-        return [name for name, text in texts.items() if not _holds(self.folder / name, text)]
+        return [name for name, text in texts.items() if not _holds(self.path / name, text)]
 
     def make(self) -> None:
         """Make the folder where there is none; raises InputError."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            found = Finding(f"cannot be made: {error.strerror}", file=str(self.folder))
+            found = Finding(f"cannot be made: {error.strerror}", file=str(self.path))
             raise InputError(found) from None
 
-    def write(self, texts: Mapping[str, str | bytes]) -> None:
-        """Write files by name, the folder made if needed, and say so on standard error.
+    def write(self, texts: Mapping[str, str | bytes], read: Iterable[Path] = ()) -> None:
+        """Write files by name, the folder made if needed.
 
         What has come there meanwhile is no more overwritten than what was there before; a file
         that holds the same already stays. Raises InputError.
         """
-        from planner.planning.store import write_atomically  # noqa: PLC0415 - only with files to write
+        from planner.planning.store import write_atomically  # noqa: PLC0415 - slow to load
 
         changed = self.changed(texts)
-        self.require_free(changed)
+        self.require_free(changed, read)
         self.make()
-        with interrupts_held():
+        with _uninterrupted():
             for name in changed:
-                write_atomically(self.folder / name, texts[name])
-        click.echo(f"wrote {listed([str(self.folder / name) for name in texts])}", err=True)
+                write_atomically(self.path / name, texts[name])
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Do what is short and must be whole, then heed the Ctrl-C that came meanwhile."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    heeding = signal.signal(signal.SIGINT, lambda *one: came.append(one))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heeding)
+    if came and callable(heeding):
+        heeding(*came[0])
 
 
 def _of_folder(folder: Path) -> Finding | None:

@@ -1,0 +1,1 @@
+"""The public functions of `import planner`, and what they return."""

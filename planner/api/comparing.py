@@ -1,0 +1,251 @@
+"""Two plans side by side, and a saved plan made again."""
+
+from __future__ import annotations
+
+from contextlib import chdir
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from planner.api.folder import plan_text
+from planner.api.planning import PlanResult, read_plan, require_effort, text_of
+from planner.api.result import Result, usd
+from planner.api.scenario import Scenario, load
+from planner.planning.make import make_plan
+from planner.reporting.compare import comparison_document
+from planner.reporting.format import count_of, money
+from planner.reporting.replay import replay_document
+from planner.reporting.waterfall import waterfall_chart
+from planner.whatif.comparison.actuals import read_actuals
+from planner.whatif.comparison.compare import compare as compared_with
+from planner.whatif.comparison.replay import replay as replayed
+from planner.whatif.comparison.sides import planned_side, saved_side
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import PathLike
+    from typing import Unpack
+
+    from planner.api.planning import PlanSource
+    from planner.api.result import FilePath, Progress, Row
+    from planner.api.scenario import Changes
+    from planner.inputs.settled import Inputs
+    from planner.planning.plan import Plan
+    from planner.reporting.document import Document, Picture
+    from planner.whatif.comparison.comparison import Comparison
+    from planner.whatif.comparison.replay import Replay
+    from planner.whatif.comparison.sides import Side
+
+__all__ = ["ComparisonResult", "ReplayResult", "compare", "compared", "replay"]
+
+_ON_SCREEN, _IN_FULL = 40, 1000
+
+
+class ComparisonResult(Result):
+    """What differs between two plans, and what each cause adds to the cost."""
+
+    _name = "compare"
+
+    def __init__(self, found: Comparison, read_from: tuple[Path, ...]) -> None:
+        """Private: `planner.compare` gives comparisons."""
+        self._found, self.read_from = found, read_from
+
+    @property
+    def title(self) -> str:
+        """Both sides."""
+        return f"{self._found.before.label} → {self._found.after.label}"
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return self._found.same
+
+    @property
+    def added_usd(self) -> float:
+        """What the second plan costs beyond the first: net present cost, negative if it is less."""
+        return (self._found.after.cost_cents - self._found.before.cost_cents) / 100
+
+    @property
+    def inputs(self) -> list[Row]:
+        """Values of the inputs that differ: `cause`, `path`, `before` and `after`."""
+        return [one.model_dump() for one in self._found.inputs]
+
+    @property
+    def purchases(self) -> list[Row]:
+        """Purchases that differ, by quarter, offer and site: how many before and after."""
+        return [
+            {
+                "quarter": one.quarter,
+                "kind": one.kind,
+                "offer": one.offer,
+                "node_type": one.node_type,
+                "site": one.site,
+                "before": one.before,
+                "after": one.after,
+                "before_usd": usd(one.before_cents),
+                "after_usd": usd(one.after_cents),
+            }
+            for one in self._found.purchases
+        ]
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """Both costs, and how much differs."""
+        if self.same:
+            return ("the plans are the same",)
+        before, after = self._found.before.cost_cents, self._found.after.cost_cents
+        inputs, bought = len(self._found.inputs), len(self._found.purchases)
+        return (
+            f"{money(before)} → {money(after)} net present cost",
+            f"{count_of(inputs, 'input')} and {count_of(bought, 'purchase')} differ",
+        )
+
+    def rows(self) -> list[Row]:
+        """A row for each kind of cost that differs, present value; the last is the whole."""
+        return [
+            {
+                "cost": one.name,
+                "before_usd": _dollars(one.before),
+                "after_usd": _dollars(one.after),
+            }
+            for one in self._found.costs
+        ]
+
+    def to_json(self) -> str:
+        """The comparison as `compare.json`."""
+        return self._found.model_dump_json(indent=1) + "\n"
+
+    def _document(self, page: int | None = None) -> Document:
+        return comparison_document(self._found, _IN_FULL if page is None else _ON_SCREEN)
+
+    def _pictures(self) -> dict[str, Picture]:
+        chart = waterfall_chart(self._found)
+        return {"waterfall.svg": chart} if chart else {}
+
+
+def _dollars(cents: float | None) -> float | None:
+    return None if cents is None else cents / 100
+
+
+CompareSource: TypeAlias = "PlanResult | Scenario | str | PathLike[str] | dict[str, Any]"
+"""A plan, a scenario, or the path of either; a plan's path ends in `.json`."""
+
+
+def compare(
+    before: CompareSource,
+    after: CompareSource,
+    *,
+    labels: tuple[str, str] | None = None,
+    actuals: FilePath | None = None,
+    gap: float = 1e-4,
+    time_limit_seconds: float = 60.0,
+    progress: Progress = None,
+    **changes: Unpack[Changes],
+) -> ComparisonResult:
+    """Show what differs between two plans: inputs first, then purchases, cost, jobs and more.
+
+    Scenarios are planned first; so are the plans between the two that tell which cause costs how
+    much. `actuals` is a table of what came beside the plan before (quarter, job or node_type,
+    count). `labels` name the two sides. `changes` apply to scenarios on either side; of a saved
+    plan, `catalog` and `rules` are looked for there.
+
+    >>> import planner
+    >>> base = planner.load("scenarios/quickstart.yaml")
+    >>> found = planner.compare(base, base.changed(set={"offers.buy-l40s.price_usd": 150_000}))
+    >>> found.added_usd > 0, found.inputs[0]["path"]
+    (True, 'offers.buy-l40s.price_usd')
+
+    Raises what planning a side raises: a side without a plan is an error, never a figure.
+    """
+    require_effort(gap, time_limit_seconds)
+    asked = [_asked(one, changes) for one in (before, after)]
+    planner = partial(make_plan, asked_gap=gap, time_limit_s=time_limit_seconds, progress=progress)
+    named = labels or (asked[0].label, asked[1].label)
+    first, second = (_side(one, name, planner) for one, name in zip(asked, named, strict=True))
+    return compared(first, second, actuals, planner, (*asked[0].read_from, *asked[1].read_from))
+
+
+def compared(
+    before: Side,
+    after: Side,
+    actuals: FilePath | None,
+    planner: Callable[[Inputs], Plan],
+    read_from: tuple[Path, ...],
+) -> ComparisonResult:
+    """Two sides compared, beside what came."""
+    came = read_actuals(Path(actuals), (before.plan, after.plan)) if actuals else ()
+    return ComparisonResult(compared_with(before, after, planner, came), read_from)
+
+
+def _asked(given: CompareSource, changes: Changes) -> PlanResult | Scenario:
+    if isinstance(given, PlanResult):
+        return given
+    if not isinstance(given, Scenario | dict) and Path(given).suffix == ".json":
+        own = {key: changes[key] for key in ("catalog", "rules") if key in changes}
+        return read_plan(given, **own)
+    return load(given, **changes)
+
+
+def _side(asked: PlanResult | Scenario, label: str, planner: Callable[[Inputs], Plan]) -> Side:
+    if isinstance(asked, Scenario):
+        return planned_side(label, asked._inputs, planner)
+    return saved_side(replace(asked._saved, label=label))
+
+
+class ReplayResult(Result):
+    """Whether a plan that was made again is the same."""
+
+    _name = "replay"
+
+    def __init__(self, found: Replay, read_from: tuple[Path, ...]) -> None:
+        """Private: `planner.replay` gives these."""
+        self._found, self.read_from = found, read_from
+
+    @property
+    def title(self) -> str:
+        """The plan."""
+        return self._found.plan
+
+    @property
+    def identical(self) -> bool:
+        """Whether it is the same, byte for byte."""
+        return self._found.identical
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """Whether it is the same, and what is not."""
+        if self.identical:
+            return ("identical",)
+        return "not identical", *(f"{one.what} {one.name} differs" for one in self._found.origins)
+
+    def rows(self) -> list[Row]:
+        """A row for each file or version that differs: what was recorded, and what is here."""
+        return [one.model_dump() for one in self._found.origins]
+
+    def to_json(self) -> str:
+        """All that differs, with the comparison of both plans."""
+        return self._found.model_dump_json(indent=1) + "\n"
+
+    def _document(self, page: int | None = None) -> Document:
+        return replay_document(self._found, _IN_FULL if page is None else _ON_SCREEN)
+
+
+def replay(
+    plan: PlanSource, *, directory: FilePath = ".", progress: Progress = None
+) -> ReplayResult:
+    """Plan again from the files and options that a plan records, and compare.
+
+    Its files are looked for from `directory`, the folder from which it was planned.
+
+    >>> import planner
+    >>> planner.replay(planner.plan("scenarios/quickstart.yaml")).identical
+    True
+
+    Raises InputError for a plan that was changed after it was written, and for files that are not
+    there.
+    """
+    text, path = text_of(plan)
+    with chdir(directory):
+        found = replayed(text, str(path), plan_text, progress)
+    return ReplayResult(found, (path,))

@@ -1,0 +1,327 @@
+"""What leaves the building: the documents of a plan, and files for other tools."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from planner.api.comparing import ComparisonResult, compared
+from planner.api.planning import PlanResult, read_plan, require_effort
+from planner.api.result import Result, require, warn
+from planner.api.scenario import load, require_known_keys
+from planner.api.variants import AlternativesResult, SensitivityResult, Work, made_beside
+from planner.errors import Finding, InputError
+from planner.exchange.kubernetes import kubernetes_files
+from planner.exchange.kueue import kueue_files
+from planner.exchange.needs import quarter_of
+from planner.exchange.portfolio import portfolio_csv, portfolio_rows
+from planner.exchange.watsonx import left_out, watsonx_files
+from planner.inputs.load import Question
+from planner.inputs.reading.reader import parse_document
+from planner.planning.make import make_plan
+from planner.planning.saved import inputs_behind, scenario_of, sound
+from planner.planning.words import some_of
+from planner.reporting import markdown
+from planner.reporting.again import command_for
+from planner.reporting.document import Column, Heading, Table
+from planner.reporting.excel.draw import draw as excel
+from planner.reporting.format import listed
+from planner.reporting.html.draw import draw as html
+from planner.reporting.justification.beside import Beside
+from planner.reporting.justification.document import justification_document
+from planner.reporting.pdf import printer
+from planner.reporting.quarterly import quarterly_document
+from planner.whatif.alternatives import alternatives as found_alternatives
+from planner.whatif.alternatives import standard_alternatives
+from planner.whatif.comparison.sides import saved_side
+from planner.whatif.desk.figures import figures_of
+from planner.whatif.sensitivity.sensitivity import sensitivity as found_sensitivity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Unpack
+
+    from planner.api.planning import PlanSource
+    from planner.api.result import FilePath, Progress, Row
+    from planner.api.scenario import Changes, Source
+    from planner.reporting.document import Document
+
+__all__ = ["ExportResult", "ReportResult", "export", "report"]
+
+WhatIf = Literal["none", "options", "all"]
+
+
+class ReportResult(Result):
+    """The procurement justification and the quarterly capacity plan, with what stands in them."""
+
+    def __init__(
+        self,
+        plan: PlanResult,
+        beside: Beside,
+        results: tuple[Result, ...],
+        print_page: Callable[[str], bytes] | None,
+    ) -> None:
+        """Private: `planner.report` gives reports."""
+        self._plan, self._results = plan, results
+        self.read_from = plan.read_from
+        self._files: dict[str, str | bytes] = {}
+        with sound(plan.label):
+            self._documents = {
+                "justification": justification_document(plan._plan, beside),
+                "quarterly": quarterly_document(plan._plan, beside),
+            }
+            for name, document in self._documents.items():
+                page = html(document, plan.title)
+                self._files |= {
+                    f"{name}.html": page,
+                    f"{name}.xlsx": excel(document, plan.title),
+                    f"{name}.md": markdown.draw(document),
+                }
+                if print_page:
+                    self._files[f"{name}.pdf"] = print_page(page)
+
+    @property
+    def title(self) -> str:
+        """The scenario's name."""
+        return self._plan.title
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """What the plan asks for."""
+        return self._plan.summary
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What would make the next report better."""
+        if self.sensitivity is not None:
+            return ()
+        file = Path(self._plan.label)
+        folder = str(file.parent) if file.suffix == ".json" else "DIR"
+        command = command_for("sensitivity", self._plan._plan, folder)
+        told = f"where the recommendation turns is left open; `{command}` finds out, for the "
+        return (f"{told}next report",)
+
+    @property
+    def alternatives(self) -> AlternativesResult | None:
+        """Plans that stand beside it; None where there are none."""
+        return next((one for one in self._results if isinstance(one, AlternativesResult)), None)
+
+    @property
+    def sensitivity(self) -> SensitivityResult | None:
+        """What its cost hangs on; None where that is not known."""
+        return next((one for one in self._results if isinstance(one, SensitivityResult)), None)
+
+    def rows(self) -> list[Row]:
+        """A row for each file: its name and its size in bytes."""
+        return [
+            {"file": name, "bytes": len(text if isinstance(text, bytes) else text.encode())}
+            for name, text in self.files().items()
+        ]
+
+    def files(self) -> dict[str, str | bytes]:
+        """Both documents in each format, and the results in them as JSON."""
+        kept = {f"{one._name}.json": one.to_json() for one in self._results}
+        return {**self._files, **kept}
+
+    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+        return self._documents["justification"]
+
+    def _brief(self) -> Document:
+        return self._document()
+
+
+def report(  # noqa: PLR0913 - a parameter for each option
+    plan: PlanSource,
+    *,
+    options: Mapping[str, PlanSource] | None = None,
+    since: PlanSource | None = None,
+    actuals: FilePath | None = None,
+    alternatives: AlternativesResult | None = None,
+    sensitivity: SensitivityResult | None = None,
+    what_if: WhatIf = "options",
+    pdf: bool = False,
+    progress: Progress = None,
+    **work: Unpack[Work],
+) -> ReportResult:
+    """Draw the procurement justification and the quarterly capacity plan of a plan.
+
+    `options` are other plans by name, to stand beside it. With `since`, an earlier plan, the
+    documents say what changed; `actuals` is a table of what came of that. `alternatives` and
+    `sensitivity` of the same question stand in them; where they are not given, `what_if` says what
+    is planned: `none`; do nothing, reclaim first and rent only (`options`); or `all`. `pdf` also
+    prints both, with the extra `pdf`.
+
+    >>> import planner
+    >>> made = planner.plan("scenarios/quickstart.yaml")
+    >>> sorted(planner.report(made).files())[:3]
+    ['alternatives.json', 'justification.html', 'justification.md']
+
+    Raises InputError for results of another question, and what `read_plan` raises.
+    """
+    require_known_keys(work, Work)
+    require_effort(work.get("gap", 1e-4), work.get("time_limit_seconds", 60.0))
+    require(actuals is None or since is not None, "actuals", actuals, "needed without `since`")
+    require(what_if in ("none", "options", "all"), "what_if", what_if, "none, options or all")
+    print_page = printer() if pdf else None
+    asked = read_plan(plan)
+    for given in (alternatives, sensitivity):
+        if given is not None and not given.answers(asked):
+            raise InputError(Finding("is of another scenario than the plan", path=given._name))
+    others = {name: read_plan(one)._plan for name, one in (options or {}).items()}
+    changed = None if since is None else _since(asked, read_plan(since), actuals, work, progress)
+    found, moved = _beside(asked, alternatives, sensitivity, what_if, work, progress)
+    beside = Beside(
+        others,
+        found._found if found else None,
+        moved._found if moved else None,
+        changed._found if changed else None,
+        asked._saved.told("this plan", gone=False),
+    )
+    results = tuple(one for one in (found, moved, changed) if one is not None)
+    return ReportResult(asked, beside, results, print_page)
+
+
+def _since(
+    plan: PlanResult,
+    last: PlanResult,
+    actuals: FilePath | None,
+    work: Work,
+    progress: Progress,
+) -> ComparisonResult:
+    planner = partial(
+        make_plan,
+        asked_gap=work.get("gap", 1e-4),
+        time_limit_s=work.get("time_limit_seconds", 60.0),
+        progress=progress,
+    )
+    sides = saved_side(last._saved), saved_side(plan._saved)
+    return compared(*sides, actuals, planner, (*last.read_from, *plan.read_from))
+
+
+def _beside(
+    plan: PlanResult,
+    found: AlternativesResult | None,
+    moved: SensitivityResult | None,
+    wanted: WhatIf,
+    work: Work,
+    progress: Progress,
+) -> tuple[AlternativesResult | None, SensitivityResult | None]:
+    """Alternatives and sensitivity of a plan, planned now where they are wanted and not given."""
+    if wanted == "none" or (found and (wanted == "options" or (found.whole and moved))):
+        return found, moved
+    made_from, asked = plan._plan.provenance, plan._plan.question
+    catalog, rules = (
+        tuple(map(Path, names)) for names in (made_from.options.catalog, made_from.options.rules)
+    )
+    path = scenario_of(made_from)
+    try:
+        question = Question(path, catalog=catalog, rules=rules, text=asked)
+        with made_beside(path, question, work, progress) as made:
+            inputs_behind(plan.label, made_from, lambda: made.inputs)
+            if wanted == "options":
+                made.know(figures_of(plan._plan))
+                made.progress("planning do nothing, reclaim first and rent only")
+                return AlternativesResult(standard_alternatives(made)), moved
+            if found is None or not found.whole:
+                found = AlternativesResult(found_alternatives(made))
+            moved = moved or SensitivityResult(found_sensitivity(made))
+    except InputError as error:
+        left_out = "options are" if found is None else "the sensitivity is"
+        warn(f"{left_out} not planned: {error}")
+    return found, moved
+
+
+_FEW = 5
+"""Names that a line tells."""
+
+Exporter = Literal["portfolio", "watsonx", "kueue", "kubernetes"]
+_EXPORTERS = {"watsonx": watsonx_files, "kueue": kueue_files, "kubernetes": kubernetes_files}
+
+
+class ExportResult(Result):
+    """Files that other tools read."""
+
+    def __init__(
+        self,
+        title: str,
+        files: Mapping[str, str],
+        rows: list[Row] | None = None,
+        left_out: tuple[str, ...] = (),
+        read_from: tuple[Path, ...] = (),
+    ) -> None:
+        """Private: `planner.export` gives these."""
+        self._title, self._files, self._rows = title, dict(files), rows
+        self.left_out, self.read_from = left_out, read_from
+
+    left_out: tuple[str, ...]
+    """Fixed jobs, which have no place in these files."""
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What a user may want to know of them."""
+        names = some_of(self.left_out, _FEW)
+        return (f"fixed jobs have no specification here: {names}",) if self.left_out else ()
+
+    @property
+    def title(self) -> str:
+        """What is exported."""
+        return self._title
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The files."""
+        return (listed(list(self._files)),)
+
+    def rows(self) -> list[Row]:
+        """Of a portfolio, a row for each job, as in the CSV; else one for each file."""
+        if self._rows is not None:
+            return self._rows
+        return [{"file": name, "bytes": len(text.encode())} for name, text in self._files.items()]
+
+    def files(self) -> dict[str, str | bytes]:
+        """By name."""
+        return dict(self._files)
+
+    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+        rows = self.rows()
+        heads = tuple(map(Column, rows[0]))
+        cells = tuple(tuple(map(str, row.values())) for row in rows)
+        return (Heading(self.title, 1), Table(heads, cells))
+
+
+def export(
+    source: PlanSource | Source,
+    what: Exporter,
+    *,
+    quarter: str | None = None,
+    **changes: Unpack[Changes],
+) -> ExportResult:
+    """Write what other tools read: of a plan for one of its quarters, or of a scenario.
+
+    `portfolio` is the jobs of a scenario as a table, which `import_table` reads. Of a plan:
+    `watsonx` are custom hardware specifications, `kueue` resource flavors, cluster queues and
+    topology, `kubernetes` pod templates; of its first `quarter` unless that is named.
+
+    >>> import planner
+    >>> planner.export("scenarios/quickstart.yaml", "portfolio").rows()[0]["job"]
+    'claims-expert'
+    >>> made = planner.plan("scenarios/quickstart.yaml")
+    >>> list(planner.export(made, "kubernetes").files())
+    ['pods.yaml']
+
+    Raises InputError for a quarter that the plan does not have.
+    """
+    require(what == "portfolio" or what in _EXPORTERS, "what", what, "a format of export")
+    if what == "portfolio":
+        scenario = load(cast("Source", source), **changes)
+        jobs = parse_document(scenario._inputs.question, scenario.label).data["jobs"]
+        files = {"portfolio.csv": portfolio_csv(jobs)}
+        rows: list[Row] = [dict(row) for row in portfolio_rows(jobs)]
+        return ExportResult(scenario.title, files, rows, read_from=scenario.read_from)
+    plan = read_plan(cast("PlanSource", source))
+    asked = quarter_of(plan._plan, quarter)
+    with sound(plan.label):
+        files = _EXPORTERS[what](plan._plan, asked)
+        without = left_out(plan._plan, asked) if what == "watsonx" else []
+    return ExportResult(plan.title, files, left_out=tuple(without), read_from=plan.read_from)

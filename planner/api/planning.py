@@ -1,0 +1,385 @@
+"""Plans: made, read, and explained."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from math import inf
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+
+from planner.api.folder import plan_text
+from planner.api.result import Result, paths, require, usd, warn
+from planner.api.scenario import load
+from planner.inputs.reading.locate import AS_DICT, AS_TEXT
+from planner.inputs.reading.reader import parse_document
+from planner.packing.written import written_program
+from planner.planning.explain import explain as explained
+from planner.planning.make import make_plan
+from planner.planning.rolling_horizon import carried_over
+from planner.planning.saved import Saved, checked, read_saved, sound
+from planner.planning.store import dumps
+from planner.reporting.document import Heading
+from planner.reporting.explain import explanation_document
+from planner.reporting.format import gap_percent, listed, money
+from planner.reporting.plan import FULL, SCREEN, plan_document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Unpack
+
+    from planner.api.result import FilePath, Progress, Row
+    from planner.api.scenario import Changes, Source
+    from planner.packing.found import Found
+    from planner.packing.statement.translate import Translation
+    from planner.planning.explain import Explanation
+    from planner.planning.plan import Plan
+    from planner.reporting.document import Document
+
+__all__ = [
+    "Effort",
+    "ExplainResult",
+    "PlanResult",
+    "PlanSource",
+    "explain",
+    "plan",
+    "read_plan",
+    "require_effort",
+    "text_of",
+]
+
+_IN_BRIEF = frozenset({"Warnings", "Dropped and delayed jobs", "Purchases and rents", "Cost"})
+"""Sections that a notebook shows."""
+_MOST_SHOWN = 3
+"""Purchases that `repr()` names."""
+
+
+class Effort(TypedDict, total=False):
+    """How far a plan is to be proved, and for how long that is tried; each may be left out."""
+
+    gap: float
+    """Relative gap between cost and bound that counts as proved; 0.0001 unless told otherwise."""
+    time_limit_seconds: float
+    """Seconds of work for each plan; 60 unless told otherwise."""
+
+
+class PlanResult(Result):
+    """A checked plan: what to buy or rent when, what runs where, what it costs, and the proof."""
+
+    _name = "plan"
+
+    def __init__(self, saved: Saved, read_from: tuple[Path, ...], program: str | None) -> None:
+        """Private: `planner.plan` and `planner.read_plan` give plans."""
+        self._saved, self.read_from, self._program = saved, read_from, program
+
+    @property
+    def _plan(self) -> Plan:
+        return self._saved.plan
+
+    @property
+    def title(self) -> str:
+        """The scenario's name."""
+        return self._plan.scenario
+
+    @property
+    def label(self) -> str:
+        """Where it is from: a file, or the scenario's file with its changes."""
+        return self._saved.label
+
+    @property
+    def status(self) -> Literal["proved", "not proved"]:
+        """Whether no plan costs less, within the asked gap."""
+        return self._plan.proof.status
+
+    @property
+    def proved(self) -> bool:
+        """The same as True or False."""
+        return self.status == "proved"
+
+    @property
+    def cost_usd(self) -> float:
+        """Net present cost over the horizon."""
+        return self._plan.proof.cost_cents / 100
+
+    @property
+    def bound_usd(self) -> float:
+        """No plan of these inputs costs less."""
+        return self._plan.proof.bound_cents / 100
+
+    @property
+    def gap(self) -> float:
+        """(cost - bound) / cost."""
+        return self._plan.proof.gap
+
+    @property
+    def quarters(self) -> tuple[str, ...]:
+        """Of its horizon, such as `2027Q1`."""
+        return self._plan.quarters
+
+    @property
+    def purchases(self) -> list[Row]:
+        """What is bought, rented or reserved, a row for each offer, site and quarter."""
+        return [
+            {
+                "quarter": one.quarter,
+                "kind": one.kind,
+                "offer": one.offer,
+                "node_type": one.node_type,
+                "gpu_type": one.gpu_type,
+                "gpus_per_node": one.gpus_per_node,
+                "site": one.site,
+                "count": one.count,
+                "step_hours": one.step_hours,
+                "unit_price_usd": usd(one.unit_price_cents),
+                "total_usd": usd(one.total_cents),
+                "order_by": one.order_by,
+                "price_origin": one.price_origin,
+            }
+            for one in self._plan.acquisitions
+        ]
+
+    @property
+    def jobs(self) -> list[Row]:
+        """Where each job runs: its units by quarter, its GPU types, and its price tag."""
+        return [
+            {
+                "job": job.name,
+                "kind": job.kind,
+                "team": job.team,
+                "gpu_types": ", ".join(name for name, _ in job.gpu_types),
+                "price_tag_usd": usd(job.tag_cents),
+                **dict(zip(self.quarters, job.units, strict=True)),
+            }
+            for job in self._plan.jobs
+        ]
+
+    @property
+    def costs(self) -> list[Row]:
+        """Costs by kind: present value and total, and by quarter, not discounted."""
+        return [
+            {
+                "cost": line.name,
+                "present_usd": usd(line.present_cents),
+                "total_usd": usd(line.total_cents),
+                **dict(zip(self.quarters, map(usd, line.cents), strict=True)),
+            }
+            for line in self._plan.costs
+        ]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader of the plan should know."""
+        return tuple(note.text for note in self._plan.warnings)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the scenario leaves open and a rule filled in."""
+        return tuple(note.text for note in self._plan.assumptions)
+
+    @property
+    def program(self) -> str | None:
+        """The integer program in LP format; None unless it was asked for (`program=True`)."""
+        return self._program
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """What is bought, the cost and the proof."""
+        cost = f"{money(self._plan.proof.cost_cents)} net present cost, {self.status}"
+        lines = [
+            f"{one.quarter}: {one.kind} {one.count} × {one.product} at {one.site}"
+            for one in self._plan.acquisitions
+        ]
+        if len(lines) > _MOST_SHOWN:
+            lines[_MOST_SHOWN:] = [f"and {len(lines) - _MOST_SHOWN} more of `purchases`"]
+        first = f"{cost} (gap {gap_percent(self.gap)})"
+        return first, *(lines or ["nothing is bought or rented"])
+
+    def rows(self) -> list[Row]:
+        """The purchases."""
+        return self.purchases
+
+    def to_json(self) -> str:
+        """The plan as `plan.json`, of which every report can be made."""
+        return dumps(self._plan)
+
+    def files(self) -> dict[str, str | bytes]:
+        """`plan.json` and `plan.md`."""
+        return {"plan.json": self.to_json(), "plan.md": self.to_markdown()}
+
+    def _document(self, page: int | None = None) -> Document:
+        if page is None:
+            return plan_document(self._plan, FULL)
+        return plan_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))
+
+    def _brief(self) -> Document:
+        blocks, shown = [], True
+        for block in self._document(SCREEN.page):
+            if isinstance(block, Heading) and block.level == 2:
+                shown = block.text in _IN_BRIEF
+            if shown:
+                blocks.append(block)
+        return tuple(blocks)
+
+
+PlanSource: TypeAlias = PlanResult | str | PathLike[str] | Mapping[str, Any]
+"""A plan, the path of a plan.json, or what such a file holds as text or dict."""
+
+
+def plan(
+    source: Source,
+    *,
+    previous: PlanSource | None = None,
+    gap: float = 1e-4,
+    time_limit_seconds: float = 60.0,
+    crosscheck: bool = False,
+    program: bool = False,
+    progress: Progress = None,
+    **changes: Unpack[Changes],
+) -> PlanResult:
+    """Plan a scenario at the least net present cost, and check the plan independently.
+
+    `previous` is an earlier plan: what it has in the quarter before this horizon runs today.
+    `gap` is the relative gap between cost and bound that counts as proved. `time_limit_seconds`
+    are seconds of work as a usual machine does it, so that load changes no plan. `crosscheck` asks
+    other solvers for the bound again; `program` keeps the integer program in LP format.
+
+    >>> import planner
+    >>> made = planner.plan("scenarios/quickstart.yaml")
+    >>> made.status, made.gap <= 1e-4, made.cost_usd >= made.bound_usd
+    ('proved', True, True)
+    >>> [(one["quarter"], one["offer"], one["count"]) for one in made.purchases]
+    [('2027Q1', 'rent-h200', 1), ('2027Q2', 'buy-l40s', 2)]
+
+    Raises InfeasibleError with the reasons where no plan exists, LimitError where the limit is hit
+    before a plan is found, InputError as `load` does, CheckError where the check refuses the plan,
+    and DisagreementError where another solver refutes the proof.
+    """
+    require_effort(gap, time_limit_seconds)
+    scenario = load(source, **changes)
+    inputs = scenario._inputs
+    if previous is not None:
+        inputs = carried_over(inputs, *text_of(previous), warn)
+    searched: list[tuple[Translation, Found]] = []
+    made = make_plan(
+        inputs,
+        asked_gap=gap,
+        time_limit_s=time_limit_seconds,
+        crosscheck=crosscheck,
+        progress=progress,
+        watch=(lambda *one: searched.append(one)) if program else None,
+    )
+    question = parse_document(inputs.question, scenario.label)
+    saved = Saved(scenario.label, made, question, inputs, None)
+    written = written_program(*searched[-1]) if program else None
+    return PlanResult(saved, inputs.read_from, written)
+
+
+def read_plan(
+    source: PlanSource,
+    *,
+    catalog: FilePath | Sequence[FilePath] = (),
+    rules: FilePath | Sequence[FilePath] = (),
+) -> PlanResult:
+    """Read a saved plan, and check it against the inputs that it records.
+
+    `source` is the path of a `plan.json`, or what it holds, as text or dict. Its files are looked
+    for from the current folder; `catalog` and `rules` name those of one's own where they have
+    moved. What has changed of its inputs since is told as a PlannerWarning.
+
+    >>> import planner
+    >>> saved = planner.plan("scenarios/quickstart.yaml").to_json()
+    >>> planner.read_plan(saved).proved
+    True
+
+    Raises InputError for what is no plan or was changed after it was written, CheckError where the
+    plan does not pass its check.
+    """
+    if isinstance(source, PlanResult):
+        return source
+    text, path = text_of(source)
+    return _read(text, path, str(path), paths(catalog), paths(rules))
+
+
+def _read(
+    text: str, path: Path, label: str, catalog: tuple[Path, ...], rules: tuple[Path, ...]
+) -> PlanResult:
+    saved = checked(read_saved(text, label, catalog=catalog, rules=rules))
+    for sentence in saved.told(label):
+        warn(sentence)
+    return PlanResult(saved, (path,), None)
+
+
+def text_of(source: PlanSource) -> tuple[str, Path]:
+    """The text of a plan.json, and the path that it is known by."""
+    if isinstance(source, PlanResult):
+        return source.to_json(), Path(source.label)
+    if isinstance(source, Mapping):
+        return json.dumps(source), Path(AS_DICT)
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        return source, Path(AS_TEXT)
+    return plan_text(Path(source)), Path(source)
+
+
+class ExplainResult(Result):
+    """Why a job of a plan runs where it runs, every number with its formula and source."""
+
+    _name = "explanation"
+
+    def __init__(self, told: Explanation, label: str) -> None:
+        """Private: `planner.explain` gives explanations."""
+        self._told = told
+        with sound(label):
+            self._drawn = explanation_document(told)
+
+    @property
+    def title(self) -> str:
+        """The job."""
+        return self._told.job.name
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """Where it runs, and how many GPU types were weighed."""
+        taken = [one.way for one in self._told.verdicts if one.outcome == "chosen"]
+        return (f"runs on {listed(taken)}" if taken else "does not run",)
+
+    def rows(self) -> list[Row]:
+        """A row for each GPU type: whether it is chosen, what a unit would add, and why."""
+        return [
+            {
+                "gpu_type": one.gpu_type,
+                "way": one.way,
+                "outcome": one.outcome,
+                "units": one.units,
+                "extra_usd": usd(one.extra_cents),
+                "reasons": "; ".join(reason.text for reason in one.reasons),
+            }
+            for one in self._told.verdicts
+        ]
+
+    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+        return self._drawn
+
+
+def explain(plan: PlanSource, job: str) -> ExplainResult:
+    """Say why a job of a plan runs where it runs, and why not elsewhere.
+
+    >>> import planner
+    >>> made = planner.plan("scenarios/quickstart.yaml")
+    >>> planner.explain(made, "embeddings").rows()[0]["outcome"]
+    'chosen'
+
+    Raises InputError for a job that the plan does not have, and what `read_plan` raises.
+    """
+    saved = read_plan(plan)
+    with sound(saved.label):
+        told = explained(saved._plan, job)
+    return ExplainResult(told, saved.label)
+
+
+def require_effort(gap: float, time_limit_seconds: float) -> None:
+    """Raise InputError for a gap or a time limit that nothing can be planned by."""
+    require(0 <= gap < 1, "gap", gap, "a share from 0 to below 1")
+    fits = 0 < time_limit_seconds < inf
+    require(fits, "time_limit_seconds", time_limit_seconds, "a number of seconds above 0")

@@ -1,0 +1,155 @@
+"""What all results have in common: a few words, rows, a page, files."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from abc import ABC, abstractmethod
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from planner.errors import Finding, InputError, PlannerWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from planner.reporting.document import Document, Picture
+
+__all__ = ["FilePath", "Progress", "Result", "Row", "paths", "require", "usd", "warn"]
+
+FilePath: TypeAlias = str | PathLike[str]
+Progress: TypeAlias = "Callable[[str], None] | None"
+"""Is told what is being done, in words that change with any version."""
+Row: TypeAlias = dict[str, Any]
+"""Column and value: text, a number, True or False, or None where there is none."""
+
+_PAGE = 100
+"""Cells of a line of text."""
+
+
+class Result(ABC):
+    """Something that was found out: `repr()` says it in short, a notebook shows it as a page."""
+
+    read_from: tuple[Path, ...] = ()
+    """Files that it was made from: `write` overwrites none of them."""
+    _name = ""
+    """Of its files, without a suffix."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What its page is called."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> tuple[str, ...]:
+        """What matters most, in one to five lines."""
+
+    @abstractmethod
+    def rows(self) -> list[Row]:
+        """The figures as flat records, all with the same keys."""
+
+    @abstractmethod
+    def _document(self, page: int | None = None) -> Document:
+        """All of it; for a `page` of so many cells, as much as anybody reads on a screen."""
+
+    def _pictures(self) -> Mapping[str, Picture]:
+        """By file name."""
+        return {}
+
+    def _brief(self) -> Document:
+        """What a notebook shows."""
+        from planner.reporting.pages import with_pictures  # noqa: PLC0415 - slow to load
+
+        return with_pictures(self._document(_PAGE), self._pictures())
+
+    def __repr__(self) -> str:
+        """One to five lines."""
+        first, *rest = self.summary
+        return "\n  ".join((f"<{type(self).__name__} {self.title!r}: {first}>", *rest))
+
+    def _repr_html_(self) -> str:
+        """A part of a page, with its own style, as notebooks show it."""
+        from planner.reporting.html.draw import fragment  # noqa: PLC0415 - slow to load
+
+        return fragment(self._brief(), self.title)
+
+    def to_text(self, *, width: int = _PAGE, colour: bool = False, unicode: bool = True) -> str:
+        """The result as the terminal shows it, on lines of `width` cells."""
+        from planner.reporting.terminal import Look, draw  # noqa: PLC0415 - slow to load
+
+        look = Look(width=width, colour=colour, unicode=unicode)
+        return draw(self._document(width), look)
+
+    def to_markdown(self) -> str:
+        """The whole result as Markdown."""
+        from planner.reporting.markdown import draw  # noqa: PLC0415 - slow to load
+
+        return draw(self._document())
+
+    def to_json(self) -> str:
+        """The whole result as JSON, as the command of the same name writes it; else its rows."""
+        return json.dumps(self.rows(), indent=1, default=str) + "\n"
+
+    def to_dict(self) -> Any:  # noqa: ANN401 - whatever JSON can hold
+        """What `to_json` writes, as plain data."""
+        return json.loads(self.to_json())
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas need not be installed
+        """The rows as a pandas DataFrame; raises ImportError where pandas is not installed."""
+        return self._frame("pandas")
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - polars need not be installed
+        """The rows as a polars DataFrame; raises ImportError where polars is not installed."""
+        return self._frame("polars", infer_schema_length=None)
+
+    def _frame(self, library: str, **options: object) -> Any:  # noqa: ANN401 - theirs
+        try:
+            frames = import_module(library)
+        except ImportError:
+            told = f"to_{library}() needs {library}, which is not installed: pip install {library}"
+            raise ImportError(told, name=library) from None
+        return frames.DataFrame(self.rows(), **options)
+
+    def files(self) -> dict[str, str | bytes]:
+        """Its files by name, as `--out` of the command of the same name writes them."""
+        from planner.reporting.pages import illustrated  # noqa: PLC0415 - slow to load
+
+        pages = illustrated(self._name, self._document(), self._pictures(), self.title)
+        return {f"{self._name}.json": self.to_json(), **pages}
+
+    def write(self, directory: FilePath, *, overwrite: bool = False) -> tuple[Path, ...]:
+        """Write the files into a directory, made if needed, and return their paths.
+
+        Raises InputError, before anything is written, for files that are there already unless
+        `overwrite`, for an input of this result in any case, and where nothing can be written.
+        """
+        from planner.api.folder import Folder  # noqa: PLC0415 - slow to load
+
+        folder, files = Folder(Path(directory), overwrite), self.files()
+        folder.write(files, self.read_from)
+        return tuple(folder.path / name for name in files)
+
+
+def paths(given: FilePath | Sequence[FilePath]) -> tuple[Path, ...]:
+    """One path or several, as paths."""
+    several = (given,) if isinstance(given, str | PathLike) else given
+    return tuple(map(Path, several))
+
+
+def require(fits: bool, name: str, value: object, needed: str) -> None:
+    """Raise InputError for an argument that does not fit."""
+    if not fits:
+        raise InputError(Finding(f"{value!r} is not {needed}", path=name))
+
+
+def usd(cents: int | None) -> float | None:
+    """Dollars; None stays None."""
+    return None if cents is None else cents / 100
+
+
+def warn(sentence: str) -> None:
+    """Tell of something that stops nothing."""
+    warnings.warn(sentence, PlannerWarning, stacklevel=3)

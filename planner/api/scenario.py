@@ -1,0 +1,283 @@
+"""Scenarios: read from a file, a dict or text, changed, and checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
+
+from planner.api.result import Result, paths
+from planner.errors import Finding, InputError
+from planner.inputs.layers.written import as_yaml, flow, resolved
+from planner.inputs.load import Question
+from planner.inputs.reading.diagnostics import Attempts
+from planner.inputs.reading.locate import AS_DICT, AS_TEXT
+from planner.reporting.document import Column, Heading, Paragraph, Table
+from planner.reporting.format import count_of, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Unpack
+
+    from planner.api.result import FilePath, Row
+    from planner.inputs.settled import Inputs
+    from planner.reporting.document import Document
+
+__all__ = [
+    "Changes",
+    "Scenario",
+    "Source",
+    "as_text",
+    "check",
+    "load",
+    "placed",
+    "plain_data",
+    "require_known_keys",
+]
+
+R = TypeVar("R")
+
+_FOR_PYYAML_TEXT = re.compile(r"[0-9]+(\.[0-9]+)?[eE][0-9]+")
+"""Numbers such as `6e8`, which PyYAML reads as text, and this planner as numbers."""
+
+
+class Changes(TypedDict, total=False):
+    """What is asked beside a scenario's own file; each may be left out."""
+
+    apply: str | Sequence[str]
+    """Names of its overrides and scenarios, applied in order (`--scenario`)."""
+    set: Mapping[str, object] | Sequence[str]
+    """Values by dotted path (`--set`): `{"fleet.east.count": 2}`, or `["fleet.east.count=2"]`."""
+    catalog: FilePath | Sequence[FilePath]
+    """Catalog files or folders of your own, which extend or replace entries by id."""
+    rules: FilePath | Sequence[FilePath]
+    """Rule files or folders of your own, likewise."""
+
+
+class Scenario(Result):
+    """A question to plan: jobs, fleet, offers and policies, read and without mistakes."""
+
+    _name = "scenario"
+
+    def __init__(self, question: Question, apply: tuple[str, ...], set_: tuple[str, ...]) -> None:
+        """Private: `planner.load` gives scenarios."""
+        self._question, self._apply, self._set = question, apply, set_
+        self._inputs: Inputs = question.inputs(apply, set_)
+        self.read_from = self._inputs.read_from
+
+    @property
+    def title(self) -> str:
+        """Its name."""
+        return self._inputs.scenario.name
+
+    @property
+    def label(self) -> str:
+        """The file, and what was changed: `scenarios/quickstart.yaml, fleet.rack-a.count=2`."""
+        return ", ".join((str(self._question.path), *self._apply, *self._set))
+
+    @property
+    def quarters(self) -> tuple[str, ...]:
+        """Of its horizon, such as `2027Q1`."""
+        return self._inputs.scenario.horizon.labels
+
+    @property
+    def variations(self) -> tuple[str, ...]:
+        """Names of the overrides and scenarios that it can be changed by."""
+        return self._question.layers.names
+
+    @property
+    def changes(self) -> list[Row]:
+        """What was changed in the files: `path`, `before`, `after` and `by`."""
+        return [note.model_dump() for note in self._inputs.changes]
+
+    def _whole(self) -> Question:
+        """Its files; with its changes made where there are any."""
+        if not (self._apply or self._set):
+            return self._question
+        given = self._question.given
+        text = self._inputs.question
+        return Question(
+            self._question.path, catalog=given["catalog"], rules=given["rules"], text=text
+        )
+
+    def changed(self, **changes: Unpack[Changes]) -> Scenario:
+        """The same scenario with more overrides or values; its files are not read again.
+
+        >>> import planner
+        >>> base = planner.load("scenarios/quickstart.yaml")
+        >>> dear = base.changed(set={"offers.buy-h200.price_usd": 400_000})
+        >>> [(one["path"], one["before"], one["after"]) for one in dear.changes]
+        [('offers.buy-h200.price_usd', None, '400000')]
+
+        Raises InputError.
+        """
+        if changes.get("catalog") or changes.get("rules"):
+            raise InputError(Finding("name catalog and rules where the scenario is loaded"))
+        names, settings = _asked(changes)
+        with_names, with_settings = (*self._apply, *names), (*self._set, *settings)
+        return placed(lambda: Scenario(self._question, with_names, with_settings))
+
+    def rows(self) -> list[Row]:
+        """A row for each job: its name, what is done, the model, team, units in each quarter."""
+        horizon = self._inputs.scenario.horizon
+        return [
+            {
+                "job": name,
+                "kind": job.kind,
+                "model": getattr(getattr(job, job.kind), "model", None),
+                "team": job.team,
+                **dict(zip(self.quarters, job.counts(horizon), strict=True)),
+            }
+            for name, job in self._inputs.scenario.jobs.items()
+        ]
+
+    def to_yaml(self) -> str:
+        """The whole scenario as YAML, each value with the file and line, or change, it is from."""
+        return resolved(self._question.layers.composed(self._apply, self._set))
+
+    def files(self) -> dict[str, str | bytes]:
+        """`scenario.yaml`, whole."""
+        return {"scenario.yaml": self.to_yaml()}
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """How much there is to plan, and by which names it can be varied."""
+        scenario, changes = self._inputs.scenario, self._inputs.changes
+        size = (
+            f"{count_of(len(scenario.jobs), 'job')} over "
+            f"{count_of(scenario.horizon.quarters, 'quarter')}, "
+            f"{count_of(len(scenario.fleet), 'fleet entry', 'fleet entries')} and "
+            f"{count_of(len(self._inputs.offers), 'offer')}"
+        )
+        size += f", with {count_of(len(changes), 'change')}" if changes else ""
+        return (size, f"varied by {listed(self.variations)}") if self.variations else (size,)
+
+    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - it is short
+        rows = self.rows()
+        names = ("Job", "Kind", "Model", "Team", *self.quarters)
+        heads = tuple(map(Column, names))
+        cells = tuple(tuple("" if v is None else str(v) for v in row.values()) for row in rows)
+        told = (Paragraph(f"{line}.") for line in self.summary)
+        return (Heading(self.title, 1), *told, Table(heads, cells))
+
+
+Source: TypeAlias = Scenario | str | PathLike[str] | Mapping[str, Any]
+"""A scenario that was loaded, a path, YAML text (of several lines), or the same as a dict."""
+
+
+def load(source: Source, **changes: Unpack[Changes]) -> Scenario:
+    """Read a scenario with all that it stands on.
+
+    `source` is a path, a dict, or YAML text of several lines; names of other files in a dict or
+    text are looked for from the current folder. `apply` names overrides and scenarios of it, `set`
+    gives values by dotted path; `catalog` and `rules` name files of your own.
+
+    >>> import planner
+    >>> planner.load("scenarios/quickstart.yaml", set={"fleet.rack-a.count": 2})
+    <Scenario 'Quickstart': 5 jobs over 3 quarters, 1 fleet entry and 3 offers, with 1 change>
+
+    Raises InputError with every mistake of every file, each with its place: file, line and column,
+    or its path alone in a dict.
+    """
+    if isinstance(source, Scenario):
+        return source.changed(**changes) if changes else source
+    return placed(lambda: Scenario(*_read(source, changes)))
+
+
+def check(source: Source, **changes: Unpack[Changes]) -> Scenario:
+    """Load a scenario, and try every override and scenario that it names as well.
+
+    >>> import planner
+    >>> planner.check("scenarios/quickstart.yaml")
+    <Scenario 'Quickstart': 5 jobs over 3 quarters, 1 fleet entry and 3 offers>
+    >>> try:
+    ...     planner.check("scenarios/quickstart.yaml", set={"fleet.rack-a.cuont": 2})
+    ... except planner.InputError as error:
+    ...     print(error.findings[0].message, error.findings[0].hint, sep="; ")
+    there is no 'cuont' in `fleet.rack-a`; did you mean 'count'?
+
+    Raises InputError as `load` does.
+    """
+    return placed(lambda: _checked(source, changes))
+
+
+def _checked(source: Source, changes: Changes) -> Scenario:
+    if isinstance(source, Scenario):
+        scenario = source.changed(**changes)
+        question, names, settings = scenario._question, scenario._apply, scenario._set
+    else:
+        question, names, settings = _read(source, changes)
+    attempts = Attempts()
+    found = attempts.take(partial(Scenario, question, names, settings))
+    for case in question.layers.cases:
+        attempts.take(partial(question.inputs, (case,)))
+    if attempts.findings or found is None:
+        raise InputError(*question.in_order(attempts.findings))
+    return found
+
+
+def _read(
+    source: str | PathLike[str] | Mapping[str, Any], changes: Changes
+) -> tuple[Question, tuple[str, ...], tuple[str, ...]]:
+    """The files of a scenario; and names and settings that are asked for."""
+    path, text = as_text(source)
+    catalog, rules = paths(changes.get("catalog", ())), paths(changes.get("rules", ()))
+    question = Question(path, catalog=catalog, rules=rules, text=text)
+    return question, *_asked(changes)
+
+
+def _asked(changes: Changes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of overrides and scenarios, and settings as `path=value`."""
+    require_known_keys(changes, Changes)
+    names, values = changes.get("apply", ()), changes.get("set", ())
+    if isinstance(values, Mapping):
+        values = [f"{path}={flow(plain_data(value))}" for path, value in values.items()]
+    return (names,) if isinstance(names, str) else tuple(names), tuple(values)
+
+
+def require_known_keys(given: Mapping[str, object], known: type) -> None:
+    """Raise TypeError for an argument that there is not, as Python does."""
+    for name in given:
+        if name not in known.__annotations__:
+            raise TypeError(f"unexpected keyword argument {name!r}")
+
+
+def as_text(source: str | PathLike[str] | Mapping[str, Any]) -> tuple[Path, str | None]:
+    """A path, and the text that stands in for its file; None: the file is read."""
+    if isinstance(source, Mapping):
+        return Path(AS_DICT), as_yaml(plain_data(source))
+    if isinstance(source, str) and "\n" in source:
+        return Path(AS_TEXT), source
+    return Path(source), None
+
+
+def plain_data(value: object) -> Any:  # noqa: ANN401 - what YAML can hold
+    """A value of Python as a file would state it."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_data(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return tuple(plain_data(item) for item in value)
+    if isinstance(value, float):
+        return Decimal(repr(float(value)))
+    if isinstance(value, str) and _FOR_PYYAML_TEXT.fullmatch(value):
+        return Decimal(value)
+    return value if value is None or isinstance(value, bool | int | Decimal) else str(value)
+
+
+def placed(read: Callable[[], R]) -> R:
+    """Do this; a mistake in a dict is told by its path alone, as no file has its place."""
+    try:
+        return read()
+    except InputError as error:
+        raise InputError(
+            *(
+                Finding(one.message, path=one.path, hint=one.hint)
+                if one.file == AS_DICT and (one.path or one.line == 1)
+                else one
+                for one in error.findings
+            )
+        ) from None

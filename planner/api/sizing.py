@@ -1,0 +1,210 @@
+"""One job on every GPU type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.api.result import Result, paths
+from planner.api.scenario import plain_data
+from planner.errors import Finding, InputError
+from planner.inputs.catalog.modelconfig import read_model_config
+from planner.inputs.checks.jobs import contradictions
+from planner.inputs.checks.references import unknown_reference
+from planner.inputs.load import load_catalog, load_rules
+from planner.inputs.measured import read_measurements
+from planner.inputs.reading.diagnostics import Attempts, validate_values
+from planner.inputs.reading.document import dotted
+from planner.inputs.reading.reader import parse_document
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Policies
+from planner.inputs.settle import settled_settings
+from planner.reporting.size import sizing_document
+from planner.sizing import Sizer
+from planner.sizing.calibrate import calibrate
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from decimal import Decimal
+
+    from planner.api.result import FilePath, Row
+    from planner.inputs.catalog.catalog import Catalog
+    from planner.reporting.document import Document
+    from planner.sizing.calibration import Calibration
+    from planner.sizing.candidate import Sizing
+
+__all__ = ["SizeResult", "size"]
+
+
+class SizeResult(Result):
+    """What one job takes on each GPU type, or what rules the GPU type out."""
+
+    _name = "sizing"
+
+    def __init__(self, sizing: Sizing, calibration: Calibration | None, *, sums: bool) -> None:
+        """Private: `planner.size` gives these."""
+        self._sizing, self._calibration, self._sums = sizing, calibration, sums
+
+    @property
+    def title(self) -> str:
+        """The job in words."""
+        return self._sizing.summary
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """How many GPUs of each type."""
+        found = [f"{one.gpus * one.replicas} × {one.way}" for one in self._sizing.candidates]
+        some = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+        return (some or "no GPU type can run it",)
+
+    @property
+    def rejections(self) -> list[Row]:
+        """GPU types that cannot run the job: `gpu_type`, `rule` and `message`."""
+        return [
+            {"gpu_type": one.gpu_type, "rule": one.rule, "message": one.message}
+            for one in self._sizing.rejections
+        ]
+
+    def rows(self) -> list[Row]:
+        """A row for each way to run the job, by GPU type; needs of one replica."""
+        return [
+            {
+                "gpu_type": one.gpu_type,
+                "gpus": one.gpus,
+                "replicas": one.replicas,
+                "partition": one.partition,
+                "gpu_memory_gb": one.gpu_memory_mb / 1000,
+                "gpu_capacity_gb": one.gpu_capacity_mb / 1000,
+                "cpus": one.cpus,
+                "memory_gb": one.memory_mb / 1000,
+                "hours": one.hours,
+                "decided_by": one.decided_by,
+            }
+            for one in self._sizing.candidates
+        ]
+
+    def to_json(self) -> str:
+        """The whole sizing, with every sum."""
+        return self._sizing.model_dump_json(indent=2) + "\n"
+
+    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+        return sizing_document(self._sizing, every_sum=self._sums, calibration=self._calibration)
+
+
+def size(  # noqa: PLR0913 - a parameter for each option
+    job: Mapping[str, Any] | str,
+    *,
+    config: FilePath | None = None,
+    measured: FilePath | None = None,
+    headroom: float | Decimal | str | None = None,
+    mig: bool = False,
+    shared_gpus: bool = False,
+    faster: bool = False,
+    sums: bool = False,
+    catalog: FilePath | Sequence[FilePath] = (),
+    rules: FilePath | Sequence[FilePath] = (),
+) -> SizeResult:
+    """Size one job on every GPU type, with the sums.
+
+    `job` is what a scenario says of a job, as a dict or YAML text. `config` is the config.json of
+    its model (Hugging Face) where the job names none. `measured` is a table of your own measured
+    runs, which correct the expected peaks. `headroom` is the share of GPU memory kept free. `mig`
+    and `shared_gpus` try a serving job on partitions and beside others, `faster` a tuning job on
+    more and more GPUs. `sums` shows every sum for each GPU type.
+
+    >>> import planner
+    >>> job = {"tune": {"model": "llama-3.1-70b", "method": "lora", "sequence": 4096, "batch": 8}}
+    >>> sized = planner.size(job)
+    >>> [(one["gpus"], one["gpu_type"]) for one in sized.rows()][:2]
+    [(16, 'a100-40gb-pcie'), (16, 'a100-40gb-sxm')]
+
+    Raises InputError with all mistakes of the job and of the files.
+    """
+    attempts = Attempts()
+    model = attempts.take(lambda: read_model_config(Path(config))) if config is not None else None
+    stated = attempts.take(lambda: _stated(job, None if model is None else model[0]))
+    asked = None
+    # Without the configuration that was named it is not known what the job describes.
+    if stated is not None and attempts.sound:
+        asked = attempts.take(lambda: validate_values(stated, Job, str))
+    policies = attempts.take(lambda: _policies(headroom, mig=mig, shared_gpus=shared_gpus))
+    known = attempts.take(lambda: load_catalog(paths(catalog)))
+    ruled = attempts.take(lambda: load_rules(paths(rules)))
+    facts = known and known[0]
+    if facts is not None and model is not None:
+        facts = facts.model_copy(update={"models": {**facts.models, model[0]: model[1]}})
+    if asked is not None:
+        attempts.findings += _without_effect(asked, mig, shared_gpus, faster)
+    if asked is not None and facts is not None:
+        attempts.findings += [*_unknown_names(asked, facts), *_contradictions(asked, facts)]
+    if attempts.findings or not (asked and policies and facts and ruled):
+        raise InputError(*attempts.findings)
+    book = ruled[0]
+    settings = settled_settings(book, policies)
+    calibration = None
+    if measured is not None:
+        runs = read_measurements(Path(measured), facts)
+        calibration = calibrate(runs, Sizer(facts, book, settings, policies), facts, book)
+    sizing = Sizer(facts, book, settings, policies, calibration=calibration).size(asked)
+    if not faster:
+        smallest = tuple(one for one in sizing.candidates if one.decided_by != "time")
+        sizing = sizing.model_copy(update={"candidates": smallest})
+    return SizeResult(sizing, calibration, sums=sums)
+
+
+def _stated(job: Mapping[str, Any] | str, model: str | None) -> dict[str, Any]:
+    """The job as plain data, its model put in where a configuration gives it."""
+    data = parse_document(job, "<text>").data if isinstance(job, str) else plain_data(job)
+    for kind in ("tune", "serve"):
+        if model is None or not isinstance(data.get(kind), dict):
+            continue
+        for other in ("model", "parameters_b", "family"):
+            if other in data[kind]:
+                message = f"the model is given twice, by `config` and by `{kind}.{other}`"
+                path = f"{kind}.{other}"
+                raise InputError(Finding(message, path=path, hint="leave one of them out"))
+        data[kind]["model"] = model
+    return data
+
+
+def _policies(headroom: float | Decimal | str | None, *, mig: bool, shared_gpus: bool) -> Policies:
+    stated: dict[str, Any] = {"shared_gpus": shared_gpus}
+    if headroom is not None:
+        stated["headroom"] = plain_data({"headroom": headroom})["headroom"]
+    if mig:
+        stated["mig"] = "same-node"
+    return validate_values(stated, Policies, str)
+
+
+def _without_effect(job: Job, mig: bool, shared_gpus: bool, faster: bool) -> Iterator[Finding]:
+    """Arguments that change nothing for this kind of job."""
+    for name, given, fits, other in (
+        ("mig", mig, job.serve, "serve"),
+        ("shared_gpus", shared_gpus, job.serve, "serve"),
+        ("faster", faster, job.tune, "tune"),
+    ):
+        if given and fits is None:
+            yield Finding(f"goes with `{other}` only", path=name)
+    if job.tune is not None and faster and job.tune.dataset_tokens is None:
+        yield Finding("needs the hours of a run", path="faster", hint="give `dataset_tokens`")
+
+
+def _contradictions(job: Job, facts: Catalog) -> Iterator[Finding]:
+    """What contradicts itself or the model, as in a scenario."""
+    for found in contradictions(job, facts):
+        yield Finding(found.message, path=dotted(found.path), hint=found.hint)
+
+
+def _unknown_names(job: Job, facts: Catalog) -> Iterator[Finding]:
+    """Names that stand for nothing, in the words in which a scenario is refused."""
+    asked = job.tune or job.serve
+    model = asked.model if asked is not None else None
+    wanted: list[tuple[str, str, str, Collection[str]]] = []
+    if model:
+        path = "tune.model" if job.tune else "serve.model"
+        wanted.append(("model", path, model, facts.models))
+    wanted += [("GPU type", "gpu_types", name, facts.gpus) for name in job.gpu_types or ()]
+    for sort, place, name, known in wanted:
+        if name not in known:
+            message, hint = unknown_reference(sort, name, known, facts)
+            yield Finding(message, path=place, hint=hint)

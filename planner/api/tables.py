@@ -1,0 +1,143 @@
+"""Tables of others: jobs from CSV and Excel, actuals from Slurm."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from planner.api.result import Result, warn
+from planner.errors import Finding, InputError
+from planner.exchange.portfolio import (
+    Columns,
+    jobs_from,
+    portfolio_rows,
+    read_columns,
+    scenario_part,
+    template,
+)
+from planner.exchange.slurm import actuals_csv, is_sacct, read_names, usage_of
+from planner.inputs.reading.grid import csv_grid
+from planner.inputs.reading.reader import read_bytes, read_text
+from planner.reporting.document import Column, Heading, Table
+from planner.reporting.format import count_of
+
+if TYPE_CHECKING:
+    from planner.api.result import FilePath, Progress, Row
+    from planner.reporting.document import Document
+
+__all__ = ["ImportResult", "import_table", "table_template"]
+
+_EXCEL = (".xlsx", ".xlsm", ".xls")
+_ZIPPED = b"PK\x03\x04"
+"""The first bytes of a workbook."""
+
+
+class ImportResult(Result):
+    """Jobs, or actuals, as another program had them."""
+
+    def __init__(self, file: Path, text: str, jobs: dict[str, dict[str, Any]] | None) -> None:
+        """Private: `planner.import_table` gives these."""
+        self.read_from, self.text, self._jobs = (file,), text, jobs
+        self._file = file
+
+    text: str
+    """A scenario part in YAML that a scenario may extend, or a table of actuals in CSV."""
+
+    @property
+    def title(self) -> str:
+        """The file."""
+        return self._file.name
+
+    @property
+    def kind(self) -> Literal["jobs", "actuals"]:
+        """What was found in it."""
+        return "actuals" if self._jobs is None else "jobs"
+
+    @property
+    def jobs(self) -> dict[str, dict[str, Any]]:
+        """The jobs as a scenario states them under `jobs:`; empty of actuals."""
+        return dict(self._jobs or {})
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """How much there is."""
+        return (count_of(len(self.rows()), "job" if self._jobs is not None else "actual"),)
+
+    def rows(self) -> list[Row]:
+        """A row for each job with its keys as columns, or for each actual."""
+        if self._jobs is not None:
+            return [dict(row) for row in portfolio_rows(self._jobs)]
+        lines = (line for line in self.text.splitlines() if not line.startswith("#"))
+        return [dict(row) for row in csv.DictReader(lines)]
+
+    def files(self) -> dict[str, str | bytes]:
+        """`jobs.yaml` or `actuals.csv`."""
+        return {"jobs.yaml" if self._jobs is not None else "actuals.csv": self.text}
+
+    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+        rows = self.rows()
+        heads = tuple(map(Column, rows[0] if rows else ()))
+        return (
+            Heading(self.title, 1),
+            Table(heads, tuple(tuple(map(str, row.values())) for row in rows)),
+        )
+
+
+def import_table(
+    file: FilePath,
+    *,
+    mapping: FilePath | None = None,
+    sheet: str | None = None,
+    progress: Progress = None,
+) -> ImportResult:
+    r"""Read jobs from a CSV file or an Excel workbook, or actuals from `sacct --parsable2`.
+
+    `mapping` is a YAML file that says what the columns, or the jobs of Slurm, are called here.
+    `sheet` names the sheet of a workbook; it may be left out where only one is visible.
+
+    >>> import pathlib, planner
+    >>> _ = pathlib.Path("jobs.csv").write_text("job,serve.model,count\nchat,llama-3.1-8b,2\n")
+    >>> planner.import_table("jobs.csv").jobs
+    {'chat': {'serve': {'model': 'llama-3.1-8b'}, 'count': 2}}
+
+    Raises InputError with every mistake at its cell.
+    """
+    path, say = Path(file), progress or (lambda _: None)
+    mapped = None if mapping is None else Path(mapping)
+    text = _text(path)
+    if text is not None and sheet is not None:
+        raise InputError(Finding("is no workbook, so it has no sheets", path="--sheet"))
+    if text is not None and is_sacct(text):
+        usage = usage_of(text, str(path), read_names(mapped) if mapped else {})
+        for note in usage.notes:
+            say(f"{path}: {note}")
+        return ImportResult(path, actuals_csv(usage), None)
+    if text is None:
+        from planner.exchange.workbook import workbook_grid  # noqa: PLC0415 - openpyxl is slow
+
+        grid = workbook_grid(path, sheet)
+    else:
+        grid = csv_grid(text, str(path))
+    say(f"{path}: {grid.said}")
+    for words in grid.hidden:
+        warn(f"{path}: {words}")
+    jobs = jobs_from(grid, read_columns(mapped) if mapped else Columns())
+    return ImportResult(path, scenario_part(jobs, f"Jobs of {path.name}"), jobs)
+
+
+def table_template() -> str:
+    """A CSV file with every column of a job to fill in.
+
+    >>> import planner
+    >>> planner.table_template().splitlines()[0].split(",")[0]
+    'job'
+    """
+    return template()
+
+
+def _text(file: Path) -> str | None:
+    """What a table says; None for a workbook, whatever its name is."""
+    if file.suffix.lower() in _EXCEL or read_bytes(file, str(file)).startswith(_ZIPPED):
+        return None
+    return read_text(file, str(file))

@@ -1,0 +1,689 @@
+"""Many plans of one scenario: sweeps, sensitivity, alternatives and risk."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+from planner.api.folder import Folder, plan_text
+from planner.api.planning import Effort, PlanResult, require_effort
+from planner.api.result import Result, paths, require, usd
+from planner.api.scenario import Changes, Scenario, as_text, load, placed, require_known_keys
+from planner.inputs.layers.setting import split_setting
+from planner.inputs.load import Question
+from planner.inputs.text.scalars import plain_value
+from planner.reporting.alternatives import alternatives_document, near_ones
+from planner.reporting.format import count_of, money_short, percent
+from planner.reporting.risk import cost_bands, risk_document
+from planner.reporting.sensitivity import headline, sensitivity_document, tornado
+from planner.reporting.variants import frontiers, plan_record, sweep_csv, sweep_document, sweep_rows
+from planner.whatif.alternatives import alternatives as found_alternatives
+from planner.whatif.desk.cluster import Cluster
+from planner.whatif.desk.crew import Processes
+from planner.whatif.desk.desk import Desk, Station, Variant
+from planner.whatif.desk.made import Made
+from planner.whatif.found import Alternatives, Sensitivity
+from planner.whatif.grid import read_grid
+from planner.whatif.kept import Kept, dumps, loads, question_behind
+from planner.whatif.risk.choices import PURCHASES
+from planner.whatif.risk.futures import read_futures
+from planner.whatif.risk.risk import risk as found_risk
+from planner.whatif.sensitivity.sensitivity import sensitivity as found_sensitivity
+from planner.whatif.sweep import RESULTS, Shard, require_rows, results_name
+from planner.whatif.sweep import sweep as swept
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from typing import Unpack
+
+    from planner.api.result import FilePath, Progress, Row
+    from planner.api.scenario import Source
+    from planner.errors import ExitCode
+    from planner.reporting.document import Document, Picture
+    from planner.whatif.desk.crew import Crew
+    from planner.whatif.desk.figures import Figures
+    from planner.whatif.risk.risk import Risk
+    from planner.whatif.sweep import Row as SweptRow
+
+__all__ = [
+    "AlternativesResult",
+    "RiskResult",
+    "SensitivityResult",
+    "SweepResult",
+    "Work",
+    "alternatives",
+    "crew",
+    "made_beside",
+    "read_alternatives",
+    "read_sensitivity",
+    "risk",
+    "sensitivity",
+    "sweep",
+    "time_left",
+    "usable_cores",
+]
+
+K = TypeVar("K", bound=Kept)
+Share: TypeAlias = "float | Decimal | Fraction"
+_FUTURES_AT_MOST, _PAIRS_AT_MOST, _PLANS_AT_MOST = 100_000, 50, 9
+
+
+class Work(Effort, total=False):
+    """How many plans are made, and where; each may be left out."""
+
+    workers: int | None
+    """Plans made at the same time, each in a process of its own; 1 is this process, which is what
+    is done unless told otherwise; None: as many as there are cores. A script that asks for more
+    than one keeps what it runs below `if __name__ == "__main__":`."""
+    cluster: str | None
+    """Address of a Dask scheduler on whose workers to plan instead, as `tcp://HOST:8786`."""
+
+
+class Options(Changes, Work):
+    """What is asked beside the scenario's own file, and how many plans are made at a time."""
+
+
+def _parted(options: Options) -> tuple[Changes, Work]:
+    """Which scenario, and how it is planned; raises TypeError for what is neither."""
+    require_known_keys(options, Options)
+    changes = {key: value for key, value in options.items() if key in Changes.__annotations__}
+    work = {key: value for key, value in options.items() if key in Work.__annotations__}
+    return cast("Changes", changes), cast("Work", work)
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def crew(desk: Desk, work: Work) -> AbstractContextManager[Crew]:
+    """Those who plan the variants of a desk; raises InputError where there is no such cluster."""
+    cluster, workers = work.get("cluster"), work.get("workers", 1)
+    if cluster is not None:
+        require(bool(cluster.strip()), "cluster", cluster, "an address as tcp://HOST:8786")
+        return Cluster(desk, cluster)
+    require(workers is None or workers >= 1, "workers", workers, "a number of processes")
+    return Processes(desk, workers or usable_cores())
+
+
+def _station(path: Path, question: Question, work: Work) -> Station:
+    gap, seconds = work.get("gap", 1e-4), work.get("time_limit_seconds", 60.0)
+    require_effort(gap, seconds)
+    return Station(
+        path,
+        tuple(question.given["catalog"]),
+        tuple(question.given["rules"]),
+        gap,
+        seconds,
+        question.text,
+    )
+
+
+def _desk(scenario: Scenario, work: Work) -> Desk:
+    return Desk(_station(scenario._question.path, scenario._question, work), scenario._question)
+
+
+@contextmanager
+def _made(scenario: Scenario, work: Work, progress: Progress) -> Iterator[Made]:
+    """Plans of a scenario with settings added; raises InputError."""
+    desk = _desk(scenario, work)
+    with crew(desk, work) as planners:
+        asked = Variant(scenario._apply, scenario._set)
+        yield Made(desk, planners, asked, progress or (lambda _: None))
+
+
+@contextmanager
+def made_beside(path: Path, question: Question, work: Work, progress: Progress) -> Iterator[Made]:
+    """Plans beside one of which only the question is known."""
+    desk = Desk(_station(path, question, work), question)
+    with crew(desk, work) as planners:
+        yield Made(desk, planners, Variant(), progress or (lambda _: None))
+
+
+def _exact(share: Share, name: str) -> Fraction:
+    """A share in the figures in which it was written: 0.2 is a fifth."""
+    found = Fraction(str(share))
+    require(0 < found < 1, name, share, "a share above 0 and below 1")
+    return found
+
+
+class SensitivityResult(Result):
+    """Which figures the cost hangs on, and at which values the recommendation turns."""
+
+    _name = "sensitivity"
+
+    def __init__(self, found: Sensitivity, read_from: tuple[Path, ...] = ()) -> None:
+        """Private: `planner.sensitivity` and `planner.read_sensitivity` give these."""
+        self._found, self.read_from = found, read_from
+
+    @property
+    def title(self) -> str:
+        """What it is of."""
+        return f"Sensitivity of {self._found.scenario}"
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How planning the scenario as it stands ends."""
+        return self._found.base.exit_code
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The cost, what leaves no plan, and what moves it most."""
+        return (headline(self._found),)
+
+    def answers(self, plan: PlanResult) -> bool:
+        """Whether it is of the question that a plan was asked."""
+        return self._found.question == question_behind(plan._plan)
+
+    def rows(self) -> list[Row]:
+        """A row for each figure, the widest swing first: its value, the cost at both ends."""
+        return [
+            {
+                "figure": one.name,
+                "stated": one.stated,
+                "unit": one.unit,
+                "low_by": one.low.by,
+                "low_cost_usd": usd(one.low.figures.cost_cents),
+                "high_by": one.high.by,
+                "high_cost_usd": usd(one.high.figures.cost_cents),
+                "spread_usd": usd(one.spread_cents),
+                "turns_at": ", ".join(f"{turn.after.by:+.4g}" for turn in one.turns),
+            }
+            for one in self._found.swings
+        ]
+
+    def to_json(self) -> str:
+        """The whole result as `sensitivity.json`, sealed."""
+        return dumps(self._found)
+
+    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+        return sensitivity_document(self._found)
+
+    def _pictures(self) -> Mapping[str, Picture]:
+        picture = tornado(self._found)
+        return {"tornado.svg": picture} if picture else {}
+
+
+def sensitivity(
+    source: Source,
+    *,
+    swing: Share = 0.2,
+    weeks: int = 4,
+    precision: Share = 0.01,
+    pairs: int = 3,
+    progress: Progress = None,
+    **options: Unpack[Options],
+) -> SensitivityResult:
+    """Show which figures the cost hangs on, and at which values the recommendation turns.
+
+    Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
+    a time: by the share `swing` of their values, lead times by so many `weeks`. Where another
+    purchase results, the value is closed in on to the share `precision`. The figures that come
+    first are also moved two at a time, `pairs` of them.
+
+    `workers` is how many plans are made at the same time, each in a process of its own: 1 unless
+    told otherwise; None: as many as there are cores. `cluster` is the address of a Dask scheduler
+    to plan on instead. `gap`, `time_limit_seconds` and `progress` are as for `plan`.
+
+    >>> import planner
+    >>> found = planner.sensitivity("scenarios/quickstart.yaml", precision=0.5, pairs=0)
+    >>> found.rows()[0]["figure"]
+    'lead times'
+
+    Raises InputError as `load` does, and for a moved value that no scenario may have.
+    """
+    require(1 <= weeks <= 52, "weeks", weeks, "a number of weeks from 1 to 52")
+    require(0 <= pairs <= _PAIRS_AT_MOST, "pairs", pairs, f"a number up to {_PAIRS_AT_MOST}")
+    exact, closed = _exact(swing, "swing"), _exact(precision, "precision")
+    changes, work = _parted(options)
+    scenario = load(source, **changes)
+    with _made(scenario, work, progress) as made:
+        found = found_sensitivity(made, swing=exact, weeks=weeks, precision=closed, pairs=pairs)
+    return SensitivityResult(found, scenario.read_from)
+
+
+class AlternativesResult(Result):
+    """Plans that differ where people care, beside the cheapest."""
+
+    _name = "alternatives"
+
+    def __init__(self, found: Alternatives, read_from: tuple[Path, ...] = ()) -> None:
+        """Private: `planner.alternatives` and `planner.read_alternatives` give these."""
+        self._found, self.read_from = found, read_from
+
+    @property
+    def title(self) -> str:
+        """What they are of."""
+        return f"Alternatives for {self._found.scenario}"
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How planning the scenario as it stands ends."""
+        return self._found.cheapest.exit_code
+
+    @property
+    def whole(self) -> bool:
+        """Whether plans near the cheapest were looked for as well."""
+        return self._found.within is not None
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The cost of the cheapest, and of the first of the others."""
+        costs = [(one.name, one.figures) for one in self._found.others if one.figures]
+        told = [f"{name}: {_cost(figures)}" for name, figures in costs]
+        return f"cheapest {_cost(self._found.cheapest)}", *told[:3]
+
+    def answers(self, plan: PlanResult) -> bool:
+        """Whether they are of the question that a plan was asked."""
+        return self._found.question == question_behind(plan._plan)
+
+    def rows(self) -> list[Row]:
+        """A row for each plan, the cheapest first; one that there is not says why."""
+        every: list[tuple[str, str, tuple[str, ...], Figures | None, str | None]] = [
+            ("cheapest", "least net present cost", (), self._found.cheapest, None)
+        ]
+        every += [
+            (one.name, one.objective, one.settings, one.figures, one.left_out)
+            for one in self._found.others
+        ]
+        return [
+            {
+                "plan": name,
+                "objective": objective,
+                "settings": "; ".join(settings),
+                "result": "left out" if figures is None else figures.result,
+                **(dict.fromkeys(_NO_FIGURES) if figures is None else plan_record(figures)),
+                "reason": left_out or (figures.reason if figures else ""),
+            }
+            for name, objective, settings, figures, left_out in every
+        ]
+
+    def to_json(self) -> str:
+        """All of them as `alternatives.json`, sealed."""
+        return dumps(self._found)
+
+    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+        return alternatives_document(self._found)
+
+    def _pictures(self) -> Mapping[str, Picture]:
+        return frontiers(self.title, near_ones(self._found))
+
+
+_NO_FIGURES = (
+    *("cost_usd", "bound_usd", "capex_usd", "nodes", "node_types"),
+    *("gpus_idle", "power_w", "drawn_w", "moves"),
+)
+
+
+def _cost(figures: Figures) -> str:
+    return figures.result if figures.cost_cents is None else money_short(figures.cost_cents)
+
+
+def alternatives(
+    source: Source,
+    *,
+    within: Share = 0.03,
+    progress: Progress = None,
+    **options: Unpack[Options],
+) -> AlternativesResult:
+    """Show plans that differ where people care, beside the cheapest.
+
+    Do nothing, reclaim first and rent only are always among them, with their shortfall. Of the
+    plans that cost at most the share `within` more than the cheapest: fewest node types, a single
+    vendor, most headroom, no or fewest moves, lowest power, earliest; each proved for its own
+    objective, or left out with the reason. Options are as for `sensitivity`.
+
+    >>> import planner
+    >>> found = planner.alternatives("scenarios/quickstart.yaml")
+    >>> [row["plan"] for row in found.rows()][:4]
+    ['cheapest', 'do nothing', 'reclaim first', 'rent only']
+
+    Raises what planning the scenario raises.
+    """
+    exact = Fraction(str(within))
+    require(0 <= exact < 1, "within", within, "a share from 0 to below 1")
+    changes, work = _parted(options)
+    scenario = load(source, **changes)
+    with _made(scenario, work, progress) as made:
+        found = found_alternatives(made, within=exact)
+    return AlternativesResult(found, scenario.read_from)
+
+
+def read_alternatives(path: FilePath) -> AlternativesResult:
+    """Read an `alternatives.json`, as it was written beside a plan.
+
+    >>> import planner
+    >>> _ = planner.alternatives("scenarios/quickstart.yaml", within=0).write("out")
+    >>> planner.read_alternatives("out/alternatives.json").rows()[0]["plan"]
+    'cheapest'
+
+    Raises InputError for what is none, or was changed since.
+    """
+    return AlternativesResult(_loaded(Alternatives, Path(path)), (Path(path),))
+
+
+def read_sensitivity(path: FilePath) -> SensitivityResult:
+    """Read a `sensitivity.json`, as it was written beside a plan.
+
+    >>> import planner
+    >>> found = planner.sensitivity("scenarios/quickstart.yaml", precision=0.5, pairs=0)
+    >>> _ = found.write("out")
+    >>> planner.read_sensitivity("out/sensitivity.json").rows() == found.rows()
+    True
+
+    Raises InputError for what is none, or was changed since.
+    """
+    return SensitivityResult(_loaded(Sensitivity, Path(path)), (Path(path),))
+
+
+def _loaded(kind: type[K], path: Path) -> K:
+    return loads(kind, plan_text(path), str(path))
+
+
+class SweepResult(Result):
+    """Variants of a scenario, planned, a row each."""
+
+    _name = "sweep"
+
+    def __init__(
+        self, name: str, found: Sequence[SweptRow], asked: int, left_out: int, results: Path | None
+    ) -> None:
+        """Private: `planner.sweep` gives these."""
+        self._scenario, self._found = name, found
+        self.asked, self.left_out, self.results = asked, left_out, results
+
+    asked: int
+    """Rows of the whole sweep, of which this may be a part."""
+    left_out: int
+    """Rows that ask what others ask already."""
+    results: Path | None
+    """The file in which the rows are kept; None where they are not."""
+
+    @property
+    def title(self) -> str:
+        """What it is of."""
+        return f"Sweep of {self._scenario}"
+
+    @property
+    def exit_codes(self) -> frozenset[ExitCode]:
+        """How planning the rows ended."""
+        return frozenset(row.figures.exit_code for row in self._found)
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """How many, how many of them proved, and from which cost to which."""
+        figures = [row.figures for row in self._found]
+        proved = sum(one.result == "proved" for one in figures)
+        costs = [one.cost_cents for one in figures if one.cost_cents is not None]
+        told = f"{count_of(len(figures), 'variant')}, {proved} of them proved"
+        if not costs:
+            return (told,)
+        return told, f"from {money_short(min(costs))} to {money_short(max(costs))}"
+
+    def rows(self) -> list[Row]:
+        """The rows of `sweep.csv`, with the same columns; numbers that are set are numbers."""
+        records = sweep_rows(self._found)
+        for row, record in zip(self._found, records, strict=True):
+            for path, text in map(split_setting, row.settings):
+                record[path] = _number(text)
+        return records
+
+    def files(self) -> dict[str, str | bytes]:
+        """`sweep.csv`, the page in Markdown and HTML, and pictures."""
+        files = super().files()
+        del files["sweep.json"]
+        return {"sweep.csv": sweep_csv(self._found), **files}
+
+    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+        return sweep_document(self._scenario, self._found)
+
+    def _pictures(self) -> Mapping[str, Picture]:
+        return frontiers(self._scenario, [(row.label, row.figures) for row in self._found])
+
+
+def _number(text: str) -> object:
+    """A value that is set: a number where it is one, else as it was written."""
+    found = plain_value(text) if text else text
+    if isinstance(found, Decimal):
+        return float(found)
+    return found if isinstance(found, int) else text
+
+
+_SWEEP_FILES = ("sweep.csv", "sweep.md", "sweep.html", "headroom.svg", "power.svg")
+
+Asked: TypeAlias = str | PathLike[str] | Mapping[str, Any]
+"""A path, YAML text of several lines, or the same as a dict."""
+
+
+def sweep(
+    grid: Asked,
+    scenario: Source | None = None,
+    *,
+    out: FilePath | None = None,
+    overwrite: bool = False,
+    shard: tuple[int, int] | None = None,
+    catalog: FilePath | Sequence[FilePath] = (),
+    rules: FilePath | Sequence[FilePath] = (),
+    progress: Progress = None,
+    **work: Unpack[Work],
+) -> SweepResult:
+    """Plan many variants of a scenario, a row each.
+
+    `grid` says what is changed, as a path, a dict, or YAML text. It names the scenario, or
+    `scenario` takes the place of that; a dict then needs no `format` and no `scenario`. Rows that
+    the folder `out` has already are not planned again, and its files are written at the end;
+    without one nothing is kept. `shard`, such as `(2, 8)`, plans only every eighth row, from the
+    second on, and keeps these rows alone. Options are as for `sensitivity`.
+
+    >>> import planner
+    >>> prices = {"grid": {"set": {"offers.buy-l40s.price_usd": [90_000, 150_000]}}}
+    >>> found = planner.sweep(prices, "scenarios/quickstart.yaml")
+    >>> [(row["offers.buy-l40s.price_usd"], row["result"]) for row in found.rows()]
+    [(90000, 'proved'), (150000, 'proved')]
+
+    Raises InputError for mistakes of the grid and the scenario, and, without `overwrite`, for files
+    in `out` that would be lost.
+    """
+    require_known_keys(work, Work)
+    part = None if shard is None else Shard(*shard)
+    if shard is not None:
+        require(1 <= shard[0] <= shard[1], "shard", shard, "a part of several, as (2, 8)")
+    path, text, base = _asked(grid, scenario, catalog, rules)
+    asked = placed(lambda: read_grid(path, text, base.path if base else None))
+    question = base or Question(asked.scenario, catalog=paths(catalog), rules=paths(rules))
+    desk = Desk(_station(asked.scenario, question, work), question)
+    variants = placed(lambda: asked.variants(desk))
+    read = (path, *desk.inputs(next(iter(variants.values()))).read_from)
+    with _kept_in(out, overwrite, () if part else _SWEEP_FILES, read, results_name(part)) as folder:
+        require_rows(folder.path, force=overwrite)
+        folder.make()
+        with crew(desk, work) as planners:
+            rows = swept(
+                *(planners, variants, folder.path),
+                shard=part,
+                force=overwrite,
+                progress=time_left(progress),
+            )
+        kept = folder.path / results_name(part) if out is not None else None
+        alike = len(asked.rows) - len(variants)
+        found = SweepResult(desk.name, rows, len(variants), alike, kept)
+        if out is not None and not part:
+            folder.write(found.files())
+    return found
+
+
+def _asked(
+    given: Asked,
+    scenario: Source | None,
+    catalog: FilePath | Sequence[FilePath],
+    rules: FilePath | Sequence[FilePath],
+) -> tuple[Path, str | None, Question | None]:
+    """Path and text of what is asked of a scenario, and that scenario where it is given."""
+    base = None
+    if scenario is not None:
+        own = {key: names for key, names in (("catalog", catalog), ("rules", rules)) if names}
+        base = load(scenario, **cast("Changes", own))._whole()
+        if isinstance(given, Mapping):
+            given = {"format": 1, "scenario": str(base.path), **given}
+    return *as_text(given), base
+
+
+@contextmanager
+def _kept_in(
+    out: FilePath | None, overwrite: bool, files: Sequence[str], read: Sequence[Path], kept: str
+) -> Iterator[Folder]:
+    """The folder for results; one that goes away again where none is named. Raises InputError."""
+    if out is None:
+        with TemporaryDirectory(prefix="planner-") as name:
+            yield Folder(Path(name), overwrite=True)
+        return
+    folder = Folder(Path(out), overwrite)
+    folder.require_free(files, read, kept=(kept,))
+    yield folder
+
+
+class RiskResult(Result):
+    """What many futures cost, and how often what is bought now falls short in them."""
+
+    _name = "risk"
+
+    def __init__(self, found: Risk) -> None:
+        """Private: `planner.risk` gives these."""
+        self._found = found
+
+    @property
+    def title(self) -> str:
+        """What it is of."""
+        return f"Risk of {self._found.scenario}"
+
+    @property
+    def proved(self) -> bool:
+        """Whether the plan as it stands and those of all futures are proved."""
+        return not self._found.not_proved and self._found.base.result == "proved"
+
+    @property
+    def chances(self) -> list[Row]:
+        """By quarter: in how many futures the nodes of the plan do not hold all jobs."""
+        return [one.model_dump() for one in self._found.chances]
+
+    @property
+    def costs_usd(self) -> list[float]:
+        """Net present cost of the best plan of each future, the cheapest first."""
+        return [cents / 100 for cents in self._found.costs_cents]
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The cost of most futures, and the quarter that falls short most often."""
+        shares = self._found.percentiles
+        costs = self._found.cost_cents
+        told = f"{count_of(self._found.futures, 'future')}: {money_short(costs[0])} to "
+        told += f"{money_short(costs[-1])} in {shares[-1] - shares[0]} % of them"
+        worst = max(self._found.chances, key=lambda one: one.short / one.of, default=None)
+        if worst is None or not worst.short:
+            return (told,)
+        return told, f"{worst.quarter} falls short in {percent(worst.short / worst.of)}"
+
+    def rows(self) -> list[Row]:
+        """A row for each percentile of the futures: what the best plan of one costs."""
+        pairs = zip(self._found.percentiles, self._found.cost_cents, strict=True)
+        return [{"percentile": share, "cost_usd": usd(cents)} for share, cents in pairs]
+
+    def to_json(self) -> str:
+        """The whole result as `risk.json`."""
+        return self._found.model_dump_json(indent=1) + "\n"
+
+    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+        return risk_document(self._found)
+
+    def _pictures(self) -> Mapping[str, Picture]:
+        return {"risk.svg": cost_bands(self._found)}
+
+
+_RISK_FILES = ("risk.json", "risk.md", "risk.html", "risk.svg")
+
+
+def risk(  # noqa: PLR0913 - a parameter for each option
+    futures: Asked,
+    scenario: Source | None = None,
+    *,
+    samples: int = 200,
+    plans: int = 3,
+    out: FilePath | None = None,
+    overwrite: bool = False,
+    catalog: FilePath | Sequence[FilePath] = (),
+    rules: FilePath | Sequence[FilePath] = (),
+    progress: Progress = None,
+    **work: Unpack[Work],
+) -> RiskResult:
+    """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
+
+    `futures` says what is uncertain, as a path, a dict, or YAML text; the same and `samples` give
+    the same futures on any machine. `scenario`, `out`, `overwrite` and the options are as for
+    `sweep`. At most so many purchase `plans` are held against each other in all futures, in search
+    of the one that is best in the bad cases.
+
+    >>> import planner
+    >>> jobs = {"growth": {"of": ["jobs.support-assistant.count"], "times": [0.8, 1, 1.5]}}
+    >>> found = planner.risk({"uncertain": jobs}, "scenarios/quickstart.yaml", samples=3, plans=0)
+    >>> len(found.costs_usd)
+    3
+
+    Raises InfeasibleError where the scenario as it stands has no plan, and what `sweep` raises.
+    """
+    fits = 1 <= samples <= _FUTURES_AT_MOST
+    require(fits, "samples", samples, f"a number from 1 to {_FUTURES_AT_MOST:,}")
+    require(0 <= plans <= _PLANS_AT_MOST, "plans", plans, f"a number up to {_PLANS_AT_MOST}")
+    require_known_keys(work, Work)
+    path, text, base = _asked(futures, scenario, catalog, rules)
+    asked = placed(lambda: read_futures(path, text, base.path if base else None))
+    question = base or Question(asked.scenario, catalog=paths(catalog), rules=paths(rules))
+    desk = Desk(_station(asked.scenario, question, work), question)
+    placed(lambda: asked.drawn(desk, 0))
+    read = (path, *desk.inputs(asked.base(desk)).read_from)
+    with _kept_in(out, overwrite, _RISK_FILES, read, RESULTS) as folder:
+        for one in (folder.path, *folder.path.glob(f"{PURCHASES}*")):
+            require_rows(one, force=overwrite)
+        folder.make()
+        found = found_risk(
+            *(desk, asked, samples, folder.path),
+            plans=plans,
+            force=overwrite,
+            hire=lambda one: crew(one, work),
+            progress=time_left(progress),
+        )
+        result = RiskResult(found)
+        if out is not None:
+            folder.write(result.files())
+    return result
+
+
+def time_left(progress: Progress) -> Callable[[int, int, int], None]:
+    """Says how far the rows are, and after how long the rest may be done."""
+    began = time.monotonic()
+
+    def told(done: int, found: int, rows: int) -> None:
+        planned = done - found
+        text = f"planning, {done:,} of {rows:,} done"
+        if planned and done < rows:
+            seconds = (time.monotonic() - began) / planned * (rows - done)
+            text += f", about {_duration(seconds)} left"
+        if progress is not None:
+            progress(text)
+
+    return told
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
