@@ -32,6 +32,7 @@ __all__ = [
     "Scenario",
     "Source",
     "as_text",
+    "asked_changes",
     "check",
     "load",
     "placed",
@@ -117,7 +118,7 @@ class Scenario(Result):
         """
         if changes.get("catalog") or changes.get("rules"):
             raise InputError(Finding("name catalog and rules where the scenario is loaded"))
-        names, settings = _asked(changes)
+        names, settings = asked_changes(changes)
         with_names, with_settings = (*self._apply, *names), (*self._set, *settings)
         return placed(lambda: Scenario(self._question, with_names, with_settings))
 
@@ -227,10 +228,10 @@ def _read(
     path, text = as_text(source)
     catalog, rules = paths(changes.get("catalog", ())), paths(changes.get("rules", ()))
     question = Question(path, catalog=catalog, rules=rules, text=text)
-    return question, *_asked(changes)
+    return question, *asked_changes(changes)
 
 
-def _asked(changes: Changes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def asked_changes(changes: Changes) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of overrides and scenarios, and settings as `path=value`."""
     require_known_keys(changes, Changes)
     names, values = changes.get("apply", ()), changes.get("set", ())

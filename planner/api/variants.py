@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from planner.api.folder import Folder, plan_text
 from planner.api.planning import Effort, PlanResult, require_effort
 from planner.api.result import Result, paths, require, usd
-from planner.api.scenario import Changes, Scenario, as_text, load, placed, require_known_keys
+from planner.api.scenario import (
+    Changes,
+    Scenario,
+    as_text,
+    asked_changes,
+    load,
+    placed,
+    require_known_keys,
+)
 from planner.inputs.layers.setting import split_setting
 from planner.inputs.load import Question
 from planner.inputs.text.scalars import plain_value
@@ -452,7 +460,7 @@ class SweepResult(Result):
 
 def _number(text: str) -> object:
     """A value that is set: a number where it is one, else as it was written."""
-    found = plain_value(text) if text else text
+    found = text if text.startswith(("+", "-")) or not text else plain_value(text)
     if isinstance(found, Decimal):
         return float(found)
     return found if isinstance(found, int) else text
@@ -471,10 +479,8 @@ def sweep(
     out: FilePath | None = None,
     overwrite: bool = False,
     shard: tuple[int, int] | None = None,
-    catalog: FilePath | Sequence[FilePath] = (),
-    rules: FilePath | Sequence[FilePath] = (),
     progress: Progress = None,
-    **work: Unpack[Work],
+    **options: Unpack[Options],
 ) -> SweepResult:
     """Plan many variants of a scenario, a row each.
 
@@ -482,7 +488,8 @@ def sweep(
     `scenario` takes the place of that; a dict then needs no `format` and no `scenario`. Rows that
     the folder `out` has already are not planned again, and its files are written at the end;
     without one nothing is kept. `shard`, such as `(2, 8)`, plans only every eighth row, from the
-    second on, and keeps these rows alone. Options are as for `sensitivity`.
+    second on, and keeps these rows alone. What `apply` and `set` change holds in every row, before
+    what the row changes. Options are as for `sensitivity`.
 
     >>> import planner
     >>> prices = {"grid": {"set": {"offers.buy-l40s.price_usd": [90_000, 150_000]}}}
@@ -493,15 +500,14 @@ def sweep(
     Raises InputError for mistakes of the grid and the scenario, and, without `overwrite`, for files
     in `out` that would be lost.
     """
-    require_known_keys(work, Work)
+    changes, work = _parted(options)
     part = None if shard is None else Shard(*shard)
     if shard is not None:
         require(1 <= shard[0] <= shard[1], "shard", shard, "a part of several, as (2, 8)")
-    path, text, base = _asked(grid, scenario, catalog, rules)
+    path, text, base = _asked(grid, scenario, changes)
     asked = placed(lambda: read_grid(path, text, base.path if base else None))
-    question = base or Question(asked.scenario, catalog=paths(catalog), rules=paths(rules))
-    desk = Desk(_station(asked.scenario, question, work), question)
-    variants = placed(lambda: asked.variants(desk))
+    desk = _desk_of(asked.scenario, base, changes, work)
+    variants = placed(lambda: asked.variants(desk, Variant(*asked_changes(changes))))
     read = (path, *desk.inputs(next(iter(variants.values()))).read_from)
     with _kept_in(out, overwrite, () if part else _SWEEP_FILES, read, results_name(part)) as folder:
         require_rows(folder.path, force=overwrite)
@@ -522,19 +528,22 @@ def sweep(
 
 
 def _asked(
-    given: Asked,
-    scenario: Source | None,
-    catalog: FilePath | Sequence[FilePath],
-    rules: FilePath | Sequence[FilePath],
+    given: Asked, scenario: Source | None, changes: Changes
 ) -> tuple[Path, str | None, Question | None]:
     """Path and text of what is asked of a scenario, and that scenario where it is given."""
     base = None
     if scenario is not None:
-        own = {key: names for key, names in (("catalog", catalog), ("rules", rules)) if names}
+        own = {key: changes[key] for key in ("catalog", "rules") if changes.get(key)}
         base = load(scenario, **cast("Changes", own))._whole()
         if isinstance(given, Mapping):
             given = {"format": 1, "scenario": str(base.path), **given}
     return *as_text(given), base
+
+
+def _desk_of(scenario: Path, base: Question | None, changes: Changes, work: Work) -> Desk:
+    catalog, rules = paths(changes.get("catalog", ())), paths(changes.get("rules", ()))
+    question = base or Question(scenario, catalog=catalog, rules=rules)
+    return Desk(_station(scenario, question, work), question)
 
 
 @contextmanager
@@ -611,7 +620,7 @@ class RiskResult(Result):
 _RISK_FILES = ("risk.json", "risk.md", "risk.html", "risk.svg")
 
 
-def risk(  # noqa: PLR0913 - a parameter for each option
+def risk(
     futures: Asked,
     scenario: Source | None = None,
     *,
@@ -619,10 +628,8 @@ def risk(  # noqa: PLR0913 - a parameter for each option
     plans: int = 3,
     out: FilePath | None = None,
     overwrite: bool = False,
-    catalog: FilePath | Sequence[FilePath] = (),
-    rules: FilePath | Sequence[FilePath] = (),
     progress: Progress = None,
-    **work: Unpack[Work],
+    **options: Unpack[Options],
 ) -> RiskResult:
     """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
 
@@ -642,11 +649,11 @@ def risk(  # noqa: PLR0913 - a parameter for each option
     fits = 1 <= samples <= _FUTURES_AT_MOST
     require(fits, "samples", samples, f"a number from 1 to {_FUTURES_AT_MOST:,}")
     require(0 <= plans <= _PLANS_AT_MOST, "plans", plans, f"a number up to {_PLANS_AT_MOST}")
-    require_known_keys(work, Work)
-    path, text, base = _asked(futures, scenario, catalog, rules)
-    asked = placed(lambda: read_futures(path, text, base.path if base else None))
-    question = base or Question(asked.scenario, catalog=paths(catalog), rules=paths(rules))
-    desk = Desk(_station(asked.scenario, question, work), question)
+    changes, work = _parted(options)
+    path, text, base = _asked(futures, scenario, changes)
+    holds = Variant(*asked_changes(changes))
+    asked = placed(lambda: read_futures(path, text, base.path if base else None, holds))
+    desk = _desk_of(asked.scenario, base, changes, work)
     placed(lambda: asked.drawn(desk, 0))
     read = (path, *desk.inputs(asked.base(desk)).read_from)
     with _kept_in(out, overwrite, _RISK_FILES, read, RESULTS) as folder:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 import planner
-from planner.cli.options import FILE, catalog_option, folder_option, rules_option, work_options
+from planner.cli.options import FILE, asking, folder_option, work_options
 from planner.cli.progress import Progress
 from planner.cli.screen import print_result, say_written
 from planner.errors import ExitCode
@@ -15,7 +15,7 @@ from planner.errors import ExitCode
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planner import Work
+    from planner import Changes, Work
     from planner.api.folder import Folder
 
 __all__ = ["risk"]
@@ -41,8 +41,7 @@ __all__ = ["risk"]
     help="Purchase plans at the most to hold against each other in these futures, in search of the "
     "one that is best in the bad cases; 0: none.",
 )
-@catalog_option
-@rules_option
+@asking
 @work_options
 @click.pass_context
 def risk(
@@ -51,8 +50,7 @@ def risk(
     samples: int,
     plans: int,
     out: Folder,
-    catalog: tuple[Path, ...],
-    rules: tuple[Path, ...],
+    changes: Changes,
     work: Work,
 ) -> None:
     """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
@@ -69,9 +67,8 @@ def risk(
             plans=plans,
             out=out.path,
             overwrite=out.overwrite,
-            catalog=catalog,
-            rules=rules,
             progress=progress,
+            **changes,
             **work,
         )
     say_written(out, found.files())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 import planner
-from planner.cli.options import FILE, catalog_option, folder_option, rules_option, work_options
+from planner.cli.options import FILE, asking, folder_option, work_options
 from planner.cli.progress import Progress
 from planner.cli.screen import print_result, say_written
 from planner.errors import ExitCode
@@ -16,7 +16,7 @@ from planner.reporting.format import count_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planner import Work
+    from planner import Changes, Work
     from planner.api.folder import Folder
 
 __all__ = ["sweep"]
@@ -39,8 +39,7 @@ def _shard(text: str) -> tuple[int, int]:
     metavar="I/N",
     help="Plan only every N-th row, from the I-th on: one part of N, for other machines.",
 )
-@catalog_option
-@rules_option
+@asking
 @work_options
 @click.pass_context
 def sweep(
@@ -48,8 +47,7 @@ def sweep(
     grid: Path,
     out: Folder,
     shard: tuple[int, int] | None,
-    catalog: tuple[Path, ...],
-    rules: tuple[Path, ...],
+    changes: Changes,
     work: Work,
 ) -> None:
     """Plan many variants of a scenario, a row each.
@@ -64,9 +62,8 @@ def sweep(
             out=out.path,
             overwrite=out.overwrite,
             shard=shard,
-            catalog=catalog,
-            rules=rules,
             progress=progress,
+            **changes,
             **work,
         )
     if found.left_out:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from planner.errors import InputError
 from planner.inputs.base import NotKnown
@@ -37,11 +38,13 @@ from planner.inputs.settled import ChangeNote, Inputs, Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from decimal import Decimal
     from pathlib import Path
 
     from planner.errors import Finding
     from planner.inputs.layers.composed import Composed
     from planner.inputs.reading.document import Document
+    from planner.inputs.reading.document import Path as DocumentPath
     from planner.inputs.rules.book import RuleBook
 
 __all__ = [
@@ -110,7 +113,7 @@ class Question:
         `text` is what the file said, where that is known: then it need no longer be there.
         """
         self.path, self.text = scenario, text
-        self.layers = read_layers(scenario, text)
+        self.layers = replace(read_layers(scenario, text), listed=self._listed)
         self._folder = scenario.parent
         self.given: dict[Role, Sequence[Path]] = {"catalog": catalog, "rules": rules}
         self._facts = cache(merged_catalog)
@@ -139,6 +142,22 @@ class Question:
             "options": self._options(variations, settings),
         }
         return inputs.model_copy(update=said)
+
+    def _listed(self, document: Document, path: DocumentPath) -> Decimal | None:
+        """The price book's figure for the price of an offer, which a relative change moves."""
+        if len(path) != 3 or path[0] != "offers":
+            return None
+        offer = document.value(path[:2])
+        if not isinstance(offer, dict) or not isinstance(offer.get("node_type"), str):
+            return None
+        kind: Any = offer.get("kind")
+        if path[2] != ("price_usd" if kind == "buy" else "price_usd_per_gpu_hour"):
+            return None
+        with suppress(InputError):  # what is wrong with the catalog is told where it is read
+            catalog, _ = self._read("catalog", document, self._facts)
+            price = catalog.prices.listed(kind, offer["node_type"])
+            return price.usd if price else None
+        return None
 
     def in_order(self, findings: Iterable[Finding]) -> list[Finding]:
         """Each finding once: those of its files first, file by file and by line."""

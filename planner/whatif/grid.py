@@ -13,6 +13,7 @@ from pydantic import Field
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, Name
 from planner.inputs.layers.composed import base_path
+from planner.inputs.layers.relative import move_written
 from planner.inputs.layers.setting import OPTION, split_setting
 from planner.inputs.layers.written import flow
 from planner.inputs.reading.diagnostics import read_as
@@ -21,7 +22,7 @@ from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.spelling import Format
 from planner.inputs.scenario.variations import VariationName
 from planner.inputs.text.words import did_you_mean
-from planner.whatif.desk.desk import Variant
+from planner.whatif.desk.desk import AS_STATED, Variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -77,8 +78,8 @@ class Grid:
     rows: tuple[tuple[Variant, Mapping[str, Path]], ...]
     """Each with the place in the file of each of its settings."""
 
-    def variants(self, desk: Desk) -> dict[str, Variant]:
-        """The rows by their keys; of rows that ask the same, the first.
+    def variants(self, desk: Desk, base: Variant = AS_STATED) -> dict[str, Variant]:
+        """The rows by their keys, all on top of a base; of rows that ask the same, the first.
 
         Raises InputError, each mistake with its place in the file of the sweep, or where that is
         the cause, in the files of the scenario.
@@ -86,7 +87,8 @@ class Grid:
         findings = list(unknown_names(self.document, desk, _names(self.document.data)))
         found: dict[str, Variant] = {}
         if not findings:
-            for variant, places in self.rows:
+            for row, places in self.rows:
+                variant = base.with_more(row)
                 try:
                     found.setdefault(desk.key(variant), variant)
                 except InputError as error:
@@ -130,16 +132,18 @@ def read_grid(path: FilePath, text: str | None = None, scenario: FilePath | None
         if asked > _MOST_ROWS:
             message = f"has {asked:,} combinations, at most {_MOST_ROWS:,} are planned"
             raise InputError(document.finding(("grid",), message, "leave out values or axes"))
-    return Grid(document, scenario, (*_combined(sweep.grid), *_single(sweep.rows)))
+    return Grid(document, scenario, (*_combined(document, sweep.grid), *_single(document, sweep)))
 
 
-def _combined(grid: Combinations | None) -> Iterator[tuple[Variant, dict[str, Path]]]:
+def _combined(
+    document: Document, grid: Combinations | None
+) -> Iterator[tuple[Variant, dict[str, Path]]]:
     if grid is None:
         return
     axes = [
         [
-            (_setting(path, value), ("grid", "set", path, place))
-            for place, value in enumerate(values)
+            (_setting(document, ("grid", "set", path, place), path), ("grid", "set", path, place))
+            for place in range(len(values))
         ]
         for path, values in grid.set.items()
     ]
@@ -148,21 +152,24 @@ def _combined(grid: Combinations | None) -> Iterator[tuple[Variant, dict[str, Pa
             yield Variant(apply, tuple(text for text, _ in settings)), dict(settings)
 
 
-def _single(rows: Iterable[Single]) -> Iterator[tuple[Variant, dict[str, Path]]]:
-    for number, row in enumerate(rows):
+def _single(document: Document, sweep: SweepFile) -> Iterator[tuple[Variant, dict[str, Path]]]:
+    for number, row in enumerate(sweep.rows):
         places: dict[str, Path] = {
-            _setting(path, value): ("rows", number, "set", path) for path, value in row.set.items()
+            _setting(document, ("rows", number, "set", path), path): ("rows", number, "set", path)
+            for path in row.set
         }
         yield Variant(row.apply, tuple(places)), places
 
 
-def _setting(path: str, value: object) -> str:
+def _setting(document: Document, at: Path, path: str) -> str:
     """`path=value` of a path as the file states it, where an `=` in a name needs no quotes."""
-    written = f"{path}={flow(value)}"
+    move = move_written(document, at)
+    value = flow(document.value(at)) if move is None else move.text
+    written = f"{path}={value}"
     if split_setting(written)[0] == path:
         return written
     try:
-        return f"{settable(parts_of(path))}={flow(value)}"
+        return f"{settable(parts_of(path))}={value}"
     except ValueError:  # no path at all, which is told where it is read
         return written
 

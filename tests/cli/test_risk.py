@@ -45,3 +45,15 @@ def test_a_file_without_uncertainties_is_refused_before_anything_is_made(scenari
     assert result.exit_code == 2
     assert "uncertain" in result.stderr
     assert not Path("out").exists()
+
+
+def test_what_is_set_on_the_command_line_holds_in_every_future(scenario, run):
+    Path("futures.yaml").write_text(FUTURES, encoding="utf-8")
+    words = ("risk", "futures.yaml", "--jobs", "1", "--samples", "2", "--plans", "0")
+
+    def cost(folder, *more):
+        assert run(*words, "--out", folder, *more).exit_code == 0
+        told = json.loads(Path(folder, "risk.json").read_text(encoding="utf-8"))
+        return told["base"]["cost_cents"]
+
+    assert cost("dear", "--set", "finance.pue=2") > cost("as-it-is")

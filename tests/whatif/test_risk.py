@@ -289,3 +289,20 @@ def test_mistakes_are_told_with_their_place(read, wrong, right, place, message):
     headline = refusal.value.findings[0].headline()
     assert message in headline
     assert not place or f"futures.yaml:{place}" in headline
+
+
+def test_a_star_moves_every_offer_and_what_is_asked_holds_in_every_future(tmp_path):
+    scenario = SCENARIO.replace(
+        "jobs:", "  rent: {node_type: xe9680-h100, kind: rent, lead_time_weeks: 2}\njobs:"
+    )
+    (tmp_path / "small.yaml").write_text(scenario, encoding="utf-8")
+    text = FUTURES.partition("uncertain:")[0]
+    text += "uncertain: {late: {plus: [0, 1, 6], of: [offers.*.lead_time_weeks]}}\n"
+    (tmp_path / "futures.yaml").write_text(text, encoding="utf-8")
+    futures = read_futures(tmp_path / "futures.yaml", asked=Variant((), ("finance.pue=2",)))
+    desk = Desk(Station(futures.scenario))
+    for one in futures.drawn(desk, 4):
+        inputs = desk.inputs(one)
+        late, less = (offer.lead_time_weeks for offer in inputs.offers)
+        assert {late - 4, less - 2} == {late - 4}
+        assert inputs.scenario.finance.pue == 2

@@ -3,6 +3,7 @@
 import os
 import signal
 from concurrent.futures.process import BrokenProcessPool
+from decimal import Decimal
 from multiprocessing import active_children
 from pathlib import Path
 from xml.etree import ElementTree
@@ -358,3 +359,28 @@ def test_workers_that_die_again_and_again_are_given_up(desk, monkeypatch):
         told.value
     )
     assert not planned
+
+
+def test_what_is_asked_of_all_rows_holds_in_each_and_a_row_has_the_last_word(read):
+    text = "format: 1\nscenario: small.yaml\nrows:\n  - {set: {finance.pue: 2}}\n  - {}\n"
+    grid = read(text)
+    desk = Desk(Station(grid.scenario))
+    asked = grid.variants(desk, Variant((), ("finance.pue=1.5",)))
+    assert [desk.inputs(one).scenario.finance.pue for one in asked.values()] == [2, Decimal("1.5")]
+
+
+def test_values_of_a_grid_may_be_relative(read):
+    grid = read("""\
+format: 1
+scenario: small.yaml
+grid: {set: {offers.*.lead_time_weeks: [+0, +4, '+8', -1]}}
+""")
+    told = [one.settings for one, _ in grid.rows]
+    assert told == [(f"offers.*.lead_time_weeks={by}",) for by in ("+0", "+4", "+8", "-1")]
+    desk = Desk(Station(grid.scenario))
+    weeks = [
+        [offer.lead_time_weeks for offer in desk.inputs(one).offers] for one, _ in grid.rows[:3]
+    ]
+    assert [[one - first for one, first in zip(row, weeks[0], strict=True)] for row in weeks] == [
+        [by] * len(weeks[0]) for by in (0, 4, 8)
+    ]

@@ -1,15 +1,18 @@
 """Changes to a scenario by dotted paths: what they may touch, and the document that results.
 
-A change sets one value at a key that the scenario states or that the format knows there. It never
-throws a mapping away: `replace:` and `delete:` do. Lists are values like others, set as a whole.
+A change sets one value at a key that the scenario states or that the format knows there, or moves
+the figure that is there. It never throws a mapping away: `replace:` and `delete:` do. Lists are
+values like others, set as a whole.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
 from planner.errors import InputError
+from planner.inputs.layers.relative import EVERY, matching, move_written
 from planner.inputs.reading.document import Refused, dotted, parts_of, settable
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import Scenario
@@ -17,12 +20,13 @@ from planner.inputs.scenario.variations import DELETE, REPLACE
 from planner.inputs.text.words import did_you_mean, key_meant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from planner.errors import Finding
+    from planner.inputs.layers.relative import Move
     from planner.inputs.reading.document import Branch, Document, Entry, Path
 
-__all__ = ["Applied", "Change", "changed", "changes_of", "grafted"]
+__all__ = ["Applied", "Change", "Listed", "changed", "changes_of", "grafted"]
 
 _VERBS = {REPLACE: "mapping", DELETE: "list"}
 _FIXED = ("format",)
@@ -67,6 +71,10 @@ class Applied:
     by: str
 
 
+Listed: TypeAlias = "Callable[[Document, Path], Decimal | None]"
+"""The price book's figure for a price that a document leaves open; None where there is none."""
+
+
 def changes_of(written_in: Document, override: str) -> Iterator[Change]:
     """Give the changes of one override of a file, in the order of the file."""
     at = ("overrides", override)
@@ -83,29 +91,46 @@ def changes_of(written_in: Document, override: str) -> Iterator[Change]:
 
 
 def changed(
-    document: Document, changes: Iterable[Change], findings: list[Finding]
+    document: Document, changes: Iterable[Change], findings: list[Finding], listed: Listed
 ) -> tuple[Document, tuple[Applied, ...]]:
     """Make changes in their order; later ones win.
 
-    Adds to `findings` all paths that lead nowhere and all values that would throw others away;
-    these changes are not made.
+    `listed` knows prices that the scenario leaves to the price book. Adds to `findings` all paths
+    that lead nowhere and all values that would throw others away; these changes are not made.
     """
     applied: list[Applied] = []
     for change in changes:
         try:
-            document, done = _made(document, change)
+            document, done = _made(document, change, listed)
         except InputError as error:
             findings += error.findings
         else:
-            applied.append(done)
+            applied += done
     return document, tuple(applied)
 
 
-def _made(document: Document, change: Change) -> tuple[Document, Applied]:
+def _made(
+    document: Document, change: Change, listed: Listed
+) -> tuple[Document, tuple[Applied, ...]]:
     if change.text in _VERBS and change.verb == "set":
         message = f"must be a {_VERBS[change.text]} of paths"
         raise InputError(change.written_in.finding(change.at, message))
-    path = _path(document, change)
+    paths = _paths(document, change)
+    move = move_written(change.written_in, change.at) if change.verb == "set" else None
+    values: list[tuple[Path, Any]] = [(path, None) for path in paths]
+    if change.verb != "delete":
+        values = [(path, change.value) for path in paths]
+    if move is not None and any(_is_figure(path) for path in paths):
+        values = list(_moved(document, paths, change, move, listed))
+    done = []
+    for path, value in values:
+        document, one = _put(document, path, value, change)
+        done.append(one)
+    return document, tuple(done)
+
+
+def _put(document: Document, path: Path, value: object, change: Change) -> tuple[Document, Applied]:
+    """The document with one value set, replaced or deleted."""
     stated = _stated(document, path)
     before = document.value(path) if stated else None
     if change.verb == "set":
@@ -114,24 +139,105 @@ def _made(document: Document, change: Change) -> tuple[Document, Applied]:
         message = f"{dotted(path)} is stated nowhere, there is nothing to {change.verb}"
         hint = "set it among the plain changes" if change.verb == "replace" else None
         raise InputError(change.finding(message, hint))
-    if change.verb == "delete":
-        data, branch = grafted(document.data, document.branch, path, None, None)
-        done = Applied(path, before, None, change.by)
-    else:
-        entry = change.written_in.entry(change.at)
-        data, branch = grafted(document.data, document.branch, path, change.value, entry)
-        done = Applied(path, before, change.value, change.by)
-    return replace(document, data=data, branch=branch), done
+    entry = None if change.verb == "delete" else change.written_in.entry(change.at)
+    data, branch = grafted(document.data, document.branch, path, value, entry)
+    return replace(document, data=data, branch=branch), Applied(path, before, value, change.by)
 
 
-def _path(document: Document, change: Change) -> Path:
+def _paths(document: Document, change: Change) -> list[Path]:
+    """Where a change is made; raises InputError for a path that leads nowhere."""
+    try:
+        found = list(matching(document.data, change.text))
+        several = EVERY in parts_of(change.text)
+    except ValueError as error:
+        raise InputError(change.finding(str(error))) from None
+    if not several:
+        return [_path(document, change, *found)]
+    known: list[Path] = []
+    for path in found:
+        if change.verb == "set" and not _stated(document, path[:-1]):
+            continue  # such as `jobs.*.serve.context`, of a job that is tuned
+        if change.verb == "set" or _stated(document, path):
+            known.append(_path(document, change, path))
+    if not known:
+        raise InputError(change.finding(f"{change.text} stands for nothing that is stated"))
+    return known
+
+
+def _is_figure(path: Path) -> bool:
+    from planner.inputs.reading.shape import Shape  # noqa: PLC0415 - only a change needs it
+
+    return Shape(Scenario).is_number(path)
+
+
+def _moved(
+    document: Document, paths: list[Path], change: Change, move: Move, listed: Listed
+) -> Iterator[tuple[Path, Any]]:
+    """Figures after a relative change, one by one; raises InputError where there is none."""
+    from planner.inputs.reading.shape import Shape  # noqa: PLC0415 - only a change needs it
+
+    shape = Shape(Scenario)
+    found = False
+    for path in paths:
+        if shape.is_share(path):
+            if move.by < 0:  # a share may be less than nothing: growth is
+                found = True
+                yield path, change.value
+                continue
+            message = f"{move.text} of a share may mean points or a part of it"
+            hint = f"write the share itself: {dotted(path)} as {move.text[1:]}"
+            raise InputError(change.finding(message, hint))
+        for inner, value in _figures(document, path, listed):
+            found = True
+            yield inner, move.of(value, whole=shape.is_whole(inner))
+            yield from _price_breaks(document, inner, move)
+    if not found:
+        message = f"{change.text} is stated nowhere, {move.text} has nothing to change"
+        raise InputError(change.finding(message, "set the figure itself"))
+
+
+def _figures(
+    document: Document, path: Path, listed: Listed
+) -> Iterator[tuple[Path, Decimal | int]]:
+    """The figure at a path, or each by quarter; else the price book's, or what holds otherwise."""
+    from planner.inputs.reading.shape import Shape  # noqa: PLC0415 - only a change needs it
+
+    value = document.value(path) if _stated(document, path) else None
+    if isinstance(value, dict):
+        pairs = (((*path, key), one) for key, one in value.items())
+        yield from ((inner, one) for inner, one in pairs if _counts(one))
+        return
+    if value is None:
+        value = listed(document, path)
+    if value is None:
+        value = Shape(Scenario).default(path)
+    if _counts(value):
+        yield path, value
+
+
+def _counts(value: object) -> TypeGuard[int | Decimal]:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
+def _price_breaks(document: Document, path: Path, move: Move) -> Iterator[tuple[Path, Any]]:
+    """Lower prices for larger orders move with the price of an offer."""
+    if path[0] != "offers" or path[2:] != ("price_usd",):
+        return
+    breaks = document.value(path[:2]).get("price_breaks")
+    if not isinstance(breaks, tuple):
+        return
+    prices = [one.get("price_usd") if isinstance(one, dict) else None for one in breaks]
+    if all(map(_counts, prices)):
+        yield (
+            (*path[:2], "price_breaks"),
+            tuple({**one, "price_usd": move.of(one["price_usd"], whole=False)} for one in breaks),
+        )
+
+
+def _path(document: Document, change: Change, parts: tuple[str, ...]) -> Path:
     """The path of a change; raises InputError where a part of it is neither stated nor known."""
     from planner.inputs.reading.shape import Shape  # noqa: PLC0415 - only a change needs it
 
-    try:
-        parts = parts_of(change.text)
-    except ValueError as error:
-        raise InputError(change.finding(str(error))) from None
     if parts[0] in _FIXED:
         raise InputError(change.finding(f"`{parts[0]}` cannot be changed"))
     here: Any = document.data

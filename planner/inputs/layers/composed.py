@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path as FilePath
 
-    from planner.inputs.layers.changes import Applied
+    from planner.inputs.layers.changes import Applied, Listed
     from planner.inputs.reading.document import Entry, Path
 
 __all__ = ["Composed", "Layers", "base_path", "read_layers"]
@@ -71,6 +71,7 @@ class Layers:
     files: tuple[_Layer, ...]
     mistakes: tuple[Finding, ...] = ()
     """In what the files say beside the question, and in how they are written."""
+    listed: Listed = lambda document, path: None  # noqa: ARG005 - nobody knows prices
 
     @property
     def documents(self) -> tuple[Document, ...]:
@@ -134,7 +135,7 @@ class Layers:
         attempts = Attempts()
         written = [attempts.take(partial(setting_change, text)) for text in settings]
         findings += attempts.findings
-        document, applied = changed(composed.document, filter(None, written), findings)
+        document, applied = changed(composed.document, filter(None, written), findings, self.listed)
         composed = Composed(document, (*composed.applied, *applied))
         if findings:
             raise InputError(*findings, known=composed)
@@ -155,7 +156,7 @@ class Layers:
     ) -> Composed:
         known = [name for name in names if name in self._overrides]
         changes = chain.from_iterable(changes_of(self._overrides[name], name) for name in known)
-        document, applied = changed(composed.document, changes, findings)
+        document, applied = changed(composed.document, changes, findings, self.listed)
         return Composed(document, (*composed.applied, *applied))
 
 

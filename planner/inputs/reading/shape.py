@@ -5,8 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 
+from planner.inputs.base import share
 from planner.inputs.reading.document import Path, dotted
 from planner.inputs.text.words import did_you_mean, key_meant, nearest, one_of
 
@@ -116,6 +117,28 @@ class Shape:
         kinds = alternatives(self._annotation(path))
         return int in kinds and Decimal not in kinds
 
+    def is_number(self, path: Path) -> bool:
+        """Whether a number may stand at a path, or numbers by key."""
+        kinds = alternatives(self._annotation(path))
+        kinds += [inner for one in kinds if get_origin(one) is dict for inner in get_args(one)[1:]]
+        return any(one in kinds for one in (int, Decimal))
+
+    def is_share(self, path: Path) -> bool:
+        """Whether a number at a path may be written as a percentage."""
+        model, key = self.model(path[:-1]), str(path[-1])
+        if model is None:
+            annotation = self._annotation(path)
+            return annotation is not None and _spells_percent(annotation)
+        field = model.model_fields.get(key)
+        told = field and (field.annotation, *field.metadata)
+        return any(map(_spells_percent, told or ()))
+
+    def default(self, path: Path) -> object:
+        """What holds where nothing stands at a path; None where that is not one value."""
+        model = self.model(path[:-1])
+        field = model.model_fields.get(str(path[-1])) if model else None
+        return None if field is None or field.is_required() else field.default
+
     def choices(self, path: Path) -> list[str]:
         """Give the words of which one must stand at a path; none if any may."""
         for one in alternatives(self._annotation(path)):
@@ -184,6 +207,13 @@ def _called(key: str, known: Collection[str] | None = None) -> list[str]:
     """What a key of other tools, or of common speech, is called: all, or those that are known."""
     names = CALLED.get(key.casefold().replace("-", "_"), ())
     return [name for name in names if known is None or name in known]
+
+
+def _spells_percent(part: object) -> bool:
+    """Whether a part of an annotation reads `15%`, at any depth."""
+    if isinstance(part, BeforeValidator):
+        return part.func is share
+    return any(map(_spells_percent, (*get_args(part), *getattr(part, "__metadata__", ()))))
 
 
 def _children(name: str, annotation: object) -> Iterator[tuple[Path, type[BaseModel]]]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from planner.whatif.desk.figures import Figures, JobShort
     from planner.whatif.desk.held import Commitment
 
-__all__ = ["Desk", "Station", "Variant"]
+__all__ = ["AS_STATED", "Desk", "Station", "Variant"]
 
 _MOST_READ = 8
 """Inputs of variants that are kept: what is asked for is named by them before it is planned."""
@@ -47,6 +47,14 @@ class Variant:
     def label(self) -> str:
         """As a person would say it on the command line."""
         return ", ".join((*self.apply, *self.settings)) or "as it is"
+
+    def with_more(self, other: Variant) -> Variant:
+        """Both: the other's overrides and settings come later, and win."""
+        return Variant((*self.apply, *other.apply), (*self.settings, *other.settings))
+
+
+AS_STATED = Variant()
+"""Nothing is changed."""
 
 
 @dataclass(frozen=True, slots=True)

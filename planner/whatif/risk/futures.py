@@ -19,14 +19,14 @@ from pydantic import Field, model_validator
 from planner.errors import InputError
 from planner.inputs.base import Count, Frozen, Name, Number, share
 from planner.inputs.layers.composed import base_path
+from planner.inputs.layers.relative import matching
 from planner.inputs.reading.diagnostics import read_as
-from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import read_document
 from planner.inputs.reading.shape import Shape
 from planner.inputs.scenario.scenario import Scenario
 from planner.inputs.scenario.spelling import Format
 from planner.inputs.scenario.variations import VariationName
-from planner.whatif.desk.desk import Variant
+from planner.whatif.desk.desk import AS_STATED, Variant
 from planner.whatif.grid import placed, unknown_names
 from planner.whatif.levers import price_of, repriced, setting
 
@@ -130,37 +130,45 @@ class Futures:
     document: Document
     file: FuturesFile
     scenario: FilePath
+    asked: Variant
+    """Overrides and settings on which the file stands."""
 
     def base(self, desk: Desk) -> Variant:
         """The future in which everything is as stated; raises InputError for unknown names."""
         names = ((("apply", place), name) for place, name in enumerate(self.file.apply))
         if findings := list(unknown_names(self.document, desk, names)):
             raise InputError(*findings)
-        return Variant(self.file.apply)
+        return self.asked.with_more(Variant(self.file.apply))
 
     def drawn(self, desk: Desk, futures: int) -> list[Variant]:
         """So many futures; raises InputError where an end of an estimate is no possible value."""
-        inputs = desk.inputs(self.base(desk))
+        base = self.base(desk)
+        inputs = desk.inputs(base)
         values = {name: self._values(desk, inputs, name) for name in self.file.uncertain}
         self._require_apart(values)
         for end in (0, -1):
             points = {name: Fraction(one.points[end]) for name, one in self.file.uncertain.items()}
             self._require_possible(desk, values, points)
         return [
-            Variant(self.file.apply, tuple(self._settings(values, self._draws(number))))
+            base.with_more(Variant((), tuple(self._settings(values, self._draws(number)))))
             for number in range(futures)
         ]
 
     def _values(self, desk: Desk, inputs: Inputs, name: str) -> list[_Value]:
-        document = desk.question.layers.composed(self.file.apply).document
+        base = self.base(desk)
+        document = desk.question.layers.composed(base.apply, base.settings).document
         found: list[_Value] = []
         for number, text in enumerate(self.file.uncertain[name].of):
             place: Path = ("uncertain", name, "of", number)
             try:
-                path = parts_of(text)
+                paths = list(matching(document.data, text))
             except ValueError as error:
                 raise InputError(self.document.finding(place, str(error))) from None
-            stated = list(_numbers(document, path)) or list(_listed(inputs, path))
+            stated = [
+                one
+                for path in paths
+                for one in list(_numbers(document, path)) or list(_listed(inputs, path))
+            ]
             if not stated:
                 message = f"the scenario states no number at {text}"
                 hint = "state the value there, so that it can be moved"
@@ -186,7 +194,8 @@ class Futures:
     ) -> None:
         pairs = list(self._placed_settings(values, points))
         try:
-            desk.inputs(Variant(self.file.apply, tuple(text for text, _ in pairs)))
+            moved = Variant((), tuple(text for text, _ in pairs))
+            desk.inputs(self.base(desk).with_more(moved))
         except InputError as error:
             found = (placed(self.document, one, dict(pairs)) for one in error.findings)
             raise InputError(*found) from None
@@ -260,12 +269,16 @@ def _listed(inputs: Inputs, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
 
 
 def read_futures(
-    path: FilePath, text: str | None = None, scenario: FilePath | None = None
+    path: FilePath,
+    text: str | None = None,
+    scenario: FilePath | None = None,
+    asked: Variant = AS_STATED,
 ) -> Futures:
     """Read the file; raises InputError with all its mistakes.
 
-    `text` stands in for the file, and `scenario` for the one that it names.
+    `text` stands in for the file, `scenario` for the one that it names; what is `asked` of that
+    holds in every future.
     """
     document, file = read_as(partial(read_document, path, text=text), FuturesFile)
     named = scenario or base_path(document, file.scenario, key="scenario")
-    return Futures(document, file, named)
+    return Futures(document, file, named, asked)
