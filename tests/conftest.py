@@ -1,7 +1,13 @@
-"""One flag for all golden files, and the comparison that knows it; drawn examples have no clock."""
+"""One flag for all golden files, and the comparison that knows it; drawn examples have no clock.
+
+Tests that need a program which is not installed are left out, and one line says so; with `CI=true`
+in the environment each of them fails.
+"""
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,6 +23,34 @@ def pytest_addoption(parser):
         action="store_true",
         help="write the golden files anew instead of comparing with them",
     )
+
+
+def _whole_or_failed(report):
+    if report.skipped and os.environ.get("CI") == "true" and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"left out, which must not be where CI=true: {_reason(report)}"
+    return report
+
+
+def _reason(report):
+    return report.longrepr[2].removeprefix("Skipped: ")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    return _whole_or_failed((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    return _whole_or_failed((yield))
+
+
+def pytest_terminal_summary(terminalreporter):
+    skipped = terminalreporter.stats.get("skipped", ())
+    if told := Counter(map(_reason, skipped)):
+        reasons = "; ".join(f"{count} ({reason})" for reason, count in told.items())
+        terminalreporter.write_line(f"left out: {reasons}")
 
 
 @pytest.fixture

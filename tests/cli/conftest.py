@@ -91,13 +91,24 @@ def run(monkeypatch):
 
 
 @pytest.fixture
+def as_others():
+    """What to begin a command with so that permissions of files count for root as for others."""
+    if os.geteuid() != 0:
+        return ()
+    if not (setpriv := shutil.which("setpriv")):
+        pytest.skip("root may read and write everything: run the tests as another user")
+    rights = "-dac_override,-dac_read_search"
+    return (setpriv, "--bounding-set", rights, "--inh-caps", rights)
+
+
+@pytest.fixture
 def process():
     """`process("check", "scenario.yaml")` as a process of its own, as a user starts it."""
 
-    def start(*args, code=None, stdout=subprocess.PIPE, **env):
+    def start(*args, code=None, stdout=subprocess.PIPE, before=(), **env):
         launch = ["-m", "planner.cli"] if code is None else ["-c", code]
         return subprocess.run(
-            [sys.executable, *launch, *map(str, args)],
+            [*before, sys.executable, *launch, *map(str, args)],
             env={
                 **{key: value for key, value in os.environ.items() if not key.startswith("LC_")},
                 "PYTHONPATH": str(ROOT),
