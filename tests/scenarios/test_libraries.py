@@ -1,0 +1,48 @@
+"""What the planner imports is declared, and what is declared is imported and explained."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def declared(root):
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    stated = (*project["dependencies"], *extras["cluster"], *extras["pdf"])
+    return {_plain(re.split(r"[^\w.-]", one)[0]) for one in stated}
+
+
+@pytest.fixture(scope="session")
+def imported(root):
+    """Names of the distributions that modules of `planner` import from."""
+    names = set()
+    for path in (root / "planner").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {one.name.partition(".")[0] for one in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                names.add(node.module.partition(".")[0])
+    foreign = names - sys.stdlib_module_names - {"planner"}
+    of = packages_distributions()
+    return {_plain(of.get(name, [name])[0]) for name in foreign}
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def test_what_is_imported_is_declared_and_the_other_way_round(declared, imported):
+    assert imported == declared
+
+
+def test_every_library_is_explained(declared, root):
+    told = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = told.partition("## Libraries")[2].partition("\n## ")[0].lower()
+    assert {name for name in declared if name not in section} == set()
