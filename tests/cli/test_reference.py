@@ -1,0 +1,82 @@
+"""docs/commands.md: usage and options of each command are what click knows of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.cli.test_commands import all_commands
+
+PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
+_BLOCK = re.compile(r"<!-- (planner [a-z ]+|shared) -->\n(.*?)<!-- end -->\n", re.DOTALL)
+SHARED = (
+    *("--scenario", "--set", "--catalog", "--rules", "--gap", "--time-limit"),
+    *("--jobs", "--cluster", "--force", "--format"),
+)
+COMMANDS = {" ".join(words): command for words, command in all_commands()}
+
+
+def options_of(command: click.Command) -> dict[str, click.Option]:
+    options = (one for one in command.params if isinstance(one, click.Option))
+    return {one.opts[0]: one for one in options if not one.hidden}
+
+
+def row(option: click.Option) -> str:
+    ctx = click.Context(click.Command("none"))
+    metavar = "" if option.is_flag else f" {option.make_metavar(ctx)}"
+    default = option.default if isinstance(option.default, str | int | float) else None
+    told = option.help or ""
+    if option.show_default:
+        stated = option.show_default if isinstance(option.show_default, str) else default
+        told += f" Default: {stated:g}." if isinstance(stated, float) else f" Default: {stated}."
+    if option.required:
+        told += " Required."
+    return f"| `{option.opts[0]}{metavar}` | {told} |".replace("\\|", "|").replace(
+        metavar, metavar.replace("|", "\\|")
+    )
+
+
+def table(options: list[click.Option]) -> str:
+    return "\n".join(("| option | means |", "|---|---|", *map(row, options))) if options else ""
+
+
+def block(name: str) -> str:
+    """What stands between the marks of a command."""
+    if name == "shared":
+        known = {
+            flag: one for command in COMMANDS.values() for flag, one in options_of(command).items()
+        }
+        return table([known[flag] for flag in SHARED]) + "\n"
+    command = COMMANDS[name]
+    ctx = click.Context(command, info_name=name)
+    options = options_of(command)
+    usage = " ".join(("   ", *name.split(), *command.collect_usage_pieces(ctx)))
+    told = " ".join((command.help or "").split())
+    own = table([one for flag, one in options.items() if flag not in SHARED])
+    also = [f"`{flag}`" for flag in SHARED if flag in options]
+    more = (
+        f"Also: {', '.join(also)}; see [above](#options-that-several-commands-share)."
+        if also
+        else ""
+    )
+    return "\n\n".join(filter(None, (usage, told, own, more))) + "\n"
+
+
+def test_the_reference_of_commands_is_what_click_knows(request):
+    """`pytest --update-golden` writes it anew, as it does golden files."""
+    text = PAGE.read_text(encoding="utf-8")
+    made = _BLOCK.sub(
+        lambda found: f"<!-- {found[1]} -->\n\n{block(found[1])}\n\n<!-- end -->\n", text
+    )
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(made, encoding="utf-8", newline="\n")
+        text = made
+    assert text == made
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_place(name):
+    assert name in {found[1] for found in _BLOCK.finditer(PAGE.read_text(encoding="utf-8"))}
