@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
@@ -141,20 +141,36 @@ def _count(amount: float) -> str:
 
 
 def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """The jobs that go without, so that the fewest GPUs do, with all their units of these quarters.
+    """The jobs that go without, so that the fewest GPUs do: a line each, by quarter if it grows.
 
-    Units of a job that may change their GPU type are stated one by one.
+    Units of a job that may change their GPU type are stated one by one, units that begin in
+    different quarters apart.
     """
-    alike: dict[tuple[tuple[str, ...], tuple[int, ...]], list[int]] = defaultdict(list)
-    for number, demand in enumerate(translation.problem.demands):
-        names = tuple(sorted({job for job, _ in translation.members[number]}))
-        alike[names, tuple(demand.quarters)].append(number)
-    for (names, quarters), numbers in alike.items():
-        if units := sum(short.get(number, 0) for number in numbers):
-            when = _span([translation.quarters[quarter] for quarter in quarters])
-            asked = sum(translation.problem.demands[number].count for number in numbers)
-            told = f"{_count(units)} of {count_of(asked, 'unit')} without room"
-            yield f"{_names(list(names))}: {told} ({when})"
+    alike: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for number in range(len(translation.problem.demands)):
+        alike[tuple(sorted({job for job, _ in translation.members[number]}))].append(number)
+    for names, numbers in alike.items():
+        lacking, asked = defaultdict[int, float](float), Counter[int]()
+        for number in numbers:
+            demand = translation.problem.demands[number]
+            for quarter in demand.quarters:
+                lacking[quarter] += short.get(number, 0)
+                asked[quarter] += demand.count
+        spans: list[tuple[str, list[str]]] = []
+        last = -1
+        for quarter in sorted(quarter for quarter, units in lacking.items() if units):
+            told = f"{_count(lacking[quarter])} of {asked[quarter]}"
+            if not spans or spans[-1][0] != told or quarter > last + 1:
+                spans.append((told, []))
+            spans[-1][1].append(translation.quarters[quarter])
+            last = quarter
+        if len(spans) == 1:
+            ((told, quarters),) = spans
+            units = "unit" if told.endswith(" of 1") else "units"
+            yield f"{_names(list(names))}: {told} {units} without room ({_span(quarters)})"
+        elif spans:
+            parts = ", ".join(f"{told} ({_span(quarters)})" for told, quarters in spans)
+            yield f"{_names(list(names))}: units without room: {parts}"
 
 
 def _supply(translation: Translation, short: dict[int, float]) -> Iterator[str]:
