@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from benchmarks.accuracy.startups import StartupScore
     from benchmarks.accuracy.world import World
-    from planner.sizing.calibration import Comparison
+    from planner.sizing.calibration import MeasuredPair
 
 __all__ = ["METHODS", "Board", "board"]
 
@@ -45,7 +45,7 @@ def board(world: World) -> Board:
     return made
 
 
-def _score(runs: Sequence[Comparison]) -> Score:
+def _score(runs: Sequence[MeasuredPair]) -> Score:
     return scored(
         (None if run.predicted_gb is None else float(run.predicted_gb), float(run.run.peak_gb))
         for run in runs
@@ -67,7 +67,7 @@ def _slug(name: str) -> str:
     return name.lower().replace(" ", "-")
 
 
-def _methods(made: Board, runs: Sequence[Comparison]) -> None:
+def _methods(made: Board, runs: Sequence[MeasuredPair]) -> None:
     rows = []
     for method in METHODS:
         own = [run for run in runs if run.run.tune.method == method]
@@ -86,7 +86,7 @@ def _methods(made: Board, runs: Sequence[Comparison]) -> None:
     made.tables.append(table("Peak memory of tuning runs, by method", ("", *_HEAD), rows))
 
 
-def _origins(made: Board, world: World, runs: Sequence[Comparison]) -> None:
+def _origins(made: Board, world: World, runs: Sequence[MeasuredPair]) -> None:
     """What constants were fitted on, apart from the rest."""
     origins = world.origins
     rows = []
@@ -103,7 +103,7 @@ def _origins(made: Board, world: World, runs: Sequence[Comparison]) -> None:
     made.tables.append(table("Peak memory of tuning runs, by origin", ("", *_HEAD), rows))
 
 
-def _peers(made: Board, world: World, runs: Sequence[Comparison]) -> None:
+def _peers(made: Board, world: World, runs: Sequence[MeasuredPair]) -> None:
     """Only the allocator's peak: it is what the others mean, too."""
     peaks = [run for run in runs if run.run.kind == "allocated"]
     rows = []
@@ -133,10 +133,10 @@ def _peers(made: Board, world: World, runs: Sequence[Comparison]) -> None:
 def _decisions(made: Board, world: World) -> None:
     judged = [run for run in world.runs if run.run.gpu_type is not None]
 
-    def fitted(run: Comparison) -> bool:
+    def fitted(run: MeasuredPair) -> bool:
         return run.run.outcome == "fit"
 
-    def peer_says(run: Comparison, peer: int) -> bool | None:
+    def peer_says(run: MeasuredPair, peer: int) -> bool | None:
         said = PEERS[peer].predicted_gb(run.run, world.catalog.models)
         usable = world.usable_gb(run.run.gpu_type or "", run.run.job)
         return None if said is None or usable is None else said <= usable

@@ -20,7 +20,7 @@ from planner.sizing.tries import Tries
 if TYPE_CHECKING:
     from planner.inputs.measured import Measurement
     from planner.inputs.scenario.job import Job
-    from planner.sizing.calibration import Comparison
+    from planner.sizing.calibration import MeasuredPair
     from planner.sizing.engine import Reasoning
 
 __all__ = ["World"]
@@ -41,7 +41,7 @@ class World:
         self.sizer = Sizer(self.catalog, self.rules, settings, policies)
 
     @cached_property
-    def runs(self) -> tuple[Comparison, ...]:
+    def runs(self) -> tuple[MeasuredPair, ...]:
         """Measured tuning runs, each with what is predicted of it."""
         return compare(self._read("runs.csv"), self.sizer, self.catalog)
 
@@ -59,7 +59,7 @@ class World:
         usable = self._situation(gpu_type, job, 1).number("usable_gb_per_gpu")
         return None if usable is None else float(usable)
 
-    def says_it_fits(self, compared: Comparison) -> bool | None:
+    def says_it_fits(self, compared: MeasuredPair) -> bool | None:
         """The planner's decision on a run's own GPUs; None where it has none."""
         run, memory = compared.run, compared.memory
         if run.gpu_type is None or memory is None or memory.needed_mb is None:

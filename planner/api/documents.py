@@ -10,7 +10,7 @@ from planner.api.comparing import ComparisonResult, compared
 from planner.api.planning import PlanResult, read_plan, require_effort
 from planner.api.result import Result, require, warn
 from planner.api.scenario import load, require_known_keys
-from planner.api.variants import AlternativesResult, SensitivityResult, Work, made_beside
+from planner.api.variants import AlternativesResult, SensitivityResult, Work, runner_beside
 from planner.errors import Finding, InputError
 from planner.exchange.kubernetes import kubernetes_files
 from planner.exchange.kueue import kueue_files
@@ -35,8 +35,8 @@ from planner.reporting.quarterly import quarterly_document
 from planner.whatif.alternatives import alternatives as found_alternatives
 from planner.whatif.alternatives import standard_alternatives
 from planner.whatif.comparison.sides import saved_side
-from planner.whatif.desk.figures import figures_of
 from planner.whatif.sensitivity.sensitivity import sensitivity as found_sensitivity
+from planner.whatif.variants.plan_summary import summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -217,10 +217,10 @@ def _beside(
     path = scenario_of(made_from)
     try:
         question = Question(path, catalog=catalog, rules=rules, text=asked)
-        with made_beside(path, question, work, progress) as made:
+        with runner_beside(path, question, work, progress) as made:
             inputs_behind(plan.label, made_from, lambda: made.inputs)
             if wanted == "options":
-                made.know(figures_of(plan._plan))
+                made.know(summary_of(plan._plan))
                 made.progress("planning do nothing, reclaim first and rent only")
                 return AlternativesResult(standard_alternatives(made)), moved
             if found is None or not found.whole:

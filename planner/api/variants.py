@@ -34,19 +34,19 @@ from planner.reporting.risk import cost_bands, risk_document
 from planner.reporting.sensitivity import headline, sensitivity_document, tornado
 from planner.reporting.variants import frontiers, plan_record, sweep_csv, sweep_document, sweep_rows
 from planner.whatif.alternatives import alternatives as found_alternatives
-from planner.whatif.desk.cluster import Cluster
-from planner.whatif.desk.crew import Processes
-from planner.whatif.desk.desk import Desk, Station, Variant
-from planner.whatif.desk.made import Made
-from planner.whatif.found import Alternatives, Sensitivity
 from planner.whatif.grid import read_grid
-from planner.whatif.kept import Kept, dumps, loads, question_behind
+from planner.whatif.results import Alternatives, Sensitivity
 from planner.whatif.risk.choices import PURCHASES
 from planner.whatif.risk.futures import read_futures
 from planner.whatif.risk.risk import risk as found_risk
 from planner.whatif.sensitivity.sensitivity import sensitivity as found_sensitivity
+from planner.whatif.stored_result import StoredResult, dumps, loads, question_behind
 from planner.whatif.sweep import RESULTS, Shard, require_rows, results_name
 from planner.whatif.sweep import sweep as swept
+from planner.whatif.variants.cached_runner import CachedRunner
+from planner.whatif.variants.dask_executor import DaskExecutor
+from planner.whatif.variants.executor import ProcessExecutor
+from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
     from planner.api.scenario import Source
     from planner.errors import ExitCode
     from planner.reporting.document import Document, Picture
-    from planner.whatif.desk.crew import Crew
-    from planner.whatif.desk.figures import Figures
     from planner.whatif.risk.risk import Risk
-    from planner.whatif.sweep import Row as SweptRow
+    from planner.whatif.sweep import SweepRow as SweptRow
+    from planner.whatif.variants.executor import Executor
+    from planner.whatif.variants.plan_summary import PlanSummary
 
 __all__ = [
     "AlternativesResult",
@@ -69,18 +69,18 @@ __all__ = [
     "SweepResult",
     "Work",
     "alternatives",
-    "crew",
-    "made_beside",
+    "executor",
     "read_alternatives",
     "read_sensitivity",
     "risk",
+    "runner_beside",
     "sensitivity",
     "sweep",
     "time_left",
     "usable_cores",
 ]
 
-K = TypeVar("K", bound=Kept)
+K = TypeVar("K", bound=StoredResult)
 Share: TypeAlias = "float | Decimal | Fraction"
 _FUTURES_AT_MOST, _PAIRS_AT_MOST, _PLANS_AT_MOST = 100_000, 50, 9
 
@@ -96,13 +96,13 @@ class Work(Effort, total=False):
     """Address of a Dask scheduler on whose workers to plan instead, as `tcp://HOST:8786`."""
 
 
-class Options(Changes, Work):
+class VariantOptions(Changes, Work):
     """What is asked beside the scenario's own file, and how many plans are made at a time."""
 
 
-def _parted(options: Options) -> tuple[Changes, Work]:
+def _parted(options: VariantOptions) -> tuple[Changes, Work]:
     """Which scenario, and how it is planned; raises TypeError for what is neither."""
-    require_known_keys(options, Options)
+    require_known_keys(options, VariantOptions)
     changes = {key: value for key, value in options.items() if key in Changes.__annotations__}
     work = {key: value for key, value in options.items() if key in Work.__annotations__}
     return cast("Changes", changes), cast("Work", work)
@@ -113,20 +113,20 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def crew(desk: Desk, work: Work) -> AbstractContextManager[Crew]:
-    """Those who plan the variants of a desk; raises InputError where there is no such cluster."""
+def executor(planner: VariantPlanner, work: Work) -> AbstractContextManager[Executor]:
+    """What plans the variants; raises InputError where there is no such cluster."""
     cluster, workers = work.get("cluster"), work.get("workers", 1)
     if cluster is not None:
         require(bool(cluster.strip()), "cluster", cluster, "an address as tcp://HOST:8786")
-        return Cluster(desk, cluster)
+        return DaskExecutor(planner, cluster)
     require(workers is None or workers >= 1, "workers", workers, "a number of processes")
-    return Processes(desk, workers or usable_cores())
+    return ProcessExecutor(planner, workers or usable_cores())
 
 
-def _station(path: Path, question: Question, work: Work) -> Station:
+def _station(path: Path, question: Question, work: Work) -> WorkerConfig:
     gap, seconds = work.get("gap", 1e-4), work.get("time_limit_seconds", 60.0)
     require_effort(gap, seconds)
-    return Station(
+    return WorkerConfig(
         path,
         tuple(question.given["catalog"]),
         tuple(question.given["rules"]),
@@ -136,25 +136,29 @@ def _station(path: Path, question: Question, work: Work) -> Station:
     )
 
 
-def _desk(scenario: Scenario, work: Work) -> Desk:
-    return Desk(_station(scenario._question.path, scenario._question, work), scenario._question)
+def _planner(scenario: Scenario, work: Work) -> VariantPlanner:
+    return VariantPlanner(
+        _station(scenario._question.path, scenario._question, work), scenario._question
+    )
 
 
 @contextmanager
-def _made(scenario: Scenario, work: Work, progress: Progress) -> Iterator[Made]:
+def _runner(scenario: Scenario, work: Work, progress: Progress) -> Iterator[CachedRunner]:
     """Plans of a scenario with settings added; raises InputError."""
-    desk = _desk(scenario, work)
-    with crew(desk, work) as planners:
+    planner = _planner(scenario, work)
+    with executor(planner, work) as planners:
         asked = Variant(scenario._apply, scenario._set)
-        yield Made(desk, planners, asked, progress or (lambda _: None))
+        yield CachedRunner(planner, planners, asked, progress or (lambda _: None))
 
 
 @contextmanager
-def made_beside(path: Path, question: Question, work: Work, progress: Progress) -> Iterator[Made]:
+def runner_beside(
+    path: Path, question: Question, work: Work, progress: Progress
+) -> Iterator[CachedRunner]:
     """Plans beside one of which only the question is known."""
-    desk = Desk(_station(path, question, work), question)
-    with crew(desk, work) as planners:
-        yield Made(desk, planners, Variant(), progress or (lambda _: None))
+    planner = VariantPlanner(_station(path, question, work), question)
+    with executor(planner, work) as planners:
+        yield CachedRunner(planner, planners, Variant(), progress or (lambda _: None))
 
 
 def _exact(share: Share, name: str) -> Fraction:
@@ -229,7 +233,7 @@ def sensitivity(
     precision: Share = 0.01,
     pairs: int = 3,
     progress: Progress = None,
-    **options: Unpack[Options],
+    **options: Unpack[VariantOptions],
 ) -> SensitivityResult:
     """Show which figures the cost hangs on, and at which values the recommendation turns.
 
@@ -254,8 +258,8 @@ def sensitivity(
     exact, closed = _exact(swing, "swing"), _exact(precision, "precision")
     changes, work = _parted(options)
     scenario = load(source, **changes)
-    with _made(scenario, work, progress) as made:
-        found = found_sensitivity(made, swing=exact, weeks=weeks, precision=closed, pairs=pairs)
+    with _runner(scenario, work, progress) as runner:
+        found = found_sensitivity(runner, swing=exact, weeks=weeks, precision=closed, pairs=pairs)
     return SensitivityResult(found, scenario.read_from)
 
 
@@ -296,7 +300,7 @@ class AlternativesResult(Result):
 
     def rows(self) -> list[Row]:
         """A row for each plan, the cheapest first; one that there is not says why."""
-        every: list[tuple[str, str, tuple[str, ...], Figures | None, str | None]] = [
+        every: list[tuple[str, str, tuple[str, ...], PlanSummary | None, str | None]] = [
             ("cheapest", "least net present cost", (), self._found.cheapest, None)
         ]
         every += [
@@ -332,7 +336,7 @@ _NO_FIGURES = (
 )
 
 
-def _cost(figures: Figures) -> str:
+def _cost(figures: PlanSummary) -> str:
     return figures.result if figures.cost_cents is None else money_short(figures.cost_cents)
 
 
@@ -341,7 +345,7 @@ def alternatives(
     *,
     within: Share = 0.03,
     progress: Progress = None,
-    **options: Unpack[Options],
+    **options: Unpack[VariantOptions],
 ) -> AlternativesResult:
     """Show plans that differ where people care, beside the cheapest.
 
@@ -361,8 +365,8 @@ def alternatives(
     require(0 <= exact < 1, "within", within, "a share from 0 to below 1")
     changes, work = _parted(options)
     scenario = load(source, **changes)
-    with _made(scenario, work, progress) as made:
-        found = found_alternatives(made, within=exact)
+    with _runner(scenario, work, progress) as runner:
+        found = found_alternatives(runner, within=exact)
     return AlternativesResult(found, scenario.read_from)
 
 
@@ -480,7 +484,7 @@ def sweep(
     overwrite: bool = False,
     shard: tuple[int, int] | None = None,
     progress: Progress = None,
-    **options: Unpack[Options],
+    **options: Unpack[VariantOptions],
 ) -> SweepResult:
     """Plan many variants of a scenario, a row each.
 
@@ -506,13 +510,13 @@ def sweep(
         require(1 <= shard[0] <= shard[1], "shard", shard, "a part of several, as (2, 8)")
     path, text, base = _asked(grid, scenario, changes)
     asked = placed(lambda: read_grid(path, text, base.path if base else None))
-    desk = _desk_of(asked.scenario, base, changes, work)
-    variants = placed(lambda: asked.variants(desk, Variant(*asked_changes(changes))))
-    read = (path, *desk.inputs(next(iter(variants.values()))).read_from)
+    planner = _planner_of(asked.scenario, base, changes, work)
+    variants = placed(lambda: asked.variants(planner, Variant(*asked_changes(changes))))
+    read = (path, *planner.inputs(next(iter(variants.values()))).read_from)
     with _kept_in(out, overwrite, () if part else _SWEEP_FILES, read, results_name(part)) as folder:
         require_rows(folder.path, force=overwrite)
         folder.make()
-        with crew(desk, work) as planners:
+        with executor(planner, work) as planners:
             rows = swept(
                 *(planners, variants, folder.path),
                 shard=part,
@@ -521,7 +525,7 @@ def sweep(
             )
         kept = folder.path / results_name(part) if out is not None else None
         alike = len(asked.rows) - len(variants)
-        found = SweepResult(desk.name, rows, len(variants), alike, kept)
+        found = SweepResult(planner.name, rows, len(variants), alike, kept)
         if out is not None and not part:
             folder.write(found.files())
     return found
@@ -540,10 +544,12 @@ def _asked(
     return *as_text(given), base
 
 
-def _desk_of(scenario: Path, base: Question | None, changes: Changes, work: Work) -> Desk:
+def _planner_of(
+    scenario: Path, base: Question | None, changes: Changes, work: Work
+) -> VariantPlanner:
     catalog, rules = paths(changes.get("catalog", ())), paths(changes.get("rules", ()))
     question = base or Question(scenario, catalog=catalog, rules=rules)
-    return Desk(_station(scenario, question, work), question)
+    return VariantPlanner(_station(scenario, question, work), question)
 
 
 @contextmanager
@@ -629,7 +635,7 @@ def risk(
     out: FilePath | None = None,
     overwrite: bool = False,
     progress: Progress = None,
-    **options: Unpack[Options],
+    **options: Unpack[VariantOptions],
 ) -> RiskResult:
     """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
 
@@ -653,18 +659,18 @@ def risk(
     path, text, base = _asked(futures, scenario, changes)
     holds = Variant(*asked_changes(changes))
     asked = placed(lambda: read_futures(path, text, base.path if base else None, holds))
-    desk = _desk_of(asked.scenario, base, changes, work)
-    placed(lambda: asked.drawn(desk, 0))
-    read = (path, *desk.inputs(asked.base(desk)).read_from)
+    planner = _planner_of(asked.scenario, base, changes, work)
+    placed(lambda: asked.drawn(planner, 0))
+    read = (path, *planner.inputs(asked.base(planner)).read_from)
     with _kept_in(out, overwrite, _RISK_FILES, read, RESULTS) as folder:
         for one in (folder.path, *folder.path.glob(f"{PURCHASES}*")):
             require_rows(one, force=overwrite)
         folder.make()
         found = found_risk(
-            *(desk, asked, samples, folder.path),
+            *(planner, asked, samples, folder.path),
             plans=plans,
             force=overwrite,
-            hire=lambda one: crew(one, work),
+            hire=lambda one: executor(one, work),
             progress=time_left(progress),
         )
         result = RiskResult(found)

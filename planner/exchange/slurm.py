@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Usage", "actuals_csv", "is_sacct", "read_names", "usage_of"]
+__all__ = ["SlurmUsage", "actuals_csv", "is_sacct", "read_names", "usage_of"]
 
 _COLUMNS = ("JobID", "JobName", "State", "Start", "ElapsedRaw", "AllocTRES")
 _FORMAT = "JobID,JobName,State,Start,End,ElapsedRaw,AllocTRES"
@@ -59,7 +59,7 @@ class _Run:
 
 
 @dataclass(slots=True)
-class Usage:
+class SlurmUsage:
     """What jobs of each name held, by quarter."""
 
     runs: defaultdict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -107,7 +107,7 @@ def read_names(path: Path) -> dict[str, str]:
     return validate(read_document(path), _Mapping).jobs
 
 
-def usage_of(text: str, shown_as: str, names: Mapping[str, str]) -> Usage:
+def usage_of(text: str, shown_as: str, names: Mapping[str, str]) -> SlurmUsage:
     """Count allocations and their GPU-hours; `names` are Slurm's job names and the scenario's.
 
     Steps are parts of their allocation, and typed GPUs parts of `gres/gpu`, so neither is counted
@@ -236,8 +236,8 @@ def _repeated(runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
                 yield run.line, f"job {run.job} from {run.begins} stands in line {first} already"
 
 
-def _counted(runs: Iterable[_Run], names: Mapping[str, str]) -> Usage:
-    usage = Usage()
+def _counted(runs: Iterable[_Run], names: Mapping[str, str]) -> SlurmUsage:
+    usage = SlurmUsage()
     for run in runs:
         name = names.get(run.name, "" if names else run.name)
         if run.begins is None:
@@ -287,7 +287,7 @@ def _by_quarter(begins: datetime, seconds: int) -> Iterator[tuple[str, int]]:
         begins = over
 
 
-def actuals_csv(usage: Usage) -> str:
+def actuals_csv(usage: SlurmUsage) -> str:
     """Runs of each job by quarter as `planner compare --actuals` reads them, notes above them."""
     return "".join(f"# {note}\n" for note in usage.notes) + csv_text(_rows(usage))
 
@@ -296,7 +296,7 @@ def _gpu_hours(seconds: int) -> str:
     return f" ({seconds / 3600:,.1f} GPU-hours)" if seconds else ""
 
 
-def _rows(usage: Usage) -> Iterable[tuple[object, ...]]:
+def _rows(usage: SlurmUsage) -> Iterable[tuple[object, ...]]:
     yield ("quarter", "job", "count", "gpu_hours", "gpus")
     for key, jobs in sorted(usage.runs.items()):
         hours = f"{usage.gpu_seconds[key] / 3600:.1f}"

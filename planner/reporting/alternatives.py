@@ -21,8 +21,8 @@ from planner.reporting.variants import acquired_short
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.whatif.desk.figures import Figures
-    from planner.whatif.found import Alternative, Alternatives, Best
+    from planner.whatif.results import AlternativePlan, Alternatives, Best
+    from planner.whatif.variants.plan_summary import PlanSummary
 
 __all__ = [
     "NO_UNIT_SHORT",
@@ -104,13 +104,13 @@ def alternatives_document(found: Alternatives) -> Document:
     return (*opening, *_short(found), *_units_short(found), *_left_out(found))
 
 
-def rows_of(found: Alternatives, named: str) -> Iterator[tuple[str, int, Alternative]]:
+def rows_of(found: Alternatives, named: str) -> Iterator[tuple[str, int, AlternativePlan]]:
     """Those with figures, each with the name of its row and its place.
 
     One that is no better than the cheapest in what it is about, and costs the same to the cent, is
     called that and nothing else; of several that acquire the same, there is one row.
     """
-    seen: list[Figures] = []
+    seen: list[PlanSummary] = []
     for place, one in enumerate(found.others):
         if one.figures is None:
             continue
@@ -123,18 +123,18 @@ def rows_of(found: Alternatives, named: str) -> Iterator[tuple[str, int, Alterna
         yield name, place, one
 
 
-def are_equal(one: Figures, other: Figures) -> bool:
+def are_equal(one: PlanSummary, other: PlanSummary) -> bool:
     """Whether two plans cost the same to the cent and keep the same jobs."""
     ends = [(figures.cost_cents, figures.short, figures.dropped) for figures in (one, other)]
     return one.cost_cents is not None and ends[0] == ends[1]
 
 
-def same_nodes(one: Figures, other: Figures) -> bool:
+def same_nodes(one: PlanSummary, other: PlanSummary) -> bool:
     """Whether they acquire the same as well."""
     return are_equal(one, other) and one.acquired == other.acquired
 
 
-def is_nothing_but_equal(one: Alternative, found: Alternatives) -> bool:
+def is_nothing_but_equal(one: AlternativePlan, found: Alternatives) -> bool:
     """Whether it costs the same to the cent, acquires otherwise, and is no better in its aim."""
     figures, cheapest, best = one.figures, found.cheapest, one.best
     if figures is None or best is None or not are_equal(figures, cheapest):
@@ -150,13 +150,13 @@ def is_nothing_but_equal(one: Alternative, found: Alternatives) -> bool:
     return False
 
 
-def _waited(figures: Figures, quarters: tuple[str, ...]) -> int:
+def _waited(figures: PlanSummary, quarters: tuple[str, ...]) -> int:
     """Quarters until the nodes enter service, in all."""
     whole = (one for one in figures.acquired if not one.step_hours)
     return sum(quarters.index(one.quarter) * one.count for one in whole)
 
 
-def cheaper_ones(found: Alternatives) -> list[tuple[int, Alternative]]:
+def cheaper_ones(found: Alternatives) -> list[tuple[int, AlternativePlan]]:
     """Those that cost less than the cheapest and keep as many jobs, with their places.
 
     They may do what the scenario does not allow; or, without settings, the cheapest is not proved.
@@ -165,7 +165,7 @@ def cheaper_ones(found: Alternatives) -> list[tuple[int, Alternative]]:
     return [(place, one) for place, one in every if is_cheaper(one.figures, found.cheapest)]
 
 
-def cheaper_text(one: Alternative, plan: Figures) -> str:
+def cheaper_text(one: AlternativePlan, plan: PlanSummary) -> str:
     """By how much, and what the scenario would have to allow."""
     costs = (one.figures.cost_cents or 0) if one.figures else 0
     less = money_short((plan.cost_cents or 0) - costs)
@@ -179,14 +179,14 @@ def cheaper_text(one: Alternative, plan: Figures) -> str:
     )
 
 
-def short_text(figures: Figures) -> str:
+def short_text(figures: PlanSummary) -> str:
     """`dropped: a, b; delayed: c`: who gives way and how; empty where nobody does."""
     delayed = [name for name in figures.short if name not in set(figures.dropped)]
     parts = (("dropped", figures.dropped), ("delayed", delayed))
     return "; ".join(f"{how}: {', '.join(names)}" for how, names in parts if names)
 
 
-def is_cheaper(one: Figures | None, plan: Figures) -> bool:
+def is_cheaper(one: PlanSummary | None, plan: PlanSummary) -> bool:
     """Whether a plan costs less than another and keeps as many jobs, the important ones first."""
     if one is None or one.cost_cents is None or plan.cost_cents is None:
         return False
@@ -194,7 +194,7 @@ def is_cheaper(one: Figures | None, plan: Figures) -> bool:
     return keeps and one.cost_cents < plan.cost_cents
 
 
-def _what_comes_first(one: Figures, other: Figures) -> tuple[int, str]:
+def _what_comes_first(one: PlanSummary, other: PlanSummary) -> tuple[int, str]:
     """How many more of the jobs that come first give way in `one`, and which those are.
 
     Dropped ones come before delayed ones, then higher priorities before lower ones.
@@ -208,7 +208,7 @@ def _what_comes_first(one: Figures, other: Figures) -> tuple[int, str]:
     return more[first], f"of priority {-first[1]} {'delayed' if first[0] else 'dropped'}"
 
 
-def weighed_text(one: Figures, other: Figures, named: str) -> str:
+def weighed_text(one: PlanSummary, other: PlanSummary, named: str) -> str:
     """What the number of jobs that give way does not say beside another's; empty where it does."""
     first, which = _what_comes_first(one, other)
     more = len(one.short) - len(other.short)
@@ -225,12 +225,12 @@ def _compared(more: int) -> str:
     return "more" if more > 0 else "fewer"
 
 
-def settings_text(one: Alternative) -> str:
+def settings_text(one: AlternativePlan) -> str:
     """The settings with which `planner plan` makes it."""
     return listed([code(setting) for setting in one.settings])
 
 
-def near_ones(found: Alternatives) -> list[tuple[str, Figures]]:
+def near_ones(found: Alternatives) -> list[tuple[str, PlanSummary]]:
     """Plans by name that keep the same jobs as the cheapest: only these compare with it."""
     every = [(_CHEAPEST, found.cheapest)]
     rows = rows_of(found, f"the {_CHEAPEST}")
@@ -238,12 +238,12 @@ def near_ones(found: Alternatives) -> list[tuple[str, Figures]]:
     return [(name, one) for name, one in every if one.short == found.cheapest.short]
 
 
-def aim_text(one: Alternative, found: Alternatives, named: str) -> str:
+def aim_text(one: AlternativePlan, found: Alternatives, named: str) -> str:
     """What it is best in, what is proved of the others, and whether it is a tie with the plan."""
     return f"{_aim(one)}{_tie(one, found, named)}"
 
 
-def _tie(one: Alternative, found: Alternatives, named: str) -> str:
+def _tie(one: AlternativePlan, found: Alternatives, named: str) -> str:
     figures = one.figures
     if figures is None or not are_equal(figures, found.cheapest):
         return ""
@@ -256,7 +256,7 @@ def _tie(one: Alternative, found: Alternatives, named: str) -> str:
     return f"; {named} {_AS_GOOD[one.best.unit]}, and this {told}: the two are equal, take either"
 
 
-def _aim(one: Alternative) -> str:
+def _aim(one: AlternativePlan) -> str:
     told, best = one.objective, one.best
     if best is None:
         return told
@@ -284,7 +284,7 @@ _COUNTED = {
 }
 
 
-def _cells(name: str, figures: Figures, cheapest: Figures) -> tuple[str, ...]:
+def _cells(name: str, figures: PlanSummary, cheapest: PlanSummary) -> tuple[str, ...]:
     if figures.cost_cents is None:
         return (name, *["–"] * 7, f"{figures.result}: {figures.reason}")
     return (
@@ -300,7 +300,7 @@ def _cells(name: str, figures: Figures, cheapest: Figures) -> tuple[str, ...]:
     )
 
 
-def _alike(name: str, figures: Figures, cheapest: Figures) -> bool:
+def _alike(name: str, figures: PlanSummary, cheapest: PlanSummary) -> bool:
     return name != _CHEAPEST and figures.acquired == cheapest.acquired
 
 
@@ -319,7 +319,7 @@ def _short(found: Alternatives) -> tuple[Block, ...]:
     return (Heading("Jobs dropped or delayed"), Bullets(lines, "warning")) if lines else ()
 
 
-def _weighed(one: Figures, cheapest: Figures) -> str:
+def _weighed(one: PlanSummary, cheapest: PlanSummary) -> str:
     told = weighed_text(one, cheapest, "the cheapest plan")
     return told and f"; {told}"
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from planner.planning.ledger.traced import TracedFigure
     from planner.reporting.format import Style
-    from planner.whatif.comparison.actuals import Outcome
+    from planner.whatif.comparison.actuals import PlannedAndActual
     from planner.whatif.comparison.comparison import (
         Amount,
         Comparison,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         PurchaseChange,
     )
 
-__all__ = ["TRACE", "comparison_document", "figures_of"]
+__all__ = ["TRACE", "comparison_document", "summary_of"]
 
 TRACE = "how-since"
 """Where it is said in which file the figures stand."""
@@ -54,14 +54,14 @@ _LEGEND = (
 )
 
 
-def figures_of(compared: Comparison) -> Elsewhere:
+def summary_of(compared: Comparison) -> Elsewhere:
     """Figures of a comparison, by their places in compare.json."""
     return Elsewhere(compared, "compare.json", TRACE)
 
 
 def comparison_document(compared: Comparison, most: int) -> Document:
     """The whole comparison; of inputs, jobs and warnings at most so many rows each."""
-    known = figures_of(compared)
+    known = summary_of(compared)
     delivered, demand = compared.deliveries, compared.demand
     sections: tuple[tuple[str, tuple[Block, ...]], ...] = (
         ("Inputs that differ", _inputs(compared, most)),
@@ -334,7 +334,7 @@ def _amounts(
 
 
 def _outcomes(
-    known: Elsewhere, title: str, unit: str, key: str, outcomes: Sequence[Outcome]
+    known: Elsewhere, title: str, unit: str, key: str, outcomes: Sequence[PlannedAndActual]
 ) -> tuple[Block, ...]:
     """The plan before beside what came of it, quarter by quarter."""
     if not outcomes:

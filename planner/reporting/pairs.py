@@ -12,7 +12,7 @@ from planner.reporting.variants import acquired_text, added_text, moved_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.whatif.found import Corner, Pair, Sensitivity, Swing
+    from planner.whatif.results import Corner, Pair, Sensitivity, Swing
 
 __all__ = ["pairs_section"]
 

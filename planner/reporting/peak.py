@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from planner.sizing.calibration import Calibration
     from planner.sizing.candidate import Candidate
-    from planner.sizing.memory import Memory, Part
+    from planner.sizing.memory import Memory, MemoryPart
 
 __all__ = ["calibration_blocks", "need_and_offer", "peak_blocks"]
 
@@ -101,7 +101,7 @@ def _row(gpus: int, memory: Memory) -> tuple[str, ...]:
     )
 
 
-def _parts(memory: Memory) -> tuple[Part, ...]:
+def _parts(memory: Memory) -> tuple[MemoryPart, ...]:
     return memory.phases or memory.parts
 
 

@@ -11,7 +11,7 @@ from planner.whatif.risk.choices import WORST_PER_CENT
 from planner.whatif.risk.risk import at_percentile
 
 if TYPE_CHECKING:
-    from planner.whatif.risk.choices import Choice, Choices
+    from planner.whatif.risk.choices import PurchasePlan, PurchasePlans
     from planner.whatif.risk.risk import Chance, Risk
 
 __all__ = ["cost_bands", "risk_document"]
@@ -60,7 +60,7 @@ def risk_document(found: Risk) -> Document:
     return (*blocks, Heading("What the futures acquire"), Paragraph(words), Table(columns, rows))
 
 
-def _choices(found: Risk, choices: Choices) -> tuple[Block, ...]:
+def _choices(found: Risk, choices: PurchasePlans) -> tuple[Block, ...]:
     """Purchase plans side by side, and which of them is best in the bad cases."""
     best, first = choices.plans[choices.best], choices.plans[0]
     number = count_of(len(choices.plans), "purchase plan")
@@ -104,7 +104,7 @@ def _choices(found: Risk, choices: Choices) -> tuple[Block, ...]:
     )
 
 
-def _bounded(found: Risk, choices: Choices) -> str:
+def _bounded(found: Risk, choices: PurchasePlans) -> str:
     """What is known of purchases that were not tried."""
     all_futures = "all futures that have a plan" if found.without_plan else "all futures"
     if choices.none_holds_all:
@@ -117,7 +117,7 @@ def _bounded(found: Risk, choices: Choices) -> str:
     return f"{told}: the best here is proved to within {percent(gap)} of the best there can be."
 
 
-def _choice(one: Choice, best: Choice, futures: int) -> tuple[str, ...]:
+def _choice(one: PurchasePlan, best: PurchasePlan, futures: int) -> tuple[str, ...]:
     name = "as the scenario stands"
     if one.searched is not None:
         name = f"searched over {count_of(one.searched, 'future')}"

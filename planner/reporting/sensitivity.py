@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.reporting.document import End
-    from planner.whatif.desk.figures import Figures
-    from planner.whatif.found import Moved, Sensitivity, Swing
+    from planner.whatif.results import Moved, Sensitivity, Swing
+    from planner.whatif.variants.plan_summary import PlanSummary
 
 __all__ = ["headline", "other_jobs_short", "sensitivity_document", "then_acquired", "tornado"]
 
@@ -112,7 +112,7 @@ def _some(names: Sequence[str]) -> str:
     return listed([*names[:_NAMED], f"{more:,} more"] if more > 0 else names, "or")
 
 
-def _cells(one: Swing, base: Figures) -> tuple[str, ...]:
+def _cells(one: Swing, base: PlanSummary) -> tuple[str, ...]:
     turns = ", ".join(_turned(one, turn.after) for turn in one.turns)
     spread = NO_PLAN if one.without_plan else dollars(one.spread_cents or 0)
     ends = (added_text(one.low.figures, base), added_text(one.high.figures, base))
@@ -166,7 +166,7 @@ def _figure(path: str, value: str) -> str:
     return f"${figure}" if "price_usd" in path or path.endswith("usd_per_kwh") else figure
 
 
-def then_acquired(figures: Figures) -> str:
+def then_acquired(figures: PlanSummary) -> str:
     """What is acquired after a turn, or why nothing can be."""
     if figures.cost_cents is not None:
         return acquired_text(figures.acquired)

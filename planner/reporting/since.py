@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.planning.ledger.traced import total
-from planner.reporting.compare import TRACE, comparison_document, figures_of
+from planner.reporting.compare import TRACE, comparison_document, summary_of
 from planner.reporting.document import Block, Fields, beneath
 from planner.reporting.waterfall import waterfall_chart
 
@@ -29,7 +29,7 @@ def since_blocks(compared: Comparison) -> tuple[Block, ...]:
 
 def _forecast(compared: Comparison) -> Iterator[Block]:
     """How far the forecast was off: the sum of all differences over the sum of what came."""
-    known = figures_of(compared)
+    known = summary_of(compared)
     read = known.read
     off: list[TracedFigure] = []
     came: list[TracedFigure] = []

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from planner.reporting.document import End
-    from planner.whatif.desk.figures import Acquired, Figures
-    from planner.whatif.sweep import Row
+    from planner.whatif.sweep import SweepRow
+    from planner.whatif.variants.plan_summary import Acquired, PlanSummary
 
 __all__ = [
     "NO_PLAN",
@@ -68,7 +68,7 @@ def acquired_short(acquired: Iterable[Acquired]) -> str:
     return ", ".join(told) or "nothing"
 
 
-def added_text(figures: Figures, base: Figures) -> str:
+def added_text(figures: PlanSummary, base: PlanSummary) -> str:
     """What a plan costs beyond another, whole dollars; its cost where that is none."""
     if figures.cost_cents is None or base.cost_cents is None:
         return NO_PLAN if figures.cost_cents is None else dollars(figures.cost_cents)
@@ -85,7 +85,7 @@ def moved_text(unit: str, by: float) -> str:
     return signed_percent(by)
 
 
-def sweep_document(title: str, rows: Sequence[Row]) -> Document:
+def sweep_document(title: str, rows: Sequence[SweepRow]) -> Document:
     """All rows of a sweep, with the cheapest and the dearest named."""
     return (
         Heading(f"Sweep of {title}", 1),
@@ -112,7 +112,7 @@ _COLUMNS = (
 )
 
 
-def _summary(rows: Sequence[Row]) -> str:
+def _summary(rows: Sequence[SweepRow]) -> str:
     costs = [row.figures.cost_cents for row in rows if row.figures.cost_cents is not None]
     proved = sum(row.figures.result == "proved" for row in rows)
     without = len(rows) - len(costs)
@@ -124,7 +124,7 @@ def _summary(rows: Sequence[Row]) -> str:
     return "; ".join(parts) + "."
 
 
-def _cells(label: str, figures: Figures) -> tuple[str, ...]:
+def _cells(label: str, figures: PlanSummary) -> tuple[str, ...]:
     if figures.cost_cents is None:
         said = f"{figures.result}: {figures.reason}"
         return (label, _NONE, _NONE, _NONE, _NONE, _NONE, said)
@@ -144,7 +144,7 @@ def _figure(value: int | None) -> str:
     return _NONE if value is None else f"{value:,}"
 
 
-def frontiers(title: str, plans: Sequence[tuple[str, Figures]]) -> dict[str, Frontier]:
+def frontiers(title: str, plans: Sequence[tuple[str, PlanSummary]]) -> dict[str, Frontier]:
     """Cost against headroom and against power, by file name; a point for each plan.
 
     One where there is no plan, or no two differ in what they cost or in what they give, is left
@@ -187,7 +187,7 @@ _GAINS: dict[str, tuple[Callable[[float], str], ...]] = {
 """Ways to write a value, the shortest first."""
 
 
-def _gain(figures: Figures, what: str) -> float | None:
+def _gain(figures: PlanSummary, what: str) -> float | None:
     return figures.gpus_idle if what == "headroom" else figures.drawn_w
 
 
@@ -198,7 +198,7 @@ def _ends(values: Sequence[float], ways: Sequence[Callable[[float], str]]) -> li
     return [(float(value), said(value)) for value in values]
 
 
-def sweep_csv(rows: Sequence[Row]) -> str:
+def sweep_csv(rows: Sequence[SweepRow]) -> str:
     """All rows for a spreadsheet: a column for each value that is set, and for each offer."""
     records = sweep_rows(rows)
     return csv_text(
@@ -213,14 +213,14 @@ def _csv_cell(column: str, value: object) -> object:
     return f"{value:.2f}" if column.endswith("_usd") and isinstance(value, float) else value
 
 
-def sweep_rows(rows: Sequence[Row]) -> list[dict[str, object]]:
+def sweep_rows(rows: Sequence[SweepRow]) -> list[dict[str, object]]:
     """The same as records: a value that is set stays as it was written, dollars are floats."""
     paths = list(dict.fromkeys(split_setting(text)[0] for row in rows for text in row.settings))
     offers = sorted({one.offer for row in rows for one in row.figures.acquired})
     return [_record(row, paths, offers) for row in rows]
 
 
-def _record(row: Row, paths: Sequence[str], offers: Sequence[str]) -> dict[str, object]:
+def _record(row: SweepRow, paths: Sequence[str], offers: Sequence[str]) -> dict[str, object]:
     figures = row.figures
     stated = dict(map(split_setting, row.settings))
     bought = Counter[str]()
@@ -238,7 +238,7 @@ def _record(row: Row, paths: Sequence[str], offers: Sequence[str]) -> dict[str, 
     }
 
 
-def plan_record(figures: Figures) -> dict[str, object]:
+def plan_record(figures: PlanSummary) -> dict[str, object]:
     """The figures of one plan; None where there is no plan."""
     return {
         "cost_usd": _usd(figures.cost_cents),

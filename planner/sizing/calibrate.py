@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from planner.errors import Finding, InputError
-from planner.sizing.calibration import Calibration, Comparison, MethodCalibration
+from planner.sizing.calibration import Calibration, MeasuredPair, MethodCalibration
 from planner.sizing.engine import Reasoning
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ _BYTES_PER_MIB: Final = 2**20
 _PRIOR_RUNS: Final = "calibration_prior_runs"
 
 
-def compare(runs: Iterable[Measurement], sizer: Sizer, catalog: Catalog) -> tuple[Comparison, ...]:
+def compare(
+    runs: Iterable[Measurement], sizer: Sizer, catalog: Catalog
+) -> tuple[MeasuredPair, ...]:
     """Predict each run, in the order given."""
     return tuple(
-        Comparison(run, sizer.memory(run.job, run.gpus), _card_gb(run, catalog)) for run in runs
+        MeasuredPair(run, sizer.memory(run.job, run.gpus), _card_gb(run, catalog)) for run in runs
     )
 
 

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.job import Method
     from planner.sizing.memory import Memory
 
-__all__ = ["Calibration", "Comparison", "MethodCalibration"]
+__all__ = ["Calibration", "MeasuredPair", "MethodCalibration"]
 
 _MB_PER_GB: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class MeasuredPair:
     """One measured run beside what is predicted of it, like against like."""
 
     run: Measurement
@@ -72,7 +72,7 @@ class MethodCalibration:
 class Calibration:
     """What a table of measured runs says about the predictions."""
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[MeasuredPair, ...]
     prior_runs: Fraction
     """How many runs the shipped model counts as."""
     methods: tuple[MethodCalibration, ...]

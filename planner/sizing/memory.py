@@ -10,7 +10,7 @@ from planner.inputs.base import Frozen
 if TYPE_CHECKING:
     from planner.sizing.engine import Reasoning
 
-__all__ = ["MEMORY_RESULTS", "Memory", "Part", "memory_at"]
+__all__ = ["MEMORY_RESULTS", "Memory", "MemoryPart", "memory_at"]
 
 _PHASES: Final = {
     "load": "load_gb_per_gpu",
@@ -48,7 +48,7 @@ MEMORY_RESULTS: Final = (*_PHASES.values(), *_PARTS.values(), _PEAK, *_FIGURES.v
 _MB_PER_GB: Final = 1000
 
 
-class Part(Frozen):
+class MemoryPart(Frozen):
     """A phase of a tuning run, or a part of what a serving job keeps."""
 
     name: str
@@ -58,9 +58,9 @@ class Part(Frozen):
 class Memory(Frozen):
     """Peak memory of one GPU, MB of 10^6 bytes, rounded up; None where no rule speaks."""
 
-    phases: tuple[Part, ...]
+    phases: tuple[MemoryPart, ...]
     """Tuning: what is live at once in each phase."""
-    parts: tuple[Part, ...]
+    parts: tuple[MemoryPart, ...]
     """Serving: what is live all the time."""
     allocator_peak_mb: int | None
     """What the framework allocates at its peak (`torch.cuda.max_memory_allocated`)."""
@@ -93,9 +93,9 @@ def memory_at(situation: Reasoning) -> Memory | None:
     )
 
 
-def _named(situation: Reasoning, results: dict[str, str]) -> tuple[Part, ...]:
+def _named(situation: Reasoning, results: dict[str, str]) -> tuple[MemoryPart, ...]:
     found = ((name, _mb(situation, result)) for name, result in results.items())
-    return tuple(Part(name=name, mb=mb) for name, mb in found if mb is not None)
+    return tuple(MemoryPart(name=name, mb=mb) for name, mb in found if mb is not None)
 
 
 def _mb(situation: Reasoning, result: str) -> int | None:

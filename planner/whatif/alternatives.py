@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Literal
 from planner.errors import CheckError, InputError, LimitError
 from planner.inputs.layers.written import flow
 from planner.packing.found import Infeasible
-from planner.whatif.desk.figures import figures_of, require_plan
-from planner.whatif.found import Alternative, Alternatives, Best
-from planner.whatif.kept import question_of
-from planner.whatif.levers import setting
+from planner.whatif.results import AlternativePlan, Alternatives, Best
+from planner.whatif.stored_result import question_of
+from planner.whatif.uncertain_figures import setting
+from planner.whatif.variants.plan_summary import require_plan, summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from planner.inputs.settled import Inputs
     from planner.planning.constrained import Goal
-    from planner.whatif.desk.figures import Figures
-    from planner.whatif.desk.made import Made
+    from planner.whatif.variants.cached_runner import CachedRunner
+    from planner.whatif.variants.plan_summary import PlanSummary
 
 __all__ = ["alternatives", "standard_alternatives"]
 
@@ -36,16 +36,16 @@ _MOST_TRIES = 64
 """Plans that are made for one alternative."""
 
 
-def alternatives(made: Made, *, within: Fraction = Fraction(3, 100)) -> Alternatives:
+def alternatives(runner: CachedRunner, *, within: Fraction = Fraction(3, 100)) -> Alternatives:
     """Plan what is asked and what stands beside it; near-optimal ones cost at most `within` more.
 
     Where what is asked has no plan, raises what planning it would.
     """
-    cheapest = made.one()
+    cheapest = runner.one()
     require_plan(cheapest, "no plan to stand beside")
-    near = _Near(made, cheapest, floor((cheapest.cost_cents or 0) * (1 + within)))
+    near = _Near(runner, cheapest, floor((cheapest.cost_cents or 0) * (1 + within)))
     others = (
-        *_always(made),
+        *_always(runner),
         near.fewest_node_types(),
         near.single_vendor(),
         near.most_headroom(),
@@ -54,21 +54,23 @@ def alternatives(made: Made, *, within: Fraction = Fraction(3, 100)) -> Alternat
         near.lowest_power(),
         near.earliest(),
     )
-    return _beside(made, others, float(within))
+    return _beside(runner, others, float(within))
 
 
-def standard_alternatives(made: Made) -> Alternatives:
+def standard_alternatives(runner: CachedRunner) -> Alternatives:
     """Beside what is asked, what a board asks for in any case, and no more."""
-    return _beside(made, tuple(_always(made)), None)
+    return _beside(runner, tuple(_always(runner)), None)
 
 
-def _beside(made: Made, others: tuple[Alternative, ...], within: float | None) -> Alternatives:
+def _beside(
+    runner: CachedRunner, others: tuple[AlternativePlan, ...], within: float | None
+) -> Alternatives:
     return Alternatives(
-        question=question_of(made.inputs),
-        scenario=made.inputs.scenario.name,
+        question=question_of(runner.inputs),
+        scenario=runner.inputs.scenario.name,
         within=within,
-        quarters=made.inputs.scenario.horizon.labels,
-        cheapest=made.one(),
+        quarters=runner.inputs.scenario.horizon.labels,
+        cheapest=runner.one(),
         others=others,
     )
 
@@ -82,9 +84,9 @@ def _offers(inputs: Inputs, wanted: Callable[[str], bool]) -> Iterator[str]:
     return (offer.name for offer in inputs.offers if wanted(offer.name))
 
 
-def _always(made: Made) -> Iterator[Alternative]:
+def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
     """What a board asks for in any case, whatever it costs."""
-    inputs = made.inputs
+    inputs = runner.inputs
     drop: tuple[str, ...] = (setting("policies", "shortage", value="drop"),)
     wherever = ""
     if inputs.scenario.running:  # of which nothing may be dropped
@@ -115,11 +117,11 @@ def _always(made: Made) -> Iterator[Alternative]:
             (*_without(inputs, buys.__contains__), *drop),
         ),
     )
-    plans = made.all([settings for _, _, settings in asked])
-    made.progress("what would be short, quarter by quarter")
-    short = made.desk.units_short(inputs)
+    plans = runner.all([settings for _, _, settings in asked])
+    runner.progress("what would be short, quarter by quarter")
+    short = runner.planner.units_short(inputs)
     for (name, objective, settings), figures in zip(asked, plans, strict=True):
-        yield Alternative(
+        yield AlternativePlan(
             name=name,
             objective=objective,
             settings=settings,
@@ -132,30 +134,30 @@ def _always(made: Made) -> Iterator[Alternative]:
 class _Near:
     """Plans that cost little more than the cheapest."""
 
-    made: Made
-    cheapest: Figures
+    runner: CachedRunner
+    cheapest: PlanSummary
     most_cents: int
 
     @property
     def inputs(self) -> Inputs:
-        return self.made.inputs
+        return self.runner.inputs
 
-    def _affordable(self, figures: Figures) -> bool:
+    def _affordable(self, figures: PlanSummary) -> bool:
         cost = figures.cost_cents
         return cost is not None and cost <= self.most_cents and not self._drops_more(figures)
 
-    def _drops_more(self, figures: Figures) -> bool:
+    def _drops_more(self, figures: PlanSummary) -> bool:
         """Whether it is cheap because it keeps fewer jobs."""
         return len(figures.short) > len(self.cheapest.short)
 
-    def _ruled_out(self, figures: Figures) -> bool:
+    def _ruled_out(self, figures: PlanSummary) -> bool:
         """Whether it is proved that there is no such plan at a cost within the tolerance."""
         if figures.bound_cents is None:
             return figures.result == "infeasible"
         dropped = figures.result == "proved" and self._drops_more(figures)
         return figures.bound_cents > self.most_cents or dropped
 
-    def fewest_node_types(self) -> Alternative:
+    def fewest_node_types(self) -> AlternativePlan:
         """The cheapest of the plans with the fewest node types in service."""
         name, objective = "fewest node types", "as few different servers as the tolerance allows"
         owned = {entry.node_type for entry in self.inputs.scenario.fleet.values()}
@@ -166,14 +168,14 @@ class _Near:
             tries += len(sets)
             if tries > _MOST_TRIES:
                 words = f"more than {_MOST_TRIES} sets of node types would have to be tried"
-                return Alternative(name=name, objective=objective, left_out=words)
+                return AlternativePlan(name=name, objective=objective, left_out=words)
             settings = [self._only(chosen | owned) for chosen in sets]
-            plans = self.made.all(settings)
+            plans = self.runner.all(settings)
             fitting = [place for place, one in enumerate(plans) if self._affordable(one)]
             if fitting:
                 best = min(fitting, key=lambda place: (plans[place].cost_cents or 0, place))
                 least = plans[best].node_types or 0
-                return Alternative(
+                return AlternativePlan(
                     name=name,
                     objective=objective,
                     settings=settings[best],
@@ -181,14 +183,14 @@ class _Near:
                     best=Best(value=least, bound=least, unit="node types"),
                 )
             if not all(map(self._ruled_out, plans)):
-                return Alternative(name=name, objective=objective, left_out=_OPEN)
-        return Alternative(name=name, objective=objective, left_out=_OPEN)
+                return AlternativePlan(name=name, objective=objective, left_out=_OPEN)
+        return AlternativePlan(name=name, objective=objective, left_out=_OPEN)
 
     def _only(self, node_types: frozenset[str] | set[str]) -> tuple[str, ...]:
         other = {o.name for o in self.inputs.offers if o.node_type not in node_types}
         return _without(self.inputs, other.__contains__)
 
-    def single_vendor(self) -> Alternative:
+    def single_vendor(self) -> AlternativePlan:
         """The cheapest of the plans that acquire from one maker of servers."""
         name, objective = "single vendor", "all that is acquired is made by one vendor"
         nodes = self.inputs.catalog.nodes
@@ -200,41 +202,43 @@ class _Near:
             )
             for vendor in vendors
         ]
-        plans = self.made.all(settings)
+        plans = self.runner.all(settings)
         planned = [place for place, one in enumerate(plans) if one.cost_cents is not None]
         if not planned:
             words = "no vendor alone offers what is needed" if vendors else "nothing is on offer"
-            return Alternative(name=name, objective=objective, left_out=words)
+            return AlternativePlan(name=name, objective=objective, left_out=words)
         best = min(
             planned,
             key=lambda place: (len(plans[place].short), plans[place].cost_cents or 0, place),
         )
         words = f"{objective}: {vendors[best]}"
-        return Alternative(name=name, objective=words, settings=settings[best], figures=plans[best])
+        return AlternativePlan(
+            name=name, objective=words, settings=settings[best], figures=plans[best]
+        )
 
-    def most_headroom(self) -> Alternative:
+    def most_headroom(self) -> AlternativePlan:
         """The plan with the largest share of free GPUs, the same of every type on offer."""
         name = "most headroom"
         objective = "the largest share of GPUs that no job holds, alike for every type on offer"
         if self.inputs.scenario.policies.growth_reserve:
             words = "the scenario states a growth reserve of its own"
-            return Alternative(name=name, objective=objective, left_out=words)
+            return AlternativePlan(name=name, objective=objective, left_out=words)
         nodes = self.inputs.catalog.nodes
         types = sorted({nodes[offer.node_type].gpu_type for offer in self.inputs.offers})
         fits, fails = 0, 100
         while fails - fits > 1:
             middle = (fits + fails) // 2
-            if self._affordable(self.made.one(_reserve(types, middle))):
+            if self._affordable(self.runner.one(_reserve(types, middle))):
                 fits = middle
             else:
                 fails = middle
         if fails == 100:  # of GPUs that there are none of, any share is free
             words = "jobs hold next to no GPU of the types on offer"
-            return Alternative(name=name, objective=objective, left_out=words)
-        figures = self.made.one(_reserve(types, fits))
-        if not self._ruled_out(self.made.one(_reserve(types, fails))):
-            return Alternative(name=name, objective=objective, left_out=_OPEN)
-        return Alternative(
+            return AlternativePlan(name=name, objective=objective, left_out=words)
+        figures = self.runner.one(_reserve(types, fits))
+        if not self._ruled_out(self.runner.one(_reserve(types, fails))):
+            return AlternativePlan(name=name, objective=objective, left_out=_OPEN)
+        return AlternativePlan(
             name=name,
             objective=objective,
             settings=_reserve(types, fits),
@@ -242,34 +246,34 @@ class _Near:
             best=Best(value=fits, bound=fits, unit="% free"),
         )
 
-    def no_moves(self) -> Alternative:
+    def no_moves(self) -> AlternativePlan:
         """The cheapest plan in which nothing that runs today moves."""
         name, objective = "no moves", "whatever runs today stays where it is"
         running = sorted({entry.job for entry in self.inputs.scenario.running})
         if not running:
-            return Alternative(name=name, objective=objective, left_out=_NOTHING_RUNS)
+            return AlternativePlan(name=name, objective=objective, left_out=_NOTHING_RUNS)
         settings = tuple(setting("jobs", job, "pinned", value=True) for job in running)
         try:
-            figures = self.made.one(settings)
+            figures = self.runner.one(settings)
         except InputError as error:  # what runs where it may not stay
             words = "; ".join(mistake.message for mistake in error.findings)
-            return Alternative(name=name, objective=objective, left_out=words)
-        return Alternative(name=name, objective=objective, settings=settings, figures=figures)
+            return AlternativePlan(name=name, objective=objective, left_out=words)
+        return AlternativePlan(name=name, objective=objective, settings=settings, figures=figures)
 
-    def fewest_moves(self) -> Alternative:
+    def fewest_moves(self) -> AlternativePlan:
         """The plan that takes the fewest units out of the pool in which they run today."""
         name = "fewest moves"
         objective = "as few units that run today leave their servers' pool as the tolerance allows"
         if not self.inputs.scenario.running:
-            return Alternative(name=name, objective=objective, left_out=_NOTHING_RUNS)
+            return AlternativePlan(name=name, objective=objective, left_out=_NOTHING_RUNS)
         return self._aimed(name, objective, "moves")
 
-    def lowest_power(self) -> Alternative:
+    def lowest_power(self) -> AlternativePlan:
         """The plan whose nodes in service draw the least power, on average over the quarters."""
         objective = "the least power that the servers in service draw, mean over the quarters"
         return self._aimed("lowest power", objective, "power")
 
-    def earliest(self) -> Alternative:
+    def earliest(self) -> AlternativePlan:
         """The plan whose nodes enter service the earliest."""
         objective = (
             "the fewest quarters until each server that is acquired enters service, "
@@ -277,15 +281,17 @@ class _Near:
         )
         return self._aimed("earliest", objective, "quarters waited")
 
-    def _aimed(self, name: str, objective: str, goal: Goal) -> Alternative:
-        def without(why: str) -> Alternative:
-            return Alternative(name=name, objective=objective, left_out=why)
+    def _aimed(self, name: str, objective: str, goal: Goal) -> AlternativePlan:
+        def without(why: str) -> AlternativePlan:
+            return AlternativePlan(name=name, objective=objective, left_out=why)
 
         if self.cheapest.short:
             return without("not all jobs are kept, and who is kept is decided before all else")
-        self.made.progress(f"planning for the fewest {goal}" if goal != "power" else "saving power")
+        self.runner.progress(
+            f"planning for the fewest {goal}" if goal != "power" else "saving power"
+        )
         try:
-            near = self.made.desk.near(self.inputs, goal, self.most_cents)
+            near = self.runner.planner.near(self.inputs, goal, self.most_cents)
         except (CheckError, LimitError, ValueError) as error:
             return without(str(error))
         except Infeasible:
@@ -293,7 +299,9 @@ class _Near:
         share = len(near.plan.quarters) if goal == "power" else 1
         unit: Literal["W", "quarters waited", "moves"] = "W" if goal == "power" else goal
         best = Best(value=near.value / share, bound=near.bound / share, unit=unit)
-        return Alternative(name=name, objective=objective, figures=figures_of(near.plan), best=best)
+        return AlternativePlan(
+            name=name, objective=objective, figures=summary_of(near.plan), best=best
+        )
 
 
 _NOTHING_RUNS = "the scenario does not say what runs where today (key running)"

@@ -22,16 +22,16 @@ from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.spelling import Format
 from planner.inputs.scenario.variations import VariationName
 from planner.inputs.text.words import did_you_mean
-from planner.whatif.desk.desk import AS_STATED, Variant
+from planner.whatif.variants.variant_planner import AS_STATED, Variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path as FilePath
 
     from planner.inputs.reading.document import Document, Path
-    from planner.whatif.desk.desk import Desk
+    from planner.whatif.variants.variant_planner import VariantPlanner
 
-__all__ = ["Grid", "placed", "read_grid", "unknown_names"]
+__all__ = ["SweepGrid", "placed", "read_grid", "unknown_names"]
 
 _MOST_ROWS = 100_000
 
@@ -70,7 +70,7 @@ class SweepFile(Frozen):
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class SweepGrid:
     """A sweep file, read."""
 
     document: Document
@@ -78,19 +78,19 @@ class Grid:
     rows: tuple[tuple[Variant, Mapping[str, Path]], ...]
     """Each with the place in the file of each of its settings."""
 
-    def variants(self, desk: Desk, base: Variant = AS_STATED) -> dict[str, Variant]:
+    def variants(self, planner: VariantPlanner, base: Variant = AS_STATED) -> dict[str, Variant]:
         """The rows by their keys, all on top of a base; of rows that ask the same, the first.
 
         Raises InputError, each mistake with its place in the file of the sweep, or where that is
         the cause, in the files of the scenario.
         """
-        findings = list(unknown_names(self.document, desk, _names(self.document.data)))
+        findings = list(unknown_names(self.document, planner, _names(self.document.data)))
         found: dict[str, Variant] = {}
         if not findings:
             for row, places in self.rows:
                 variant = base.with_more(row)
                 try:
-                    found.setdefault(desk.key(variant), variant)
+                    found.setdefault(planner.key(variant), variant)
                 except InputError as error:
                     findings += (placed(self.document, one, places) for one in error.findings)
         if findings:
@@ -99,14 +99,14 @@ class Grid:
 
 
 def unknown_names(
-    document: Document, desk: Desk, names: Iterable[tuple[Path, str]]
+    document: Document, planner: VariantPlanner, names: Iterable[tuple[Path, str]]
 ) -> Iterator[Finding]:
     """Of names with their places in a file, those of no scenario or override."""
-    known = desk.question.layers.names
+    known = planner.question.layers.names
     for place, name in names:
         if name not in known:
             some = f"there are {', '.join(known)}" if known else "it has no `overrides:`"
-            message = f"{desk.station.scenario} has no scenario or override {name!r}"
+            message = f"{planner.config.scenario} has no scenario or override {name!r}"
             yield document.finding(place, message, did_you_mean(name, known) or some)
 
 
@@ -118,7 +118,9 @@ def placed(document: Document, finding: Finding, places: Mapping[str, Path]) -> 
     return document.finding(place, finding.message, finding.hint)
 
 
-def read_grid(path: FilePath, text: str | None = None, scenario: FilePath | None = None) -> Grid:
+def read_grid(
+    path: FilePath, text: str | None = None, scenario: FilePath | None = None
+) -> SweepGrid:
     """Read the file of a sweep; raises InputError with all its mistakes.
 
     `text` stands in for the file, and `scenario` for the one that it names.
@@ -132,7 +134,9 @@ def read_grid(path: FilePath, text: str | None = None, scenario: FilePath | None
         if asked > _MOST_ROWS:
             message = f"has {asked:,} combinations, at most {_MOST_ROWS:,} are planned"
             raise InputError(document.finding(("grid",), message, "leave out values or axes"))
-    return Grid(document, scenario, (*_combined(document, sweep.grid), *_single(document, sweep)))
+    return SweepGrid(
+        document, scenario, (*_combined(document, sweep.grid), *_single(document, sweep))
+    )
 
 
 def _combined(

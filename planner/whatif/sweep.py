@@ -14,20 +14,20 @@ from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.text.words import count_of
 from planner.planning.store import each_once, write_atomically
-from planner.whatif.desk.desk import Variant
-from planner.whatif.desk.figures import Figures
+from planner.whatif.variants.plan_summary import PlanSummary
+from planner.whatif.variants.variant_planner import Variant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from planner.whatif.desk.crew import Crew
-    from planner.whatif.desk.desk import Desk
+    from planner.whatif.variants.executor import Executor
+    from planner.whatif.variants.variant_planner import VariantPlanner
 
-    Hire = Callable[[Desk], AbstractContextManager[Crew]]
+    Hire = Callable[[VariantPlanner], AbstractContextManager[Executor]]
 
-__all__ = ["RESULTS", "Row", "Shard", "all_figures", "require_rows", "results_name", "sweep"]
+__all__ = ["RESULTS", "Shard", "SweepRow", "all_figures", "require_rows", "results_name", "sweep"]
 
 RESULTS = "results.jsonl"
 _BEGINS = '{"key":"'
@@ -35,14 +35,14 @@ _BEGINS = '{"key":"'
 _HINT = "name another `--out`, or throw them away with `--force`"
 
 
-class Row(Frozen):
+class SweepRow(Frozen):
     """One line of the results: what was asked, and what it comes to."""
 
     key: str
     """Of everything that the figures depend on."""
     apply: tuple[str, ...]
     settings: tuple[str, ...]
-    figures: Figures
+    figures: PlanSummary
 
     @property
     def label(self) -> str:
@@ -70,14 +70,14 @@ def results_name(shard: Shard | None) -> str:
 
 
 def sweep(
-    crew: Crew,
+    executor: Executor,
     variants: Mapping[str, Variant],
     out: Path,
     *,
     shard: Shard | None = None,
     force: bool = False,
     progress: Callable[[int, int, int], None],
-) -> tuple[Row, ...]:
+) -> tuple[SweepRow, ...]:
     """Plan the variants that no file of results in the folder has yet; all their rows, in order.
 
     `progress` is told how many rows are done, how many of these were found, and how many there
@@ -96,44 +96,44 @@ def sweep(
     progress(kept, kept, len(asked))
     with file.open("a", encoding="utf-8", newline="\n") as results:
 
-        def done(key: str, figures: Figures) -> None:
+        def done(key: str, figures: PlanSummary) -> None:
             found[key] = _row(key, asked[key], figures)
             results.write(_line(found[key]))
             results.flush()
             progress(len(found), kept, len(asked))
 
-        crew.plan({key: one for key, one in asked.items() if key not in found}, done)
+        executor.plan({key: one for key, one in asked.items() if key not in found}, done)
     write_atomically(file, _lines(asked, found))
     return tuple(_row(key, asked[key], found[key].figures) for key in asked)
 
 
 def all_figures(
-    desk: Desk,
+    planner: VariantPlanner,
     asked: Sequence[Variant],
     out: Path,
     *,
     force: bool,
     hire: Hire,
     progress: Callable[[int, int, int], None],
-) -> list[Figures]:
+) -> list[PlanSummary]:
     """What variants come to, in their order; those that are alike are planned once, as a sweep."""
-    keys = [desk.key(one) for one in asked]
-    with hire(desk) as crew:
+    keys = [planner.key(one) for one in asked]
+    with hire(planner) as executor:
         variants = dict(zip(keys, asked, strict=True))
-        rows = sweep(crew, variants, out, force=force, progress=progress)
+        rows = sweep(executor, variants, out, force=force, progress=progress)
     by_key = {row.key: row.figures for row in rows}
     return [by_key[key] for key in keys]
 
 
-def _row(key: str, variant: Variant, figures: Figures) -> Row:
-    return Row(key=key, apply=variant.apply, settings=variant.settings, figures=figures)
+def _row(key: str, variant: Variant, figures: PlanSummary) -> SweepRow:
+    return SweepRow(key=key, apply=variant.apply, settings=variant.settings, figures=figures)
 
 
-def _line(row: Row) -> str:
+def _line(row: SweepRow) -> str:
     return row.model_dump_json() + "\n"
 
 
-def _lines(asked: Mapping[str, Variant], found: Mapping[str, Row]) -> str:
+def _lines(asked: Mapping[str, Variant], found: Mapping[str, SweepRow]) -> str:
     """Rows that are done, in order, with the words in which they are asked for now."""
     rows = (_row(key, asked[key], found[key].figures) for key in asked if key in found)
     return "".join(map(_line, rows))
@@ -153,7 +153,7 @@ def _is_row(line: str) -> bool:
     return cut_off or _row_of(line) is not None
 
 
-def _read(out: Path) -> dict[str, Row]:
+def _read(out: Path) -> dict[str, SweepRow]:
     """Rows of all files of results in a folder."""
     return {row.key: row for file in _files(out) for row in _rows(file)}
 
@@ -162,7 +162,7 @@ def _files(out: Path) -> list[Path]:
     return sorted(out.glob("results*.jsonl"))
 
 
-def _rows(file: Path) -> Iterator[Row]:
+def _rows(file: Path) -> Iterator[SweepRow]:
     """Rows of a file, if it is there; a line that was cut off is no row."""
     return filter(None, map(_row_of, _lines_of(file)))
 
@@ -174,9 +174,9 @@ def _lines_of(file: Path) -> list[str]:
         return list(lines)
 
 
-def _row_of(line: str) -> Row | None:
+def _row_of(line: str) -> SweepRow | None:
     try:
         json.loads(line, object_pairs_hook=each_once(line, RESULTS))
-        return Row.model_validate_json(line)
+        return SweepRow.model_validate_json(line)
     except (InputError, ValueError, RecursionError):
         return None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.layers.relative import Move
+from planner.inputs.layers.relative import RelativeChange
 from planner.inputs.load import load_inputs
 
 pytestmark = pytest.mark.usefixtures("small_world")
@@ -136,7 +136,7 @@ def test_a_star_deletes_every_one_that_is_stated(write):
     st.decimals(-99, 500, places=2),
 )
 def test_a_percentage_there_and_back_is_where_it_was(value, percent):
-    up = Move("", percent, percent=True).of(value, whole=False)
+    up = RelativeChange("", percent, percent=True).of(value, whole=False)
     back = (100 / (1 + percent / 100) - 100).quantize(Decimal("1e-20"))
-    found = Move("", back, percent=True).of(Decimal(up), whole=False)
+    found = RelativeChange("", back, percent=True).of(Decimal(up), whole=False)
     assert abs(found - value) <= max(Decimal("0.0002"), value * Decimal("1e-6"))

@@ -31,14 +31,14 @@ from planner.planning.plan import (
 )
 from planner.reporting.justification.beside import Beside
 from planner.sizing.candidate import Candidate, Quantity, Rejection, Sizing, Step
-from planner.whatif import found as options
+from planner.whatif import results as options
 from planner.whatif.comparison import waterfall
-from planner.whatif.comparison.actuals import Outcome
+from planner.whatif.comparison.actuals import PlannedAndActual
 from planner.whatif.comparison.compare import compare
 from planner.whatif.comparison.comparison import Amount, InputChange, JobMove
 from planner.whatif.comparison.sides import Side
-from planner.whatif.desk.figures import Acquired, Figures, JobShort
-from planner.whatif.found import Moved, Sensitivity, Swing, Turn
+from planner.whatif.results import Moved, Sensitivity, Swing, SwitchingPoint
+from planner.whatif.variants.plan_summary import Acquired, JobShort, PlanSummary
 
 H100, H200, L40S = "h100-80gb-sxm", "h200-141gb-sxm", "l40s-48gb"
 QUARTERS = ("2027Q1", "2027Q2", "2027Q3")
@@ -462,7 +462,7 @@ def plan() -> Plan:
     )
 
 
-def came(cost: int, **more: Any) -> Figures:
+def came(cost: int, **more: Any) -> PlanSummary:
     """Figures of a plan that acquires a node, in short."""
     bought = Acquired(
         quarter="2027Q2",
@@ -481,7 +481,7 @@ def came(cost: int, **more: Any) -> Figures:
         "order_by": "2027-01-07",
         "power_w": 40_800,
     }
-    return Figures(result="proved", cost_cents=cost, bound_cents=cost, **{**given, **more})
+    return PlanSummary(result="proved", cost_cents=cost, bound_cents=cost, **{**given, **more})
 
 
 IDLE: dict[str, int | None] = {"capex_cents": 0, "gpus": 24, "gpus_held": 17, "power_w": None}
@@ -499,7 +499,7 @@ def beside() -> Beside:
         quarters=QUARTERS,
         cheapest=came(TOTAL),
         others=(
-            options.Alternative(
+            options.AlternativePlan(
                 name="do nothing",
                 objective="nothing is acquired",
                 figures=idle,
@@ -508,13 +508,15 @@ def beside() -> Beside:
                     JobShort(job="support", asked=(3, 4, 4), short=(0, 2, 0)),
                 ),
             ),
-            options.Alternative(
+            options.AlternativePlan(
                 name="reclaim first",
                 objective="partitions",
-                figures=Figures(result="infeasible", reason="what runs may not be dropped"),
+                figures=PlanSummary(result="infeasible", reason="what runs may not be dropped"),
             ),
-            options.Alternative(name="rent only", objective="nothing bought", figures=came(8_00)),
-            options.Alternative(
+            options.AlternativePlan(
+                name="rent only", objective="nothing bought", figures=came(8_00)
+            ),
+            options.AlternativePlan(
                 name="single vendor",
                 objective="one vendor",
                 left_out="no vendor alone offers what is needed",
@@ -523,11 +525,11 @@ def beside() -> Beside:
     )
 
     def moved(by, cost):
-        figures = came(cost) if cost else Figures(result="infeasible", reason="too late")
+        figures = came(cost) if cost else PlanSummary(result="infeasible", reason="too late")
         return Moved(by=by, settings=(), figures=figures)
 
     def turn(before, after, cost):
-        return Turn(before=moved(before, TOTAL), after=moved(after, cost))
+        return SwitchingPoint(before=moved(before, TOTAL), after=moved(after, cost))
 
     price = Swing(
         name="price of h200-buy",
@@ -575,8 +577,10 @@ def compared(plan):
         never,
     )
     steps = (
-        waterfall.Step(causes=("demand",), added_cents=9, cost_cents=cost + 9, status="proved"),
-        waterfall.Step(
+        waterfall.CauseStep(
+            causes=("demand",), added_cents=9, cost_cents=cost + 9, status="proved"
+        ),
+        waterfall.CauseStep(
             causes=("offers", "prices"),
             added_cents=-4_000_009,
             cost_cents=cost - 4_000_000,
@@ -605,8 +609,10 @@ def compared(plan):
                 ),
             ),
             "power": (Amount(name="east", quarter=quarter, unit="W", before=61200, after=51000),),
-            "demand": (Outcome(quarter=quarter, name="chat", planned=2, actual=None),),
-            "deliveries": (Outcome(quarter=quarter, name="xe9680-h200", planned=3, actual=1),),
+            "demand": (PlannedAndActual(quarter=quarter, name="chat", planned=2, actual=None),),
+            "deliveries": (
+                PlannedAndActual(quarter=quarter, name="xe9680-h200", planned=3, actual=1),
+            ),
         }
     )
 

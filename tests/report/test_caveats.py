@@ -7,13 +7,13 @@ from planner.reporting.document import Paragraph
 from planner.reporting.quarterly import quarterly_document
 from planner.reporting.risk import risk_document
 from planner.reporting.sensitivity import sensitivity_document, tornado
-from planner.whatif.desk.figures import Figures
-from planner.whatif.risk.choices import Choice, Choices
-from planner.whatif.risk.risk import Acquisition, Chance, Risk
+from planner.whatif.risk.choices import PurchasePlan, PurchasePlans
+from planner.whatif.risk.risk import AcquiredAcrossFutures, Chance, Risk
+from planner.whatif.variants.plan_summary import PlanSummary
 from tests.report.conftest import TOTAL, came
 
-NONE = Figures(result="infeasible", reason="too late")
-LATE = Figures(result="no plan in time", reason="the time limit was hit")
+NONE = PlanSummary(result="infeasible", reason="too late")
+LATE = PlanSummary(result="no plan in time", reason="the time limit was hit")
 
 
 @pytest.fixture
@@ -31,7 +31,9 @@ def risk() -> Risk:
         costs_cents=costs,
         chances=(Chance(quarter="2027Q2", short=1, of=10),),
         acquisitions=(
-            Acquisition(offer="h200-buy", planned=1, never=0, percentiles=(1, 1, 1, 2, 2)),
+            AcquiredAcrossFutures(
+                offer="h200-buy", planned=1, never=0, percentiles=(1, 1, 1, 2, 2)
+            ),
         ),
     )
 
@@ -39,7 +41,7 @@ def risk() -> Risk:
 def choice(searched, short, costs):
     worst = max(costs, default=None)
     bought = came(TOTAL).acquired
-    return Choice(
+    return PurchasePlan(
         searched=searched,
         purchased=bought,
         short=short,
@@ -51,7 +53,7 @@ def choice(searched, short, costs):
 
 def held(risk, *plans, best):
     return risk.model_copy(
-        update={"choices": Choices(plans=plans, best=best, bound_cents=9_000_00)}
+        update={"choices": PurchasePlans(plans=plans, best=best, bound_cents=9_000_00)}
     )
 
 

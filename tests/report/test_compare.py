@@ -10,7 +10,7 @@ from planner.reporting.compare import comparison_document
 from planner.reporting.document import Fields, Figure
 from planner.reporting.since import since_blocks
 from planner.reporting.terminal import Look, draw
-from planner.whatif.comparison.actuals import Outcome
+from planner.whatif.comparison.actuals import PlannedAndActual
 from planner.whatif.comparison.compare import compare
 from planner.whatif.comparison.sides import Side
 from tests.report.conftest import never
@@ -66,7 +66,7 @@ def test_why_causes_are_not_told_apart_is_said(plan):
 def test_the_forecast_error_weighs_differences_by_what_came(compared):
     def error(*pairs):
         demand = tuple(
-            Outcome(quarter="2027Q1", name="chat", planned=planned, actual=actual)
+            PlannedAndActual(quarter="2027Q1", name="chat", planned=planned, actual=actual)
             for planned, actual in pairs
         )
         told = since_blocks(compared.model_copy(update={"demand": demand}))

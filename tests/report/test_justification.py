@@ -27,8 +27,8 @@ from planner.reporting.justification.document import justification_document
 from planner.reporting.justification.registers import assumptions_section
 from planner.reporting.quarterly import quarterly_document
 from planner.reporting.sensitivity import then_acquired
-from planner.whatif.desk.figures import Figures
-from planner.whatif.found import Best
+from planner.whatif.results import Best
+from planner.whatif.variants.plan_summary import PlanSummary
 from tests.report.pages import Page
 from tests.report.sums import again, again_in
 from tests.sealed import sealed
@@ -397,7 +397,9 @@ def gives_way(*by_priority):
         for priority, dropped, delayed in by_priority
         for place in range(dropped + delayed)
     )
-    return Figures(result="proved", cost_cents=1, short=short, short_by_priority=tuple(by_priority))
+    return PlanSummary(
+        result="proved", cost_cents=1, short=short, short_by_priority=tuple(by_priority)
+    )
 
 
 @pytest.mark.parametrize(
@@ -450,7 +452,9 @@ def test_switching_values_say_where_the_recommendation_turns(plan, beside):
     assert "| price of h200-buy | $357,000 per node | -30,000 | 25,000 | 9.5 % | – |" in drawn
     assert "| lead times | – | 0 | no plan | -2 weeks | 3 weeks |" in drawn
     assert "| lead times | 2 weeks | 3 weeks | no plan: too late |" in drawn
-    none = Figures(result="infeasible", reason="no plan for all jobs keeps the dates of offer a")
+    none = PlanSummary(
+        result="infeasible", reason="no plan for all jobs keeps the dates of offer a"
+    )
     assert then_acquired(none) == none.reason
     assert "At which price, growth or delay the recommendation turns" not in drawn
 

@@ -23,11 +23,11 @@ from planner.reporting.format import styled
 from planner.reporting.html.draw import draw
 from planner.reporting.justification.beside import Beside
 from planner.reporting.justification.document import justification_document
-from planner.whatif.desk.crew import Processes
-from planner.whatif.desk.desk import Desk, Station, Variant
-from planner.whatif.desk.made import Made
-from planner.whatif.levers import price_of
 from planner.whatif.sensitivity.sensitivity import sensitivity
+from planner.whatif.uncertain_figures import price_of
+from planner.whatif.variants.cached_runner import CachedRunner
+from planner.whatif.variants.executor import ProcessExecutor
+from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
 from tests.report.pages import Page
 from tests.report.sums import again
 
@@ -219,9 +219,9 @@ def test_a_price_that_breaks_a_budget_says_which_and_that_nobody_planned_what_th
 
 @pytest.fixture(scope="module")
 def moved(file):
-    desk = Desk(Station(file))
-    with Processes(desk, 1) as crew:
-        return sensitivity(Made(desk, crew, Variant(), lambda _: None))
+    desk = VariantPlanner(WorkerConfig(file))
+    with ProcessExecutor(desk, 1) as crew:
+        return sensitivity(CachedRunner(desk, crew, Variant(), lambda _: None))
 
 
 def test_beyond_a_limit_planning_anew_tells_whether_there_is_a_plan(tight, moved):
@@ -253,7 +253,7 @@ def test_a_turn_that_comes_before_a_limit_is_the_margin(tight, moved):
     told = section_6(tight, beside)
     row = "| xe9680-h200, bought (plus) | +3.1 % | planned anew, the plan turns | – | another plan"
     assert row in told
-    page = Page(draw(justification_document(tight, beside), "Turn"))
+    page = Page(draw(justification_document(tight, beside), "SwitchingPoint"))
     (figure,) = [one for one in page.figures if one.text == "+3.1 %"]
     stored = json.loads(turning.model_dump_json())
     assert again(stored, figure.sum.removeprefix("sensitivity.json: ")) == Fraction("0.0312")

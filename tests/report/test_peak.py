@@ -6,11 +6,11 @@ import pytest
 
 from planner.reporting.size import sizing_document
 from planner.reporting.terminal import Look, draw
-from planner.sizing.memory import Memory, Part
+from planner.sizing.memory import Memory, MemoryPart
 
 MEMORY = Memory(
     phases=tuple(
-        Part(name=name, mb=mb)
+        MemoryPart(name=name, mb=mb)
         for name, mb in (("load", 10_737), ("forward", 42_950), ("backward", 32_212))
     ),
     parts=(),
@@ -57,7 +57,7 @@ def test_without_a_peak_there_is_no_such_table(plan):
 
 
 def test_the_parts_of_a_serving_job_add_up_to_its_peak(sized):
-    parts = (Part(name="weights", mb=21_475), Part(name="KV cache", mb=21_475))
+    parts = (MemoryPart(name="weights", mb=21_475), MemoryPart(name="KV cache", mb=21_475))
     serving = MEMORY.model_copy(update={"phases": (), "parts": parts})
     first, *others = sized.candidates
     shown = first.model_copy(update={"memory": serving})

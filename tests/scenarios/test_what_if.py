@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.whatif.desk.desk import Desk, Station, Variant
 from planner.whatif.grid import read_grid
 from planner.whatif.risk.futures import read_futures
+from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
 
 SHIPPED = Path(__file__).parents[2] / "scenarios" / "what-if"
 NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
@@ -95,11 +95,11 @@ def test_partitions_are_used_where_they_are_allowed(planned):
 
 def test_the_shipped_sweep_asks_for_what_its_comment_says():
     grid = read_grid(SHIPPED.parent / "sweeps" / "prices.yaml")
-    desk = Desk(Station(grid.scenario))
-    assert len(grid.variants(desk)) == 11
+    planner = VariantPlanner(WorkerConfig(grid.scenario))
+    assert len(grid.variants(planner)) == 11
 
     def price(variant):
-        offers = desk.inputs(variant).offers
+        offers = planner.inputs(variant).offers
         return next(one.unit_price_usd for one in offers if one.name == "buy-h200")
 
     listed = price(Variant())
@@ -109,5 +109,5 @@ def test_the_shipped_sweep_asks_for_what_its_comment_says():
 
 def test_the_shipped_futures_can_be_drawn():
     futures = read_futures(SHIPPED.parent / "sweeps" / "futures.yaml")
-    desk = Desk(Station(futures.scenario))
-    assert len(set(futures.drawn(desk, 5))) == 5
+    planner = VariantPlanner(WorkerConfig(futures.scenario))
+    assert len(set(futures.drawn(planner, 5))) == 5

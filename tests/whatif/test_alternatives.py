@@ -11,10 +11,10 @@ from planner.reporting.alternatives import alternatives_document, short_text
 from planner.reporting.markdown import draw
 from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import alternatives, standard_alternatives
-from planner.whatif.desk.crew import Processes
-from planner.whatif.desk.desk import Desk, Station, Variant
-from planner.whatif.desk.figures import Figures, figures_of, require_plan
-from planner.whatif.desk.made import Made
+from planner.whatif.variants.cached_runner import CachedRunner
+from planner.whatif.variants.executor import ProcessExecutor
+from planner.whatif.variants.plan_summary import PlanSummary, require_plan, summary_of
+from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
 
 SCENARIO = """\
 format: 1
@@ -40,17 +40,19 @@ overrides:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
+def planner(tmp_path_factory):
     file = tmp_path_factory.mktemp("servers") / "servers.yaml"
     file.write_text(SCENARIO.replace("finance:", "policies: {}\nfinance:"), encoding="utf-8")
-    return Desk(Station(file))
+    return VariantPlanner(WorkerConfig(file))
 
 
 @pytest.fixture(scope="module")
-def found_with(desk):
+def found_with(planner):
     def found_with(within=Fraction(3, 100), asked=Variant()):  # noqa: B008 - frozen
-        with Processes(desk, 1) as crew:
-            return alternatives(Made(desk, crew, asked, lambda _: None), within=within)
+        with ProcessExecutor(planner, 1) as executor:
+            return alternatives(
+                CachedRunner(planner, executor, asked, lambda _: None), within=within
+            )
 
     return found_with
 
@@ -65,11 +67,11 @@ def other(found, name):
     return one
 
 
-def test_each_plan_is_the_one_that_its_settings_make(desk, found):
-    assert desk.figures(Variant()) == found.cheapest
+def test_each_plan_is_the_one_that_its_settings_make(planner, found):
+    assert planner.figures(Variant()) == found.cheapest
     for one in found.others:
         if one.figures is not None and one.name not in ("lowest power", "earliest"):
-            assert desk.figures(Variant((), one.settings)) == one.figures
+            assert planner.figures(Variant((), one.settings)) == one.figures
 
 
 def test_nothing_rented_or_bought_leaves_jobs_short(found):
@@ -80,13 +82,13 @@ def test_nothing_rented_or_bought_leaves_jobs_short(found):
     assert set(rented.short) == {"large"}
 
 
-def test_the_fewest_node_types_are_those_of_trying_every_set_of_offers(desk, found_with):
+def test_the_fewest_node_types_are_those_of_trying_every_set_of_offers(planner, found_with):
     names = ("h100", "h200", "l40s", "hire")
     plans = []
     for size in range(len(names) + 1):
         for kept in combinations(names, size):
             settings = tuple(f"offers.{name}.maximum=0" for name in names if name not in kept)
-            figures = desk.figures(Variant((), settings))
+            figures = planner.figures(Variant((), settings))
             if figures.cost_cents is not None:
                 plans.append(figures)
     for within in (Fraction(0), Fraction(3, 100)):
@@ -99,7 +101,7 @@ def test_the_fewest_node_types_are_those_of_trying_every_set_of_offers(desk, fou
     assert fewest.node_types < result.cheapest.node_types
 
 
-def test_a_point_more_of_headroom_costs_more_than_is_tolerated(desk, found):
+def test_a_point_more_of_headroom_costs_more_than_is_tolerated(planner, found):
     one = other(found, "most headroom")
     share = int(one.best.value)
     types = "{h100-80gb-sxm: X, h200-141gb-sxm: X, l40s-48gb: X}"
@@ -107,7 +109,7 @@ def test_a_point_more_of_headroom_costs_more_than_is_tolerated(desk, found):
 
     def cost(percent):
         setting = f"policies.growth_reserve={types.replace('X', f'{percent}%')}"
-        return desk.figures(Variant((), (setting,))).cost_cents
+        return planner.figures(Variant((), (setting,))).cost_cents
 
     assert cost(share) <= limit
     dearer = cost(share + 1)
@@ -121,8 +123,8 @@ def test_no_plan_is_near_the_cheapest_because_it_drops_jobs(found, found_with):
         assert other(lenient, name).figures == other(found, name).figures
 
 
-def test_what_was_not_proved_of_plans_that_would_be_better_is_left_open(desk):
-    class Doubtful(Made):
+def test_what_was_not_proved_of_plans_that_would_be_better_is_left_open(planner):
+    class Doubtful(CachedRunner):
         def all(self, wanted):
             settings = [*wanted]
             doubt = {"result": "not proved", "bound_cents": 0, "cost_cents": 10**12}
@@ -131,8 +133,8 @@ def test_what_was_not_proved_of_plans_that_would_be_better_is_left_open(desk):
                 for stated, figures in zip(settings, super().all(settings), strict=True)
             ]
 
-    with Processes(desk, 1) as crew:
-        found = alternatives(Doubtful(desk, crew, Variant(), lambda _: None))
+    with ProcessExecutor(planner, 1) as executor:
+        found = alternatives(Doubtful(planner, executor, Variant(), lambda _: None))
     for name in ("fewest node types", "most headroom"):
         assert "it was not proved which plans" in str(other(found, name).left_out)
 
@@ -147,9 +149,9 @@ def test_a_single_vendor_that_keeps_all_jobs_comes_before_a_cheaper_one_that_doe
         "jobs: {one: {fixed: {gpus: 8}}, two: {fixed: {gpus: 8}}}\n",
         encoding="utf-8",
     )
-    desk = Desk(Station(tmp_path / "vendors.yaml"))
-    with Processes(desk, 1) as crew:
-        found = alternatives(Made(desk, crew, Variant(), lambda _: None))
+    planner = VariantPlanner(WorkerConfig(tmp_path / "vendors.yaml"))
+    with ProcessExecutor(planner, 1) as executor:
+        found = alternatives(CachedRunner(planner, executor, Variant(), lambda _: None))
     vendor = other(found, "single vendor")
     assert vendor.objective.endswith("NVIDIA")
     assert vendor.figures.short == ()
@@ -175,21 +177,21 @@ def test_of_gpus_that_no_job_needs_none_are_said_to_be_free(tmp_path, offers, si
         "jobs: {small: {fixed: {gpus: 1}, gpu_types: [l40s-48gb]}}\n",
         encoding="utf-8",
     )
-    desk = Desk(Station(tmp_path / "owned.yaml"))
-    with Processes(desk, 1) as crew:
-        found = alternatives(Made(desk, crew, Variant(), lambda _: None))
+    planner = VariantPlanner(WorkerConfig(tmp_path / "owned.yaml"))
+    with ProcessExecutor(planner, 1) as executor:
+        found = alternatives(CachedRunner(planner, executor, Variant(), lambda _: None))
     headroom = "jobs hold next to no GPU of the types on offer"
     assert other(found, "most headroom").left_out == headroom
     assert other(found, "single vendor").left_out == single_vendor
 
 
-def test_no_moves_pins_all_that_runs_today(desk, tmp_path):
+def test_no_moves_pins_all_that_runs_today(planner, tmp_path):
     text = SCENARIO.replace("priority: low", "priority: low, pinned: true")
     text += "running:\n  - {job: small, pool: r760xa-l40s/main, count: 2}\n"
     (tmp_path / "running.yaml").write_text(text, encoding="utf-8")
-    desk = Desk(Station(tmp_path / "running.yaml"))
-    with Processes(desk, 1) as crew:
-        found = alternatives(Made(desk, crew, Variant(), lambda _: None))
+    planner = VariantPlanner(WorkerConfig(tmp_path / "running.yaml"))
+    with ProcessExecutor(planner, 1) as executor:
+        found = alternatives(CachedRunner(planner, executor, Variant(), lambda _: None))
     one = other(found, "no moves")
     assert one.settings == ("jobs.small.pinned=true",)
     assert one.figures.cost_cents == found.cheapest.cost_cents
@@ -225,8 +227,8 @@ def short_by_unit(tmp_path, *changes):
         assert old in text
         text = text.replace(old, new)
     (tmp_path / "idle.yaml").write_text(text, encoding="utf-8")
-    desk = Desk(Station(tmp_path / "idle.yaml"))
-    found = desk.units_short(desk.inputs(Variant()))
+    planner = VariantPlanner(WorkerConfig(tmp_path / "idle.yaml"))
+    found = planner.units_short(planner.inputs(Variant()))
     return None if found is None else {one.job: one.short for one in found}
 
 
@@ -276,7 +278,7 @@ def test_units_that_are_short_are_open_where_the_time_ends(tmp_path, monkeypatch
     def late(*_, **__):
         raise LimitError("late")
 
-    monkeypatch.setattr("planner.whatif.desk.held.triage", late)
+    monkeypatch.setattr("planner.whatif.variants.fixed_purchases.triage", late)
     assert short_by_unit(tmp_path) is None
 
 
@@ -284,11 +286,11 @@ def test_doing_nothing_beside_the_plan_says_who_is_dropped_and_who_is_short_when
     text = IDLE.replace("  survey:", "  # survey:").replace("  wide:", "  # wide:")
     file = tmp_path / "idle.yaml"
     file.write_text(text.replace("{gpus: 3}, c", "{gpus: 3}, may_slip_quarters: 1, c"))
-    desk = Desk(Station(file))
-    with Processes(desk, 1) as crew:
-        found = standard_alternatives(Made(desk, crew, Variant(), lambda _: None))
+    planner = VariantPlanner(WorkerConfig(file))
+    with ProcessExecutor(planner, 1) as executor:
+        found = standard_alternatives(CachedRunner(planner, executor, Variant(), lambda _: None))
     one = other(found, "do nothing")
-    assert one.units_short == desk.units_short(desk.inputs(Variant()))
+    assert one.units_short == planner.units_short(planner.inputs(Variant()))
     assert other(found, "rent only").units_short is None
     assert found.quarters == ("2027Q1", "2027Q2", "2027Q3", "2027Q4")
     drawn = draw(alternatives_document(found))
@@ -297,9 +299,9 @@ def test_doing_nothing_beside_the_plan_says_who_is_dropped_and_who_is_short_when
 
 
 def test_who_is_delayed_is_told_apart_from_who_is_dropped():
-    figures = Figures(result="proved", cost_cents=1, short=("a", "b", "c"), dropped=("b",))
+    figures = PlanSummary(result="proved", cost_cents=1, short=("a", "b", "c"), dropped=("b",))
     assert short_text(figures) == "dropped: b; delayed: a, c"
-    assert short_text(Figures(result="proved", cost_cents=1)) == ""
+    assert short_text(PlanSummary(result="proved", cost_cents=1)) == ""
 
 
 def tied(found, **changes):
@@ -359,21 +361,24 @@ running:
 def trades(tmp_path_factory):
     file = tmp_path_factory.mktemp("trades") / "trades.yaml"
     file.write_text(TRADES, encoding="utf-8")
-    return Desk(Station(file))
+    return VariantPlanner(WorkerConfig(file))
 
 
-def traded(desk, within, *settings):
-    with Processes(desk, 1) as crew:
-        return alternatives(Made(desk, crew, Variant((), settings), lambda _: None), within=within)
+def traded(planner, within, *settings):
+    with ProcessExecutor(planner, 1) as executor:
+        return alternatives(
+            CachedRunner(planner, executor, Variant((), settings), lambda _: None),
+            within=within,
+        )
 
 
-def nearest(desk, goal, within, *settings):
+def nearest(planner, goal, within, *settings):
     """The plan for a goal beside the cheapest, both in figures."""
     asked = Variant((), settings)
-    cheapest = desk.figures(asked)
+    cheapest = planner.figures(asked)
     most = int(cheapest.cost_cents * (1 + within))
-    near = desk.near(desk.inputs(asked), goal, most)
-    figures = figures_of(near.plan)
+    near = planner.near(planner.inputs(asked), goal, most)
+    figures = summary_of(near.plan)
     assert figures.result == "proved"
     assert near.plan.proof.cost_cents <= most
     assert near.bound == near.value
@@ -445,11 +450,11 @@ def test_without_a_plan_there_is_nothing_to_stand_beside(found_with):
     ],
 )
 def test_a_plan_that_is_missing_ends_as_planning_it_would(result, code, error):
-    figures = Figures(result=result, reason="so it is")
+    figures = PlanSummary(result=result, reason="so it is")
     assert figures.exit_code == code == error.exit_code
     with pytest.raises(error, match="here: so it is"):
         require_plan(figures, "here")
-    require_plan(Figures(result="not proved", cost_cents=1), "here")
+    require_plan(PlanSummary(result="not proved", cost_cents=1), "here")
 
 
 def test_the_table_shows_them_side_by_side(found, golden):
@@ -467,17 +472,17 @@ class Scripted:
             done(key, self.answer(variant))
 
 
-def found_by(desk, answer):
-    found = alternatives(Made(desk, Scripted(answer), Variant(), lambda _: None))
+def found_by(planner, answer):
+    found = alternatives(CachedRunner(planner, Scripted(answer), Variant(), lambda _: None))
     return {one.name: one.left_out for one in found.others}
 
 
-def test_where_time_ends_before_a_plan_it_is_open_and_not_ruled_out(desk):
+def test_where_time_ends_before_a_plan_it_is_open_and_not_ruled_out(planner):
     def answer(variant):
-        kept = Figures(result="proved", cost_cents=100, bound_cents=100, short=("small",))
-        return Figures(result="no plan in time", reason="late") if variant.settings else kept
+        kept = PlanSummary(result="proved", cost_cents=100, bound_cents=100, short=("small",))
+        return PlanSummary(result="no plan in time", reason="late") if variant.settings else kept
 
-    left_out = found_by(desk, answer)
+    left_out = found_by(planner, answer)
     assert left_out["single vendor"] is None, "one vendor makes all that is on offer"
     for name in ("fewest node types", "most headroom"):
         assert "time" in (left_out[name] or "")
@@ -490,22 +495,22 @@ def test_what_runs_where_it_may_not_stay_is_no_plan_without_moves(tmp_path):
     text = text.replace("fleet:", "fleet:\n  new: {node_type: r760xa-l40s, site: east, count: 1}")
     text += "running:\n  - {job: small, pool: r760xa-l40s/main}\n"
     (tmp_path / "leaving.yaml").write_text(text, encoding="utf-8")
-    desk = Desk(Station(tmp_path / "leaving.yaml"))
-    kept = Figures(result="proved", cost_cents=100, bound_cents=100, short=("small",))
-    left_out = found_by(desk, lambda _: kept)
+    planner = VariantPlanner(WorkerConfig(tmp_path / "leaving.yaml"))
+    kept = PlanSummary(result="proved", cost_cents=100, bound_cents=100, short=("small",))
+    left_out = found_by(planner, lambda _: kept)
     assert left_out["no moves"] == "'small' is pinned at 'main', but may run only at east"
     assert left_out["single vendor"] is None
 
 
-def test_where_too_many_sets_would_have_to_be_tried_it_is_said(desk, monkeypatch):
+def test_where_too_many_sets_would_have_to_be_tried_it_is_said(planner, monkeypatch):
     monkeypatch.setattr("planner.whatif.alternatives._MOST_TRIES", 2)
 
     def answer(variant):
-        dear = Figures(result="infeasible", reason="too few")
-        kept = Figures(result="proved", cost_cents=100, bound_cents=100, short=("small",))
+        dear = PlanSummary(result="infeasible", reason="too few")
+        kept = PlanSummary(result="proved", cost_cents=100, bound_cents=100, short=("small",))
         return dear if variant.settings else kept
 
-    assert found_by(desk, answer)["fewest node types"] == (
+    assert found_by(planner, answer)["fewest node types"] == (
         "more than 2 sets of node types would have to be tried"
     )
 
@@ -515,15 +520,15 @@ def test_an_option_that_the_plan_is_already_is_not_planned_again(tmp_path):
     file.write_text(
         SCENARIO.replace("finance:", "policies: {mig: same-node}\nfinance:"), encoding="utf-8"
     )
-    plan = Figures(result="proved", cost_cents=7, bound_cents=7)
+    plan = PlanSummary(result="proved", cost_cents=7, bound_cents=7)
     planned = []
 
     def answer(variant):
         planned.append(variant)
-        return Figures(result="infeasible", reason="too few")
+        return PlanSummary(result="infeasible", reason="too few")
 
-    desk = Desk(Station(file))
-    made = Made(desk, Scripted(answer), Variant(), lambda _: None)
+    planner = VariantPlanner(WorkerConfig(file))
+    made = CachedRunner(planner, Scripted(answer), Variant(), lambda _: None)
     made.know(plan)
     found = standard_alternatives(made)
     assert other(found, "reclaim first").figures == plan

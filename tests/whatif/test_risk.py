@@ -15,13 +15,13 @@ from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import draw
 from planner.reporting.risk import cost_bands, risk_document
 from planner.sizing.sizers import Sizers
-from planner.whatif.desk.crew import Processes
-from planner.whatif.desk.desk import Desk, Station, Variant
-from planner.whatif.desk.held import commitments, short_quarters
 from planner.whatif.risk.choices import mean_of_worst
 from planner.whatif.risk.futures import read_futures
 from planner.whatif.risk.hedging import Hedging
 from planner.whatif.risk.risk import Chance, risk
+from planner.whatif.variants.executor import ProcessExecutor
+from planner.whatif.variants.fixed_purchases import commitments, short_quarters
+from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
 
 SCENARIO = """\
 format: 1
@@ -49,13 +49,13 @@ uncertain:
 
 @pytest.fixture
 def read(tmp_path):
-    """`read(text)`: such a file beside the scenario, and a desk for it."""
+    """`read(text)`: such a file beside the scenario, and a planner of its variants."""
 
     def read(text=FUTURES):
         (tmp_path / "small.yaml").write_text(SCENARIO, encoding="utf-8")
         (tmp_path / "futures.yaml").write_text(text, encoding="utf-8")
         futures = read_futures(tmp_path / "futures.yaml")
-        return futures, Desk(Station(futures.scenario))
+        return futures, VariantPlanner(WorkerConfig(futures.scenario))
 
     return read
 
@@ -65,26 +65,26 @@ def values(variant):
 
 
 def test_the_same_file_gives_the_same_futures_and_another_seed_others(read):
-    futures, desk = read()
-    drawn = futures.drawn(desk, 5)
-    assert futures.drawn(desk, 8)[:5] == drawn
+    futures, planner = read()
+    drawn = futures.drawn(planner, 5)
+    assert futures.drawn(planner, 8)[:5] == drawn
     assert len(set(drawn)) == 5
-    other, desk = read(FUTURES.replace("seed: 7", "seed: 8"))
-    assert not set(other.drawn(desk, 5)) & set(drawn)
+    other, planner = read(FUTURES.replace("seed: 7", "seed: 8"))
+    assert not set(other.drawn(planner, 5)) & set(drawn)
 
 
 def test_a_further_uncertainty_leaves_the_draws_of_the_others_alone(read):
-    futures, desk = read()
+    futures, planner = read()
     more, _ = read(FUTURES + "  delivery: {plus: [0, 1, 9], of: [offers.h100.lead_time_weeks]}\n")
-    for one, other in zip(futures.drawn(desk, 9), more.drawn(desk, 9), strict=True):
+    for one, other in zip(futures.drawn(planner, 9), more.drawn(planner, 9), strict=True):
         assert values(one).items() <= values(other).items()
         assert 4 <= int(values(other)["offers.h100.lead_time_weeks"]) <= 13
 
 
 def test_draws_are_triangular_within_their_ends(read):
-    futures, desk = read()
-    prices = [Decimal(values(one)["offers.h100.price_usd"]) for one in futures.drawn(desk, 2000)]
-    listed = desk.inputs(Variant()).offers[0].unit_price_usd
+    futures, planner = read()
+    prices = [Decimal(values(one)["offers.h100.price_usd"]) for one in futures.drawn(planner, 2000)]
+    listed = planner.inputs(Variant()).offers[0].unit_price_usd
     shares = [float(price / listed) for price in prices]
     assert 0.8 <= min(shares) < 0.83
     assert 1.45 < max(shares) <= 1.5
@@ -94,8 +94,8 @@ def test_draws_are_triangular_within_their_ends(read):
 
 
 def test_counts_stay_whole_and_values_that_move_together_do(read):
-    futures, desk = read()
-    for one in futures.drawn(desk, 20):
+    futures, planner = read()
+    for one in futures.drawn(planner, 20):
         found = values(one)
         first, second = (int(found[f"jobs.search.count.2027Q{number}"]) for number in (1, 2))
         factor = Fraction(found["jobs.talk.growth_per_quarter"]) / Fraction(1, 2)
@@ -104,8 +104,10 @@ def test_counts_stay_whole_and_values_that_move_together_do(read):
 
 
 def test_whatever_must_be_whole_stays_whole(read):
-    futures, desk = read(FUTURES + "  size: {times: [0.6, 1, 1.9], of: [jobs.talk.fixed.gpus]}\n")
-    sizes = {values(one)["jobs.talk.fixed.gpus"] for one in futures.drawn(desk, 20)}
+    futures, planner = read(
+        FUTURES + "  size: {times: [0.6, 1, 1.9], of: [jobs.talk.fixed.gpus]}\n"
+    )
+    sizes = {values(one)["jobs.talk.fixed.gpus"] for one in futures.drawn(planner, 20)}
     assert sizes == {"1", "2", "3"}
 
 
@@ -114,61 +116,61 @@ def test_price_breaks_move_with_the_price_that_they_take_off(read, tmp_path):
     futures, _ = read()
     stated = SCENARIO.replace("maximum: 9", f"maximum: 9, {breaks}")
     (tmp_path / "small.yaml").write_text(stated, encoding="utf-8")
-    desk = Desk(Station(futures.scenario))
-    for one in futures.drawn(desk, 5):
-        (offer,) = desk.inputs(one).offers
+    planner = VariantPlanner(WorkerConfig(futures.scenario))
+    for one in futures.drawn(planner, 5):
+        (offer,) = planner.inputs(one).offers
         (level,) = offer.levels
         assert level.unit_price_usd == pytest.approx(offer.unit_price_usd * Decimal("0.8"))
 
 
-def held(desk, *settings):
-    plan = desk.plan(desk.inputs(Variant()))
-    inputs = desk.inputs(Variant((), settings))
+def held(planner, *settings):
+    plan = planner.plan(planner.inputs(Variant()))
+    inputs = planner.inputs(Variant((), settings))
     return short_quarters(inputs, commitments(plan), Sizers(), 60.0)
 
 
 def test_what_is_bought_holds_just_what_it_was_bought_for(read):
     # One node of 8 GPUs is owned, one more comes for the second quarter: 12 and 2 x 2 of 16 GPUs.
-    _, desk = read()
-    assert held(desk) == ()
-    assert held(desk, "jobs.search.count.2027Q2=13") == ("2027Q2",)
-    assert held(desk, "jobs.search.count.2027Q1=7") == ("2027Q1",)
-    assert held(desk, "jobs.search.count.2027Q1=0", "jobs.search.count.2027Q2=1") == ()
+    _, planner = read()
+    assert held(planner) == ()
+    assert held(planner, "jobs.search.count.2027Q2=13") == ("2027Q2",)
+    assert held(planner, "jobs.search.count.2027Q1=7") == ("2027Q1",)
+    assert held(planner, "jobs.search.count.2027Q1=0", "jobs.search.count.2027Q2=1") == ()
 
 
 def test_owned_nodes_hold_jobs_until_they_retire_whatever_may_be_spent(read):
-    _, desk = read()
-    assert held(desk, "fleet.own.retires=2027Q2") == ("2027Q2",)
-    assert held(desk, "budget.total_usd=1") == ()
+    _, planner = read()
+    assert held(planner, "fleet.own.retires=2027Q2") == ("2027Q2",)
+    assert held(planner, "budget.total_usd=1") == ()
 
 
 def test_nodes_that_cannot_be_there_in_time_do_not_count(read):
-    _, desk = read()
-    assert held(desk, "offers.h100.lead_time_weeks=17") == ()  # ordered on the day of the plan
-    assert held(desk, "offers.h100.lead_time_weeks=18") == ("2027Q2",)
-    assert held(desk, "offers.h100.lead_time_weeks=90") == ("2027Q2",)
+    _, planner = read()
+    assert held(planner, "offers.h100.lead_time_weeks=17") == ()  # ordered on the day of the plan
+    assert held(planner, "offers.h100.lead_time_weeks=18") == ("2027Q2",)
+    assert held(planner, "offers.h100.lead_time_weeks=90") == ("2027Q2",)
 
 
 def test_a_job_that_needs_another_gpu_falls_short(read):
-    _, desk = read()
-    assert held(desk, "jobs.talk.gpu_types=[h200-141gb-sxm]") == ("2027Q1", "2027Q2")
+    _, planner = read()
+    assert held(planner, "jobs.talk.gpu_types=[h200-141gb-sxm]") == ("2027Q1", "2027Q2")
 
 
 def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
-    futures, desk = read()
+    futures, planner = read()
     (tmp_path / "out").mkdir()
 
     def asked(jobs):
-        hire = partial(Processes, jobs=jobs)
+        hire = partial(ProcessExecutor, jobs=jobs)
         out = tmp_path / "out"
-        return risk(desk, futures, 6, out, plans=2, hire=hire, progress=lambda *_: None)
+        return risk(planner, futures, 6, out, plans=2, hire=hire, progress=lambda *_: None)
 
     found = asked(jobs=1)
-    drawn = futures.drawn(desk, 6)
-    each = [desk.figures(variant) for variant in drawn]
+    drawn = futures.drawn(planner, 6)
+    each = [planner.figures(variant) for variant in drawn]
     assert found.costs_cents == tuple(sorted(one.cost_cents for one in each))
     assert found.cost_cents[2] == sorted(one.cost_cents for one in each)[2]
-    short = [held(desk, *variant.settings) for variant in drawn]
+    short = [held(planner, *variant.settings) for variant in drawn]
     for chance in found.chances:
         assert chance.short == sum(chance.quarter in one for one in short)
         assert chance.of == 6
@@ -179,7 +181,7 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
         bought = tuple(
             Purchase(one.offer, one.site, one.quarter, one.count) for one in plan.purchased
         )
-        holder = Desk(replace(desk.station, purchases=bought))
+        holder = VariantPlanner(replace(planner.config, purchases=bought))
         alone = [holder.figures(variant) for variant in drawn]
         costs = [one.cost_cents for one in alone if one.cost_cents is not None]
         assert plan.costs_cents == tuple(sorted(costs))
@@ -220,12 +222,12 @@ jobs:
 def test_futures_that_no_purchases_hold_together_are_counted(tmp_path):
     path = tmp_path / "apart.yaml"
     path.write_text(APART, encoding="utf-8")
-    desk = Desk(Station(path))
+    planner = VariantPlanner(WorkerConfig(path))
     counts = ((9, 8), (8, 9), (10, 8), (16, 8))
     drawn = [Variant((), (f"jobs.one.count={one}", f"jobs.two.count={two}")) for one, two in counts]
-    known = [desk.figures(variant) for variant in drawn]
+    known = [planner.figures(variant) for variant in drawn]
     assert [one.result for one in known] == ["proved"] * 4
-    search = Hedging(desk, drawn, known)
+    search = Hedging(planner, drawn, known)
     first = search.propose((0, 2))
     assert first is not None
     assert (search.apart, first.futures) == (0, 2)
@@ -241,11 +243,11 @@ def test_futures_that_no_purchases_hold_together_are_counted(tmp_path):
 def test_nothing_is_proposed_where_no_purchases_hold_any_future(tmp_path):
     path = tmp_path / "apart.yaml"
     path.write_text(APART, encoding="utf-8")
-    desk = Desk(Station(path))
+    planner = VariantPlanner(WorkerConfig(path))
     drawn = [Variant((), ("policies.shortage=drop", "jobs.one.count=999"))]
-    known = [desk.figures(variant) for variant in drawn]
+    known = [planner.figures(variant) for variant in drawn]
     assert (known[0].result, known[0].short) == ("proved", ("one",))
-    search = Hedging(desk, drawn, known)
+    search = Hedging(planner, drawn, known)
     assert search.propose((0,)) is None
     assert search.apart == 1
 
@@ -281,8 +283,8 @@ def test_confidence_narrows_with_more_futures():
 )
 def test_mistakes_are_told_with_their_place(read, wrong, right, place, message):
     def drawn():
-        futures, desk = read(FUTURES.replace(wrong, right))
-        return futures.drawn(desk, 1)
+        futures, planner = read(FUTURES.replace(wrong, right))
+        return futures.drawn(planner, 1)
 
     with pytest.raises(InputError) as refusal:
         drawn()
@@ -300,9 +302,9 @@ def test_a_star_moves_every_offer_and_what_is_asked_holds_in_every_future(tmp_pa
     text += "uncertain: {late: {plus: [0, 1, 6], of: [offers.*.lead_time_weeks]}}\n"
     (tmp_path / "futures.yaml").write_text(text, encoding="utf-8")
     futures = read_futures(tmp_path / "futures.yaml", asked=Variant((), ("finance.pue=2",)))
-    desk = Desk(Station(futures.scenario))
-    for one in futures.drawn(desk, 4):
-        inputs = desk.inputs(one)
+    planner = VariantPlanner(WorkerConfig(futures.scenario))
+    for one in futures.drawn(planner, 4):
+        inputs = planner.inputs(one)
         late, less = (offer.lead_time_weeks for offer in inputs.offers)
         assert {late - 4, less - 2} == {late - 4}
         assert inputs.scenario.finance.pue == 2

@@ -12,16 +12,16 @@ from planner.inputs.reading.document import parts_of, settable
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import draw
 from planner.reporting.sensitivity import sensitivity_document, tornado
-from planner.whatif.desk.crew import Processes
-from planner.whatif.desk.desk import Desk, Station, Variant
-from planner.whatif.desk.figures import Figures
-from planner.whatif.desk.made import Made
-from planner.whatif.found import Moved
-from planner.whatif.levers import Lever, levers
+from planner.whatif.results import Moved
 from planner.whatif.sensitivity.moves import Moves
 from planner.whatif.sensitivity.pairs import pairs_of
 from planner.whatif.sensitivity.sensitivity import sensitivity
 from planner.whatif.sensitivity.unmoved import would_do
+from planner.whatif.uncertain_figures import UncertainFigure, uncertain_figures
+from planner.whatif.variants.cached_runner import CachedRunner
+from planner.whatif.variants.executor import ProcessExecutor
+from planner.whatif.variants.plan_summary import PlanSummary
+from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
 
 SCENARIO = """\
 format: 1
@@ -39,17 +39,17 @@ jobs:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
+def planner(tmp_path_factory):
     file = tmp_path_factory.mktemp("turns") / "turns.yaml"
     file.write_text(SCENARIO, encoding="utf-8")
-    return Desk(Station(file))
+    return VariantPlanner(WorkerConfig(file))
 
 
 @pytest.fixture(scope="module")
-def found(desk):
-    with Processes(desk, 1) as crew:
+def found(planner):
+    with ProcessExecutor(planner, 1) as executor:
         return sensitivity(
-            Made(desk, crew, Variant(), lambda _: None),
+            CachedRunner(planner, executor, Variant(), lambda _: None),
             swing=Fraction(1, 5),
             weeks=4,
             precision=Fraction(1, 100),
@@ -69,7 +69,7 @@ def swing(found, name):
     return one
 
 
-def test_a_turn_encloses_the_price_at_which_both_servers_cost_the_same(desk, found):
+def test_a_turn_encloses_the_price_at_which_both_servers_cost_the_same(planner, found):
     (turn,) = swing(found, "price of h100").turns
     assert turn.before.figures.acquired == found.base.acquired
     assert {one.offer for one in turn.after.figures.acquired} == {"h200.v2"}
@@ -78,10 +78,10 @@ def test_a_turn_encloses_the_price_at_which_both_servers_cost_the_same(desk, fou
     assert turn.after.by - turn.before.by <= 0.01
 
 
-def test_each_plan_is_the_one_that_its_settings_make(desk, found):
+def test_each_plan_is_the_one_that_its_settings_make(planner, found):
     for one in found.swings:
         for moved in (one.low, one.high, *(end for t in one.turns for end in (t.before, t.after))):
-            assert desk.figures(Variant((), moved.settings)) == moved.figures
+            assert planner.figures(Variant((), moved.settings)) == moved.figures
             assert moved.figures.result in ("proved", "infeasible")
 
 
@@ -103,9 +103,9 @@ def tight(tmp_path_factory):
     """Two figures leave no plan: dearer rents by 14 %, and delivery a little later."""
     file = tmp_path_factory.mktemp("tight") / "tight.yaml"
     file.write_text(TIGHT, encoding="utf-8")
-    desk = Desk(Station(file))
-    with Processes(desk, 1) as crew:
-        return sensitivity(Made(desk, crew, Variant(), lambda _: None), pairs=1)
+    planner = VariantPlanner(WorkerConfig(file))
+    with ProcessExecutor(planner, 1) as executor:
+        return sensitivity(CachedRunner(planner, executor, Variant(), lambda _: None), pairs=1)
 
 
 def test_no_plan_is_the_widest_swing_of_all(tight):
@@ -174,18 +174,21 @@ def otherwise(figures, cents=0):
     ],
 )
 def test_a_plan_that_costs_as_much_as_the_same_nodes_would_is_no_turn(
-    desk, setting, by_base, less, would
+    planner, setting, by_base, less, would
 ):
     """The scenario buys two `h100`; where their price is moved, planning tells what they cost."""
-    stated, moved = desk.inputs(Variant()), desk.inputs(Variant((), (setting,)))
-    base = desk.figures(Variant())
-    held = base if by_base == 0 else desk.figures(Variant((), (setting,)))
+    stated, moved = (
+        planner.inputs(Variant()),
+        planner.inputs(Variant((), (setting,))),
+    )
+    base = planner.figures(Variant())
+    held = base if by_base == 0 else planner.figures(Variant((), (setting,)))
     assert held.acquired == base.acquired
     assert would_do(stated, moved, base, otherwise(held, -less)) is would
 
 
-def test_equal_plans_take_turns_without_the_recommendation_turning(desk):
-    class Restless(Made):
+def test_equal_plans_take_turns_without_the_recommendation_turning(planner):
+    class Restless(CachedRunner):
         def all(self, wanted):
             """Every plan with a price of `bridge`, which nobody pays, comes with other nodes."""
             asked = [*wanted]
@@ -194,8 +197,8 @@ def test_equal_plans_take_turns_without_the_recommendation_turning(desk):
                 for settings, figures in zip(asked, super().all(asked), strict=True)
             ]
 
-    with Processes(desk, 1) as crew:
-        found = sensitivity(Restless(desk, crew, Variant(), lambda _: None))
+    with ProcessExecutor(planner, 1) as executor:
+        found = sensitivity(Restless(planner, executor, Variant(), lambda _: None))
     one = swing(found, "price of bridge")
     assert one.high.figures.acquired != found.base.acquired
     assert one.turns == ()
@@ -220,14 +223,14 @@ def test_the_widest_swing_stands_first(found):
     assert spreads[: len(spreads) - len(closed)] == [None] * (len(spreads) - len(closed))
 
 
-def test_two_figures_moved_together_are_planned_together(desk, found):
+def test_two_figures_moved_together_are_planned_together(planner, found):
     first, second = found.pairs
     assert (first.first, first.second) == (found.swings[0].name, found.swings[1].name)
     assert (second.first, second.second) == (found.swings[0].name, found.swings[2].name)
     for pair in found.pairs:
         assert len({(one.first_by, one.second_by) for one in pair.corners}) == 4
         for corner in pair.corners:
-            assert desk.figures(Variant((), corner.settings)) == corner.figures
+            assert planner.figures(Variant((), corner.settings)) == corner.figures
 
 
 def test_interplay_is_what_both_together_add_beyond_what_each_adds_alone(found):
@@ -261,9 +264,9 @@ def test_where_there_is_no_plan_any_more_the_recommendation_turns(tmp_path):
         "jobs: {search: {fixed: {gpus: 1}, count: 5, growth_per_quarter: 60%}}\n",
         encoding="utf-8",
     )
-    desk = Desk(Station(tmp_path / "owned.yaml"))
-    with Processes(desk, 1) as crew:
-        found = sensitivity(Made(desk, crew, Variant(), lambda _: None))
+    planner = VariantPlanner(WorkerConfig(tmp_path / "owned.yaml"))
+    with ProcessExecutor(planner, 1) as executor:
+        found = sensitivity(CachedRunner(planner, executor, Variant(), lambda _: None))
     (turn,) = next(one for one in found.swings if one.name == "growth of demand").turns
     assert (turn.before.figures.acquired, turn.after.figures.acquired) == ((), ())
     assert turn.before.figures.cost_cents
@@ -276,7 +279,7 @@ def test_pairs_are_those_of_the_figures_that_come_first_together():
             """Every plan costs the same."""
 
         def base(self):
-            return Figures(result="proved", cost_cents=1)
+            return PlanSummary(result="proved", cost_cents=1)
 
         def at(self, *_):
             return Moved(by=0.0, settings=(), figures=self.base())
@@ -287,7 +290,7 @@ def test_pairs_are_those_of_the_figures_that_come_first_together():
         def plan(self, asked):
             assert len([*asked]) == 16, "four corners of each pair"
 
-    ranked = [Lever(name, "share", "", lambda _: ()) for name in "abcde"]
+    ranked = [UncertainFigure(name, "share", "", lambda _: ()) for name in "abcde"]
     found = pairs_of(Still(), ranked, dict.fromkeys("abcde", Fraction(1)), 4)
     assert [one.first + one.second for one in found] == ["ab", "ac", "ad", "bc"]
 
@@ -295,10 +298,15 @@ def test_pairs_are_those_of_the_figures_that_come_first_together():
 def test_lead_times_turn_from_one_week_to_the_next(tmp_path):
     text = SCENARIO.replace("quote: Q1", "quote: Q1, lead_time_weeks: 3")
     (tmp_path / "late.yaml").write_text(text.replace("as_of: 2026-12-01", "as_of: 2026-12-08"))
-    desk = Desk(Station(tmp_path / "late.yaml"))
-    with Processes(desk, 1) as crew:
+    planner = VariantPlanner(WorkerConfig(tmp_path / "late.yaml"))
+    with ProcessExecutor(planner, 1) as executor:
         found = sensitivity(
-            Made(desk, crew, Variant((), ("offers.'h200.v2'.maximum=0",)), lambda _: None),
+            CachedRunner(
+                planner,
+                executor,
+                Variant((), ("offers.'h200.v2'.maximum=0",)),
+                lambda _: None,
+            ),
             swing=Fraction(1, 10),
             weeks=2,
             precision=Fraction(1, 10),
@@ -308,8 +316,8 @@ def test_lead_times_turn_from_one_week_to_the_next(tmp_path):
     assert turn.before.settings == ()
 
 
-def test_growth_is_moved_for_all_jobs_that_grow_and_price_breaks_with_their_price(desk):
-    by_name = {lever.name: lever for lever in levers(desk.inputs(Variant()))}
+def test_growth_is_moved_for_all_jobs_that_grow_and_price_breaks_with_their_price(planner):
+    by_name = {figure.name: figure for figure in uncertain_figures(planner.inputs(Variant()))}
     assert by_name["growth of demand"].settings(Fraction(1, 5)) == (
         "jobs.search.growth_per_quarter=1.2",
     )
@@ -334,7 +342,9 @@ def test_any_name_can_be_set(name, tmp_path):
     assert split_setting(setting) == (settable(path), "7")
     inputs = Question(file).inputs((), [setting])
     assert inputs.scenario.offers[name].maximum == 7
-    moved = [text for lever in levers(inputs) for text in lever.settings(Fraction(1, 10))]
+    moved = [
+        text for figure in uncertain_figures(inputs) for text in figure.settings(Fraction(1, 10))
+    ]
     assert Question(file).inputs((), moved).scenario.offers[name].price_usd == 364100
 
 

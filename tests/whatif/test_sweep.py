@@ -16,12 +16,12 @@ from planner.reporting.html.pictures import picture_file
 from planner.reporting.variants import frontiers, sweep_csv
 from planner.sizing.portfolio import size_portfolio
 from planner.sizing.sizers import Sizers
-from planner.whatif.desk import crew as crew_module
-from planner.whatif.desk.crew import Processes
-from planner.whatif.desk.desk import Desk, Station, Variant
-from planner.whatif.desk.figures import Figures, figures_of
 from planner.whatif.grid import read_grid
-from planner.whatif.sweep import Row, Shard, sweep
+from planner.whatif.sweep import Shard, SweepRow, sweep
+from planner.whatif.variants import executor as executor_module
+from planner.whatif.variants.executor import ProcessExecutor
+from planner.whatif.variants.plan_summary import PlanSummary, summary_of
+from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 GRID = """\
@@ -62,27 +62,27 @@ def read(path, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def desk(path):
-    return Desk(Station(path))
+def planner(path):
+    return VariantPlanner(WorkerConfig(path))
 
 
 @pytest.fixture
-def swept(desk, read, tmp_path):
+def swept(planner, read, tmp_path):
     """`swept("a", jobs=2)`: the rows, and the bytes of the results in that folder."""
-    variants = read().variants(desk)
+    variants = read().variants(planner)
 
     def swept(folder, jobs=1, shard=None):
         out = tmp_path / folder
         out.mkdir(exist_ok=True)
-        with Processes(desk, jobs) as crew:
-            rows = sweep(crew, variants, out, shard=shard, progress=lambda *_: None)
+        with ProcessExecutor(planner, jobs) as executor:
+            rows = sweep(executor, variants, out, shard=shard, progress=lambda *_: None)
         return rows, {file.name: file.read_bytes() for file in out.iterdir()}
 
     return swept
 
 
-def test_every_combination_is_a_row_and_what_asks_the_same_is_one(desk, read):
-    variants = list(read().variants(desk).values())
+def test_every_combination_is_a_row_and_what_asks_the_same_is_one(planner, read):
+    variants = list(read().variants(planner).values())
     assert variants == [
         Variant((), ("offers.l40s.maximum=0",)),
         Variant((), ("offers.l40s.maximum=3",)),
@@ -94,8 +94,8 @@ def test_every_combination_is_a_row_and_what_asks_the_same_is_one(desk, read):
 
 def test_a_row_holds_the_figures_of_the_plan_or_says_why_there_is_none(swept, planned):
     rows, _ = swept("rows")
-    assert rows[1].figures == figures_of(planned().plan)
-    assert rows[3].figures == figures_of(planned("dear").plan)
+    assert rows[1].figures == summary_of(planned().plan)
+    assert rows[3].figures == summary_of(planned("dear").plan)
     assert rows[4].figures.result == "infeasible"
     assert rows[4].figures.cost_cents is None
     assert "GPUs" in rows[4].figures.reason
@@ -107,7 +107,7 @@ def test_the_results_are_the_same_bytes_however_the_sweep_is_run(swept, monkeypa
     assert together == alone
     for number in (2, 1):
         swept("parts", shard=Shard(number, 2))
-    monkeypatch.setattr(Desk, "plan", None)
+    monkeypatch.setattr(VariantPlanner, "plan", None)
     _, merged = swept("parts")
     assert merged["results.jsonl"] == alone["results.jsonl"]
 
@@ -119,13 +119,13 @@ def test_a_stopped_sweep_carries_on_where_it_was(swept, tmp_path, monkeypatch):
     torn = lines[3] + lines[0] + lines[1][:70]
     (tmp_path / "stopped" / "results.jsonl").write_bytes(torn)
     planned = []
-    original = Desk.figures
+    original = VariantPlanner.figures
 
-    def figures(desk, variant):
+    def figures(planner, variant):
         planned.append(variant)
-        return original(desk, variant)
+        return original(planner, variant)
 
-    monkeypatch.setattr(Desk, "figures", figures)
+    monkeypatch.setattr(VariantPlanner, "figures", figures)
     _, carried = swept("stopped")
     assert carried == whole
     assert [one.label for one in planned] == [
@@ -135,46 +135,46 @@ def test_a_stopped_sweep_carries_on_where_it_was(swept, tmp_path, monkeypatch):
     ]
 
 
-def test_rows_of_other_inputs_are_planned_anew(desk, path):
+def test_rows_of_other_inputs_are_planned_anew(planner, path):
     changed = path.with_name("changed.yaml")
     changed.write_text(path.read_text(encoding="utf-8").replace("200000", "200001"), "utf-8")
-    other = Desk(Station(changed))
-    rougher = Desk(Station(path, gap=1e-2))
-    assert len({one.key(Variant()) for one in (desk, other, rougher)}) == 3
+    other = VariantPlanner(WorkerConfig(changed))
+    rougher = VariantPlanner(WorkerConfig(path, gap=1e-2))
+    assert len({one.key(Variant()) for one in (planner, other, rougher)}) == 3
 
 
-def test_rows_of_another_version_are_planned_anew(desk, path, monkeypatch):
-    now = desk.key(Variant())
-    monkeypatch.setattr("planner.whatif.desk.desk.__version__", "0")
-    assert Desk(Station(path)).key(Variant()) != now
+def test_rows_of_another_version_are_planned_anew(planner, path, monkeypatch):
+    now = planner.key(Variant())
+    monkeypatch.setattr("planner.whatif.variants.variant_planner.__version__", "0")
+    assert VariantPlanner(WorkerConfig(path)).key(Variant()) != now
 
 
-def test_rows_that_nobody_asks_for_now_do_not_count_as_found(desk, read, tmp_path):
-    variants, told = read().variants(desk), []
-    with Processes(desk, 1) as crew:
+def test_rows_that_nobody_asks_for_now_do_not_count_as_found(planner, read, tmp_path):
+    variants, told = read().variants(planner), []
+    with ProcessExecutor(planner, 1) as executor:
         for shard in (None, Shard(1, 2)):
-            sweep(crew, variants, tmp_path, shard=shard, progress=lambda *n: told.append(n))
+            sweep(executor, variants, tmp_path, shard=shard, progress=lambda *n: told.append(n))
     rows = len(Shard(1, 2).part(variants))
     assert told[-1] == (rows, rows, rows) != (len(variants),) * 3
 
 
-def test_the_plans_of_a_worker_that_is_killed_are_made_again(desk):
-    variants = {desk.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
-    found: dict[str, Figures] = {}
+def test_the_plans_of_a_worker_that_is_killed_are_made_again(planner):
+    variants = {planner.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
+    found: dict[str, PlanSummary] = {}
 
     def done(key, figures):
         if not found:
             os.kill(active_children()[0].pid or 0, signal.SIGKILL)
         found[key] = figures
 
-    with Processes(desk, 2) as crew:
-        crew.plan(variants, done)
-    assert found == {key: desk.figures(variant) for key, variant in variants.items()}
+    with ProcessExecutor(planner, 2) as executor:
+        executor.plan(variants, done)
+    assert found == {key: planner.figures(variant) for key, variant in variants.items()}
 
 
-def test_workers_are_replaced_after_their_share_of_rows(desk, monkeypatch):
-    monkeypatch.setattr("planner.whatif.desk.crew._ROWS_OF_A_WORKER", 1)
-    variants = {desk.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
+def test_workers_are_replaced_after_their_share_of_rows(planner, monkeypatch):
+    monkeypatch.setattr("planner.whatif.variants.executor._ROWS_OF_A_WORKER", 1)
+    variants = {planner.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
     workers = []
     found = {}
 
@@ -182,20 +182,20 @@ def test_workers_are_replaced_after_their_share_of_rows(desk, monkeypatch):
         workers.append({child.pid for child in active_children()})
         found[key] = figures
 
-    with Processes(desk, 2) as crew:
-        crew.plan(variants, done)
+    with ProcessExecutor(planner, 2) as executor:
+        executor.plan(variants, done)
     assert found.keys() == variants.keys()
     assert not workers[0] & workers[-1]
     assert not active_children()
 
 
-def test_for_more_rows_there_are_more_workers_and_for_fewer_the_same(desk):
+def test_for_more_rows_there_are_more_workers_and_for_fewer_the_same(planner):
     every = [Variant(names) for names in ((), ("dear",), ("frugal",))]
     workers = []
-    with Processes(desk, 4) as crew:
+    with ProcessExecutor(planner, 4) as executor:
         for number in (2, 3, 2):
-            variants = {desk.key(one): one for one in every[:number]}
-            crew.plan(variants, lambda *_: None)
+            variants = {planner.key(one): one for one in every[:number]}
+            executor.plan(variants, lambda *_: None)
             workers.append({child.pid for child in active_children()})
     assert len(workers[0]) <= 2
     assert workers[0] <= workers[1] <= workers[2]
@@ -264,9 +264,9 @@ def test_a_setting_sizes_anew_where_a_rule_asks_for_it(path, tmp_path):
         ),
     ],
 )
-def test_mistakes_are_told_with_their_place_in_the_grid(read, desk, text, place, message, hint):
+def test_mistakes_are_told_with_their_place_in_the_grid(read, planner, text, place, message, hint):
     with pytest.raises(InputError) as refusal:
-        read(f"format: 1\nscenario: small.yaml\n{text}\n").variants(desk)
+        read(f"format: 1\nscenario: small.yaml\n{text}\n").variants(planner)
     finding = refusal.value.findings[0]
     assert f"grid.yaml:{place}" in finding.headline()
     assert message in finding.headline()
@@ -279,8 +279,8 @@ def test_a_scenario_that_no_sweep_may_reach_is_refused(read):
 
 
 def test_a_table_for_a_spreadsheet_holds_no_formula():
-    figures = Figures(result="infeasible", reason="=HYPERLINK(1)")
-    row = Row(key="k", apply=("=1+1",), settings=("jobs.a.team=@x",), figures=figures)
+    figures = PlanSummary(result="infeasible", reason="=HYPERLINK(1)")
+    row = SweepRow(key="k", apply=("=1+1",), settings=("jobs.a.team=@x",), figures=figures)
     header, line = sweep_csv([row]).splitlines()
     assert header.startswith("apply,jobs.a.team,result,cost_usd")
     assert line.startswith('"""=1+1""",\'@x,infeasible,,')
@@ -289,7 +289,7 @@ def test_a_table_for_a_spreadsheet_holds_no_formula():
 
 def test_the_ends_of_an_axis_are_told_apart():
     plans = [
-        (name, Figures(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts))
+        (name, PlanSummary(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts))
         for name, cost, idle, watts in (
             ("a", 123_456_700, 0.1, 14_210),
             ("b", 123_456_800, 0.1001, 14_240),
@@ -303,7 +303,7 @@ def test_the_ends_of_an_axis_are_told_apart():
 
 def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
     def plan(cost, idle, watts):
-        figures = Figures(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts)
+        figures = PlanSummary(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts)
         return f"<{cost}>", figures
 
     plans = [
@@ -332,29 +332,32 @@ def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
     assert list(frontiers("x", [plan(1, 0.1, None), plan(2, 0.2, None)])) == ["headroom.svg"]
 
 
-def test_a_worker_plans_at_its_desk_and_nothing_that_has_changed_meanwhile(desk, monkeypatch):
+def test_a_worker_plans_for_itself_and_nothing_that_has_changed_meanwhile(planner, monkeypatch):
     """What runs in a worker process, here in this one: the end of a parent is not waited for."""
     heeding = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(crew_module, "_HERE", [])
+    monkeypatch.setattr(executor_module, "_HERE", [])
     try:
-        crew_module._start(desk.station)
+        executor_module._start(planner.config)
         assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
     finally:
         signal.signal(signal.SIGINT, heeding)
     dear = Variant(("dear",))
-    assert crew_module._figures(desk.key(dear), dear) == desk.figures(dear)
+    assert executor_module._figures(planner.key(dear), dear) == planner.figures(dear)
     with pytest.raises(LimitError, match="were changed meanwhile"):
-        crew_module._figures(desk.key(Variant()), dear)
+        executor_module._figures(planner.key(Variant()), dear)
 
 
-def test_workers_that_die_again_and_again_are_given_up(desk, monkeypatch):
-    class Dying(Processes):
+def test_workers_that_die_again_and_again_are_given_up(planner, monkeypatch):
+    class Dying(ProcessExecutor):
         def _work(self, variants):
             raise BrokenProcessPool
 
-    planned: dict[str, Figures] = {}
-    with Dying(desk, 2) as dying, pytest.raises(LimitError) as told:
-        dying.plan({desk.key(v): v for v in (Variant(), Variant(("dear",)))}, planned.__setitem__)
+    planned: dict[str, PlanSummary] = {}
+    with Dying(planner, 2) as dying, pytest.raises(LimitError) as told:
+        dying.plan(
+            {planner.key(v): v for v in (Variant(), Variant(("dear",)))},
+            planned.__setitem__,
+        )
     assert "died 3 times in a row, at last on as it is; try again with `--jobs 1`" in str(
         told.value
     )
@@ -364,9 +367,12 @@ def test_workers_that_die_again_and_again_are_given_up(desk, monkeypatch):
 def test_what_is_asked_of_all_rows_holds_in_each_and_a_row_has_the_last_word(read):
     text = "format: 1\nscenario: small.yaml\nrows:\n  - {set: {finance.pue: 2}}\n  - {}\n"
     grid = read(text)
-    desk = Desk(Station(grid.scenario))
-    asked = grid.variants(desk, Variant((), ("finance.pue=1.5",)))
-    assert [desk.inputs(one).scenario.finance.pue for one in asked.values()] == [2, Decimal("1.5")]
+    planner = VariantPlanner(WorkerConfig(grid.scenario))
+    asked = grid.variants(planner, Variant((), ("finance.pue=1.5",)))
+    assert [planner.inputs(one).scenario.finance.pue for one in asked.values()] == [
+        2,
+        Decimal("1.5"),
+    ]
 
 
 def test_values_of_a_grid_may_be_relative(read):
@@ -377,9 +383,9 @@ grid: {set: {offers.*.lead_time_weeks: [+0, +4, '+8', -1]}}
 """)
     told = [one.settings for one, _ in grid.rows]
     assert told == [(f"offers.*.lead_time_weeks={by}",) for by in ("+0", "+4", "+8", "-1")]
-    desk = Desk(Station(grid.scenario))
+    planner = VariantPlanner(WorkerConfig(grid.scenario))
     weeks = [
-        [offer.lead_time_weeks for offer in desk.inputs(one).offers] for one, _ in grid.rows[:3]
+        [offer.lead_time_weeks for offer in planner.inputs(one).offers] for one, _ in grid.rows[:3]
     ]
     assert [[one - first for one, first in zip(row, weeks[0], strict=True)] for row in weeks] == [
         [by] * len(weeks[0]) for by in (0, 4, 8)

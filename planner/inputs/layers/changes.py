@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from planner.errors import Finding
-    from planner.inputs.layers.relative import Move
+    from planner.inputs.layers.relative import RelativeChange
     from planner.inputs.reading.document import Branch, Document, Entry, Path
 
 __all__ = ["Applied", "Change", "Listed", "changed", "changes_of", "grafted"]
@@ -171,7 +171,7 @@ def _is_figure(path: Path) -> bool:
 
 
 def _moved(
-    document: Document, paths: list[Path], change: Change, move: Move, listed: Listed
+    document: Document, paths: list[Path], change: Change, move: RelativeChange, listed: Listed
 ) -> Iterator[tuple[Path, Any]]:
     """Figures after a relative change, one by one; raises InputError where there is none."""
     from planner.inputs.reading.shape import Shape  # noqa: PLC0415 - only a change needs it
@@ -219,7 +219,9 @@ def _counts(value: object) -> TypeGuard[int | Decimal]:
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
-def _price_breaks(document: Document, path: Path, move: Move) -> Iterator[tuple[Path, Any]]:
+def _price_breaks(
+    document: Document, path: Path, move: RelativeChange
+) -> Iterator[tuple[Path, Any]]:
     """Lower prices for larger orders move with the price of an offer."""
     if path[0] != "offers" or path[2:] != ("price_usd",):
         return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.reading.document import Document, Path
 
-__all__ = ["EVERY", "Move", "matching", "move_written"]
+__all__ = ["EVERY", "RelativeChange", "matching", "move_written"]
 
 EVERY = "*"
 _WRITTEN = re.compile(r"([+-][0-9]{1,15}(?:\.[0-9]{1,20})?)\s*(%?)")
@@ -27,7 +27,7 @@ _DIGITS = Decimal("0.000001")
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class RelativeChange:
     """By how much a figure is moved."""
 
     text: str
@@ -46,7 +46,7 @@ class Move:
         return decimal.quantize(_DIGITS).normalize()
 
 
-def move_written(document: Document, path: Path) -> Move | None:
+def move_written(document: Document, path: Path) -> RelativeChange | None:
     """What is written at a path with a sign in front; None for everything else.
 
     Numbers lose their sign where YAML reads them, so the text decides.
@@ -56,7 +56,7 @@ def move_written(document: Document, path: Path) -> Move | None:
     written = _WRITTEN.fullmatch(text.strip()) if text and not isinstance(value, bool) else None
     if written is None or isinstance(value, dict | tuple):
         return None
-    return Move(f"{written[1]}{written[2]}", Decimal(written[1]), bool(written[2]))
+    return RelativeChange(f"{written[1]}{written[2]}", Decimal(written[1]), bool(written[2]))
 
 
 def matching(data: object, text: str) -> Iterator[tuple[str, ...]]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from planner.planning.plan import Plan
     from planner.whatif.comparison.comparison import Comparison
-    from planner.whatif.found import Alternatives, Sensitivity
+    from planner.whatif.results import Alternatives, Sensitivity
 
 __all__ = ["Beside"]
 

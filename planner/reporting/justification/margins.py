@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planner.planning.ledger.accounts import Meets, Price
     from planner.planning.ledger.capacity import FirstOrder, LimitMargin
     from planner.reporting.format import Style
-    from planner.whatif.found import Sensitivity, Swing, Turn
+    from planner.whatif.results import Sensitivity, Swing, SwitchingPoint
 
 __all__ = ["margin_blocks"]
 
@@ -114,7 +114,9 @@ def _then(desk: Desk, price: Price, meets: Meets) -> str:
     return "one node, used in all hours, is cheaper rented than bought"
 
 
-def _beyond(meets: Meets, swing: tuple[int, Swing] | None, turn: tuple[int, Turn] | None) -> str:
+def _beyond(
+    meets: Meets, swing: tuple[int, Swing] | None, turn: tuple[int, SwitchingPoint] | None
+) -> str:
     """What is known of the other side of a limit."""
     if turn is not None:
         return f"{_after(turn[1])}, planned anew at {signed_percent(turn[1].after.by)}"
@@ -124,7 +126,7 @@ def _beyond(meets: Meets, swing: tuple[int, Swing] | None, turn: tuple[int, Turn
     return _NOT_ASKED if meets.budget is not None else "not planned"
 
 
-def _after(turn: Turn) -> str:
+def _after(turn: SwitchingPoint) -> str:
     figures = turn.after.figures
     if figures.cost_cents is None:
         return NO_PLAN if figures.result == "infeasible" else f"{NO_PLAN} found in time"
@@ -158,7 +160,7 @@ def _swing(desk: Desk, price: Price, found: Sensitivity | None) -> tuple[int, Sw
     return next(((place, one) for place, one in swings if one.name == name), None)
 
 
-def _turn(swing: tuple[int, Swing] | None, sign: int) -> tuple[int, Turn] | None:
+def _turn(swing: tuple[int, Swing] | None, sign: int) -> tuple[int, SwitchingPoint] | None:
     turns = enumerate(swing[1].turns if swing else ())
     return next(((place, one) for place, one in turns if one.after.by * sign > 0), None)
 

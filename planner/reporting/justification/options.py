@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from planner.reporting.justification.beside import Beside
-    from planner.whatif.desk.figures import Figures
-    from planner.whatif.found import Alternative, Alternatives
+    from planner.whatif.results import AlternativePlan, Alternatives
+    from planner.whatif.variants.plan_summary import PlanSummary
 
 __all__ = ["FILE", "TRACE", "idle_table", "options_blocks"]
 
@@ -139,7 +139,7 @@ class _Planned(_Option):
 class _Found(_Option):
     """A plan of which its figures alone are kept."""
 
-    def __init__(self, known: Elsewhere, name: str, place: int, one: Alternative) -> None:
+    def __init__(self, known: Elsewhere, name: str, place: int, one: AlternativePlan) -> None:
         self.name = name
         self._known = known
         self._one = one
@@ -251,12 +251,12 @@ def _taken(options: tuple[_Option, ...]) -> Iterator[Table]:
         )
 
 
-def _is_left_out(one: Alternative, cheapest: Figures) -> bool:
+def _is_left_out(one: AlternativePlan, cheapest: PlanSummary) -> bool:
     """Whether words are enough: there is no such plan, or it is the recommended one."""
     return one.figures is None or (one.name not in _EXPECTED and same_nodes(one.figures, cheapest))
 
 
-def _said(one: Alternative, found: Alternatives) -> str:
+def _said(one: AlternativePlan, found: Alternatives) -> str:
     if one.figures is None:
         return f"{one.name}: left out, {one.left_out}."
     if one.figures.cost_cents is None:
@@ -272,7 +272,7 @@ def _said(one: Alternative, found: Alternatives) -> str:
     return f"{told}{short and f'. {short[0].upper()}{short[1:]}'}{weighed and f'; {weighed}'}."
 
 
-def _why_not(one: Alternative) -> tuple[str, Cell]:
+def _why_not(one: AlternativePlan) -> tuple[str, Cell]:
     """What a reader asks first: why the plan is not the cheapest of the options."""
     asked = f"Why not {one.name}, which keeps as many jobs at a lower cost"
     allowed = f"the scenario does not allow {settings_text(one)}"

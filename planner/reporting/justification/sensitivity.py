@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.planning.plan import Plan
-    from planner.whatif.desk.figures import Figures
-    from planner.whatif.found import Sensitivity, Swing
+    from planner.whatif.results import Sensitivity, Swing
+    from planner.whatif.variants.plan_summary import PlanSummary
 
 __all__ = ["sensitivity_section"]
 
@@ -155,7 +155,7 @@ def _anew(found: Sensitivity) -> Iterator[Block]:
     )
 
 
-def _swing(known: Elsewhere, place: int, one: Swing, base: Figures) -> tuple[Cell, ...]:
+def _swing(known: Elsewhere, place: int, one: Swing, base: PlanSummary) -> tuple[Cell, ...]:
     turns = [_by(known, one, f"swings[{place}].turns[{number}].after") for number in _each(one)]
     ends = (
         _added(known, f"swings[{place}].low", one.low.figures, base),
@@ -164,7 +164,7 @@ def _swing(known: Elsewhere, place: int, one: Swing, base: Figures) -> tuple[Cel
     return (one.name, one.stated or "–", *ends, *turns, *["–"] * (2 - len(turns)))
 
 
-def _added(known: Elsewhere, stem: str, figures: Figures, base: Figures) -> Cell:
+def _added(known: Elsewhere, stem: str, figures: PlanSummary, base: PlanSummary) -> Cell:
     if figures.cost_cents is None or base.cost_cents is None:
         return "no plan"
     read = known.read

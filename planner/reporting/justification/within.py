@@ -10,7 +10,7 @@ from planner.reporting.elsewhere import Elsewhere
 from planner.reporting.format import money_short
 from planner.reporting.justification.desk import figure
 from planner.reporting.justification.options import FILE, TRACE
-from planner.whatif.desk.figures import figures_of
+from planner.whatif.variants.plan_summary import summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,9 +30,9 @@ def cheaper_warnings(desk: Desk, beside: Beside) -> Iterator[Paragraph]:
     if found is not None:
         for _, one in cheaper_ones(found):
             yield Paragraph(cheaper_text(one, found.cheapest), "warning")
-    here = figures_of(desk.plan)
+    here = summary_of(desk.plan)
     for name, plan in beside.plans.items():
-        other = figures_of(plan)
+        other = summary_of(plan)
         if is_cheaper(other, here):
             less = money_short((here.cost_cents or 0) - (other.cost_cents or 0))
             yield Paragraph(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from planner.inputs.reading.table import Row
     from planner.planning.plan import Plan
 
-__all__ = ["Actual", "Outcome", "outcomes", "read_actuals"]
+__all__ = ["Actual", "PlannedAndActual", "outcomes", "read_actuals"]
 
 _NUMBERS = ("count", "gpu_hours", "gpus")
 _COLUMNS = ("quarter", "job", "node_type", *_NUMBERS)
@@ -56,7 +56,7 @@ class Actual(Frozen):
         return self
 
 
-class Outcome(Frozen):
+class PlannedAndActual(Frozen):
     """A figure of the plan beside what came of it."""
 
     quarter: str
@@ -187,7 +187,7 @@ class _Known:
 
 def outcomes(
     plan: Plan, actuals: Iterable[Actual]
-) -> tuple[tuple[Outcome, ...], tuple[Outcome, ...]]:
+) -> tuple[tuple[PlannedAndActual, ...], tuple[PlannedAndActual, ...]]:
     """Demand of jobs, and deliveries of nodes, of the quarters of which anything is told.
 
     What the plan has in such a quarter and the table leaves out is listed as not told.
@@ -209,11 +209,11 @@ def outcomes(
 
 def _joined(
     plan: Plan, planned: dict[tuple[str, str], int], actual: dict[tuple[str, str], int]
-) -> tuple[Outcome, ...]:
+) -> tuple[PlannedAndActual, ...]:
     quarters = {quarter for quarter, _ in actual}
     keys = sorted(actual.keys() | {key for key in planned if key[0] in quarters})
     return tuple(
-        Outcome(
+        PlannedAndActual(
             quarter=quarter,
             name=name,
             planned=planned.get((quarter, name), 0 if quarter in plan.quarters else None),

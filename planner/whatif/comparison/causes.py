@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from planner.whatif.comparison.sides import Source
+from planner.whatif.comparison.sides import SideInputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -51,12 +51,12 @@ def cause_of(section: str, key: str = "") -> str:
     return _SECTIONS[section]
 
 
-def differing(before: Source, after: Source) -> tuple[str, ...]:
+def differing(before: SideInputs, after: SideInputs) -> tuple[str, ...]:
     """Causes in which the two sides differ, in order."""
     return tuple(cause for cause in CAUSES if _part(before, cause) != _part(after, cause))
 
 
-def _part(source: Source, cause: str) -> object:
+def _part(source: SideInputs, cause: str) -> object:
     data: dict[str, Any] = source.question.data
     offers: dict[str, Any] = data.get("offers", {})
     if cause == "catalog":
@@ -83,10 +83,10 @@ def _only(offer: dict[str, Any], wanted: Callable[[str], bool]) -> dict[str, Any
     return {key: value for key, value in offer.items() if wanted(key)}
 
 
-def mixed(before: Source, after: Source, taken: Collection[str]) -> Source:
+def mixed(before: SideInputs, after: SideInputs, taken: Collection[str]) -> SideInputs:
     """The inputs of `before`, with the parts of `after` that belong to the causes taken."""
 
-    def side(cause: str) -> Source:
+    def side(cause: str) -> SideInputs:
         return after if cause in taken else before
 
     data: dict[str, Any] = {}
@@ -98,7 +98,7 @@ def mixed(before: Source, after: Source, taken: Collection[str]) -> Source:
         data["offers"] = _mixed_offers(data["offers"], side("prices").question.data)
     catalog = side("catalog").catalog.model_copy(update={"prices": side("prices").catalog.prices})
     question = replace(before.question, data=data, branch={})
-    return Source(question, catalog, side("rules").rules)
+    return SideInputs(question, catalog, side("rules").rules)
 
 
 def _mixed_offers(offers: dict[str, Any], priced: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.inputs.base import Frozen
-from planner.whatif.comparison.actuals import Outcome
+from planner.whatif.comparison.actuals import PlannedAndActual
 from planner.whatif.comparison.waterfall import Waterfall
 
 __all__ = [
@@ -119,9 +119,9 @@ class Comparison(Frozen):
     """By the nameplates of all nodes in service, by site and quarter; where sites are stated."""
     warnings_gone: tuple[str, ...]
     warnings_new: tuple[str, ...]
-    demand: tuple[Outcome, ...] = ()
+    demand: tuple[PlannedAndActual, ...] = ()
     """Units of the jobs of the plan before, beside those that came; where actuals are given."""
-    deliveries: tuple[Outcome, ...] = ()
+    deliveries: tuple[PlannedAndActual, ...] = ()
     """Nodes that were to enter service by the plan before, beside those that did."""
 
     @property

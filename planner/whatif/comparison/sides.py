@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from planner.planning.plan import Plan
     from planner.planning.saved import Saved
 
-__all__ = ["Side", "Source", "planned_side", "saved_side"]
+__all__ = ["Side", "SideInputs", "planned_side", "saved_side"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SideInputs:
     """All that a plan was made from, so that parts of it can be exchanged."""
 
     question: Document
@@ -44,7 +44,7 @@ class Side:
     plan: Plan
     question: Document | None
     """The whole scenario as plain data; None where an old plan does not record it."""
-    source: Source | None
+    source: SideInputs | None
     """None where the plan cannot be made again; then `missing` says why."""
     missing: str | None = None
 
@@ -58,7 +58,7 @@ def planned_side(label: str, inputs: Inputs, planner: Callable[[Inputs], Plan]) 
         raise InfeasibleError(f"{label}: {error.headline}", error.reasons, error.remedies) from None
     except LimitError as error:
         raise LimitError(f"{label}: {error}") from None
-    return Side(label, plan, question, Source(question, inputs.catalog_of_files, inputs.rules))
+    return Side(label, plan, question, SideInputs(question, inputs.catalog_of_files, inputs.rules))
 
 
 def saved_side(saved: Saved) -> Side:
@@ -66,5 +66,5 @@ def saved_side(saved: Saved) -> Side:
     asked, inputs = saved.question, saved.inputs
     if asked is None or inputs is None:
         return Side(saved.label, saved.plan, asked, None, saved.missing)
-    source = Source(asked, inputs.catalog_of_files, inputs.rules)
+    source = SideInputs(asked, inputs.catalog_of_files, inputs.rules)
     return Side(saved.label, saved.plan, asked, source)

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from planner.planning.plan import Plan
     from planner.whatif.comparison.sides import Side
 
-__all__ = ["Step", "Waterfall", "waterfall"]
+__all__ = ["CauseStep", "Waterfall", "waterfall"]
 
 THE_REST = "planner"
 """Cause of a difference that no input explains: another version, or a gap that is not closed."""
 
 
-class Step(Frozen):
+class CauseStep(Frozen):
     """What one cause adds to the cost, given all the causes before it."""
 
     causes: tuple[str, ...]
@@ -36,7 +36,7 @@ class Step(Frozen):
 class Waterfall(Frozen):
     """The cost of one plan turned into that of the other; the steps add up exactly."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[CauseStep, ...]
     missing: str | None = None
     """Why there are no steps."""
 
@@ -48,7 +48,7 @@ def waterfall(before: Side, after: Side, planner: Callable[[Inputs], Plan]) -> W
     """
     if before.source is None or after.source is None:
         return Waterfall(steps=(), missing=before.missing or after.missing)
-    steps: list[Step] = []
+    steps: list[CauseStep] = []
     cost = before.plan.proof.cost_cents
     end = after.plan.proof
     causes = differing(before.source, after.source)
@@ -63,7 +63,7 @@ def waterfall(before: Side, after: Side, planner: Callable[[Inputs], Plan]) -> W
             except (InfeasibleError, InputError, LimitError):
                 continue
         steps.append(
-            Step(
+            CauseStep(
                 causes=tuple(pending),
                 added_cents=proof.cost_cents - cost,
                 cost_cents=proof.cost_cents,
@@ -73,7 +73,7 @@ def waterfall(before: Side, after: Side, planner: Callable[[Inputs], Plan]) -> W
         cost, pending = proof.cost_cents, []
     if cost != end.cost_cents:
         steps.append(
-            Step(
+            CauseStep(
                 causes=(THE_REST,),
                 added_cents=end.cost_cents - cost,
                 cost_cents=end.cost_cents,

@@ -12,19 +12,26 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.base import Frozen
 from planner.planning.constrained import Purchase
-from planner.whatif.desk.desk import Desk
-from planner.whatif.desk.figures import Acquired, Figures
 from planner.whatif.risk.hedging import Hedging
 from planner.whatif.sweep import all_figures
+from planner.whatif.variants.plan_summary import Acquired, PlanSummary
+from planner.whatif.variants.variant_planner import VariantPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from planner.whatif.desk.desk import Station, Variant
     from planner.whatif.sweep import Hire
+    from planner.whatif.variants.variant_planner import Variant, WorkerConfig
 
-__all__ = ["PURCHASES", "WORST_PER_CENT", "Choice", "Choices", "compared_choices", "mean_of_worst"]
+__all__ = [
+    "PURCHASES",
+    "WORST_PER_CENT",
+    "PurchasePlan",
+    "PurchasePlans",
+    "compared_choices",
+    "mean_of_worst",
+]
 
 PURCHASES = "purchases-"
 """How the folders of the results with each purchase plan are called, before their numbers."""
@@ -32,7 +39,7 @@ WORST_PER_CENT = 5
 """Share of the futures that are the bad cases."""
 
 
-class Choice(Frozen):
+class PurchasePlan(Frozen):
     """One purchase plan over all futures."""
 
     searched: int | None
@@ -49,10 +56,10 @@ class Choice(Frozen):
     """Futures for which a cheaper plan with these purchases may exist."""
 
 
-class Choices(Frozen):
+class PurchasePlans(Frozen):
     """Purchase plans side by side, in the same futures."""
 
-    plans: tuple[Choice, ...]
+    plans: tuple[PurchasePlan, ...]
     """That of the scenario as it stands first."""
     best: int
     """Position of the one that falls short in the fewest futures; of several such, of the one with
@@ -64,16 +71,16 @@ class Choices(Frozen):
 
 
 def compared_choices(
-    desk: Desk,
+    planner: VariantPlanner,
     drawn: Sequence[Variant],
-    known: Sequence[Figures],
-    base: Figures,
+    known: Sequence[PlanSummary],
+    base: PlanSummary,
     most: int,
     out: Path,
     *,
     hire: Hire,
     progress: Callable[[int, int, int], None],
-) -> Choices:
+) -> PurchasePlans:
     """Hold at most so many purchase plans against the futures; at least one future has a plan.
 
     That of the scenario comes first; the others are searched, each with what those before it have
@@ -82,13 +89,13 @@ def compared_choices(
     """
     planned = [place for place, one in enumerate(known) if one.cost_cents is not None]
     bound_cents = mean_of_worst(sorted(known[place].bound_cents or 0 for place in planned))
-    search = Hedging(desk, drawn, known)
-    plans: list[Choice] = []
-    tried: dict[tuple[Acquired, ...], list[Figures]] = {}
+    search = Hedging(planner, drawn, known)
+    plans: list[PurchasePlan] = []
+    tried: dict[tuple[Acquired, ...], list[PlanSummary]] = {}
 
     def hold(purchased: tuple[Acquired, ...], searched: int | None) -> None:
         folder = out / f"{PURCHASES}{len(plans)}"
-        found = _held(desk.station, drawn, purchased, folder, hire, progress)
+        found = _held(planner.config, drawn, purchased, folder, hire, progress)
         tried[purchased] = found
         plans.append(_choice(searched, purchased, found))
 
@@ -107,7 +114,7 @@ def compared_choices(
             hold(purchased, proposal.futures)
         worst = _costliest(tried[purchased], known, planned)
     best = min(range(len(plans)), key=lambda place: _rank(plans[place], place))
-    return Choices(
+    return PurchasePlans(
         plans=tuple(plans), best=best, bound_cents=bound_cents, none_holds_all=bool(search.apart)
     )
 
@@ -119,25 +126,25 @@ def _purchases(acquired: Iterable[Acquired]) -> tuple[Acquired, ...]:
 
 
 def _held(
-    station: Station,
+    config: WorkerConfig,
     drawn: Sequence[Variant],
     purchased: tuple[Acquired, ...],
     folder: Path,
     hire: Hire,
     progress: Callable[[int, int, int], None],
-) -> list[Figures]:
+) -> list[PlanSummary]:
     """What the futures come to with these purchases."""
     bought = tuple(Purchase(one.offer, one.site, one.quarter, one.count) for one in purchased)
-    desk = Desk(replace(station, committed=None, purchases=bought))
+    planner = VariantPlanner(replace(config, committed=None, purchases=bought))
     folder.mkdir(exist_ok=True)
-    return all_figures(desk, drawn, folder, force=True, hire=hire, progress=progress)
+    return all_figures(planner, drawn, folder, force=True, hire=hire, progress=progress)
 
 
 def _choice(
-    searched: int | None, purchased: tuple[Acquired, ...], found: Sequence[Figures]
-) -> Choice:
+    searched: int | None, purchased: tuple[Acquired, ...], found: Sequence[PlanSummary]
+) -> PurchasePlan:
     costs = sorted(one.cost_cents for one in found if one.cost_cents is not None)
-    return Choice(
+    return PurchasePlan(
         searched=searched,
         purchased=purchased,
         short=len(found) - len(costs),
@@ -148,7 +155,7 @@ def _choice(
 
 
 def _costliest(
-    found: Sequence[Figures], known: Sequence[Figures], planned: Sequence[int]
+    found: Sequence[PlanSummary], known: Sequence[PlanSummary], planned: Sequence[int]
 ) -> tuple[int, ...]:
     """Of the futures that have a plan, the bad cases: first those that it falls short in."""
 
@@ -169,5 +176,5 @@ def _bad_cases(futures: int) -> int:
     return max(1, ceil(futures * WORST_PER_CENT / 100))
 
 
-def _rank(plan: Choice, place: int) -> tuple[int, int, int]:
+def _rank(plan: PurchasePlan, place: int) -> tuple[int, int, int]:
     return plan.short, plan.worst_cents or 0, place

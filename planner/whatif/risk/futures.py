@@ -26,9 +26,9 @@ from planner.inputs.reading.shape import Shape
 from planner.inputs.scenario.scenario import Scenario
 from planner.inputs.scenario.spelling import Format
 from planner.inputs.scenario.variations import VariationName
-from planner.whatif.desk.desk import AS_STATED, Variant
 from planner.whatif.grid import placed, unknown_names
-from planner.whatif.levers import price_of, repriced, setting
+from planner.whatif.uncertain_figures import price_of, repriced, setting
+from planner.whatif.variants.variant_planner import AS_STATED, Variant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document, Path
     from planner.inputs.scenario.offer import Offer
     from planner.inputs.settled import Inputs
-    from planner.whatif.desk.desk import Desk
+    from planner.whatif.variants.variant_planner import VariantPlanner
 
 __all__ = ["Futures", "read_futures"]
 
@@ -133,30 +133,30 @@ class Futures:
     asked: Variant
     """Overrides and settings on which the file stands."""
 
-    def base(self, desk: Desk) -> Variant:
+    def base(self, planner: VariantPlanner) -> Variant:
         """The future in which everything is as stated; raises InputError for unknown names."""
         names = ((("apply", place), name) for place, name in enumerate(self.file.apply))
-        if findings := list(unknown_names(self.document, desk, names)):
+        if findings := list(unknown_names(self.document, planner, names)):
             raise InputError(*findings)
         return self.asked.with_more(Variant(self.file.apply))
 
-    def drawn(self, desk: Desk, futures: int) -> list[Variant]:
+    def drawn(self, planner: VariantPlanner, futures: int) -> list[Variant]:
         """So many futures; raises InputError where an end of an estimate is no possible value."""
-        base = self.base(desk)
-        inputs = desk.inputs(base)
-        values = {name: self._values(desk, inputs, name) for name in self.file.uncertain}
+        base = self.base(planner)
+        inputs = planner.inputs(base)
+        values = {name: self._values(planner, inputs, name) for name in self.file.uncertain}
         self._require_apart(values)
         for end in (0, -1):
             points = {name: Fraction(one.points[end]) for name, one in self.file.uncertain.items()}
-            self._require_possible(desk, values, points)
+            self._require_possible(planner, values, points)
         return [
             base.with_more(Variant((), tuple(self._settings(values, self._draws(number)))))
             for number in range(futures)
         ]
 
-    def _values(self, desk: Desk, inputs: Inputs, name: str) -> list[_Value]:
-        base = self.base(desk)
-        document = desk.question.layers.composed(base.apply, base.settings).document
+    def _values(self, planner: VariantPlanner, inputs: Inputs, name: str) -> list[_Value]:
+        base = self.base(planner)
+        document = planner.question.layers.composed(base.apply, base.settings).document
         found: list[_Value] = []
         for number, text in enumerate(self.file.uncertain[name].of):
             place: Path = ("uncertain", name, "of", number)
@@ -190,12 +190,12 @@ class Futures:
                 seen[one.path] = name
 
     def _require_possible(
-        self, desk: Desk, values: dict[str, list[_Value]], points: dict[str, Fraction]
+        self, planner: VariantPlanner, values: dict[str, list[_Value]], points: dict[str, Fraction]
     ) -> None:
         pairs = list(self._placed_settings(values, points))
         try:
             moved = Variant((), tuple(text for text, _ in pairs))
-            desk.inputs(self.base(desk).with_more(moved))
+            planner.inputs(self.base(planner).with_more(moved))
         except InputError as error:
             found = (placed(self.document, one, dict(pairs)) for one in error.findings)
             raise InputError(*found) from None

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from planner.packing.found import Infeasible
 from planner.packing.hedge import Mean, future_of, hedged
 from planner.packing.solvers.solver import Outcome
-from planner.whatif.desk.figures import Acquired
+from planner.whatif.variants.plan_summary import Acquired
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.packing.hedge import Future, Hedged
     from planner.packing.statement.hold import Order
-    from planner.whatif.desk.desk import Desk, Variant
-    from planner.whatif.desk.figures import Figures
+    from planner.whatif.variants.plan_summary import PlanSummary
+    from planner.whatif.variants.variant_planner import Variant, VariantPlanner
 
 __all__ = ["Hedging", "Proposal"]
 
@@ -47,10 +47,12 @@ class Proposal:
 class Hedging:
     """A program that grows by futures."""
 
-    def __init__(self, desk: Desk, drawn: Sequence[Variant], known: Sequence[Figures]) -> None:
+    def __init__(
+        self, planner: VariantPlanner, drawn: Sequence[Variant], known: Sequence[PlanSummary]
+    ) -> None:
         """`known` are the futures as drawn, each with its best plan."""
-        self._desk, self._drawn, self._known = desk, drawn, known
-        inputs = desk.inputs(drawn[0])
+        self._planner, self._drawn, self._known = planner, drawn, known
+        inputs = planner.inputs(drawn[0])
         self._offers = {offer.name: offer for offer in inputs.offers}
         self._first = inputs.scenario.horizon.first_quarter
         self._futures: dict[int, Future] = {}
@@ -108,11 +110,13 @@ class Hedging:
         self._take_in(new[half:])
 
     def _future(self, place: int) -> Future:
-        inputs = self._desk.inputs(self._drawn[place])
-        return future_of(self._desk.translation(inputs).problem, self._desk.station.time_limit_s)
+        inputs = self._planner.inputs(self._drawn[place])
+        return future_of(
+            self._planner.translation(inputs).problem, self._planner.config.time_limit_s
+        )
 
     def _solved(self, means: Sequence[Mean], gap: float) -> Hedged:
-        limit_s = self._desk.station.time_limit_s
+        limit_s = self._planner.config.time_limit_s
         futures = tuple(self._futures.values())
         return hedged(futures, means, time_limit_s=limit_s, relative_gap=gap)
 

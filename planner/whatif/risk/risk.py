@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError
 from planner.inputs.base import Frozen
-from planner.whatif.desk.desk import Desk
-from planner.whatif.desk.figures import Figures, figures_of
-from planner.whatif.desk.held import commitments
-from planner.whatif.risk.choices import Choices, compared_choices
+from planner.whatif.risk.choices import PurchasePlans, compared_choices
 from planner.whatif.sweep import all_figures
+from planner.whatif.variants.fixed_purchases import commitments
+from planner.whatif.variants.plan_summary import PlanSummary, summary_of
+from planner.whatif.variants.variant_planner import VariantPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from planner.whatif.risk.futures import Futures
     from planner.whatif.sweep import Hire
 
-__all__ = ["Acquisition", "Chance", "Risk", "at_percentile", "risk"]
+__all__ = ["AcquiredAcrossFutures", "Chance", "Risk", "at_percentile", "risk"]
 
 FORMAT = "2.0"
 """Minor: additive. Major: readers refuse."""
@@ -51,7 +51,7 @@ class Chance(Frozen):
         return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
-class Acquisition(Frozen):
+class AcquiredAcrossFutures(Frozen):
     """How many nodes of an offer the best plan of each future acquires, over all quarters."""
 
     offer: str
@@ -69,7 +69,7 @@ class Risk(Frozen):
     scenario: str
     seed: int
     futures: int
-    base: Figures
+    base: PlanSummary
     """The plan of the scenario as it stands: what is bought now."""
     without_plan: int
     """Futures for which no plan exists, or none was found in time."""
@@ -82,13 +82,13 @@ class Risk(Frozen):
     costs_cents: tuple[int, ...]
     """All of them, the cheapest first."""
     chances: tuple[Chance, ...]
-    acquisitions: tuple[Acquisition, ...]
-    choices: Choices | None = None
+    acquisitions: tuple[AcquiredAcrossFutures, ...]
+    choices: PurchasePlans | None = None
     """Purchase plans side by side in these futures; None where nobody asks."""
 
 
 def risk(
-    desk: Desk,
+    planner: VariantPlanner,
     futures: Futures,
     samples: int,
     out: Path,
@@ -104,20 +104,20 @@ def risk(
     the folder like those of a sweep. Raises InfeasibleError where the scenario as it stands has no
     plan, and what a sweep raises.
     """
-    inputs = desk.inputs(futures.base(desk))
-    plan = desk.plan(inputs)
-    knowing = Desk(replace(desk.station, committed=commitments(plan)))
+    inputs = planner.inputs(futures.base(planner))
+    plan = planner.plan(inputs)
+    knowing = VariantPlanner(replace(planner.config, committed=commitments(plan)))
     drawn = futures.drawn(knowing, samples)
     every = all_figures(knowing, drawn, out, force=force, hire=hire, progress=progress)
     planned = [one for one in every if one.cost_cents is not None]
     if not planned:
         raise InfeasibleError("no future has a plan", tuple(sorted({one.reason for one in every})))
     costs = sorted(one.cost_cents or 0 for one in planned)
-    base = figures_of(plan)
+    base = summary_of(plan)
     choices = None
     if plans:
         choices = compared_choices(
-            desk, drawn, every, base, plans, out, hire=hire, progress=progress
+            planner, drawn, every, base, plans, out, hire=hire, progress=progress
         )
     return Risk(
         scenario=inputs.scenario.name,
@@ -145,7 +145,7 @@ def at_percentile(values: Sequence[int], share: int) -> int:
     return values[ceil(len(values) * share / 100) - 1]
 
 
-def _chances(quarters: Sequence[str], every: Sequence[Figures]) -> tuple[Chance, ...]:
+def _chances(quarters: Sequence[str], every: Sequence[PlanSummary]) -> tuple[Chance, ...]:
     known = [one.short_quarters for one in every if one.short_quarters is not None]
     return tuple(
         Chance(quarter=quarter, short=sum(quarter in one for one in known), of=len(known))
@@ -154,11 +154,13 @@ def _chances(quarters: Sequence[str], every: Sequence[Figures]) -> tuple[Chance,
     )
 
 
-def _acquisitions(base: Figures, planned: Sequence[Figures]) -> tuple[Acquisition, ...]:
+def _acquisitions(
+    base: PlanSummary, planned: Sequence[PlanSummary]
+) -> tuple[AcquiredAcrossFutures, ...]:
     now, each = _nodes(base), [_nodes(one) for one in planned]
     offers = sorted({offer for nodes in (now, *each) for offer in nodes})
     return tuple(
-        Acquisition(
+        AcquiredAcrossFutures(
             offer=offer,
             planned=now[offer],
             never=sum(not nodes[offer] for nodes in each),
@@ -168,7 +170,7 @@ def _acquisitions(base: Figures, planned: Sequence[Figures]) -> tuple[Acquisitio
     )
 
 
-def _nodes(figures: Figures) -> Counter[str]:
+def _nodes(figures: PlanSummary) -> Counter[str]:
     nodes: Counter[str] = Counter()
     for one in figures.acquired:
         nodes[one.offer] += one.count

@@ -5,26 +5,26 @@ from __future__ import annotations
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
-from planner.whatif.found import Corner, Pair
+from planner.whatif.results import Corner, Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
-    from planner.whatif.desk.figures import Figures
-    from planner.whatif.levers import Lever
     from planner.whatif.sensitivity.moves import Moves
+    from planner.whatif.uncertain_figures import UncertainFigure
+    from planner.whatif.variants.plan_summary import PlanSummary
 
 __all__ = ["pairs_of"]
 
 
 def pairs_of(
-    moves: Moves, ranked: Sequence[Lever], reach: Mapping[str, Fraction], most: int
+    moves: Moves, ranked: Sequence[UncertainFigure], reach: Mapping[str, Fraction], most: int
 ) -> tuple[Pair, ...]:
-    """At most so many pairs of levers, those first that move the cost most; plans are made."""
+    """At most so many pairs of figures, those first that move the cost most; plans are made."""
     ranks = sorted(combinations(range(len(ranked)), 2), key=lambda pair: (sum(pair), pair))
     chosen = [(ranked[one], ranked[other]) for one, other in ranks[:most]]
-    ends = {lever.name: (-reach[lever.name], reach[lever.name]) for lever in ranked}
+    ends = {figure.name: (-reach[figure.name], reach[figure.name]) for figure in ranked}
     moves.plan(
         ((first, one), (second, other))
         for first, second in chosen
@@ -42,10 +42,10 @@ def pairs_of(
 
 def _corners(
     moves: Moves,
-    levers: tuple[Lever, Lever],
+    uncertain_figures: tuple[UncertainFigure, UncertainFigure],
     ends: tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]],
 ) -> Iterator[Corner]:
-    first, second = levers
+    first, second = uncertain_figures
     for one, other in product(*ends):
         settings, figures = moves.together((first, one), (second, other))
         alone = (moves.at(first, one).figures, moves.at(second, other).figures)
@@ -58,7 +58,9 @@ def _corners(
         )
 
 
-def _interplay(base: Figures, alone: tuple[Figures, Figures], both: Figures) -> int | None:
+def _interplay(
+    base: PlanSummary, alone: tuple[PlanSummary, PlanSummary], both: PlanSummary
+) -> int | None:
     """(both - base) - (first - base) - (second - base), cents."""
     costs = [one.cost_cents for one in (both, base, *alone)]
     if None in costs:

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from planner.whatif.found import Sensitivity, Swing, Turn
-from planner.whatif.kept import question_of
-from planner.whatif.levers import levers
+from planner.whatif.results import Sensitivity, Swing, SwitchingPoint
 from planner.whatif.sensitivity.moves import Moves
 from planner.whatif.sensitivity.pairs import pairs_of
+from planner.whatif.stored_result import question_of
+from planner.whatif.uncertain_figures import uncertain_figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.whatif.desk.made import Made
-    from planner.whatif.levers import Lever
+    from planner.whatif.uncertain_figures import UncertainFigure
+    from planner.whatif.variants.cached_runner import CachedRunner
 
 __all__ = ["sensitivity"]
 
@@ -33,7 +33,7 @@ _HAS_PLANS = 2.0
 class _Search:
     """Where one figure turns, in one direction: between `kept` and `turned`."""
 
-    lever: Lever
+    figure: UncertainFigure
     kept: Fraction
     turned: Fraction
     least: Fraction
@@ -46,7 +46,7 @@ class _Search:
     @property
     def middle(self) -> Fraction:
         middle = (self.kept + self.turned) / 2
-        return Fraction(round(middle)) if self.lever.unit == "weeks" else middle
+        return Fraction(round(middle)) if self.figure.unit == "weeks" else middle
 
     def narrow(self, *, turned: bool) -> None:
         if turned:
@@ -56,42 +56,42 @@ class _Search:
 
 
 def sensitivity(
-    made: Made,
+    runner: CachedRunner,
     *,
     swing: Fraction = Fraction(1, 5),
     weeks: int = 4,
     precision: Fraction = Fraction(1, 100),
     pairs: int = 0,
 ) -> Sensitivity:
-    """Move every lever of what is asked either way, and close in on where what is acquired turns.
+    """Move every uncertain figure either way, and close in on where what is acquired turns.
 
     No plan counts as the widest swing. At most so many `pairs` of those that come first are then
     moved together.
     Raises InputError where a moved value is one that no scenario may have, LimitError where
     workers die.
     """
-    moved = Moves(made)
-    found = list(levers(made.inputs))
-    reach = {lever.name: Fraction(weeks) if lever.unit == "weeks" else swing for lever in found}
-    ends = [(lever, by) for lever in found for by in (-reach[lever.name], reach[lever.name])]
+    moved = Moves(runner)
+    found = list(uncertain_figures(runner.inputs))
+    reach = {figure.name: Fraction(weeks) if figure.unit == "weeks" else swing for figure in found}
+    ends = [(figure, by) for figure in found for by in (-reach[figure.name], reach[figure.name])]
     moved.plan((end,) for end in ends)
     base = moved.base()
     searches = [
-        _Search(lever, Fraction(0), end, Fraction(1) if lever.unit == "weeks" else precision)
-        for lever, end in ends
-        if moved.turned(lever, end)
+        _Search(figure, Fraction(0), end, Fraction(1) if figure.unit == "weeks" else precision)
+        for figure, end in ends
+        if moved.turned(figure, end)
     ]
     _close_in(moved, searches)
     swings = [
-        _swing(moved, lever, reach[lever.name], [one for one in searches if one.lever is lever])
-        for lever in found
+        _swing(moved, figure, reach[figure.name], [one for one in searches if one.figure is figure])
+        for figure in found
     ]
     swings.sort(key=lambda one: _rank(one, reach[one.name]))
-    by_name = {lever.name: lever for lever in found}
+    by_name = {figure.name: figure for figure in found}
     moving = [by_name[one.name] for one in swings if one.without_plan or one.spread_cents]
     return Sensitivity(
-        question=question_of(made.inputs),
-        scenario=made.inputs.scenario.name,
+        question=question_of(runner.inputs),
+        scenario=runner.inputs.scenario.name,
         swing=float(swing),
         weeks=weeks,
         precision=float(precision),
@@ -112,20 +112,22 @@ def _rank(one: Swing, reach: Fraction) -> tuple[float, int]:
 def _close_in(moved: Moves, searches: Sequence[_Search]) -> None:
     """Narrow all brackets, those that are still too wide together."""
     while waiting := [search for search in searches if not search.closed]:
-        moved.plan([((search.lever, search.middle),) for search in waiting])
+        moved.plan([((search.figure, search.middle),) for search in waiting])
         for search in waiting:
-            search.narrow(turned=moved.turned(search.lever, search.middle))
+            search.narrow(turned=moved.turned(search.figure, search.middle))
 
 
-def _swing(moved: Moves, lever: Lever, reach: Fraction, searches: Sequence[_Search]) -> Swing:
+def _swing(
+    moved: Moves, figure: UncertainFigure, reach: Fraction, searches: Sequence[_Search]
+) -> Swing:
     return Swing(
-        name=lever.name,
-        unit=lever.unit,
-        stated=lever.stated,
-        low=moved.at(lever, -reach),
-        high=moved.at(lever, reach),
+        name=figure.name,
+        unit=figure.unit,
+        stated=figure.stated,
+        low=moved.at(figure, -reach),
+        high=moved.at(figure, reach),
         turns=tuple(
-            Turn(before=moved.at(lever, one.kept), after=moved.at(lever, one.turned))
+            SwitchingPoint(before=moved.at(figure, one.kept), after=moved.at(figure, one.turned))
             for one in searches
         ),
     )

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing.statement.economics import CostStream
-    from planner.whatif.desk.figures import Figures
+    from planner.whatif.variants.plan_summary import PlanSummary
 
 __all__ = ["would_do"]
 
 
-def would_do(stated: Inputs, moved: Inputs, base: Figures, other: Figures) -> bool:
+def would_do(stated: Inputs, moved: Inputs, base: PlanSummary, other: PlanSummary) -> bool:
     """Whether what the scenario's plan acquires would do as well as another plan, to the cent.
 
     `stated` and `moved` are the inputs of the two. False where that is not known: where other jobs
@@ -37,11 +37,11 @@ def would_do(stated: Inputs, moved: Inputs, base: Figures, other: Figures) -> bo
     return _in_time(moved, base) and _affordable(moved, base)
 
 
-def _present(inputs: Inputs, plan: Figures) -> int:
+def _present(inputs: Inputs, plan: PlanSummary) -> int:
     return sum(count * stream.present_cents for count, stream in _streams(inputs, plan))
 
 
-def _streams(inputs: Inputs, plan: Figures) -> Iterator[tuple[int, CostStream]]:
+def _streams(inputs: Inputs, plan: PlanSummary) -> Iterator[tuple[int, CostStream]]:
     """Nodes, and what each of them costs: those that are owned, and those that are acquired."""
     for entry in inputs.scenario.fleet.values():
         for stream in owned_costs(inputs, entry):
@@ -56,7 +56,7 @@ def _streams(inputs: Inputs, plan: Figures) -> Iterator[tuple[int, CostStream]]:
             yield count, stream
 
 
-def _in_time(inputs: Inputs, plan: Figures) -> bool:
+def _in_time(inputs: Inputs, plan: PlanSummary) -> bool:
     labels = inputs.scenario.horizon.labels
     offers = {offer.name: offer for offer in inputs.offers}
     return all(
@@ -65,7 +65,7 @@ def _in_time(inputs: Inputs, plan: Figures) -> bool:
     )
 
 
-def _affordable(inputs: Inputs, plan: Figures) -> bool:
+def _affordable(inputs: Inputs, plan: PlanSummary) -> bool:
     labels = inputs.scenario.horizon.labels
     for cap in inputs.scenario.budget.caps():
         spent = sum(

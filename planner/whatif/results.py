@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.inputs.base import Frozen
-from planner.whatif.desk.figures import Figures, JobShort
-from planner.whatif.kept import Kept
+from planner.whatif.stored_result import StoredResult
+from planner.whatif.variants.plan_summary import JobShort, PlanSummary
 
 __all__ = [
-    "Alternative",
+    "AlternativePlan",
     "Alternatives",
     "Best",
     "Corner",
@@ -17,7 +17,7 @@ __all__ = [
     "Pair",
     "Sensitivity",
     "Swing",
-    "Turn",
+    "SwitchingPoint",
 ]
 
 
@@ -30,7 +30,7 @@ class Best(Frozen):
     unit: Literal["node types", "% free", "W", "quarters waited", "moves"]
 
 
-class Alternative(Frozen):
+class AlternativePlan(Frozen):
     """One plan beside the cheapest."""
 
     name: str
@@ -39,7 +39,7 @@ class Alternative(Frozen):
     settings: tuple[str, ...] = ()
     """`path=value`, with which `planner plan` makes this plan; empty for goals that are no
     setting."""
-    figures: Figures | None = None
+    figures: PlanSummary | None = None
     best: Best | None = None
     """How good it is in that, where that is a number, and how good any could be."""
     left_out: str | None = None
@@ -49,7 +49,7 @@ class Alternative(Frozen):
     job, of which some are. None for others, and where the time ended before it was known."""
 
 
-class Alternatives(Kept):
+class Alternatives(StoredResult):
     """A scenario's cheapest plan, and others."""
 
     scenario: str
@@ -57,8 +57,8 @@ class Alternatives(Kept):
     """Share by which near-optimal plans may cost more than the cheapest; None: not asked."""
     quarters: tuple[str, ...] = ()
     """Labels."""
-    cheapest: Figures
-    others: tuple[Alternative, ...]
+    cheapest: PlanSummary
+    others: tuple[AlternativePlan, ...]
 
 
 class Moved(Frozen):
@@ -68,10 +68,10 @@ class Moved(Frozen):
     """Share of the value, or weeks; negative: down."""
     settings: tuple[str, ...]
     """`path=value`, with which `planner plan` makes this plan."""
-    figures: Figures
+    figures: PlanSummary
 
 
-class Turn(Frozen):
+class SwitchingPoint(Frozen):
     """Between these two the recommendation changes."""
 
     before: Moved
@@ -87,7 +87,7 @@ class Swing(Frozen):
     stated: str
     low: Moved
     high: Moved
-    turns: tuple[Turn, ...]
+    turns: tuple[SwitchingPoint, ...]
     """At most one each way: the nearest that was found."""
 
     @property
@@ -113,7 +113,7 @@ class Corner(Frozen):
     second_by: float
     settings: tuple[str, ...]
     """`path=value`, with which `planner plan` makes this plan."""
-    figures: Figures
+    figures: PlanSummary
     interplay_cents: int | None
     """What both together add to the cost beyond what each adds alone; None where one of the four
     plans that this takes does not exist."""
@@ -128,7 +128,7 @@ class Pair(Frozen):
     """Both down, the second up, the first up, both up."""
 
 
-class Sensitivity(Kept):
+class Sensitivity(StoredResult):
     """One scenario, figure by figure: first what leaves no plan, then the widest swing."""
 
     scenario: str
@@ -138,7 +138,7 @@ class Sensitivity(Kept):
     """Weeks by which lead times are."""
     precision: float
     """Turns are closed in to this share of the value."""
-    base: Figures
+    base: PlanSummary
     swings: tuple[Swing, ...]
     pairs: tuple[Pair, ...] = ()
     """Of the figures that come first above."""

@@ -13,15 +13,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from planner.errors import Finding, InputError, LimitError, PlannerError
-from planner.whatif.desk.desk import Desk
+from planner.whatif.variants.variant_planner import VariantPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from planner.whatif.desk.desk import Station, Variant
-    from planner.whatif.desk.figures import Figures
+    from planner.whatif.variants.plan_summary import PlanSummary
+    from planner.whatif.variants.variant_planner import Variant, WorkerConfig
 
-__all__ = ["Cluster"]
+__all__ = ["DaskExecutor"]
 
 _ANSWER_S = 10
 """How long a scheduler may take to answer."""
@@ -35,15 +35,15 @@ _CHANGED = (
 )
 
 
-class Cluster:
+class DaskExecutor:
     """Plans any number of variants on the workers of a Dask scheduler, until it is closed.
 
     What a worker that dies was planning is planned by another.
     """
 
-    def __init__(self, desk: Desk, address: str) -> None:
+    def __init__(self, planner: VariantPlanner, address: str) -> None:
         """Raises InputError where no scheduler answers there, or Dask is not installed."""
-        self._station = _absolute(desk.station)
+        self._station = _absolute(planner.config)
         self._address = address
         try:
             import distributed  # noqa: PLC0415 - an extra
@@ -69,8 +69,10 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self._client.close(timeout=_ANSWER_S)
 
-    def plan(self, variants: Mapping[str, Variant], done: Callable[[str, Figures], None]) -> None:
-        """As every crew does; LimitError also where the cluster goes away."""
+    def plan(
+        self, variants: Mapping[str, Variant], done: Callable[[str, PlanSummary], None]
+    ) -> None:
+        """As every executor does; LimitError also where the cluster goes away."""
         left = iter(variants.items())
         waiting: dict[Any, str] = {}
         try:
@@ -106,9 +108,9 @@ class Cluster:
             yield from states.done
             return
 
-    def _figures(self, future: Any) -> Figures:  # noqa: ANN401 - Dask's
+    def _figures(self, future: Any) -> PlanSummary:  # noqa: ANN401 - Dask's
         try:
-            figures: Figures = future.result()
+            figures: PlanSummary = future.result()
         except PlannerError:
             raise
         except self._dask.scheduler.KilledWorker:
@@ -127,28 +129,28 @@ async def _identity(dask: Any, address: str) -> None:  # noqa: ANN401 - Dask's
         await scheduler.identity()
 
 
-def _absolute(station: Station) -> Station:
+def _absolute(config: WorkerConfig) -> WorkerConfig:
     """The same files, wherever a worker was started."""
     return replace(
-        station,
-        scenario=station.scenario.absolute(),
-        catalog=tuple(path.absolute() for path in station.catalog),
-        rules=tuple(path.absolute() for path in station.rules),
+        config,
+        scenario=config.scenario.absolute(),
+        catalog=tuple(path.absolute() for path in config.catalog),
+        rules=tuple(path.absolute() for path in config.rules),
     )
 
 
-_HERE: list[Desk] = []
-"""The desk of this worker process."""
+_HERE: list[VariantPlanner] = []
+"""The variant planner of this worker process."""
 _ALONE = threading.Lock()
 """A worker may have several threads; one of them plans."""
 
 
-def _figures(station: Station, key: str, variant: Variant) -> Figures:
+def _figures(config: WorkerConfig, key: str, variant: Variant) -> PlanSummary:
     """What a worker does."""
     with _ALONE:
-        if not _HERE or _HERE[0].station != station:
-            _HERE[:] = [Desk(station)]
-        (desk,) = _HERE
-        if desk.key(variant) != key:
+        if not _HERE or _HERE[0].config != config:
+            _HERE[:] = [VariantPlanner(config)]
+        (planner,) = _HERE
+        if planner.key(variant) != key:
             raise LimitError(_CHANGED)
-        return desk.figures(variant)
+        return planner.figures(variant)

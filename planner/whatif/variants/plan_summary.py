@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planner.planning.parts import Shortage
     from planner.planning.plan import Plan
 
-__all__ = ["Acquired", "Figures", "JobShort", "figures_of", "require_plan", "tried"]
+__all__ = ["Acquired", "JobShort", "PlanSummary", "require_plan", "summary_of", "tried"]
 
 Result = Literal["proved", "not proved", "infeasible", "no plan in time", "failed its check"]
 
@@ -53,7 +53,7 @@ class JobShort(Frozen):
     short: tuple[int, ...]
 
 
-class Figures(Frozen):
+class PlanSummary(Frozen):
     """One plan in short, or why there is none."""
 
     result: Result
@@ -105,7 +105,7 @@ class Figures(Frozen):
         return _EXIT_CODES[self.result]
 
 
-def require_plan(figures: Figures, what: str) -> None:
+def require_plan(figures: PlanSummary, what: str) -> None:
     """Raise, in place of a plan that is needed, what planning would have raised."""
     words = f"{what}: {figures.reason}"
     if figures.result == "infeasible":
@@ -116,19 +116,19 @@ def require_plan(figures: Figures, what: str) -> None:
         raise CheckError((words,))
 
 
-def tried(planner: Callable[[], Plan]) -> Figures:
+def tried(planner: Callable[[], Plan]) -> PlanSummary:
     """Plan, and say in place of a plan why there is none; raises InputError alone."""
     try:
-        return figures_of(planner())
+        return summary_of(planner())
     except InfeasibleError as error:
-        return Figures(result="infeasible", reason=error.cause)
+        return PlanSummary(result="infeasible", reason=error.cause)
     except LimitError as error:
-        return Figures(result="no plan in time", reason=str(error))
+        return PlanSummary(result="no plan in time", reason=str(error))
     except CheckError as error:
-        return Figures(result="failed its check", reason=error.violations[0])
+        return PlanSummary(result="failed its check", reason=error.violations[0])
 
 
-def figures_of(plan: Plan) -> Figures:
+def summary_of(plan: Plan) -> PlanSummary:
     """The figures of a plan."""
     in_service: Counter[str] = Counter()
     power: Counter[str] = Counter()
@@ -141,7 +141,7 @@ def figures_of(plan: Plan) -> Figures:
     short = plan.shortage.jobs if plan.shortage else ()
     hours = sum(sum(pool.gpu_hours) for pool in plan.pools)
     held = sum(sum(pool.gpu_hours_used) for pool in plan.pools)
-    return Figures(
+    return PlanSummary(
         result=plan.proof.status,
         cost_cents=plan.proof.cost_cents,
         bound_cents=plan.proof.bound_cents,

@@ -18,15 +18,15 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Protocol, Self
 
 from planner.errors import LimitError
-from planner.whatif.desk.desk import Desk
+from planner.whatif.variants.variant_planner import VariantPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from planner.whatif.desk.desk import Station, Variant
-    from planner.whatif.desk.figures import Figures
+    from planner.whatif.variants.plan_summary import PlanSummary
+    from planner.whatif.variants.variant_planner import Variant, WorkerConfig
 
-__all__ = ["Crew", "Processes"]
+__all__ = ["Executor", "ProcessExecutor"]
 
 _ROWS_OF_A_WORKER = 250
 """After so many plans workers are replaced: what they hold in memory cannot grow for good."""
@@ -35,25 +35,27 @@ _MOST_DEATHS = 3
 """Workers that may die one after the other without a plan in between."""
 
 
-class Crew(Protocol):
+class Executor(Protocol):
     """Plans any number of variants; what they come to does not depend on who is in it."""
 
-    def plan(self, variants: Mapping[str, Variant], done: Callable[[str, Figures], None]) -> None:
+    def plan(
+        self, variants: Mapping[str, Variant], done: Callable[[str, PlanSummary], None]
+    ) -> None:
         """Plan variants by their keys and hand over each as it is done.
 
         Raises LimitError where workers die again and again.
         """
 
 
-class Processes:
+class ProcessExecutor:
     """Plans any number of variants, several at a time, until it is closed.
 
     With one job nothing leaves this process. Where a worker dies, the others are replaced as well,
     and what they were planning is planned again.
     """
 
-    def __init__(self, desk: Desk, jobs: int) -> None:
-        self._desk = desk
+    def __init__(self, planner: VariantPlanner, jobs: int) -> None:
+        self._planner = planner
         self._jobs = jobs
         self._pool: ProcessPoolExecutor | None = None
 
@@ -63,11 +65,13 @@ class Processes:
     def __exit__(self, *_: object) -> None:
         self._close()
 
-    def plan(self, variants: Mapping[str, Variant], done: Callable[[str, Figures], None]) -> None:
-        """As every crew does."""
+    def plan(
+        self, variants: Mapping[str, Variant], done: Callable[[str, PlanSummary], None]
+    ) -> None:
+        """As every executor does."""
         if self._jobs == 1 or (len(variants) <= 1 and self._pool is None):
             for key, variant in variants.items():
-                done(key, self._desk.figures(variant))
+                done(key, self._planner.figures(variant))
             return
         left = dict(variants)
         deaths = 0
@@ -90,7 +94,7 @@ class Processes:
                         "try again with `--jobs 1`, which takes the least memory"
                     ) from None
 
-    def _work(self, variants: Mapping[str, Variant]) -> Iterator[tuple[str, Figures]]:
+    def _work(self, variants: Mapping[str, Variant]) -> Iterator[tuple[str, PlanSummary]]:
         """Figures by key, as they come."""
         if self._pool is None:
             # A copy of this process would be made beside threads that hold locks for good.
@@ -102,7 +106,7 @@ class Processes:
                 self._jobs,
                 context,
                 initializer=_start,
-                initargs=(self._desk.station,),
+                initargs=(self._planner.config,),
             )
         with _interrupts_blocked():  # a worker begins when work is handed to it
             waiting = {self._pool.submit(_figures, *one): one[0] for one in variants.items()}
@@ -129,18 +133,18 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-_HERE: list[Desk] = []
-"""The desk of this worker process."""
+_HERE: list[VariantPlanner] = []
+"""The variant planner of this worker process."""
 
 
-def _start(station: Station) -> None:
+def _start(config: WorkerConfig) -> None:
     """Begin as a worker: Ctrl-C and the end of the parent end it at once and without words."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=partial(_end_with, parent.sentinel), daemon=True).start()
-    _HERE[:] = [Desk(station)]
+    _HERE[:] = [VariantPlanner(config)]
 
 
 def _end_with(sentinel: int) -> None:
@@ -148,8 +152,8 @@ def _end_with(sentinel: int) -> None:
     os._exit(1)
 
 
-def _figures(key: str, variant: Variant) -> Figures:
-    (desk,) = _HERE
-    if desk.key(variant) != key:
+def _figures(key: str, variant: Variant) -> PlanSummary:
+    (planner,) = _HERE
+    if planner.key(variant) != key:
         raise LimitError("the scenario, the catalog or the rules were changed meanwhile")
-    return desk.figures(variant)
+    return planner.figures(variant)

@@ -17,8 +17,8 @@ from planner.packing import translate
 from planner.planning.make import make_plan
 from planner.sizing.sizers import Sizers
 from planner.version import __version__
-from planner.whatif.desk.figures import tried
-from planner.whatif.desk.held import short_quarters, units_short
+from planner.whatif.variants.fixed_purchases import short_quarters, units_short
+from planner.whatif.variants.plan_summary import tried
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from planner.packing import Translation
     from planner.planning.constrained import Goal, NearPlan, Purchase
     from planner.planning.plan import Plan
-    from planner.whatif.desk.figures import Figures, JobShort
-    from planner.whatif.desk.held import Commitment
+    from planner.whatif.variants.fixed_purchases import Commitment
+    from planner.whatif.variants.plan_summary import JobShort, PlanSummary
 
-__all__ = ["AS_STATED", "Desk", "Station", "Variant"]
+__all__ = ["AS_STATED", "Variant", "VariantPlanner", "WorkerConfig"]
 
 _MOST_READ = 8
 """Inputs of variants that are kept: what is asked for is named by them before it is planned."""
@@ -58,7 +58,7 @@ AS_STATED = Variant()
 
 
 @dataclass(frozen=True, slots=True)
-class Station:
+class WorkerConfig:
     """All that a worker must be told."""
 
     scenario: Path
@@ -74,14 +74,14 @@ class Station:
     """What is bought in each variant, whatever it asks for; None: what is best in it."""
 
 
-class Desk:
+class VariantPlanner:
     """Plans variants of a scenario whose files are read once, and whose sizings are shared."""
 
-    def __init__(self, station: Station, question: Question | None = None) -> None:
+    def __init__(self, config: WorkerConfig, question: Question | None = None) -> None:
         """Read the files, unless that is done; raises InputError."""
-        self.station = station
+        self.config = config
         self.question = question or Question(
-            station.scenario, catalog=station.catalog, rules=station.rules, text=station.text
+            config.scenario, catalog=config.catalog, rules=config.rules, text=config.text
         )
         self._read = lru_cache(maxsize=_MOST_READ)(self.question.inputs)
         self._sizers = Sizers()
@@ -91,7 +91,7 @@ class Desk:
     def name(self) -> str:
         """The scenario's title, or its file's name where it has none."""
         stated = self.question.layers.composed().document.data
-        return str(stated.get("name", self.station.scenario.name))
+        return str(stated.get("name", self.config.scenario.name))
 
     def inputs(self, variant: Variant) -> Inputs:
         """The inputs of a variant; raises InputError."""
@@ -109,28 +109,28 @@ class Desk:
         files = [
             (file.role, file.sha256) for file in inputs.files if file.role in ("catalog", "rules")
         ]
-        station = self.station
-        given = station.committed if station.purchases is None else station.purchases
-        effort = (station.gap, station.time_limit_s, given)
+        config = self.config
+        given = config.committed if config.purchases is None else config.purchases
+        effort = (config.gap, config.time_limit_s, given)
         asked = repr((__version__, effort, files, flow(data)))
         return hashlib.sha256(asked.encode()).hexdigest()[:24]
 
     def plan(self, inputs: Inputs) -> Plan:
-        """Plan as the station asks; raises what planning raises."""
-        if self.station.purchases is not None:
+        """Plan with the gap and limits of the configuration; raises what planning raises."""
+        if self.config.purchases is not None:
             from planner.planning.constrained import committed_plan  # noqa: PLC0415 - seldom
 
             return committed_plan(
                 inputs,
-                self.station.purchases,
-                asked_gap=self.station.gap,
-                time_limit_s=self.station.time_limit_s,
+                self.config.purchases,
+                asked_gap=self.config.gap,
+                time_limit_s=self.config.time_limit_s,
                 sizers=self._sizers,
             )
         return make_plan(
             inputs,
-            asked_gap=self.station.gap,
-            time_limit_s=self.station.time_limit_s,
+            asked_gap=self.config.gap,
+            time_limit_s=self.config.time_limit_s,
             sizers=self._sizers,
             price_choices=False,
         )
@@ -140,32 +140,32 @@ class Desk:
         return translate(inputs, self._sizers.portfolio(inputs))
 
     def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
-        """Plan for a goal that is no money, as the station asks; raises as `near_plan`."""
+        """Plan for a goal that is no money, with the same limits; raises as `near_plan`."""
         from planner.planning.constrained import near_plan  # noqa: PLC0415 - seldom needed
 
-        station = self.station
+        config = self.config
         return near_plan(
             inputs,
             goal,
             most_cents,
-            asked_gap=station.gap,
-            time_limit_s=station.time_limit_s,
+            asked_gap=config.gap,
+            time_limit_s=config.time_limit_s,
             sizers=self._sizers,
         )
 
     def units_short(self, inputs: Inputs) -> tuple[JobShort, ...] | None:
         """What the owned nodes alone do not hold, quarter by quarter; None: not known in time."""
-        return units_short(inputs, self._sizers, self.station.time_limit_s)
+        return units_short(inputs, self._sizers, self.config.time_limit_s)
 
-    def figures(self, variant: Variant) -> Figures:
+    def figures(self, variant: Variant) -> PlanSummary:
         """What a variant comes to."""
         inputs = self.inputs(variant)
         figures = tried(lambda: self.plan(inputs))
-        committed = self.station.committed
+        committed = self.config.committed
         if committed is None:
             return figures
         try:
-            short = short_quarters(inputs, committed, self._sizers, self.station.time_limit_s)
+            short = short_quarters(inputs, committed, self._sizers, self.config.time_limit_s)
         except LimitError:
             return figures
         return figures.model_copy(update={"short_quarters": short})

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.offer import Offer
     from planner.inputs.settled import Inputs
 
-__all__ = ["Lever", "levers", "price_of", "repriced", "setting"]
+__all__ = ["UncertainFigure", "price_of", "repriced", "setting", "uncertain_figures"]
 
 _FINANCE = {
     "discount_rate_per_year": ("discount rate", "{percent} a year"),
@@ -33,13 +33,13 @@ _DIGITS = Decimal("0.000001")
 
 
 @dataclass(frozen=True, slots=True)
-class Lever:
+class UncertainFigure:
     """One figure, or several that move together."""
 
     name: str
     """For people: `price of buy-h200`."""
     unit: Literal["share", "weeks"]
-    """A lever in shares is moved by a part of its value, one in weeks by whole weeks."""
+    """A figure in shares is moved by a part of its value, one in weeks by whole weeks."""
     stated: str
     """The value as it is, where it is one value."""
     settings: Callable[[Fraction], tuple[str, ...]]
@@ -51,17 +51,17 @@ def setting(*path: str, value: object) -> str:
     return f"{settable(path)}={flow(value)}"
 
 
-def levers(inputs: Inputs) -> Iterator[Lever]:
+def uncertain_figures(inputs: Inputs) -> Iterator[UncertainFigure]:
     """Every offer's price, then growth, lead times and the settings of cost, as far as stated."""
     for offer in inputs.offers:
         yield _price(inputs, offer.name)
     if growing := _growing(inputs):
         one, *others = growing.values()
         stated = f"{len(growing)} jobs that grow" if others else amount(one, "share")
-        yield Lever("growth of demand", "share", stated, lambda by: _grown(growing, by))
+        yield UncertainFigure("growth of demand", "share", stated, lambda by: _grown(growing, by))
     if any(offer.lead_time_weeks for offer in inputs.offers):
         lead = {offer.name: offer.lead_time_weeks for offer in inputs.offers}
-        yield Lever("lead times", "weeks", "", lambda by: _late(lead, by))
+        yield UncertainFigure("lead times", "weeks", "", lambda by: _late(lead, by))
     for name in _FINANCE:
         value: Decimal = getattr(inputs.settings, name).value
         if value:
@@ -92,7 +92,7 @@ def repriced(
         yield setting(*path[:2], "price_breaks", value=levels)
 
 
-def _price(inputs: Inputs, name: str) -> Lever:
+def _price(inputs: Inputs, name: str) -> UncertainFigure:
     offer = inputs.scenario.offers[name]
     key, price = price_of(inputs, name)
 
@@ -102,7 +102,9 @@ def _price(inputs: Inputs, name: str) -> Lever:
     (stated,) = (one.price_text for one in inputs.offers if one.name == name)
     said = f"price of {name}"
     taken = any(said == other for other, _ in _FINANCE.values())
-    return Lever(f"price of the offer {name}" if taken else said, "share", stated, settings)
+    return UncertainFigure(
+        f"price of the offer {name}" if taken else said, "share", stated, settings
+    )
 
 
 def _growing(inputs: Inputs) -> dict[str, Decimal]:
@@ -127,7 +129,7 @@ def _late(lead: dict[str, int], by: Fraction) -> tuple[str, ...]:
     )
 
 
-def _setting(name: str, value: Decimal) -> Lever:
+def _setting(name: str, value: Decimal) -> UncertainFigure:
     shown, pattern = _FINANCE[name]
     most = Decimal(1) if name in _SHARES else Decimal("Infinity")
 
@@ -135,7 +137,7 @@ def _setting(name: str, value: Decimal) -> Lever:
         return (setting("finance", name, value=min(_moved(value, by), most)),)
 
     stated = pattern.format(value=f"{value:f}", percent=amount(value, "share"))
-    return Lever(shown, "share", stated, settings)
+    return UncertainFigure(shown, "share", stated, settings)
 
 
 def _moved(value: Decimal, by: Fraction) -> Decimal:

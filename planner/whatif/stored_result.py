@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Plan
 
-__all__ = ["Kept", "dumps", "loads", "question_behind", "question_of"]
+__all__ = ["StoredResult", "dumps", "loads", "question_behind", "question_of"]
 
-K = TypeVar("K", bound="Kept")
+K = TypeVar("K", bound="StoredResult")
 
 FORMAT = "1.0"
 """Minor: additive. Major: readers refuse."""
 
 
-class Kept(Frozen):
+class StoredResult(Frozen):
     """A result that says what was asked."""
 
     format: str = FORMAT
@@ -53,7 +53,7 @@ def _digest(question: str, files: Iterable[tuple[str, str]]) -> str:
     return sha256(repr((stated(data), facts)).encode()).hexdigest()
 
 
-def dumps(found: Kept) -> str:
+def dumps(found: StoredResult) -> str:
     """Write a result as JSON, with the digest of all else under `digest`."""
     document = found.model_dump(mode="json")
     return json.dumps({**document, "digest": digest_of(document)}, indent=1) + "\n"

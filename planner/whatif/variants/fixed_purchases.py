@@ -15,7 +15,7 @@ from planner.packing.statement.claims import Claim
 from planner.packing.statement.offers import entry_quarters
 from planner.packing.triage import triage
 from planner.planning.eligible import stuck_jobs
-from planner.whatif.desk.figures import JobShort
+from planner.whatif.variants.plan_summary import JobShort
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
