@@ -312,7 +312,8 @@ def export(
 
     Raises InputError for a quarter that the plan does not have.
     """
-    require(what == "portfolio" or what in _EXPORTERS, "what", what, "a format of export")
+    formats = (*_EXPORTERS, "portfolio")
+    require(what in formats, "what", what, f"a format of export: {', '.join(formats)}")
     if what == "portfolio":
         scenario = load(cast("Source", source), **changes)
         jobs = parse_document(scenario._inputs.question, scenario.label).data["jobs"]

@@ -21,9 +21,11 @@ from planner.planning.make import make_plan
 from planner.planning.rolling_horizon import carried_over
 from planner.planning.saved import Saved, checked, read_saved, sound
 from planner.planning.store import dumps
+from planner.planning.words import nodes_text
 from planner.reporting.document import Heading
 from planner.reporting.explain import explanation_document
 from planner.reporting.format import gap_percent, listed, money
+from planner.reporting.money import action_of
 from planner.reporting.plan import FULL, SCREEN, plan_document
 
 if TYPE_CHECKING:
@@ -188,7 +190,9 @@ class PlanResult(Result):
         """What is bought, the cost and the proof."""
         cost = f"{money(self._plan.proof.cost_cents)} net present cost, {self.status}"
         lines = [
-            f"{one.quarter}: {one.kind} {one.count} × {one.product} at {one.site}"
+            f"{one.quarter}: {action_of(one.kind, one.term_quarters, one.step_hours)} "
+            f"{nodes_text(one.count, one.step_hours)} {'of' if one.step_hours else '×'} "
+            f"{one.product} at {one.site}"
             for one in self._plan.acquisitions
         ]
         if len(lines) > _MOST_SHOWN:

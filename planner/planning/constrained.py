@@ -31,7 +31,8 @@ _SHORT = "what is bought, and what can be rented, does not hold all jobs"
 
 Goal = Literal["power", "quarters waited", "moves"]
 """W of mean draw, in all quarters together; quarters from the first until each node enters service,
-one that is rented anew in each; units that leave the pool in which they run today."""
+one that is rented anew in each; units that leave the pool in which they run today. Nodes that come
+and go within a quarter count in none of them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -123,15 +124,17 @@ def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
     every = range(problem.quarters)
     nothing = tuple(tuple(0 for _ in every) for _ in problem.supplies)
     still = tuple(0 for _ in problem.demands)
+    stays = [problem.pools[one.pool].hire is None for one in problem.supplies]
     if goal == "quarters waited":
-        return Aim(goal, tuple(tuple(every) for _ in problem.supplies), still, 100_000), 0
+        waits = tuple(tuple(quarter * stay for quarter in every) for stay in stays)
+        return Aim(goal, waits, still, 100_000), 0
     if goal == "moves":
         moves = tuple(1 if demand.origin else 0 for demand in problem.demands)
         return Aim(goal, nothing, moves, 100_000), 0
     watts = _mean_watts(inputs, problem)
     nodes = tuple(
-        tuple(watts[one.pool] * len(one.served(quarter)) for quarter in every)
-        for one in problem.supplies
+        tuple(watts[one.pool] * len(one.served(quarter)) * stay for quarter in every)
+        for one, stay in zip(problem.supplies, stays, strict=True)
     )
     owned = sum(
         watts[number] * pool.owned_in(quarter)

@@ -18,7 +18,7 @@ from planner.planning.eligible import stuck_jobs
 from planner.whatif.variants.plan_summary import JobShort
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Plan
@@ -47,7 +47,7 @@ def commitments(plan: Plan) -> tuple[Commitment, ...]:
     nodes = Counter(
         (node.entry, node.node_type, node.site, node.in_service)
         for node in plan.nodes
-        if node.origin not in ("owned", "hourly")
+        if node.origin != "owned" and not node.hours
     )
     return tuple(
         Commitment(offer, node_type, site, quarters, count)
@@ -58,10 +58,11 @@ def commitments(plan: Plan) -> tuple[Commitment, ...]:
 def short_quarters(
     inputs: Inputs, committed: Sequence[Commitment], sizers: Sizers, time_limit_s: float
 ) -> tuple[str, ...]:
-    """Quarters in which owned and committed nodes alone do not hold all jobs, policies kept.
+    """Quarters in which owned and committed nodes do not hold all jobs, policies kept.
 
-    Each quarter is looked at by itself: a unit may change its GPU type between them. Nodes are
-    ordered as early as need be, and miss the quarters for which not even that is early enough.
+    Beside them, nodes that come and go within a quarter may be had as they are offered. Each
+    quarter is looked at by itself: a unit may change its GPU type between them. Nodes are ordered
+    as early as need be, and miss the quarters for which not even that is early enough.
     Raises LimitError where the time ends before it is known.
     """
     jobs = sizers.portfolio(inputs)
@@ -99,9 +100,10 @@ def _holds(
     time_limit_s: float,
 ) -> bool:
     active = _active(jobs, [job.units[place] for job in jobs])
-    if not active or not fleet:
-        return not active
-    translation = translate(_only(inputs, fleet, place), active)
+    if not active:
+        return True
+    by_the_hour = {offer.name for offer in inputs.offers if offer.step_hours}
+    translation = translate(_only(inputs, fleet, place, by_the_hour), active)
     if stuck_jobs(active, translation):
         return False
     try:
@@ -181,13 +183,21 @@ def _active(jobs: Sequence[SizedJob], units: Sequence[int]) -> tuple[SizedJob, .
     )
 
 
-def _only(inputs: Inputs, fleet: dict[str, FleetEntry], place: int) -> Inputs:
-    """One quarter in which these nodes are all there is."""
+def _only(
+    inputs: Inputs, fleet: dict[str, FleetEntry], place: int, offered: Container[str] = ()
+) -> Inputs:
+    """One quarter in which these nodes, and offers, are all there is."""
     scenario = inputs.scenario
     horizon = scenario.horizon
     now = horizon.model_copy(update={"first_quarter": horizon.first_quarter + place, "quarters": 1})
-    only = {"horizon": now, "fleet": fleet, "offers": {}, "running": (), "budget": Budget()}
-    return inputs.model_copy(update={"scenario": scenario.model_copy(update=only), "offers": ()})
+    offers = {name: offer for name, offer in scenario.offers.items() if name in offered}
+    only = {"horizon": now, "fleet": fleet, "offers": offers, "running": (), "budget": Budget()}
+    return inputs.model_copy(
+        update={
+            "scenario": scenario.model_copy(update=only),
+            "offers": tuple(offer for offer in inputs.offers if offer.name in offered),
+        }
+    )
 
 
 def _servable(inputs: Inputs, job: SizedJob, kept: Mapping[str, Sequence[int]], place: int) -> int:

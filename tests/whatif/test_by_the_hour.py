@@ -1,0 +1,69 @@
+"""Nodes by the hour in what-if: they are there for whoever needs them, and no server of ours."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from planner.whatif.alternatives import alternatives
+from planner.whatif.risk.futures import read_futures
+from planner.whatif.variants.cached_runner import CachedRunner
+from planner.whatif.variants.executor import ProcessExecutor
+from planner.whatif.variants.fixed_purchases import commitments, short_quarters
+from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
+
+SCENARIO = """\
+format: 1
+name: A run by the hour beside endpoints
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-11-23}
+fleet: {hall: {node_type: xe9680-h100, count: 1}}
+offers:
+  buy: {node_type: xe9680-h100, kind: buy, lead_time_weeks: 12}
+  cloud: {node_type: xe9680-h100, kind: hourly}
+jobs:
+  chat: {fixed: {gpus: 4}, count: {2027Q1: 1, 2027Q2: 3}}
+  tuning: {fixed: {gpus: 8}, run: {hours: 20}}
+"""
+
+
+@pytest.fixture
+def planner(tmp_path):
+    path = tmp_path / "hours.yaml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    return VariantPlanner(WorkerConfig(path))
+
+
+def test_runs_that_go_to_the_cloud_do_not_make_a_quarter_fall_short(planner):
+    inputs = planner.inputs(Variant())
+    plan = planner.plan(inputs)
+    assert {node.entry for node in plan.nodes if node.hours} == {"cloud"}
+    bought = commitments(plan)
+    assert [(one.offer, one.quarters) for one in bought] == [("buy", ("2027Q2",))]
+    assert short_quarters(inputs, bought, planner._sizers, 60.0) == ()
+    assert short_quarters(inputs, (), planner._sizers, 60.0) == ("2027Q2",)
+    without = planner.inputs(Variant((), ("offers.cloud.maximum_gpus=0",)))
+    assert short_quarters(without, bought, planner._sizers, 60.0) == ("2027Q1", "2027Q2")
+
+
+def test_they_neither_draw_our_power_nor_are_waited_for(planner):
+    with ProcessExecutor(planner, 1) as executor:
+        runner = CachedRunner(planner, executor, Variant(), lambda _: None)
+        found = alternatives(runner, within=Fraction(3, 100))
+    best = {one.name: one.best.value for one in found.others if one.best}
+    watts = planner.inputs(Variant()).catalog.nodes["xe9680-h100"].mean_power_kw.value * 1000
+    assert best["lowest power"] == watts * 3 / 2  # one node, then two
+    assert best["earliest"] == 1
+
+
+def test_a_late_delivery_is_what_falls_short(planner, tmp_path):
+    text = "format: 1\nscenario: hours.yaml\n"
+    text += "uncertain: {late: {plus: [0, 1, 9], of: [offers.*.lead_time_weeks]}}\n"
+    (tmp_path / "futures.yaml").write_text(text, encoding="utf-8")
+    futures = read_futures(tmp_path / "futures.yaml")
+    bought = commitments(planner.plan(planner.inputs(Variant())))
+    for one in futures.drawn(planner, 6):
+        inputs = planner.inputs(one)
+        in_time = next(offer for offer in inputs.offers if offer.name == "buy").lead_time_weeks < 19
+        short = short_quarters(inputs, bought, planner._sizers, 60.0)
+        assert short == (() if in_time else ("2027Q2",))
