@@ -67,13 +67,21 @@ def attempt(
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
     watch: Callable[[Translation, Found], None] | None = None,
+    cost_alone: bool = False,
 ) -> Solution:
     """The same where nobody asks for the reasons: raises Infeasible, which nobody is asked again.
 
-    As `solve`, it raises LimitError and DisagreementError.
+    With `cost_alone` any of the plans that cost as little will do, which takes less time. As
+    `solve`, it raises LimitError and DisagreementError.
     """
     problem = translation.problem
-    found = search(problem, asked_gap=asked_gap, time_limit_s=time_limit_s, progress=progress)
+    found = search(
+        problem,
+        asked_gap=asked_gap,
+        time_limit_s=time_limit_s,
+        progress=progress,
+        cost_alone=cost_alone,
+    )
     if watch:
         watch(translation, found)
     solution = answer(problem, found, asked_gap)

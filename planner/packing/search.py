@@ -90,12 +90,14 @@ def search(
     asked_gap: float,
     time_limit_s: float,
     progress: Callable[[str], None] | None = None,
+    cost_alone: bool = False,
 ) -> Found:
     """Search until the gap is closed or the time is over.
 
-    Raises Infeasible where that is proved, LimitError where time ends before any packing is found.
+    With `cost_alone` any of the plans that cost as little will do. Raises Infeasible where that is
+    proved, LimitError where time ends before any packing is found.
     """
-    return Search(kept_apart(problem), asked_gap, time_limit_s, progress).run()
+    return Search(kept_apart(problem), asked_gap, time_limit_s, progress, cost_alone).run()
 
 
 def rooted(problem: Problem, time_limit_s: float) -> Found:
@@ -120,8 +122,10 @@ class Search:
         asked_gap: float,
         time_limit_s: float,
         progress: Callable[[str], None] | None = None,
+        cost_alone: bool = False,
     ) -> None:
         """State the program and what lays out its units."""
+        self._cost_alone = cost_alone
         self._problem = problem
         self._asked_gap = asked_gap
         self._deadline = spent() + time_limit_s
@@ -238,10 +242,11 @@ class Search:
         self._found.raise_bound(answer.objective if exact else answer.bound, relaxed)
         return answer if answer.values else None
 
-    def _on_nodes(self, counted: tuple[float, ...], *, cheapest: bool = True) -> bool:
+    def _on_nodes(self, counted: tuple[float, ...]) -> bool:
         """Lay whole units out on nodes that were counted; True where that worked.
 
-        The units are chosen on the GPUs that cost the least, or on any, then with the most room.
+        The units are chosen on the GPUs that cost the least, or, where the cost alone counts, on
+        any, then with the most room.
         """
         acquired = self._master.acquire.values()
         held = {index: float(round(counted[index])) for index in acquired}
@@ -249,7 +254,7 @@ class Search:
         programs = [with_room(self._master, counted)]
         if not self._many:
             any_gpus = self._master.program.priced({})
-            programs.insert(0, on_cheapest_gpus(self._master) if cheapest else any_gpus)
+            programs.insert(0, any_gpus if self._cost_alone else on_cheapest_gpus(self._master))
         if self._runs and len(self._master.choice) <= _FEW_DEMANDS:
             programs += (at_random(self._master, seed) for seed in range(_DRAWN))
         runs = self._master.run_variables

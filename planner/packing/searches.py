@@ -69,7 +69,7 @@ class _Anew(Search):
             self._found.keep(before.values, before.packings)
         elif before.values and nodes_allowed(self._master, before.values):
             self._found.values = before.values
-        self._rounded, self._stuck = (), {}
+        self._rounded, self._stuck, self._cost_alone = (), {}, False
 
     def count(self) -> Found:
         """Count nodes, and lay nothing out; those of the question before where none cost less."""
@@ -92,7 +92,8 @@ class _Anew(Search):
     def laid_out(self) -> Found | None:
         """What was counted last, in whole units."""
         known = self._found.cost_cents is not None
-        found = known or self._on_nodes(self._found.values, cheapest=False)
+        self._cost_alone = True
+        found = known or self._on_nodes(self._found.values)
         return self._found if found else None
 
 

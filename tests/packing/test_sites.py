@@ -66,15 +66,17 @@ def test_racks_bind_where_they_are_full_though_nodes_leave_later(build, plan):
     assert plan(replace(problem, racks=(space,))) is None
 
 
-def test_a_plan_of_more_nodes_than_there_is_power_for_is_not_kept(build):
+@pytest.mark.parametrize(
+    ("most", "nodes", "kept"), [(20, 2.0, True), (19, 2.0, False), (20, 3.0, False)]
+)
+def test_a_plan_of_more_nodes_than_there_is_power_for_is_not_kept(build, most, nodes, kept):
     units = build.units(1, ("h100", 8, 0, 0))
-    limit = Limit("power at main", ((0, 10),), (20,), "W")
+    limit = Limit("power at main", ((0, 10),), (most,), "W")
     problem = build.problem([build.pool()], [build.buy(BUY)], [units])
     master = build_master(replace(problem, limits=(limit,)))
-    for nodes, within in ((2.0, True), (3.0, False)):
-        values = [0.0] * len(master.program.variables)
-        values[master.acquire[0, 0]] = nodes
-        assert nodes_allowed(master, values) is within
+    values = [0.0] * len(master.program.variables)
+    values[master.acquire[0, 0]] = nodes
+    assert nodes_allowed(master, values) is kept
 
 
 def test_the_power_of_a_rack_alone_decides(dear_or_cheap, plan):
