@@ -67,3 +67,13 @@ def test_a_late_delivery_is_what_falls_short(planner, tmp_path):
         in_time = next(offer for offer in inputs.offers if offer.name == "buy").lead_time_weeks < 19
         short = short_quarters(inputs, bought, planner._sizers, 60.0)
         assert short == (() if in_time else ("2027Q2",))
+
+
+def test_what_comes_a_quarter_late_falls_short_in_that_quarter_alone(tmp_path):
+    text = SCENARIO.replace("quarters: 2", "quarters: 3")
+    (tmp_path / "hours.yaml").write_text(text, encoding="utf-8")
+    planner = VariantPlanner(WorkerConfig(tmp_path / "hours.yaml"))
+    bought = commitments(planner.plan(planner.inputs(Variant())))
+    assert [one.quarters for one in bought] == [("2027Q2", "2027Q3")]
+    late = planner.inputs(Variant((), ("offers.buy.lead_time_weeks=+10",)))
+    assert short_quarters(late, bought, planner._sizers, 60.0) == ("2027Q2",)
