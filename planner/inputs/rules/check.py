@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.errors import Finding
-from planner.inputs.rules.facts import FACTS, SETTINGS
+from planner.inputs.rules.facts import FACTS, SETTINGS, UNITS
 from planner.inputs.rules.rule import Condition, Rule, by_result, needs, value_text
 from planner.inputs.text.words import did_you_mean, nearest
 
@@ -116,6 +116,11 @@ def _given(givers: _Givers, rule: Rule) -> Iterator[Mistake]:
         place = ("unit",) if rule.sets else ("result", "unit")
         message = f"{fact.name} is in {fact.unit!r}, not in {rule.gives_unit!r}"
         yield Mistake(rule.id, place, message)
+    elif rule.gives_unit not in UNITS:
+        message = f"{rule.gives_unit!r} is no unit that rules know"
+        known = ", ".join(sorted(UNITS - {"text", "true/false"}))
+        hint = did_you_mean(rule.gives_unit, UNITS) or f"take one of {known}"
+        yield Mistake(rule.id, ("result", "unit"), message, hint)
 
 
 def _message(rule: Rule, known: Iterable[str]) -> Iterator[Mistake]:

@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 
 from planner.inputs.scenario.job import Family, Optimizer, Precision, Sharding
 
-__all__ = ["FACTS", "SETTINGS", "Fact", "Kind"]
+__all__ = ["FACTS", "SETTINGS", "UNITS", "Fact", "Kind"]
 
 Kind = Literal["number", "text", "truth"]
 
@@ -239,3 +239,11 @@ SETTINGS: Final[dict[str, Fact]] = {
     name: fact for name, fact in FACTS.items() if fact.origin == "setting"
 }
 """What a policy rule may set."""
+
+UNITS: Final = frozenset(fact.unit for fact in FACTS.values()).union(
+    ("GPUs of 80 GB", "copies", "matrices", "nodes", "replicas", "runs", "stages"),
+    ("B/element", "B/parameter", "B/token", "bytes per token", "MB/token", "GB/pass"),
+    ("10^6 elements/token", "GFLOP/token", "ms/layer", "s", "s/pass", "us/token"),
+    ("tokens/pass", "tokens/s"),
+)
+"""Every unit that a rule may give its result in: those of the facts, and of results alone."""
