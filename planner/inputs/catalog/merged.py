@@ -147,7 +147,7 @@ def _content(
         return None
     if not left:
         return content, ()
-    from planner.inputs.catalog.modelconfig.catalogued import catalogued_models  # noqa: PLC0415 - rare
+    from planner.inputs.catalog.modelconfig.config import catalogued_models  # noqa: PLC0415 - rare
 
     read = attempts.take(lambda: catalogued_models(document, file, frozenset(left)))
     described, records = read or (dict.fromkeys(left, nothing_of(Model)), ())

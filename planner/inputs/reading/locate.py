@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from planner.errors import Finding, InputError
 from planner.inputs.reading.file import InputFile
 from planner.inputs.reading.reader import read_document
-from planner.inputs.reading.shipped import shipped
+from planner.inputs.reading.shipped import MODEL_TYPES, shipped
 from planner.inputs.text.words import nearest
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ class Located(NamedTuple):
 def shipped_files(role: Role) -> list[Located]:
     """Give the planner's own files, sorted by name."""
     folder = shipped(role)
-    return [Located(path, name, name, role) for path, name in _inside(folder, role)]
+    found = _inside(folder, role)
+    return [Located(path, name, name, role) for path, name in found if path.name != MODEL_TYPES]
 
 
 def given_files(paths: Sequence[Path]) -> list[Located]:
