@@ -13,8 +13,7 @@ from pydantic import BaseModel
 
 from planner.cli.app import planner
 from planner.inputs.load import load_inputs, load_rules
-from planner.inputs.scenario.scenario import ScenarioFile
-from planner.inputs.scenario.variations import Variations
+from planner.inputs.scenario.scenario import ScenarioFile, Variations
 from planner.packing.statement.economics import node_costs
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from planner.inputs.reading.document import Branch, Document, Entry, Path
-    from planner.inputs.reading.file import InputFile
+    from planner.inputs.reading.locate import InputFile
 
 __all__ = ["gathered_rules"]
 

@@ -27,8 +27,7 @@ from planner.inputs.catalog.modelconfig.types import (
 )
 from planner.inputs.catalog.modelconfig.weights import count_parameters
 from planner.inputs.reading.diagnostics import validate, validate_values
-from planner.inputs.reading.file import InputFile
-from planner.inputs.reading.locate import fault_of_path
+from planner.inputs.reading.locate import InputFile, fault_of_path
 from planner.inputs.reading.reader import read_bytes
 from planner.inputs.text.words import described, did_you_mean
 
