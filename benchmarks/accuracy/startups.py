@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.accuracy.origins import HERE
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
+from planner.inputs.reading.grid import table_rows
 from planner.inputs.reading.reader import read_text
-from planner.inputs.reading.table import table_rows
 from planner.inputs.scenario.job import Job, Serve
 from planner.inputs.scenario.spelling import Bits
 

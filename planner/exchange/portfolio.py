@@ -20,8 +20,7 @@ from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import parse_document, read_document
 from planner.inputs.reading.shape import Shape
 from planner.inputs.scenario.job import Job
-from planner.inputs.text.cells import csv_text
-from planner.inputs.text.scalars import PLACEHOLDER, ScalarError, plain_value
+from planner.inputs.text.scalars import PLACEHOLDER, ScalarError, csv_text, plain_value
 from planner.inputs.text.words import key_meant
 
 if TYPE_CHECKING:

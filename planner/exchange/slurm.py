@@ -15,7 +15,7 @@ from planner.inputs.base import Frozen, Name
 from planner.inputs.reading.diagnostics import validate
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.text.cells import csv_text
+from planner.inputs.text.scalars import csv_text
 from planner.inputs.text.words import count_of, did_you_mean
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from planner.exchange.needs import pods_of, refuse_shares
-from planner.inputs.text.cells import csv_text
+from planner.inputs.text.scalars import csv_text
 from planner.inputs.text.words import count_of
 
 if TYPE_CHECKING:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
 from unicodedata import is_normalized
 
@@ -12,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 __all__ = [
     "LARGEST_COUNT",
+    "AsFact",
     "Basis",
     "Count",
     "Day",
@@ -62,6 +65,29 @@ class Frozen(BaseModel):
             if name in type(self).model_fields:
                 raise NotKnown(name)
             return super().__getattr__(name)
+
+
+@dataclass(frozen=True, slots=True)
+class AsFact:
+    """Marks a field that rules may ask for: what it means to them, in which unit.
+
+    Text and truth have none. `fact` is what rules call it, where that is not the field's name.
+    """
+
+    meaning: str
+    unit: str = ""
+    fact: str = ""
+
+    @staticmethod
+    @cache
+    def of(model: type[BaseModel]) -> dict[str, AsFact]:
+        """The marked fields of a model by their names."""
+        return {
+            name: marker if marker.fact else replace(marker, fact=name)
+            for name, field in model.model_fields.items()
+            for marker in field.metadata
+            if isinstance(marker, AsFact)
+        }
 
 
 def day(value: object) -> object:

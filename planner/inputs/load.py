@@ -13,16 +13,15 @@ from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.checks.consistency import inconsistencies
-from planner.inputs.checks.names import alike_names
-from planner.inputs.checks.references import unknown_references
+from planner.inputs.checks.references import alike_names, unknown_references
 from planner.inputs.layers.composed import read_layers
 from planner.inputs.layers.written import flow, stated
 from planner.inputs.reading.diagnostics import Attempts, validate
 from planner.inputs.reading.document import dotted
-from planner.inputs.reading.file import InputFile
 from planner.inputs.reading.locate import (
     AS_DICT,
     AS_TEXT,
+    InputFile,
     Located,
     Role,
     given_files,

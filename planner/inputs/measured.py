@@ -15,8 +15,8 @@ from planner.errors import InputError
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
 from planner.inputs.checks.references import unknown_reference
 from planner.inputs.reading.builder import MOST_FINDINGS
+from planner.inputs.reading.grid import table_rows
 from planner.inputs.reading.reader import read_text
-from planner.inputs.reading.table import table_rows
 from planner.inputs.scenario.job import Job, Tune
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from planner.errors import Finding
     from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.reading.table import Row
+    from planner.inputs.reading.grid import Row
 
 __all__ = ["COLUMNS", "Measurement", "read_measurements"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.base import Frozen
 from planner.inputs.catalog.catalog import Catalog
-from planner.inputs.reading.file import InputFile
+from planner.inputs.reading.locate import InputFile
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.scenario.quarter import Quarter

@@ -16,8 +16,7 @@ from planner.planning.eligible import remedies, require_eligible, stuck_jobs
 from planner.planning.plan import Note
 from planner.planning.triage import Unfit, give_way, roots
 from planner.planning.what_if import WhatIf, less_headroom, other_types
-from planner.sizing.portfolio import size_portfolio
-from planner.sizing.sizers import Sizers
+from planner.sizing.sizers import Sizers, size_portfolio
 
 if TYPE_CHECKING:
     from collections.abc import Callable

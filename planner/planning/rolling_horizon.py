@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
 from planner.inputs.checks.running import not_staying
-from planner.inputs.reading.file import InputFile
+from planner.inputs.reading.locate import InputFile
 from planner.inputs.scenario.places import node_places, plain
-from planner.inputs.scenario.running import Running
+from planner.inputs.scenario.scenario import Running
 from planner.planning.saved import checked, read_saved
 
 if TYPE_CHECKING:

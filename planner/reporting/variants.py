@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.layers.setting import split_setting
 from planner.inputs.layers.written import flow
-from planner.inputs.text.cells import csv_text
+from planner.inputs.text.scalars import csv_text
 from planner.planning.words import nodes_text
 from planner.reporting.document import (
     Column,

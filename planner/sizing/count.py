@@ -5,14 +5,13 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from planner.inputs.rules.check import PLACEHOLDER
+from planner.inputs.rules.book import PLACEHOLDER
 from planner.inputs.rules.rule import needs
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.sizing.candidate import Candidate, Rejection, Trace
 from planner.sizing.memory import MEMORY_RESULTS, memory_at
 from planner.sizing.subject import GPU_FACTS
-from planner.sizing.trace import rules_of, walk
-from planner.sizing.tries import COUNT_FACTS
+from planner.sizing.tries import COUNT_FACTS, rules_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from planner.errors import Finding, InputError
-from planner.inputs.rules.check import PLACEHOLDER
+from planner.inputs.rules.book import PLACEHOLDER
 from planner.inputs.rules.expression import ExpressionError, exact
 from planner.inputs.rules.facts import FACTS
 from planner.inputs.rules.rule import Value, value_text

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
+from planner.inputs.base import AsFact
 from planner.inputs.rules.expression import exact
 from planner.inputs.rules.facts import FACTS
 from planner.inputs.scenario.run import Run
@@ -15,6 +16,7 @@ from planner.sizing.engine import ASSUMED, Known
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from planner.inputs.base import Frozen
     from planner.inputs.catalog.catalog import Catalog, GpuType, Model
     from planner.inputs.rules.book import RuleBook
     from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
@@ -31,9 +33,6 @@ __all__ = [
 ]
 
 Plain = Decimal | int | str | bool | None
-
-_FACT_OF = {"bits": "weight_bits"}
-"""Keys of a job whose fact has another name."""
 
 _DIVIDED = {
     "gpu_bf16_tflops": "whole_gpu_bf16_tflops",
@@ -75,8 +74,12 @@ def _left_open(job: Job) -> set[str]:
     about = job.tune or job.serve
     if about is None:
         return set()
-    usual = {name for name, field in type(about).model_fields.items() if field.default is not None}
-    return {_FACT_OF.get(name, name) for name in usual - about.model_fields_set}
+    fields = type(about).model_fields
+    return {
+        marker.fact
+        for name, marker in AsFact.of(type(about)).items()
+        if fields[name].default is not None and name not in about.model_fields_set
+    }
 
 
 def gpu_facts(gpu_type: str, catalog: Catalog) -> dict[str, Known]:
@@ -142,53 +145,18 @@ def setting_facts(settings: Settings, rules: RuleBook) -> dict[str, Known]:
 
 
 def _tune(tune: Tune) -> Mapping[str, Plain]:
-    return {
+    return _stated(tune) | {
         "kind": "tune",
-        "method": tune.method,
-        "precision": tune.precision,
-        "optimizer": tune.optimizer,
-        "weight_bits": tune.base_bits,
-        "batch": tune.batch,
-        "sequence": tune.sequence,
         "batch_and_sequence_stated": tune.batch is not None and tune.sequence is not None,
-        "gradient_accumulation": tune.gradient_accumulation,
-        "micro_batch": tune.micro_batch,
-        "gradient_checkpointing": tune.gradient_checkpointing,
-        "attention_kernel": tune.attention_kernel,
-        "loss_kernel": tune.loss_kernel,
-        "layer_kernels": tune.layer_kernels,
-        "packing": tune.packing,
-        "sharding": tune.sharding,
-        "offload": tune.offload,
-        "adapter_targets": tune.adapter_targets,
-        "adapter_precision": tune.adapter_precision,
-        "adapter_dropout": tune.adapter_dropout,
-        "adapter_units": tune.adapter_units,
-        "double_quantization": tune.double_quantization,
-        "dataset_tokens": tune.dataset_tokens,
-        "epochs": tune.epochs,
-        "hours_allowed": tune.deadline_hours,
-        "adapter_rank": tune.adapter_rank,
-        "gpu_partition": tune.gpu_partition,
         "gpu_partitioned": tune.gpu_partition is not None,
     }
 
 
 def _serve(serve: Serve) -> Mapping[str, Plain]:
-    adapters, load = serve.adapters, serve.load
-    return {
+    return _stated(serve, serve.adapters, serve.load) | {
         "kind": "serve",
-        "weight_bits": serve.bits,
-        "context": serve.context,
-        "concurrency": serve.concurrency,
         "context_and_concurrency_stated": serve.context is not None,
-        "kv_bits": serve.kv_bits,
-        "requests_per_second": load.requests_per_second if load else None,
-        "input_tokens": load.input_tokens if load else None,
-        "output_tokens": load.output_tokens if load else None,
-        "has_adapters": adapters is not None,
-        "adapters": adapters.count if adapters else None,
-        "adapter_gb": adapters.size_gb if adapters else None,
+        "has_adapters": serve.adapters is not None,
         "gpu_partitioned": False,
     }
 
@@ -196,14 +164,16 @@ def _serve(serve: Serve) -> Mapping[str, Plain]:
 def _fixed(fixed: Fixed | None) -> Mapping[str, Plain]:
     if fixed is None:
         return {}
+    return _stated(fixed) | {"kind": "fixed", "stated_gpus": fixed.gpus, "gpu_partitioned": False}
+
+
+def _stated(*sections: Frozen | None) -> dict[str, Plain]:
+    """What fields say that are marked as facts."""
+    stated = [section for section in sections if section is not None]
     return {
-        "kind": "fixed",
-        "gpus": fixed.gpus,
-        "stated_gpus": fixed.gpus,
-        "memory_gb": fixed.gpu_memory_gb,
-        "cpus": fixed.cpus,
-        "host_memory_gb": fixed.memory_gb,
-        "gpu_partitioned": False,
+        marker.fact: getattr(section, name)
+        for section in stated
+        for name, marker in AsFact.of(type(section)).items()
     }
 
 

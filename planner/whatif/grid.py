@@ -19,8 +19,8 @@ from planner.inputs.layers.written import flow
 from planner.inputs.reading.diagnostics import read_as
 from planner.inputs.reading.document import parts_of, settable
 from planner.inputs.reading.reader import read_document
+from planner.inputs.scenario.scenario import VariationName
 from planner.inputs.scenario.spelling import Format
-from planner.inputs.scenario.variations import VariationName
 from planner.inputs.text.words import did_you_mean
 from planner.whatif.variants.variant_planner import AS_STATED, Variant
 

@@ -28,8 +28,7 @@ from planner.inputs.load import load_inputs
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.reading.shipped import shipped
-from planner.inputs.text.cells import csv_text, plain_cell
-from planner.inputs.text.scalars import PLACEHOLDER
+from planner.inputs.text.scalars import PLACEHOLDER, csv_text, plain_cell
 
 SHIPPED = sorted(shipped("scenarios").glob("*.yaml"))
 

@@ -6,7 +6,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.exchange.slurm import actuals_csv, is_sacct, read_names, usage_of
-from planner.inputs.reading.table import table_rows
+from planner.inputs.reading.grid import table_rows
 
 ACTUALS = ("quarter", "job", "node_type", "count", "gpu_hours", "gpus")
 HEADER = "JobID|JobName|State|Start|End|ElapsedRaw|AllocTRES\n"

@@ -235,7 +235,7 @@ BY_THE_WRITER = (
     r"state the nameplate of the whole node.*|state both figures of the same node, .*",
     r"count the weights of the checkpoint|count all tokens of the data set, .*",
     r"a rank is a small part of the width|a name has at most 120 characters",
-    r"write `rules:`, then .*|replace that rule by its id",
+    r"write `rules:`, then .*|replace that rule by its id|give one of them another id",
 )
 """Hints that ask for what the writer alone knows, or for more than an edit of the file."""
 

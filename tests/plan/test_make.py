@@ -10,8 +10,7 @@ from planner.planning.explain import explain
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
-from planner.sizing.portfolio import size_portfolio
-from planner.sizing.sizers import Sizers
+from planner.sizing.sizers import Sizers, size_portfolio
 
 SCENARIO = """
 format: 1

@@ -23,7 +23,7 @@ from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check, verify
 from planner.sizing import Sizer
-from planner.sizing.portfolio import size_portfolio
+from planner.sizing.sizers import size_portfolio
 
 CATALOG = """
 sources:

@@ -83,6 +83,7 @@ HOSTILE = {
     "twenty thousand terms": " + ".join(["1"] * 20_000),
     "many parts though flat": "max(" + ",".join(["1"] * 210) + ")",
     "every bit turned": "~1",
+    "what Python itself looks names up in": "__builtins__ * 2",
     "many parts": "+".join(["1"] * 150),
     "very long": "parameters_b + " * 40 + "1",
 }

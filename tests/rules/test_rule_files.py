@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from planner.errors import InputError
+from planner.inputs.load import load_rules
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.rule import Condition, Rule
 
@@ -187,3 +188,43 @@ def test_a_later_rule_of_the_same_id_replaces_the_earlier_one():
 def test_a_setting_that_no_policy_gives_is_a_key_error():
     with pytest.raises(KeyError):
         RuleBook.of([rule(**SETTING)]).setting("headroom")
+
+
+def test_a_file_states_once_what_its_cases_share_and_cites_sources_by_key(tmp_path):
+    file = tmp_path / "own.yaml"
+    file.write_text(
+        """
+sources:
+  bench: {title: Our bench, url: https://example.org, read: 2026-11-21}
+rules:
+  house/matmul:
+    title: What our products reach
+    kind: formula
+    applies: {kind: tune, precision: bf16}
+    result: {name: matmul_share, unit: share}
+    sources:
+      - {source: bench, locator: Table 1}
+    cases:
+      house/matmul-h100: {applies: {gpu_family: h100}, value: 0.8}
+      house/matmul-l40s:
+        title: What they reach on L40S
+        applies: {gpu_family: l40s, precision: fp16}
+        value: 0.7
+        sources: [{source: bench, read: 2026-11-22}, {source: zero}]
+""",
+        encoding="utf-8",
+    )
+    rules = load_rules((file,))[0].rules
+    plain, stated = rules["house/matmul-h100"], rules["house/matmul-l40s"]
+    assert "house/matmul" not in rules
+    assert (plain.title, plain.value) == ("What our products reach", Decimal("0.8"))
+    assert {name: one.describe() for name, one in stated.applies.items()} == {
+        "kind": "tune",
+        "precision": "fp16",
+        "gpu_family": "l40s",
+    }
+    assert plain.source_texts == ("Our bench, Table 1 (https://example.org)",)
+    assert [str(source.read) for source in stated.sources] == ["2026-11-22", "2026-11-21"]
+    assert stated.source_texts[1] == rules["memory/sharding/data-parallel"].source_texts[0].replace(
+        ", section 3.1 and section 5", ""
+    )

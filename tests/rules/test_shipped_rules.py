@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from planner.inputs.load import load_rules
 from planner.inputs.reading.reader import read_document
 from planner.inputs.rules.book import RuleBook
-from planner.inputs.rules.facts import FACTS, SETTINGS
+from planner.inputs.rules.facts import FACTS, SETTINGS, UNITS
 from planner.inputs.rules.rule import Rule
 from planner.inputs.settled import Settings
 from planner.sizing.selftest import run_examples
@@ -32,21 +33,39 @@ def test_every_example_comes_out_as_its_source_says():
 
 
 @pytest.mark.parametrize(
-    "file", sorted((ROOT / "rules").rglob("*.yaml")), ids=lambda file: file.stem
+    "file",
+    sorted({*(ROOT / "rules").rglob("*.yaml")} - {ROOT / "rules" / "sources.yaml"}),
+    ids=lambda file: file.stem,
 )
 def test_a_file_holds_rules_of_its_subject_in_order_and_not_too_many(file):
     document = read_document(file)
     ids = list(document.data["rules"])
+    assert ids == sorted(ids)
+    ids += [case for rule in document.data["rules"].values() for case in rule.get("cases", ())]
     name = file.relative_to(ROOT / "rules").with_suffix("")
     folder = name.parent.as_posix() if name.parent.name else name.as_posix()
     assert all(rule.startswith((f"{folder}/", f"{name.as_posix()}/")) for rule in ids)
-    assert ids == sorted(ids)
     assert document.text.count("\n") <= LONGEST_FILE_LINES
 
 
 def test_every_rule_of_every_file_is_in_the_book():
-    held = [rule for file in FILES for rule in read_document(ROOT / file.path).data["rules"]]
+    held = []
+    for file in FILES:
+        for rule_id, rule in read_document(ROOT / file.path).data.get("rules", {}).items():
+            held += rule.get("cases", (rule_id,))
     assert sorted(held) == list(BOOK.rules)
+
+
+def test_every_source_is_cited_by_its_key_and_none_is_written_out_twice():
+    sources = read_document(ROOT / "rules" / "sources.yaml").data["sources"]
+    titles = [source["title"] for source in sources.values()]
+    assert list(sources) == sorted(sources)
+    assert len(titles) == len(set(titles))
+    texts = [(ROOT / file.path).read_text(encoding="utf-8") for file in FILES]
+    cited = set(re.findall(r"source: ([\w.-]+)", "".join(texts)))
+    assert cited == set(sources)
+    written = re.findall(r"^      - title: (.*)$", "".join(texts), re.MULTILINE)
+    assert not set(written) & set(titles)
 
 
 def test_every_setting_has_a_policy():
@@ -112,6 +131,12 @@ def facts_table():
 def test_the_documentation_lists_every_fact():
     page = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
     assert facts_table() in page
+
+
+def test_the_documentation_lists_every_unit():
+    page = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+    section = page.partition("### Units")[2].partition("###")[0]
+    assert set(re.findall(r"`([^`]+)`", section)) - {"Gb"} == UNITS - {"text"}
 
 
 def test_the_documentation_names_every_rule_with_an_erratum():

@@ -11,7 +11,7 @@ import pytest
 from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.sizing import Sizer
-from planner.sizing.portfolio import size_portfolio
+from planner.sizing.sizers import size_portfolio
 
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs

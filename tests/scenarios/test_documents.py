@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from pydantic import BaseModel
 
 from planner.cli.app import planner
+from planner.inputs.base import AsFact
 from planner.inputs.load import load_inputs, load_rules
-from planner.inputs.scenario.scenario import ScenarioFile
-from planner.inputs.scenario.variations import Variations
+from planner.inputs.scenario.scenario import ScenarioFile, Variations
 from planner.packing.statement.economics import node_costs
 
 if TYPE_CHECKING:
@@ -145,6 +145,9 @@ def test_every_key_of_a_scenario_is_documented_with_its_default(sections, model,
         assert row.endswith("| required |")
     elif isinstance(field.default, str | int):
         assert row.endswith(f"| `{str(field.default).lower()}` |")
+    marked = AsFact.of(FORMAT[model]).get(key)
+    if marked is not None and marked.unit:
+        assert f" | {marked.unit} | " in row
 
 
 @pytest.mark.parametrize("model", FORMAT)

@@ -8,7 +8,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.inputs.scenario.job import Job
-from planner.sizing.portfolio import size_portfolio
+from planner.sizing.sizers import size_portfolio
 
 
 def by_name(jobs):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.inputs.scenario.job import Job
-from planner.sizing.portfolio import size_portfolio
+from planner.sizing.sizers import size_portfolio
 from planner.sizing.subject import gpu_facts
 from planner.sizing.tries import Tries
 

@@ -10,7 +10,7 @@ from planner.inputs.catalog.catalog import DenseTflops
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies, Scenario
 from planner.sizing import Sizer
-from planner.sizing.portfolio import size_portfolio
+from planner.sizing.sizers import size_portfolio
 
 H100, H200 = "h100-80gb-sxm", "h200-141gb-sxm"
 SHORT = {

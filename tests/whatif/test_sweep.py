@@ -14,8 +14,7 @@ from planner.errors import InputError, LimitError
 from planner.inputs.load import Question
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.variants import frontiers, sweep_csv
-from planner.sizing.portfolio import size_portfolio
-from planner.sizing.sizers import Sizers
+from planner.sizing.sizers import Sizers, size_portfolio
 from planner.whatif.grid import read_grid
 from planner.whatif.sweep import Shard, SweepRow, sweep
 from planner.whatif.variants import executor as executor_module

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import NotKnown
-from planner.inputs.catalog.catalog import Catalog, CatalogFile, Model, PriceBook
-from planner.inputs.catalog.counted import shape_faults
+from planner.inputs.catalog.catalog import Catalog, CatalogFile, Model, PriceBook, shape_faults
 from planner.inputs.reading.diagnostics import Attempts, validate
 from planner.inputs.reading.document import Refused
 from planner.inputs.reading.locate import Located, open_documents
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog.catalog import NodeType, PriceBookHeader
     from planner.inputs.reading.document import Document, Path
-    from planner.inputs.reading.file import InputFile
+    from planner.inputs.reading.locate import InputFile
 
     _Origin = dict[tuple[str, str], Document]
     """By section and id: the file that has the last word."""
@@ -147,7 +146,7 @@ def _content(
         return None
     if not left:
         return content, ()
-    from planner.inputs.catalog.modelconfig.catalogued import catalogued_models  # noqa: PLC0415 - rare
+    from planner.inputs.catalog.modelconfig.config import catalogued_models  # noqa: PLC0415 - rare
 
     read = attempts.take(lambda: catalogued_models(document, file, frozenset(left)))
     described, records = read or (dict.fromkeys(left, nothing_of(Model)), ())

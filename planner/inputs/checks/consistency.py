@@ -13,11 +13,9 @@ from planner.inputs.checks.faults import (
     unstated_figure,
 )
 from planner.inputs.checks.jobs import contradictions
-from planner.inputs.checks.money import unusable
-from planner.inputs.checks.nodes import misstated
+from planner.inputs.checks.money import misassigned, unusable
 from planner.inputs.checks.running import not_running
-from planner.inputs.checks.sites import misplaced
-from planner.inputs.checks.teams import misassigned
+from planner.inputs.checks.sites import misplaced, misstated
 from planner.inputs.scenario.job import SERVING_SUFFIX
 from planner.inputs.scenario.spelling import LARGEST_COUNT_PER_QUARTER
 from planner.inputs.text.words import difference, folded
@@ -28,8 +26,8 @@ if TYPE_CHECKING:
     from planner.errors import Finding
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.reading.document import Document, Path
-    from planner.inputs.scenario.horizon import Horizon
     from planner.inputs.scenario.job import Job
+    from planner.inputs.scenario.quarter import Horizon
     from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
 
 __all__ = ["inconsistencies"]

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Path
     from planner.inputs.scenario.job import Job
     from planner.inputs.scenario.places import Place
-    from planner.inputs.scenario.running import Running
-    from planner.inputs.scenario.scenario import Scenario
+    from planner.inputs.scenario.scenario import Running, Scenario
 
 __all__ = ["not_running", "not_staying"]
 

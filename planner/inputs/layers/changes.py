@@ -15,8 +15,7 @@ from planner.errors import InputError
 from planner.inputs.layers.relative import EVERY, matching, move_written
 from planner.inputs.reading.document import Refused, dotted, parts_of, settable
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.scenario import Scenario
-from planner.inputs.scenario.variations import DELETE, REPLACE
+from planner.inputs.scenario.scenario import DELETE, REPLACE, Scenario
 from planner.inputs.text.words import did_you_mean, key_meant
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from planner.inputs.reading.diagnostics import Attempts, require_kind, validate
 from planner.inputs.reading.document import Document, Refused, dotted
 from planner.inputs.reading.locate import fault_of_path
 from planner.inputs.reading.reader import read_document
-from planner.inputs.scenario.scenario import ScenarioFile
-from planner.inputs.scenario.variations import Variations
+from planner.inputs.scenario.scenario import ScenarioFile, Variations
 from planner.inputs.text.words import did_you_mean, difference, folded
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Which files are read: shipped folders, paths from the command line, and the scenario's `use:`."""
+"""A file that was read, as a plan records it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from planner.errors import Finding, InputError
-from planner.inputs.reading.file import InputFile
+from planner.inputs.base import Frozen
 from planner.inputs.reading.reader import read_document
-from planner.inputs.reading.shipped import shipped
+from planner.inputs.reading.shipped import MODEL_TYPES, shipped
 from planner.inputs.text.words import nearest
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AS_DICT",
     "AS_TEXT",
+    "InputFile",
     "Located",
     "Role",
     "fault_of_path",
@@ -31,6 +32,22 @@ __all__ = [
     "shipped_files",
     "used_files",
 ]
+
+
+class InputFile(Frozen):
+    """A file that shaped the plan."""
+
+    role: Literal["scenario", "base", "catalog", "rules", "placement"]
+    """`base`: a scenario that the scenario extends; `placement`: an earlier plan, whose units run
+    today."""
+    path: str
+    """As named on the command line or in the scenario; shipped files by their name alone."""
+    sha256: str
+    """Of its bytes; of a scenario and its bases what they state, whatever the order of their keys,
+    their remarks and line ends."""
+    location: Path | None = None
+    """Where it was read, so that no output overwrites it; it stands in no output itself."""
+
 
 Role = Literal["catalog", "rules"]
 
@@ -58,7 +75,8 @@ class Located(NamedTuple):
 def shipped_files(role: Role) -> list[Located]:
     """Give the planner's own files, sorted by name."""
     folder = shipped(role)
-    return [Located(path, name, name, role) for path, name in _inside(folder, role)]
+    found = _inside(folder, role)
+    return [Located(path, name, name, role) for path, name in found if path.name != MODEL_TYPES]
 
 
 def given_files(paths: Sequence[Path]) -> list[Located]:

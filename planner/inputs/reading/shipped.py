@@ -7,7 +7,10 @@ from typing import Literal
 
 from planner.errors import Finding, InputError
 
-__all__ = ["Kind", "shipped"]
+__all__ = ["MODEL_TYPES", "Kind", "shipped"]
+
+MODEL_TYPES = "model-types.yaml"
+"""In the folder of the catalog, and no file of it: how configurations are read."""
 
 Kind = Literal["catalog", "rules", "scenarios"]
 

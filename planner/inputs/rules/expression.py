@@ -1,7 +1,7 @@
 """Formulas of rules: arithmetic over named figures, exact, and nothing more.
 
-A formula is text in a rule file, so it is treated as data from a stranger: an allow-list over the
-syntax tree, compiled to closures, so that nothing it says can run code, hang or fill the memory.
+A formula is text in a rule file, so it is treated as data from a stranger: only a syntax tree that
+passes an allow-list is compiled, so that nothing it says can run code, hang or fill the memory.
 Figures are exact: a need of seven GPUs never becomes eight by a rounding error.
 """
 
@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
 import re
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from fractions import Fraction
 else:
     from quicktions import Fraction  # the same in C: sizing is mostly sums of fractions
@@ -51,13 +50,6 @@ class ExpressionError(ValueError):
     """A formula is refused, or cannot be computed with these figures; the text says why."""
 
 
-class _Part(NamedTuple):
-    """A compiled piece of a formula: what computes it, and what kind of value that gives."""
-
-    compute: Callable[[Mapping[str, Exact]], Result]
-    kind: Literal["number", "condition"]
-
-
 _TOKEN = re.compile(
     r"\s+|(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)(?![\w.])"
     r"|(?P<name>[A-Za-z_]\w*)|(?P<sign>//|<=|>=|==|!=|[-+*/%<>(),])",
@@ -74,31 +66,20 @@ def _divide(left: Exact, right: Exact) -> Exact:
     return left / right
 
 
-_ARITHMETIC: dict[type, Callable[[Exact, Exact], Exact]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: _divide,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
+_COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+_FUNCTIONS: Final[dict[str, int | None]] = {
+    **dict.fromkeys(("min", "max")),
+    **dict.fromkeys(("ceil", "floor", "abs", "round"), 1),
 }
-_COMPARISONS: dict[type, Callable[[Exact, Exact], bool]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
+"""How many figures each takes; None is two or more."""
+_QUOTIENT = "÷"
+"""No name of a formula: what `/` becomes, since Python's own of two whole numbers is inexact."""
+_GLOBALS: Final[dict[str, Any]] = {
+    "__builtins__": {},
+    _QUOTIENT: _divide,
+    **{"min": min, "max": max, "ceil": math.ceil, "floor": math.floor, "abs": abs, "round": round},
 }
-_FUNCTIONS: dict[str, tuple[Callable[..., Exact], int | None]] = {
-    "min": (min, None),
-    "max": (max, None),
-    "ceil": (math.ceil, 1),
-    "floor": (math.floor, 1),
-    "abs": (abs, 1),
-    "round": (round, 1),
-}
-"""By name: what it computes and how many figures it takes; None is two or more."""
 
 _SIGNS = {"*": "×", "-": "−", "<=": "≤", ">=": "≥", "!=": "≠", "==": "="}
 _WORDS = frozenset({"and", "or", "not", "if", "else"})
@@ -111,15 +92,17 @@ class Expression:
     whether it answers true or false instead of a number.
     """
 
-    __slots__ = ("_compute", "is_condition", "names", "text")
+    __slots__ = ("_code", "_globals", "is_condition", "names", "text")
 
     def __init__(self, text: str) -> None:
         """Compile `text`; raise ExpressionError for anything but arithmetic over names."""
         self.text = text
         names = _scan(text)
-        part = _Compiler(text.strip()).compiled()
-        self._compute = part.compute
-        self.is_condition = part.kind == "condition"
+        checker = _Checker(text.strip())
+        tree, self.is_condition = checker.checked(_parse(text.strip()))
+        whole = ast.fix_missing_locations(ast.Expression(tree))
+        self._code = compile(whole, "<formula>", "eval")
+        self._globals = _GLOBALS | checker.figures
         self.names = tuple(
             dict.fromkeys(n for n in names if n not in _WORDS and n not in _FUNCTIONS)
         )
@@ -127,11 +110,12 @@ class Expression:
     def evaluate(self, bindings: Mapping[str, Exact]) -> Result:
         """Compute with these figures; ExpressionError on a missing one or division by zero."""
         try:
-            return self._compute(bindings)
+            found: Result = eval(self._code, self._globals, bindings)
+            return found
         except ZeroDivisionError:
             raise ExpressionError(f"divides by zero with {self._figures(bindings)}") from None
-        except KeyError as missing:
-            raise ExpressionError(f"has no figure for {missing.args[0]!r}") from None
+        except NameError as missing:
+            raise ExpressionError(f"has no figure for {missing.name!r}") from None
 
     def _figures(self, bindings: Mapping[str, Exact]) -> str:
         return ", ".join(
@@ -206,49 +190,53 @@ def _parse(text: str) -> ast.expr:
         raise ExpressionError("is not a complete sum; check its brackets and signs") from None
 
 
-class _Compiler:
-    """Turns an allowed syntax tree into closures; everything else is refused by name."""
+class _Checker:
+    """Lets an allowed syntax tree pass, with exact figures; everything else is refused by name."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._parts = 0
         self._depth = 0
+        self.figures: dict[str, Exact] = {}
+        """Literals with a fraction, by the names that stand for them in the tree."""
 
-    def compiled(self) -> _Part:
-        return self._compile(_parse(self._text))
-
-    def _compile(self, node: ast.expr) -> _Part:
+    def checked(self, node: ast.expr) -> tuple[ast.expr, bool]:
+        """Give the tree to compile, and whether it answers true or false instead of a number."""
         self._parts += 1
         self._depth += 1
         if self._parts > MAXIMUM_NODES:
             raise ExpressionError(f"has more than {MAXIMUM_NODES} parts")
         if self._depth > MAXIMUM_DEPTH + 1:
             raise ExpressionError(f"is nested deeper than {MAXIMUM_DEPTH} levels")
-        method = getattr(self, f"_{type(node).__name__.lower()}", None)
-        if method is None:
+        check = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if check is None:
             raise ExpressionError(f"holds {self._written(node)!r}, {_ALLOWED}")
-        part: _Part = method(node)
+        found: tuple[ast.expr, bool] = check(node)
         self._depth -= 1
-        return part
+        return found
 
     def _written(self, node: ast.expr) -> str:
         if node.end_lineno == 1:  # what all formulas are; splitting the text into lines takes long
             return self._text[node.col_offset : node.end_col_offset]
         return ast.get_source_segment(self._text, node) or ""
 
-    def _number(self, node: ast.expr) -> Callable[[Mapping[str, Exact]], Exact]:
-        part = self._compile(node)
-        if part.kind != "number":
+    def _number(self, node: ast.expr) -> ast.expr:
+        found, answers = self.checked(node)
+        if answers:
             raise ExpressionError("calculates with a comparison, where a number must stand")
-        return part.compute
+        return found
 
-    def _condition(self, node: ast.expr) -> Callable[[Mapping[str, Exact]], bool]:
-        part = self._compile(node)
-        if part.kind != "condition":
+    def _condition(self, node: ast.expr) -> ast.expr:
+        found, answers = self.checked(node)
+        if not answers:
             raise ExpressionError("has a number where a comparison must stand")
-        return part.compute  # type: ignore[return-value] # true or false, as its kind says
+        return found
 
-    def _constant(self, node: ast.Constant) -> _Part:
+    def _allow(self, sign: ast.AST, allowed: tuple[type[ast.AST], ...]) -> None:
+        if not isinstance(sign, allowed):
+            raise ExpressionError(f"uses {type(sign).__name__.lower()}, {_ALLOWED}")
+
+    def _constant(self, node: ast.Constant) -> tuple[ast.expr, bool]:
         written = self._written(node)
         if isinstance(node.value, bool) or not isinstance(node.value, int | float):
             raise ExpressionError(f"holds {written!r}, where a number must stand")
@@ -256,67 +244,58 @@ class _Compiler:
         if figure and not -MAXIMUM_MAGNITUDE <= figure.adjusted() <= MAXIMUM_MAGNITUDE:
             raise ExpressionError(f"holds {written}, which is beyond any figure of this trade")
         value = exact(figure)
-        return _Part(lambda _: value, "number")
+        if isinstance(value, int):
+            return ast.Constant(value), False
+        self.figures[written] = value
+        return ast.Name(written, ast.Load()), False
 
-    def _name(self, node: ast.Name) -> _Part:
-        name = node.id
-        if name in _FUNCTIONS:
-            raise ExpressionError(f"uses {name} without brackets")
-        return _Part(lambda bindings: bindings[name], "number")
+    def _name(self, node: ast.Name) -> tuple[ast.expr, bool]:
+        if node.id in _FUNCTIONS:
+            raise ExpressionError(f"uses {node.id} without brackets")
+        if node.id.startswith("__"):
+            raise ExpressionError(f"uses {node.id}, which is the name of no figure")
+        return node, False
 
-    def _binop(self, node: ast.BinOp) -> _Part:
-        compute = _ARITHMETIC.get(type(node.op))
-        if compute is None:
-            raise ExpressionError(f"uses {type(node.op).__name__.lower()}, {_ALLOWED}")
-        left, right = self._number(node.left), self._number(node.right)
-        return _Part(lambda bindings: compute(left(bindings), right(bindings)), "number")
+    def _binop(self, node: ast.BinOp) -> tuple[ast.expr, bool]:
+        self._allow(node.op, _ARITHMETIC)
+        node.left, node.right = self._number(node.left), self._number(node.right)
+        if not isinstance(node.op, ast.Div):
+            return node, False
+        return ast.Call(ast.Name(_QUOTIENT, ast.Load()), [node.left, node.right], []), False
 
-    def _unaryop(self, node: ast.UnaryOp) -> _Part:
-        if isinstance(node.op, ast.Not):
-            condition = self._condition(node.operand)
-            return _Part(lambda bindings: not condition(bindings), "condition")
-        if isinstance(node.op, ast.USub | ast.UAdd):
-            number = self._number(node.operand)
-            sign = -1 if isinstance(node.op, ast.USub) else 1
-            return _Part(lambda bindings: sign * number(bindings), "number")
-        raise ExpressionError(f"uses {type(node.op).__name__.lower()}, {_ALLOWED}")
+    def _unaryop(self, node: ast.UnaryOp) -> tuple[ast.expr, bool]:
+        self._allow(node.op, (ast.Not, ast.USub, ast.UAdd))
+        answers = isinstance(node.op, ast.Not)
+        node.operand = (self._condition if answers else self._number)(node.operand)
+        return node, answers
 
-    def _boolop(self, node: ast.BoolOp) -> _Part:
-        conditions = [self._condition(value) for value in node.values]
-        decide = all if isinstance(node.op, ast.And) else any
-        return _Part(lambda bindings: decide(c(bindings) for c in conditions), "condition")
+    def _boolop(self, node: ast.BoolOp) -> tuple[ast.expr, bool]:
+        node.values = [self._condition(value) for value in node.values]
+        return node, True
 
-    def _compare(self, node: ast.Compare) -> _Part:
+    def _compare(self, node: ast.Compare) -> tuple[ast.expr, bool]:
         if len(node.ops) != 1:
             raise ExpressionError("chains comparisons; join two of them with `and`")
-        compare = _COMPARISONS.get(type(node.ops[0]))
-        if compare is None:
-            raise ExpressionError(f"uses {type(node.ops[0]).__name__.lower()}, {_ALLOWED}")
-        left, right = self._number(node.left), self._number(node.comparators[0])
-        return _Part(lambda bindings: compare(left(bindings), right(bindings)), "condition")
+        self._allow(node.ops[0], _COMPARISONS)
+        node.left, node.comparators = self._number(node.left), [self._number(node.comparators[0])]
+        return node, True
 
-    def _ifexp(self, node: ast.IfExp) -> _Part:
-        condition = self._condition(node.test)
-        then, otherwise = self._compile(node.body), self._compile(node.orelse)
-        if then.kind != otherwise.kind:
+    def _ifexp(self, node: ast.IfExp) -> tuple[ast.expr, bool]:
+        node.test = self._condition(node.test)
+        node.body, answers = self.checked(node.body)
+        node.orelse, otherwise = self.checked(node.orelse)
+        if answers != otherwise:
             raise ExpressionError("gives a number in one case and a comparison in the other")
-        yes, no = then.compute, otherwise.compute
-        return _Part(lambda bindings: (yes if condition(bindings) else no)(bindings), then.kind)
+        return node, answers
 
-    def _call(self, node: ast.Call) -> _Part:
+    def _call(self, node: ast.Call) -> tuple[ast.expr, bool]:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in _FUNCTIONS or node.keywords:
             raise ExpressionError(
                 f"calls {self._written(node)!r}; only {', '.join(sorted(_FUNCTIONS))} may be called"
             )
-        compute, takes = _FUNCTIONS[name]
-        numbers = [self._number(argument) for argument in node.args]
-        if len(numbers) != takes and (takes or len(numbers) < 2):
-            raise ExpressionError(f"gives {name} {len(numbers)} figures, it takes {takes or 'two'}")
-        if takes:
-            (number,) = numbers
-            return _Part(lambda bindings: compute(number(bindings)), "number")
-        if len(numbers) == 2:
-            first, second = numbers
-            return _Part(lambda bindings: compute(first(bindings), second(bindings)), "number")
-        return _Part(lambda bindings: compute(*[number(bindings) for number in numbers]), "number")
+        node.args = [self._number(argument) for argument in node.args]
+        given, takes = len(node.args), _FUNCTIONS[name]
+        if given != takes and (takes or given < 2):
+            raise ExpressionError(f"gives {name} {given} figures, it takes {takes or 'two'}")
+        return node, False

@@ -1,17 +1,24 @@
 """The vocabulary of rules: every fact that a rule may ask for, with its unit and meaning.
 
-A fact is known from the job, the model, the GPU type or a setting before any rule has spoken.
+A fact is known from the job, the model, the GPU type or a setting before any rule has spoken. What
+a field of a job means to rules stands at the field (`AsFact`); here are those of other origin.
 What rules compute carries a name of its own (`result`) and may stand in for a fact that is unknown.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from planner.inputs.scenario.job import Family, Optimizer, Precision, Sharding
+from planner.inputs.base import AsFact
+from planner.inputs.scenario.job import Adapters, Family, Fixed, Load, Serve, Tune
 
-__all__ = ["FACTS", "SETTINGS", "Fact", "Kind"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic import BaseModel
+
+__all__ = ["FACTS", "SETTINGS", "UNITS", "Fact", "Kind"]
 
 Kind = Literal["number", "text", "truth"]
 
@@ -38,14 +45,31 @@ def _text(
     return Fact(name, origin, "text", meaning, "text", choices)
 
 
+_SECTIONS: tuple[type[BaseModel], ...] = (Tune, Serve, Adapters, Load, Fixed)
+"""Sections of a job whose fields are marked as facts."""
+
+
+def _stated(model: type[BaseModel]) -> Iterator[Fact]:
+    """What a section of a job states of itself, as its fields are marked."""
+    for name, marker in AsFact.of(model).items():
+        types = _types(model.model_fields[name].annotation)
+        choices = tuple(choice for choice in types if isinstance(choice, str))
+        if choices or str in types:
+            yield _text(marker.fact, "job", marker.meaning, choices)
+        elif bool in types:
+            yield Fact(marker.fact, "job", "true/false", marker.meaning, "truth")
+        else:
+            yield Fact(marker.fact, "job", marker.unit, marker.meaning)
+
+
+def _types(annotation: Any) -> list[Any]:  # noqa: ANN401 - whatever a field can be
+    """The plain types and words that a field can be, within options and unions."""
+    return [one for inner in get_args(annotation) for one in _types(inner)] or [annotation]
+
+
 _FACTS = (
     _text("kind", "job", "what the job does", ("tune", "serve", "fixed")),
-    _text("method", "job", "how a model is tuned", ("full", "lora", "qlora", "p-tuning")),
-    _text("precision", "job", "data type that is trained", get_args(Precision)),
-    _text("optimizer", "job", "optimizer of the tuning run", get_args(Optimizer)),
-    Fact("weight_bits", "job", "bit", "width of the weights as loaded"),
-    Fact("batch", "job", "sequences", "sequences per optimizer step, over all GPUs"),
-    Fact("sequence", "job", "tokens", "maximum sequence length"),
+    *(fact for section in _SECTIONS for fact in _stated(section)),
     Fact(
         "batch_and_sequence_stated",
         "job",
@@ -53,45 +77,14 @@ _FACTS = (
         "whether a tuning job states both batch and sequence",
         "truth",
     ),
-    Fact("gradient_accumulation", "job", "passes", "passes that one optimizer step sums up"),
-    Fact("micro_batch", "job", "sequences", "sequences per GPU and pass, if the job states it"),
-    _text("gradient_checkpointing", "job", "gradient checkpointing", ("on", "off", "selective")),
-    _text("attention_kernel", "job", "attention kernel", ("flash", "sdpa", "eager")),
-    _text(
-        "loss_kernel",
-        "job",
-        "loss kernel",
-        ("plain", "plain-fp32-logits", "fused", "fused-linear"),
-    ),
-    _text("layer_kernels", "job", "kernels of norms and gates", ("plain", "fused")),
-    Fact("packing", "job", "true/false", "whether all samples are as long as stated", "truth"),
-    _text("sharding", "job", "how several GPUs share the work", get_args(Sharding)),
-    _text("offload", "job", "what is kept in host memory", ("none", "optimizer", "all")),
-    Fact("dataset_tokens", "job", "tokens", "size of the data set"),
-    Fact("epochs", "job", "passes", "passes over the data set"),
-    Fact("hours_allowed", "job", "h", "what one tuning run may take, if the job states a deadline"),
     Fact("window_hours", "job", "h", "hours from release to deadline within a quarter"),
     Fact("run_hours_stated", "job", "h", "hours that one run takes, if the job states them"),
-    Fact("adapter_rank", "job", "rank", "rank of the LoRA matrices"),
-    _text("adapter_targets", "job", "matrices with adapters", ("qv", "attention", "all-linear")),
-    _text("adapter_precision", "job", "data type of the adapter", ("bf16", "fp32")),
-    Fact("adapter_dropout", "job", "true/false", "whether adapters drop inputs out", "truth"),
-    _text("adapter_units", "job", "FSDP units of adapters and base", ("own", "shared")),
-    Fact(
-        "double_quantization",
-        "job",
-        "true/false",
-        "whether the scales of a 4-bit base are quantized, too",
-        "truth",
-    ),
     Fact(
         "memory_calibration",
         "job",
         "ratio",
         "what measured runs of your own multiply expected peaks by, if there are any",
     ),
-    Fact("context", "job", "tokens", "tokens that one served request may hold"),
-    Fact("concurrency", "job", "requests", "requests that one replica holds at once"),
     Fact(
         "context_and_concurrency_stated",
         "job",
@@ -99,20 +92,9 @@ _FACTS = (
         "whether a serving job states both context and concurrency",
         "truth",
     ),
-    Fact("kv_bits", "job", "bit", "width of cached keys and values"),
-    Fact("requests_per_second", "job", "requests/s", "requests that arrive, over all replicas"),
-    Fact("input_tokens", "job", "tokens", "tokens of one request"),
-    Fact("output_tokens", "job", "tokens", "tokens of one answer"),
-    Fact("adapters", "job", "adapters", "adapters served beside one base model"),
-    Fact("adapter_gb", "job", "GB", "size of one served adapter"),
     Fact("has_adapters", "job", "true/false", "whether adapters are served", "truth"),
     Fact("gpu_partitioned", "job", "true/false", "whether a GPU partition is asked for", "truth"),
-    _text("gpu_partition", "job", "the GPU partition (MIG profile) that is asked for"),
-    Fact("memory_gb", "job", "GB", "GPU memory over all GPUs, if a fixed job states it"),
-    Fact("gpus", "job", "GPUs", "number of GPUs, if a fixed job states it"),
     Fact("stated_gpus", "job", "GPUs", "the same, for rules that leave stated figures alone"),
-    Fact("cpus", "job", "cores", "host CPU cores, if a fixed job states them"),
-    Fact("host_memory_gb", "job", "GB", "host memory, if a fixed job states it"),
     _text("model", "model", "model id of the catalog"),
     _text(
         "family",
@@ -239,3 +221,11 @@ SETTINGS: Final[dict[str, Fact]] = {
     name: fact for name, fact in FACTS.items() if fact.origin == "setting"
 }
 """What a policy rule may set."""
+
+UNITS: Final = frozenset(fact.unit for fact in FACTS.values()).union(
+    ("GPUs of 80 GB", "copies", "matrices", "nodes", "replicas", "runs", "stages"),
+    ("B/element", "B/parameter", "B/token", "bytes per token", "MB/token", "GB/pass"),
+    ("10^6 elements/token", "GFLOP/token", "ms/layer", "s", "s/pass", "us/token"),
+    ("tokens/pass", "tokens/s"),
+)
+"""Every unit that a rule may give its result in: those of the facts, and of results alone."""

@@ -38,6 +38,7 @@ __all__ = [
     "RuleKind",
     "RuleResult",
     "RuleSource",
+    "Source",
     "Value",
     "by_result",
     "given_values",
@@ -192,14 +193,19 @@ class RuleResult(Frozen):
     unit: str
 
 
-class RuleSource(Frozen):
-    """Where a rule was read."""
+class Source(Frozen):
+    """What rules were read in."""
 
     title: Name
     url: str | None = None
+    read: Day
+
+
+class RuleSource(Source):
+    """Where a rule was read; a file may write a key of `sources` for title, address and date."""
+
     locator: str | None = None
     """Section, table or line."""
-    read: Day
     quote: Annotated[str, AfterValidator(_quote)] | None = None
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, model_validator
 
 from planner.inputs.base import (
+    AsFact,
     Count,
     Frozen,
     Name,
@@ -32,7 +33,7 @@ from planner.inputs.scenario.spelling import (
 )
 
 if TYPE_CHECKING:
-    from planner.inputs.scenario.horizon import Horizon
+    from planner.inputs.scenario.quarter import Horizon
 
 __all__ = [
     "SERVING_SUFFIX",
@@ -74,9 +75,13 @@ Replicas = Annotated[PositiveCount, Field(le=10_000)]
 class Adapters(Frozen):
     """LoRA or QLoRA adapters (or tuned prompts) served beside one base model."""
 
-    count: PositiveCount
+    count: Annotated[
+        PositiveCount, AsFact("adapters served beside one base model", "adapters", fact="adapters")
+    ]
     """Adapters served at once."""
-    size_gb: PositiveNumber
+    size_gb: Annotated[
+        PositiveNumber, AsFact("size of one served adapter", "GB", fact="adapter_gb")
+    ]
     """Size of one adapter, GB."""
 
 
@@ -100,59 +105,99 @@ class Tune(Frozen):
     """Parameters in billions, for a model that the catalog does not know."""
     family: Family | None = None
     """With `parameters_b`: the family whose shape it has, such as `llama`."""
-    method: Method
+    method: Annotated[Method, AsFact("how a model is tuned")]
     """How the model is tuned."""
-    precision: Precision = "bf16"
+    precision: Annotated[Precision, AsFact("data type that is trained")] = "bf16"
     """Data type that is trained; `-mixed` keeps 32-bit master weights and computes in 16 bit,
     `fp8` keeps 16-bit weights and multiplies in 8 bit."""
-    base_bits: Bits | None = None
+    base_bits: Annotated[
+        Bits | None, AsFact("width of the weights as loaded", "bit", fact="weight_bits")
+    ] = None
     """Weight width of the frozen base: 16 for LoRA and p-tuning, 8 or 4 for QLoRA."""
-    double_quantization: bool = True
+    double_quantization: Annotated[
+        bool, AsFact("whether the scales of a 4-bit base are quantized, too")
+    ] = True
     """QLoRA at 4 bit: whether the scales of the base are quantized, too."""
-    optimizer: Optimizer = "adamw"
+    optimizer: Annotated[Optimizer, AsFact("optimizer of the tuning run")] = "adamw"
     """Optimizer of the tuning run; `adamw` is the unfused one of PyTorch."""
-    batch: PositiveCount | None = None
+    batch: Annotated[
+        PositiveCount | None, AsFact("sequences per optimizer step, over all GPUs", "sequences")
+    ] = None
     """Sequences per optimizer step, over all GPUs."""
-    sequence: PositiveCount | None = None
+    sequence: Annotated[PositiveCount | None, AsFact("maximum sequence length", "tokens")] = None
     """Maximum sequence length, tokens."""
-    gradient_accumulation: PositiveCount = Field(default=1, validate_default=True)
+    gradient_accumulation: Annotated[
+        PositiveCount, AsFact("passes that one optimizer step sums up", "passes")
+    ] = Field(default=1, validate_default=True)
     """Passes whose gradients one optimizer step sums up: fewer activations, but gradients stay,
     under FSDP whole ones."""
-    micro_batch: PositiveCount | None = None
+    micro_batch: Annotated[
+        PositiveCount | None,
+        AsFact("sequences per GPU and pass, if the job states it", "sequences"),
+    ] = None
     """Sequences per GPU and pass; what batch, GPUs and accumulation leave if left out."""
-    gradient_checkpointing: Literal["on", "off", "selective"] = "on"
+    gradient_checkpointing: Annotated[
+        Literal["on", "off", "selective"], AsFact("gradient checkpointing")
+    ] = "on"
     """Whether activations are computed again in the backward pass rather than kept."""
-    attention_kernel: Literal["flash", "sdpa", "eager"] = "flash"
+    attention_kernel: Annotated[Literal["flash", "sdpa", "eager"], AsFact("attention kernel")] = (
+        "flash"
+    )
     """`eager` keeps the whole matrix of attention scores."""
-    loss_kernel: Literal["plain", "plain-fp32-logits", "fused", "fused-linear"] = "plain"
+    loss_kernel: Annotated[
+        Literal["plain", "plain-fp32-logits", "fused", "fused-linear"], AsFact("loss kernel")
+    ] = "plain"
     """`plain-fp32-logits` widens all logits inside the model, as transformers did before 4.45;
     `fused-linear` never keeps the logits of all tokens."""
-    layer_kernels: Literal["plain", "fused"] = "plain"
+    layer_kernels: Annotated[Literal["plain", "fused"], AsFact("kernels of norms and gates")] = (
+        "plain"
+    )
     """`fused`: norms and gates in one kernel each (Liger, Transformer Engine, torch.compile)."""
-    packing: bool = True
+    packing: Annotated[bool, AsFact("whether all samples are as long as stated")] = True
     """Whether all samples are as long as `sequence`; others make the allocator's cache grow."""
-    sharding: Sharding = "fsdp"
+    sharding: Annotated[Sharding, AsFact("how several GPUs share the work")] = "fsdp"
     """How several GPUs share the work; `none` keeps the job on one GPU."""
-    offload: Literal["none", "optimizer", "all"] = "none"
+    offload: Annotated[
+        Literal["none", "optimizer", "all"], AsFact("what is kept in host memory")
+    ] = "none"
     """What is kept in host memory: optimizer states, or these and the weights."""
-    dataset_tokens: PositiveNumber | None = None
+    dataset_tokens: Annotated[PositiveNumber | None, AsFact("size of the data set", "tokens")] = (
+        None
+    )
     """Size of the data set, tokens; without it the run time stays open."""
-    epochs: PositiveNumber = Field(default=1, validate_default=True)
+    epochs: Annotated[PositiveNumber, AsFact("passes over the data set", "passes")] = Field(
+        default=1, validate_default=True
+    )
     """Passes over the data set."""
-    deadline_hours: PositiveNumber | None = None
+    deadline_hours: Annotated[
+        PositiveNumber | None,
+        AsFact(
+            "what one tuning run may take, if the job states a deadline", "h", fact="hours_allowed"
+        ),
+    ] = None
     """Hours that one run may take; a quarter if left out."""
-    adapter_rank: PositiveCount | None = None
+    adapter_rank: Annotated[PositiveCount | None, AsFact("rank of the LoRA matrices", "rank")] = (
+        None
+    )
     """Rank of the LoRA matrices; by the adapter rule if left out."""
-    adapter_targets: Literal["qv", "attention", "all-linear"] = "all-linear"
+    adapter_targets: Annotated[
+        Literal["qv", "attention", "all-linear"], AsFact("matrices with adapters")
+    ] = "all-linear"
     """Matrices that get an adapter."""
-    adapter_precision: Literal["bf16", "fp32"] = "fp32"
+    adapter_precision: Annotated[Literal["bf16", "fp32"], AsFact("data type of the adapter")] = (
+        "fp32"
+    )
     """Data type of the adapter's weights."""
-    adapter_dropout: bool = True
+    adapter_dropout: Annotated[bool, AsFact("whether adapters drop inputs out")] = True
     """Whether adapters drop out part of their input, of which each then keeps a copy."""
-    adapter_units: Literal["own", "shared"] = "own"
+    adapter_units: Annotated[
+        Literal["own", "shared"], AsFact("FSDP units of adapters and base")
+    ] = "own"
     """FSDP units: `own` keeps adapters apart from the frozen base, as the wrapping policy of PEFT
     does; `shared` puts both into one, which then has gradients of both (LitGPT)."""
-    gpu_partition: str | None = None
+    gpu_partition: Annotated[
+        str | None, AsFact("the GPU partition (MIG profile) that is asked for")
+    ] = None
     """MIG profile to run on; there is a rule about that."""
     deploy: Deploy | None = None
     """Derive the job that serves the tuned model."""
@@ -185,11 +230,13 @@ class Tune(Frozen):
 class Load(Frozen):
     """What arrives at an endpoint; with it the replicas follow from throughput."""
 
-    requests_per_second: PositiveNumber
+    requests_per_second: Annotated[
+        PositiveNumber, AsFact("requests that arrive, over all replicas", "requests/s")
+    ]
     """Requests per second to plan for, over all replicas."""
-    input_tokens: PositiveCount
+    input_tokens: Annotated[PositiveCount, AsFact("tokens of one request", "tokens")]
     """Tokens of one request."""
-    output_tokens: PositiveCount
+    output_tokens: Annotated[PositiveCount, AsFact("tokens of one answer", "tokens")]
     """Tokens of one answer."""
 
 
@@ -202,13 +249,17 @@ class Serve(Frozen):
     """Parameters in billions, for a model that the catalog does not know."""
     family: Family | None = None
     """With `parameters_b`: the family whose shape it has, such as `llama`."""
-    bits: Bits = 16
+    bits: Annotated[Bits, AsFact("width of the weights as loaded", "bit", fact="weight_bits")] = 16
     """Weight width: 16, 8 or 4; as published if left out and the catalog says so."""
-    context: PositiveCount | None = None
+    context: Annotated[
+        PositiveCount | None, AsFact("tokens that one served request may hold", "tokens")
+    ] = None
     """Tokens that one request may hold, prompt and answer; goes with `concurrency`."""
-    concurrency: PositiveCount | None = None
+    concurrency: Annotated[
+        PositiveCount | None, AsFact("requests that one replica holds at once", "requests")
+    ] = None
     """Requests that one replica holds at once; goes with `context`."""
-    kv_bits: KvBits = 16
+    kv_bits: Annotated[KvBits, AsFact("width of cached keys and values", "bit")] = 16
     """Width of cached keys and values: 16 or 8."""
     adapters: Adapters | None = None
     """Adapters beside the base model; none if left out."""
@@ -261,13 +312,20 @@ class Serve(Frozen):
 class Fixed(Frozen):
     """A job that states its own needs."""
 
-    gpus: PositiveCount | None = None
+    gpus: Annotated[
+        PositiveCount | None, AsFact("number of GPUs, if a fixed job states it", "GPUs")
+    ] = None
     """GPUs, or give `gpu_memory_gb`."""
-    gpu_memory_gb: PositiveNumber | None = None
+    gpu_memory_gb: Annotated[
+        PositiveNumber | None,
+        AsFact("GPU memory over all GPUs, if a fixed job states it", "GB", fact="memory_gb"),
+    ] = None
     """Memory over all its GPUs, GB."""
-    cpus: Count = 0
+    cpus: Annotated[Count, AsFact("host CPU cores, if a fixed job states them", "cores")] = 0
     """Host CPU cores."""
-    memory_gb: NotNegative = Field(default=0, validate_default=True)
+    memory_gb: Annotated[
+        NotNegative, AsFact("host memory, if a fixed job states it", "GB", fact="host_memory_gb")
+    ] = Field(default=0, validate_default=True)
     """Host memory, GB."""
 
     @model_validator(mode="after")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from planner.inputs.scenario.offer import FleetEntry
-    from planner.inputs.scenario.running import Running
-    from planner.inputs.scenario.scenario import Scenario
+    from planner.inputs.scenario.scenario import Running, Scenario
 
 __all__ = [
     "Place",

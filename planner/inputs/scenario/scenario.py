@@ -1,29 +1,30 @@
-"""The question a user asks: jobs, fleet, offers, policies, horizon."""
+"""The question a user asks: jobs, fleet, offers, policies, horizon, and where jobs run today."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from planner.inputs.base import (
     Frozen,
     Name,
     NotNegative,
+    PositiveCount,
     Share,
 )
 from planner.inputs.scenario.finance import Budget, Finance
-from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import ChangeCost, Job
 from planner.inputs.scenario.offer import FleetEntry, Offer, PriceBreak
-from planner.inputs.scenario.running import Running
+from planner.inputs.scenario.quarter import Horizon
 from planner.inputs.scenario.site import Racks, Site
 from planner.inputs.scenario.spelling import CountByNodeType, Format
 from planner.inputs.scenario.team import Team
-from planner.inputs.scenario.variations import Variations
 
 __all__ = [
+    "DELETE",
+    "REPLACE",
     "Budget",
     "Finance",
     "FleetEntry",
@@ -38,7 +39,71 @@ __all__ = [
     "Site",
     "Team",
     "UserFiles",
+    "VariationName",
+    "Variations",
 ]
+
+
+class Running(Frozen):
+    """Units of one job that run on one node, on several whole nodes, or somewhere in a pool."""
+
+    job: Name
+    """The job that runs; its entries are its units 1, 2, … in the order listed."""
+    node: Name | None = None
+    """Owned node that holds them, named as in a plan: `xe9680-h100/frankfurt/03`."""
+    nodes: Annotated[tuple[Name, ...], Field(min_length=2)] | None = None
+    """For one unit over several whole nodes: all of them."""
+    pool: Name | None = None
+    """Where the node does not matter: node type and site, `xe9680-h100/frankfurt`."""
+    gpus: PositiveCount | None = None
+    """GPUs that each unit holds there."""
+    count: PositiveCount = 1
+    """Units there."""
+    pinned: bool = False
+    """Whether they must stay; others may move at a cost."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Running:
+        if sum(place is not None for place in (self.node, self.nodes, self.pool)) != 1:
+            raise ValueError("give exactly one of `node`, `nodes` and `pool`")
+        return self
+
+    @model_validator(mode="after")
+    def _one_unit_on_several(self) -> Running:
+        if self.nodes is not None and self.count > 1:
+            raise ValueError("`nodes` are those of one unit; write an entry for each unit")
+        return self
+
+
+REPLACE, DELETE = "replace", "delete"
+"""The verbs of an override; every other key of it is a path whose value it sets."""
+
+
+def _plain(name: str) -> str:
+    if "," in name:
+        raise ValueError("must not hold a comma, which stands between names on the command line")
+    return name
+
+
+VariationName = Annotated[Name, AfterValidator(_plain)]
+"""Name of an override or of a scenario."""
+
+
+class Variations(Frozen):
+    """The keys by which scenario files build on each other; none of them is part of a question."""
+
+    extends: Name | None = None
+    """The scenario file that this one builds on, relative to this file."""
+    apply: tuple[VariationName, ...] = ()
+    """Overrides and scenarios that always hold here, in this order."""
+    overrides: dict[VariationName, Annotated[dict[str, Any], Field(min_length=1)]] = Field(
+        default_factory=dict
+    )
+    """Named changes: dotted paths with their new values, and `replace:` and `delete:`."""
+    scenarios: dict[VariationName, Annotated[tuple[VariationName, ...], Field(min_length=1)]] = (
+        Field(default_factory=dict)
+    )
+    """Named lists of overrides, applied in the order in which they stand."""
 
 
 class Policies(Frozen):

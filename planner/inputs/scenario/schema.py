@@ -12,16 +12,14 @@ from pydantic.json_schema import GenerateJsonSchema
 from planner.inputs import base
 from planner.inputs.scenario import (
     finance,
-    horizon,
     job,
     offer,
+    quarter,
     run,
-    running,
     scenario,
     site,
     spelling,
     team,
-    variations,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +84,7 @@ class _AsWritten(GenerateJsonSchema):
         return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
 
 
-_MODULES = (scenario, variations, offer, finance, horizon, job, run, running, site, team)
+_MODULES = (scenario, offer, finance, quarter, job, run, site, team)
 """Where the models of the format stand, with what their keys mean."""
 
 

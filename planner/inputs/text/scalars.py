@@ -6,11 +6,25 @@ Only `true` and `false` are booleans, only decimal digits are numbers, and numbe
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import unicodedata
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-__all__ = ["ILLEGAL_CHARACTER", "PLACEHOLDER", "ScalarError", "character_name", "plain_value"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "ILLEGAL_CHARACTER",
+    "PLACEHOLDER",
+    "ScalarError",
+    "character_name",
+    "csv_text",
+    "plain_cell",
+    "plain_value",
+]
 
 ILLEGAL_CHARACTER = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e"
@@ -55,3 +69,30 @@ def character_name(character: str) -> str:
     """Name a character so that it can be searched for: `U+200B ZERO WIDTH SPACE`."""
     name = unicodedata.name(character, "control character")
     return f"U+{ord(character):04X} {name}"
+
+
+_FORMULA = re.compile(r"[=+\-@\t\r＝＋－＠]")
+"""What makes a spreadsheet run a cell (CWE-1236), full-width forms included."""
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """Rows as CSV, lines end in LF; None is an empty cell.
+
+    Text that a spreadsheet would run begins with an apostrophe, numbers stay as they are.
+    """
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    text = "" if value is None else str(value)
+    runs = _FORMULA.match(text.lstrip("'")) and not _NUMBER.fullmatch(text)
+    return f"'{text}" if runs else text
+
+
+def plain_cell(text: str) -> str:
+    """A cell without the apostrophe that `csv_text` has put before it."""
+    return text[1:] if text[:1] == "'" and _FORMULA.match(text.lstrip("'")) else text

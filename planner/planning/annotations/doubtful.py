@@ -12,7 +12,7 @@ from decimal import Decimal
 from math import floor
 from typing import TYPE_CHECKING
 
-from planner.inputs.catalog.counted import counted_parameters
+from planner.inputs.catalog.catalog import counted_parameters
 from planner.inputs.checks.faults import entries
 from planner.inputs.rules.facts import SETTINGS
 from planner.inputs.scenario.offer import FleetEntry

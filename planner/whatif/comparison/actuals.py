@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 
 from planner.errors import InputError
 from planner.inputs.base import Count, Frozen, NotNegative, PositiveCount
+from planner.inputs.reading.grid import table_rows
 from planner.inputs.reading.reader import read_text
-from planner.inputs.reading.table import table_rows
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.words import count_of, did_you_mean
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.errors import Finding
-    from planner.inputs.reading.table import Row
+    from planner.inputs.reading.grid import Row
     from planner.planning.plan import Plan
 
 __all__ = ["Actual", "PlannedAndActual", "outcomes", "read_actuals"]

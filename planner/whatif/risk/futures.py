@@ -23,9 +23,8 @@ from planner.inputs.layers.relative import matching
 from planner.inputs.reading.diagnostics import read_as
 from planner.inputs.reading.reader import read_document
 from planner.inputs.reading.shape import Shape
-from planner.inputs.scenario.scenario import Scenario
+from planner.inputs.scenario.scenario import Scenario, VariationName
 from planner.inputs.scenario.spelling import Format
-from planner.inputs.scenario.variations import VariationName
 from planner.whatif.grid import placed, unknown_names
 from planner.whatif.uncertain_figures import price_of, repriced, setting
 from planner.whatif.variants.variant_planner import AS_STATED, Variant

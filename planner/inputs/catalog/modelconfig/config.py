@@ -8,39 +8,43 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
 
 from planner.errors import InputError
-from planner.inputs.base import LARGEST_COUNT
+from planner.inputs.base import LARGEST_COUNT, Frozen, Name
 from planner.inputs.catalog.catalog import Model
-from planner.inputs.catalog.modelconfig.quantization import native_bits
 from planner.inputs.catalog.modelconfig.section import parse_config
 from planner.inputs.catalog.modelconfig.shape import read_shape
 from planner.inputs.catalog.modelconfig.types import (
     FOREIGN_KEYS,
-    MODEL_TYPES,
-    REFUSED_TYPES,
+    model_types,
     structure_keys,
 )
 from planner.inputs.catalog.modelconfig.weights import count_parameters
-from planner.inputs.reading.diagnostics import validate_values
+from planner.inputs.reading.diagnostics import validate, validate_values
+from planner.inputs.reading.locate import InputFile, fault_of_path
 from planner.inputs.reading.reader import read_bytes
 from planner.inputs.text.words import described, did_you_mean
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from planner.errors import Finding
     from planner.inputs.catalog.modelconfig.section import Section
     from planner.inputs.catalog.modelconfig.shape import Shape
     from planner.inputs.catalog.modelconfig.types import ModelType
+    from planner.inputs.reading.document import Document
+    from planner.inputs.reading.locate import Located
 
-__all__ = ["parse_model_config", "read_model_config"]
+__all__ = ["catalogued_models", "native_bits", "parse_model_config", "read_model_config"]
 
 LARGEST_MODEL = 100_000 * 10**9
 
 _INSTEAD = "give `parameters_b`, or a fixed job with the memory that was measured"
+
 _NESTED = ("text_config", "llm_config", "language_config")
 
 
@@ -125,21 +129,21 @@ def _decoder(whole: Section) -> Section:
 
 def _kind(section: Section, whole: Section) -> ModelType:
     """Find out what kind of model it is; raises InputError where it has no formula."""
-    outer = REFUSED_TYPES.get(str(whole.data.get("model_type")))
+    types = model_types()
     name = section.text_of("model_type")
+    why_not = types.why_not(str(whole.data.get("model_type"))) or types.why_not(name)
     if name is None and whole.says("_class_name"):
         _no_formula(whole, "_class_name", "is a diffusion pipeline")
     elif name is None and not section.findings:
         section.fault("model_type", "is missing, so nothing tells what the figures mean", _INSTEAD)
-    elif outer or name in REFUSED_TYPES:
-        reason = outer or REFUSED_TYPES[str(name)]
-        _no_formula(section, "model_type", f"{described(name)} {reason}")
-    elif name is not None and name not in MODEL_TYPES:
-        near = did_you_mean(name, MODEL_TYPES)
+    elif why_not:
+        _no_formula(section, "model_type", f"{described(name)} {why_not}")
+    elif name is not None and name not in types.read:
+        near = did_you_mean(name, types.read)
         section.fault("model_type", f"{described(name)} has no formula here", near or _INSTEAD)
     if section.findings:
         raise InputError(*section.findings)
-    kind = MODEL_TYPES[str(name)]
+    kind = types.read[str(name)]
     _refuse_foreign(section, kind)
     return kind
 
@@ -206,3 +210,134 @@ def _cache(shape: Shape) -> dict[str, object]:
             "state_mb_per_sequence": state.scaleb(-6),
         }
     return figures
+
+
+_WIDTHS = {
+    "fp8": 8,
+    "fbgemm_fp8": 8,
+    "finegrained_fp8": 8,
+    "eetq": 8,
+    "mxfp4": 4,
+    "nvfp4": 4,
+}
+
+"""Methods and algorithms whose name is a width."""
+
+_STATES_BITS = ("gptq", "awq", "auto-round", "auto_round", "autoround", "hqq", "aqlm", "higgs")
+
+_QUANTIZATION = "quantization_config"
+
+
+def native_bits(whole: Section, decoder: Section) -> int | None:
+    """Width of most weights in bit; None where they are not quantized.
+
+    A block that tells no width, or two, is noted in the findings.
+    """
+    section = whole.within(_QUANTIZATION) or decoder.within(_QUANTIZATION)
+    if section is None:
+        return None
+    method = (section.text_of("quant_method") or "").lower()
+    algorithm = (section.text_of("quant_algo") or "").lower()
+    if method == "bitsandbytes":
+        return _bitsandbytes(section)
+    if method == "compressed-tensors" or section.says("config_groups"):
+        return _groups(section)
+    if method in _STATES_BITS or (not method and section.says("bits")):
+        return section.count("bits", "nbits", "w_bit", least=2, most=16)
+    for name in (algorithm, method):
+        if name in _WIDTHS:
+            return _WIDTHS[name]
+    key = "quant_algo" if algorithm else "quant_method"
+    section.fault(
+        key,
+        f"{described(section.data.get(key))} tells no width of the weights",
+        "leave the block out and state the width as `base_bits` or `bits` of the job",
+    )
+    return None
+
+
+def _bitsandbytes(section: Section) -> int | None:
+    four, eight = section.truth("load_in_4bit"), section.truth("load_in_8bit")
+    if four and eight:
+        section.fault("load_in_8bit", "contradicts `load_in_4bit`, only one can be true")
+    elif not four and not eight:
+        section.fault("load_in_4bit", "or `load_in_8bit` must be true in a block of bitsandbytes")
+    return 4 if four else 8
+
+
+def _groups(section: Section) -> int | None:
+    """Give the width of the groups; of several the widest, so that nothing is planned too small."""
+    groups = section.within("config_groups")
+    widths = []
+    for name in groups.data if groups else ():
+        group = groups.within(name) if groups else None
+        weights = group.within("weights") if group else None
+        if weights:
+            widths.append(weights.count("num_bits", least=2, most=16))
+    if not widths:
+        section.fault("config_groups", "tells no width of the weights")
+    return max(widths, default=None)
+
+
+class _Entry(Frozen):
+    """A model of the catalog, described by the file that describes it to everyone else."""
+
+    config: Annotated[str, Field(min_length=1)]
+    """Path of a `config.json`, relative to the catalog file and inside its folder."""
+    name: Name | None = None
+    """As published; the id if left out."""
+    source: str | None = None
+    """Key of `sources`, or an address; the configuration itself if left out."""
+    note: str | None = None
+
+
+class _Entries(Frozen):
+    """The part of a catalog file that names configurations."""
+
+    models: dict[str, _Entry]
+
+
+def catalogued_models(
+    document: Document, file: Located, ids: frozenset[str]
+) -> tuple[dict[str, Model], tuple[InputFile, ...]]:
+    """Read the configurations that these entries of `models` name: models by id, files read.
+
+    Raises InputError with the mistakes of all entries and of all configurations.
+    """
+    entries = {key: document.data["models"][key] for key in sorted(ids)}
+    part = validate(replace(document, data={"models": entries}), _Entries)
+    models: dict[str, Model] = {}
+    files: dict[str, InputFile] = {}
+    findings: list[Finding] = []
+    for key, entry in part.models.items():
+        fault = fault_of_path(file.path.parent, entry.config, "the catalog file", "config.json")
+        if fault is not None:
+            findings.append(document.finding(("models", key, "config"), *fault))
+            continue
+        try:
+            models[key], record = _described(key, entry, file)
+            files[record.path] = record
+        except InputError as error:
+            findings += error.findings
+    if findings:
+        raise InputError(*dict.fromkeys(findings))
+    return models, tuple(files[name] for name in sorted(files))
+
+
+def _described(key: str, entry: _Entry, file: Located) -> tuple[Model, InputFile]:
+    """Read one configuration; what the entry says of the model goes before what is found there."""
+    shown_as = str(Path(file.shown_as).parent / entry.config)
+    content = read_bytes(file.path.parent / entry.config, shown_as).replace(b"\r\n", b"\n")
+    _, model = parse_model_config(content, key, shown_as)
+    record = InputFile(
+        role="catalog",
+        path=(PurePosixPath(Path(file.name).parent.as_posix()) / entry.config).as_posix(),
+        sha256=hashlib.sha256(content).hexdigest(),
+        location=file.path.parent / entry.config,
+    )
+    said = {
+        "name": entry.name or key,
+        "source": entry.source or f"{entry.config} (sha256 {record.sha256[:12]})",
+        "note": "; ".join(note for note in (entry.note, model.note) if note) or None,
+    }
+    return model.model_copy(update=said), record

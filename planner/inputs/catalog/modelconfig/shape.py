@@ -5,17 +5,242 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.inputs.catalog.modelconfig.figures import MOST_LAYERS, WIDEST, Reader
-from planner.inputs.catalog.modelconfig.layers import count_layers, sort_layers
-from planner.inputs.catalog.modelconfig.recurrence import LinearAttention, Mamba, Mamba2
 from planner.inputs.catalog.modelconfig.types import EXPERT_KEYS
 
 if TYPE_CHECKING:
-    from planner.inputs.catalog.modelconfig.recurrence import Recurrence
     from planner.inputs.catalog.modelconfig.section import Section
     from planner.inputs.catalog.modelconfig.types import ModelType
 
-__all__ = ["Attention", "Latent", "Mixture", "Shape", "read_shape"]
+__all__ = [
+    "MOST_LAYERS",
+    "WIDEST",
+    "Attention",
+    "Latent",
+    "LinearAttention",
+    "Mamba",
+    "Mamba2",
+    "Mixture",
+    "Reader",
+    "Recurrence",
+    "Shape",
+    "Sorts",
+    "count_layers",
+    "read_shape",
+    "sort_layers",
+]
+
+MOST_LAYERS = 10_000
+
+WIDEST = 10_000_000
+
+
+class Reader:
+    """Asks the configuration for figures by their usual names."""
+
+    def __init__(self, section: Section, kind: ModelType) -> None:
+        self.section = section
+        self.kind = kind
+
+    def must(self, name: str, most: int = WIDEST) -> int:
+        """Give a figure that must be there or have a default."""
+        found = self.may(name, most)
+        return self.section.count(*self._keys(name), most=most) if found is None else found
+
+    def may(self, name: str, most: int = WIDEST) -> int | None:
+        """Give a figure, what its absence stands for, or None."""
+        found = self.section.optional(*self._keys(name), most=most)
+        if found is None and all(self.section.data.get(key) is None for key in self._keys(name)):
+            return self.kind.defaults.get(name)
+        return found
+
+    def _keys(self, name: str) -> tuple[str, ...]:
+        return self.kind.names.get(name, (name,))
+
+
+_STEPS = ("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_freq")
+
+
+@dataclass(frozen=True, slots=True)
+class Sorts:
+    """How many layers hold what; a layer may hold a mixer and a feed-forward block, or just one."""
+
+    attention: int
+    recurrent: int
+    dense: int
+    mixture: int
+
+
+def count_layers(reader: Reader) -> int:
+    """How many there are; a list of them counts where the number is left out."""
+    blocks = reader.section.items("layers_block_type", str)
+    if blocks and reader.section.data.get("num_hidden_layers") is None:
+        return min(len(blocks), MOST_LAYERS)
+    return reader.must("num_hidden_layers", MOST_LAYERS)
+
+
+def sort_layers(reader: Reader, layers: int) -> Sorts:
+    """Sort the layers by what they hold."""
+    section, kind = reader.section, reader.kind
+    pattern = _pattern(section, layers) if kind.recurrence == "mamba2" else None
+    if pattern is not None:
+        return Sorts(
+            attention=pattern.count("*"),
+            recurrent=pattern.count("M"),
+            dense=pattern.count("-"),
+            mixture=pattern.count("E"),
+        )
+    attention = _attention_layers(reader, layers) if kind.recurrence else layers
+    mixture = _mixture_layers(section, layers) if kind.experts else 0
+    return Sorts(attention, layers - attention, layers - mixture, mixture)
+
+
+_BLOCKS = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
+
+
+def _pattern(section: Section, layers: int) -> str | None:
+    """Nemotron-H gives each layer a letter: Mamba, attention, feed-forward or experts."""
+    pattern = section.text_of("hybrid_override_pattern")
+    if pattern is None:
+        blocks = section.items("layers_block_type", str, layers)
+        if blocks is None or "num_local_experts" in section.data:
+            return None
+        pattern = "".join(_BLOCKS.get(block, "?") for block in blocks)
+    if set(pattern) - set("M*-E"):
+        section.fault("hybrid_override_pattern", "holds other layers than M, *, - and E")
+    elif len(pattern) != layers:
+        section.fault("hybrid_override_pattern", f"has {len(pattern)} layers of {layers}")
+    return pattern
+
+
+def _attention_layers(reader: Reader, layers: int) -> int:
+    """Layers of a hybrid that attend; the others are recurrent."""
+    section = reader.section
+    sorts = section.items("layer_types", str, layers)
+    if sorts is not None:
+        known = ("attention", "full_attention", "mamba", "linear_attention")
+        odd = sorted(set(sorts).difference(known))
+        if odd:
+            section.fault("layer_types", f"{odd[0]!r} is a sort of layer without a formula here")
+        return sum(sort in known[:2] for sort in sorts)
+    if reader.kind.recurrence == "delta":
+        return layers // section.count("full_attention_interval", most=MOST_LAYERS)
+    if reader.kind.recurrence == "mamba":
+        return _every(section, layers, "attn_layer")
+    section.fault("layer_types", "is missing: nothing tells which layers attend")
+    return layers
+
+
+def _every(section: Section, layers: int, what: str) -> int:
+    period = section.count(f"{what}_period", most=MOST_LAYERS)
+    offset = section.count(f"{what}_offset", least=0, most=MOST_LAYERS)
+    return len(range(offset, layers, period))
+
+
+def _mixture_layers(section: Section, layers: int) -> int:
+    """Layers with experts instead of a dense block."""
+    if not any(section.says(key) for key in EXPERT_KEYS):
+        return 0
+    if section.says("expert_layer_period"):
+        return _every(section, layers, "expert_layer")
+    if isinstance(section.data.get("moe_layer_freq"), list):
+        return sum(section.items("moe_layer_freq", int, layers) or ())
+    dense = {*(section.items("mlp_only_layers", int) or ())}
+    dense |= {*range(section.optional("first_k_dense_replace", least=0, most=layers) or 0)}
+    step_key = next((key for key in _STEPS if section.says(key)), None)
+    step = section.count(step_key, most=MOST_LAYERS) if step_key else 1
+    # DeepSeek counts its step from the first layer, Qwen and Llama from the one before it.
+    start = 0 if step_key == "moe_layer_freq" else step - 1
+    return len([layer for layer in range(start, layers, step) if layer not in dense])
+
+
+CONVOLUTION_BYTES = 2
+
+"""The last inputs of the convolution are kept in the type of the weights, 16 bit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mamba:
+    """A Mamba layer, with norms of step, input and output as Jamba has them."""
+
+    hidden: int
+    state_bytes: int
+    """Bytes of one element of the state."""
+    inner: int
+    rank: int
+    state: int
+    kernel: int
+
+    def weights(self) -> int:
+        """Parameters of one layer."""
+        projections = 3 * self.hidden * self.inner + self.inner * (2 * self.rank + 2 * self.state)
+        convolution = self.inner * (self.kernel + 1)
+        norms = self.rank + 2 * self.state
+        return projections + convolution + norms + self.inner * (self.state + 2)
+
+    def bytes_per_sequence(self) -> int:
+        """What one layer keeps of one sequence."""
+        window = self.inner * (self.kernel - 1) * CONVOLUTION_BYTES
+        return self.inner * self.state * self.state_bytes + window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mamba2:
+    """A Mamba-2 layer."""
+
+    hidden: int
+    state_bytes: int
+    heads: int
+    head_dim: int
+    groups: int
+    state: int
+    kernel: int
+
+    @property
+    def _convolved(self) -> int:
+        return self.heads * self.head_dim + 2 * self.groups * self.state
+
+    def weights(self) -> int:
+        """Parameters of one layer."""
+        inner = self.heads * self.head_dim
+        projections = self.hidden * (inner + self._convolved + self.heads + inner)
+        return projections + self._convolved * (self.kernel + 1) + 3 * self.heads + inner
+
+    def bytes_per_sequence(self) -> int:
+        """What one layer keeps of one sequence."""
+        window = self._convolved * (self.kernel - 1) * CONVOLUTION_BYTES
+        return self.heads * self.head_dim * self.state * self.state_bytes + window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearAttention:
+    """A gated delta-rule layer, as Qwen3-Next has it."""
+
+    hidden: int
+    state_bytes: int
+    key_heads: int
+    value_heads: int
+    key_dim: int
+    value_dim: int
+    kernel: int
+
+    @property
+    def _convolved(self) -> int:
+        return 2 * self.key_heads * self.key_dim + self.value_heads * self.value_dim
+
+    def weights(self) -> int:
+        """Parameters of one layer."""
+        values = self.value_heads * self.value_dim
+        projections = self.hidden * (self._convolved + 2 * values + 2 * self.value_heads)
+        return projections + self._convolved * self.kernel + 2 * self.value_heads + self.value_dim
+
+    def bytes_per_sequence(self) -> int:
+        """What one layer keeps of one sequence."""
+        window = self._convolved * (self.kernel - 1) * CONVOLUTION_BYTES
+        matrices = self.value_heads * self.key_dim * self.value_dim
+        return matrices * self.state_bytes + window
+
+
+Recurrence = Mamba | Mamba2 | LinearAttention
 
 
 @dataclass(frozen=True, slots=True)
