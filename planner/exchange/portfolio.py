@@ -18,7 +18,7 @@ from planner.inputs.layers.written import flow
 from planner.inputs.reading.diagnostics import Attempts, validate, validate_values
 from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import parse_document, read_document
-from planner.inputs.reading.shape import Shape
+from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Job
 from planner.inputs.text.scalars import PLACEHOLDER, ScalarError, csv_text, plain_value
 from planner.inputs.text.words import key_meant
@@ -43,7 +43,7 @@ __all__ = [
 NAME = "job"
 """The column that names the job."""
 
-_SHAPE = Shape(Job)
+_SHAPE = FieldTree(Job)
 _COLUMNS_KNOWN = "`planner import --template` has all; `--mapping` says what they are called here"
 _FLOW = ("[", "{", '"')
 _ERROR = re.compile(

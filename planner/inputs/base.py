@@ -18,7 +18,6 @@ __all__ = [
     "Basis",
     "Count",
     "Day",
-    "Figure",
     "Frozen",
     "HourPrice",
     "Name",
@@ -31,6 +30,7 @@ __all__ = [
     "PositiveCount",
     "PositiveNumber",
     "Share",
+    "SourcedFigure",
     "day",
     "share",
     "whole",
@@ -182,7 +182,7 @@ Basis = Literal["measured", "published", "stated", "derived", "estimate", "assum
 T = TypeVar("T")
 
 
-class Figure(Frozen, Generic[T]):
+class SourcedFigure(Frozen, Generic[T]):
     """A value with the place it was read from."""
 
     value: T

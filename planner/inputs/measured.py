@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from planner.errors import Finding
     from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.reading.grid import Row
+    from planner.inputs.reading.grid import TableRow
 
 __all__ = ["COLUMNS", "Measurement", "read_measurements"]
 
@@ -143,7 +143,7 @@ def read_measurements(
     return tuple(runs)
 
 
-def _measurement(row: Row) -> Measurement:
+def _measurement(row: TableRow) -> Measurement:
     """Build one row; raises InputError with all its mistakes."""
     values: dict[str, Any] = {"line": row.line, "tune": {}}
     for column, cell in row.cells.items():
@@ -152,7 +152,7 @@ def _measurement(row: Row) -> Measurement:
     return row.build(Measurement, values, lambda path: path.removeprefix("tune."))
 
 
-def _unknown_names(row: Row, run: Measurement, catalog: Catalog) -> list[Finding]:
+def _unknown_names(row: TableRow, run: Measurement, catalog: Catalog) -> list[Finding]:
     """Find names in a row that stand for nothing in the catalog."""
     asked: tuple[tuple[str, str, str | None, Collection[str]], ...] = (
         ("model", "model", run.tune.model, catalog.models),

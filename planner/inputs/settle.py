@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import Finding, InputError
-from planner.inputs.base import Figure
+from planner.inputs.base import SourcedFigure
 from planner.inputs.checks.faults import entries
 from planner.inputs.reading.document import dotted
 from planner.inputs.rules.facts import SETTINGS
@@ -33,14 +33,14 @@ def settled_catalog(scenario: Scenario, catalog: Catalog) -> Catalog:
     All nodes of a type are alike, so the first entry that states a figure speaks for all; that no
     other contradicts it is a check of its own.
     """
-    own: dict[str, dict[str, Figure[Any]]] = {}
+    own: dict[str, dict[str, SourcedFigure[Any]]] = {}
     for path, entry in entries(scenario):
         for key in OWN_FIGURES:
             stated = getattr(entry, key)
             if stated is not None and entry.node_type in catalog.nodes:
                 figures = own.setdefault(entry.node_type, {})
                 source = f"{dotted(path)} of the scenario"
-                figures.setdefault(key, Figure(value=stated, source=source, basis="stated"))
+                figures.setdefault(key, SourcedFigure(value=stated, source=source, basis="stated"))
     nodes = {name: catalog.nodes[name].model_copy(update=own[name]) for name in own}
     return catalog.model_copy(update={"nodes": {**catalog.nodes, **nodes}}) if nodes else catalog
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from planner.inputs.scenario.places import Place
+    from planner.inputs.scenario.places import NodePlace
     from planner.inputs.scenario.scenario import Scenario
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Node, Plan
@@ -135,7 +135,7 @@ def _entries(scenario: Scenario, earlier: Plan, quarter: int) -> Iterator[Runnin
             yield entry.model_copy(update={"count": sum(1 for _ in group)})
 
 
-def _entry(job: str, on: list[Node], owned: Mapping[str, Place]) -> Running:
+def _entry(job: str, on: list[Node], owned: Mapping[str, NodePlace]) -> Running:
     names = tuple(sorted(node.id for node in on))
     if not all(plain(name) in owned for name in names):
         return Running(job=job, pool=f"{on[0].node_type}/{on[0].site}")

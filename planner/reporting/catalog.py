@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.inputs.base import Figure, Frozen
+from planner.inputs.base import Frozen, SourcedFigure
 from planner.reporting.document import Block, Bullets, Column, Document, Heading, Paragraph, Table
 from planner.reporting.format import code, figure
 
@@ -31,7 +31,7 @@ _UNITS = (
 _NONE = "–"
 _ABOUT_THE_WHOLE = ("source", "basis", "note")
 
-_Fact = tuple[str, str, Figure[Any] | None]
+_Fact = tuple[str, str, SourcedFigure[Any] | None]
 """Name, value, and the figure behind it where it is one."""
 
 
@@ -58,7 +58,7 @@ def catalog_document(catalog: Catalog, kinds: tuple[str, ...]) -> Document:
     )
 
 
-def _value(fact: Figure[Any] | None) -> str:
+def _value(fact: SourcedFigure[Any] | None) -> str:
     if fact is None:
         return _NONE
     return f"{figure(fact.value)}{_star(fact.basis)}"
@@ -244,7 +244,7 @@ def _walk(prefix: str, entry: BaseModel) -> Iterator[_Fact]:
     for field in type(entry).model_fields:
         value = getattr(entry, field)
         name = f"{prefix}{field}"
-        if isinstance(value, Figure):
+        if isinstance(value, SourcedFigure):
             yield name, figure(value.value), value
         elif field == "mig_profiles":
             for profile, size in value.items():

@@ -18,7 +18,7 @@ from planner.reporting.format import with_unit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planner.sizing.candidate import Quantity, Step
+    from planner.sizing.candidate import DerivationStep, Quantity
 
 __all__ = ["Sums"]
 
@@ -29,11 +29,11 @@ class Sums:
     def __init__(self) -> None:
         self._number_of: dict[str, int] = {}
 
-    def of(self, steps: Iterable[Step]) -> tuple[Block, ...]:
+    def of(self, steps: Iterable[DerivationStep]) -> tuple[Block, ...]:
         """Every step in its order, with the numbers of its sources."""
         return tuple(block for step in steps for block in self._step(step))
 
-    def brief(self, steps: Iterable[Step]) -> Table:
+    def brief(self, steps: Iterable[DerivationStep]) -> Table:
         """One line per step: what came out, the sum with its figures, and the rule."""
         return Table(
             (Column("Result", wraps=True), Column("Sum", wraps=True), Column("Rule", wraps=True)),
@@ -43,7 +43,7 @@ class Sums:
             ),
         )
 
-    def numbered(self, steps: Iterable[Step], caption: str) -> Table:
+    def numbered(self, steps: Iterable[DerivationStep], caption: str) -> Table:
         """One line per step with the numbers of its sources: for a page that has many jobs."""
         columns = ("Result", "Sum", "With", "Rule", "Source")
         return Table(
@@ -68,7 +68,7 @@ class Sums:
         lines = tuple(f"[{number}] {source}" for source, number in self._number_of.items())
         return (Heading("Sources", level), Bullets(lines))
 
-    def _step(self, step: Step) -> tuple[Block, ...]:
+    def _step(self, step: DerivationStep) -> tuple[Block, ...]:
         blocks: list[Block] = [
             Heading(f"{step.title} ({step.rule}){self._marks(step)}", 3),
             Verbatim(_sum_lines(step)),
@@ -77,7 +77,7 @@ class Sums:
             blocks.append(Paragraph(f"with {'; '.join(map(_given, step.inputs))}", tone="faint"))
         return tuple(blocks)
 
-    def _marks(self, step: Step) -> str:
+    def _marks(self, step: DerivationStep) -> str:
         """` [1] [4]`: the numbers of a step's sources."""
         numbers = [
             self._number_of.setdefault(source, len(self._number_of) + 1) for source in step.sources
@@ -85,7 +85,7 @@ class Sums:
         return "".join(f" [{number}]" for number in sorted(set(numbers)))
 
 
-def _sum_lines(step: Step) -> tuple[str, ...]:
+def _sum_lines(step: DerivationStep) -> tuple[str, ...]:
     """The formula, the same with figures, the result; a bare figure before it says nothing new."""
     name, result = step.result.name, _amount(step.result)
     told = dict.fromkeys((step.formula, step.worked))
@@ -96,7 +96,7 @@ def _sum_lines(step: Step) -> tuple[str, ...]:
     )
 
 
-def _worked(step: Step) -> str:
+def _worked(step: DerivationStep) -> str:
     worked = step.worked
     return "" if _is_figure(worked) else worked
 

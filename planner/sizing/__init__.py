@@ -1,6 +1,13 @@
 """Sizing: from a job and the rules to candidates and rejections, each with its trace."""
 
-from planner.sizing.candidate import Candidate, Quantity, Rejection, SizedJob, Sizing, Step
+from planner.sizing.candidate import (
+    Candidate,
+    DerivationStep,
+    Quantity,
+    Rejection,
+    SizedJob,
+    Sizing,
+)
 from planner.sizing.sizer import Sizer
 
-__all__ = ["Candidate", "Quantity", "Rejection", "SizedJob", "Sizer", "Sizing", "Step"]
+__all__ = ["Candidate", "DerivationStep", "Quantity", "Rejection", "SizedJob", "Sizer", "Sizing"]

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Candidate",
+    "DerivationStep",
     "Quantity",
     "Rejection",
     "SizedJob",
     "Sizing",
-    "Step",
     "Trace",
     "way_of",
 ]
@@ -43,7 +43,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DerivationStep:
     """One line of a sum: which rule, what went in, what came out, who says so."""
 
     __pydantic_config__: ClassVar[ConfigDict] = Frozen.model_config
@@ -63,11 +63,11 @@ class Step:
         return with_figures(self.formula, figures)
 
 
-class Trace(Sequence[Step]):
+class Trace(Sequence[DerivationStep]):
     """Steps that are written when somebody reads them: few of the candidates that are sized are."""
 
     def __init__(
-        self, rules: Callable[[], frozenset[str]], write: Callable[[], tuple[Step, ...]]
+        self, rules: Callable[[], frozenset[str]], write: Callable[[], tuple[DerivationStep, ...]]
     ) -> None:
         """`rules` are those of the steps, which can be told without writing these."""
         self._named, self._write = rules, write
@@ -78,16 +78,16 @@ class Trace(Sequence[Step]):
         return self._named()
 
     @cached_property
-    def _steps(self) -> tuple[Step, ...]:
+    def _steps(self) -> tuple[DerivationStep, ...]:
         return self._write()
 
     @overload
-    def __getitem__(self, index: int) -> Step: ...
+    def __getitem__(self, index: int) -> DerivationStep: ...
 
     @overload
-    def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
+    def __getitem__(self, index: slice) -> tuple[DerivationStep, ...]: ...
 
-    def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
+    def __getitem__(self, index: int | slice) -> DerivationStep | tuple[DerivationStep, ...]:
         """Give one step, or some."""
         return self._steps[index]
 
@@ -110,7 +110,7 @@ class _AsSteps:
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        steps = handler.generate_schema(tuple[Step, ...])
+        steps = handler.generate_schema(tuple[DerivationStep, ...])
         return core_schema.json_or_python_schema(
             json_schema=steps,
             python_schema=core_schema.union_schema(
@@ -153,7 +153,7 @@ class Candidate(Frozen):
     decided_by: str
     """What set the count: `memory`, `baseline`, `floor`, `deadline`, `parallelism` or `stated`;
     `time` where fewer GPUs would do and more of them are free again earlier."""
-    trace: Annotated[Sequence[Step], _AsSteps()]
+    trace: Annotated[Sequence[DerivationStep], _AsSteps()]
 
     @property
     def rules(self) -> frozenset[str]:

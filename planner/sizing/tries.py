@@ -6,7 +6,7 @@ from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from planner.sizing.candidate import Quantity, Step
+from planner.sizing.candidate import DerivationStep, Quantity
 from planner.sizing.engine import Known
 from planner.sizing.subject import GPU_FACTS
 
@@ -23,10 +23,10 @@ class Recorder:
     """Writes the steps of one job; what its GPU types have in common is written once and shared."""
 
     def __init__(self) -> None:
-        self._steps: dict[Derivation, Step] = {}
+        self._steps: dict[Derivation, DerivationStep] = {}
         self._quantities: dict[tuple[str, int], tuple[Known, Quantity]] = {}
 
-    def steps(self, walked: Iterable[Derivation]) -> tuple[Step, ...]:
+    def steps(self, walked: Iterable[Derivation]) -> tuple[DerivationStep, ...]:
         """One step per rule that spoke, in the order of the walk."""
         return tuple(
             self._steps.get(derivation) or self._write(derivation.rule, derivation)
@@ -34,8 +34,8 @@ class Recorder:
             if derivation.rule is not None
         )
 
-    def _write(self, rule: Rule, derivation: Derivation) -> Step:
-        step = Step(
+    def _write(self, rule: Rule, derivation: Derivation) -> DerivationStep:
+        step = DerivationStep(
             rule=rule.id,
             title=rule.title,
             formula=rule.stated,

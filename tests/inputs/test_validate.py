@@ -9,7 +9,7 @@ from planner.inputs.checks.references import unknown_reference
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.diagnostics import validate, validate_values
 from planner.inputs.reading.reader import parse_document
-from planner.inputs.reading.shape import CALLED, Shape
+from planner.inputs.reading.shape import CALLED, FieldTree
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Scenario
 from planner.inputs.text.words import nearest
@@ -170,7 +170,7 @@ def test_a_key_of_other_tools_is_told_its_name_one_level_above_its_place_too():
 
 
 def test_whatever_has_another_name_has_one_that_may_be_written():
-    shape = Shape(Scenario)
+    shape = FieldTree(Scenario)
     job_keys = [("jobs", "one", *more) for more in ((), ("tune",), ("serve",), ("serve", "load"))]
     others = [("fleet", "one"), ("offers", "one"), ("horizon",), ("finance",)]
     paths = [*job_keys, ("jobs", "one", "fixed"), *others]

@@ -32,7 +32,14 @@ from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing.solution import Layout, PriceTag, Solution, Status
 from planner.packing.statement.translate import Translation, translate
 from planner.planning.assemble import SolvedPortfolio, assemble
-from planner.sizing.candidate import Candidate, Quantity, Rejection, SizedJob, Sizing, Step
+from planner.sizing.candidate import (
+    Candidate,
+    DerivationStep,
+    Quantity,
+    Rejection,
+    SizedJob,
+    Sizing,
+)
 
 if TYPE_CHECKING:
     from planner.planning.plan import Plan
@@ -178,8 +185,8 @@ INPUTS = Inputs(
 )
 
 
-def step(rule: str, gpus: int) -> Step:
-    return Step(
+def step(rule: str, gpus: int) -> DerivationStep:
+    return DerivationStep(
         rule=rule,
         title="As stated",
         formula="gpus",

@@ -30,7 +30,7 @@ from planner.planning.plan import (
     SparePrice,
 )
 from planner.reporting.justification.beside import Beside
-from planner.sizing.candidate import Candidate, Quantity, Rejection, Sizing, Step
+from planner.sizing.candidate import Candidate, DerivationStep, Quantity, Rejection, Sizing
 from planner.whatif import results as options
 from planner.whatif.comparison import waterfall
 from planner.whatif.comparison.actuals import PlannedAndActual
@@ -47,7 +47,7 @@ GB = 1000
 
 
 def step(rule, formula, value, inputs=()):
-    return Step(
+    return DerivationStep(
         rule=rule,
         title=f"Title of {rule}",
         formula=formula,

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from planner.inputs.base import Figure
+from planner.inputs.base import SourcedFigure
 from planner.inputs.catalog.catalog import (
     Catalog,
     DenseTflops,
@@ -98,7 +98,7 @@ def test_examples_that_pass_are_counted_and_failures_are_named():
 
 def fig(value, basis="published", note=None):
     value = Decimal(str(value)) if isinstance(value, float) else value
-    return Figure(value=value, source="spec", basis=basis, note=note)
+    return SourcedFigure(value=value, source="spec", basis=basis, note=note)
 
 
 @pytest.fixture

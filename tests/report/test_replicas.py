@@ -11,7 +11,7 @@ from planner.reporting.explain import explanation_document
 from planner.reporting.jobs import jobs_section
 from planner.reporting.size import sizing_document
 from planner.reporting.terminal import Look, draw
-from planner.sizing.candidate import Quantity, Step
+from planner.sizing.candidate import DerivationStep, Quantity
 
 JOB = "claims-tune"
 """Any job will do: its candidates are given replicas here."""
@@ -19,7 +19,7 @@ JOB = "claims-tune"
 
 def summed(load, each):
     figures = {"requests_per_second": load, "requests_per_second_per_replica": each}
-    return Step(
+    return DerivationStep(
         rule="serving/replicas",
         title="Replicas that a load takes",
         formula="ceil(requests_per_second / requests_per_second_per_replica)",

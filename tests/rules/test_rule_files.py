@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from planner.errors import InputError
 from planner.inputs.load import load_rules
 from planner.inputs.rules.book import RuleBook
-from planner.inputs.rules.rule import Condition, Rule
+from planner.inputs.rules.rule import Rule, RuleCondition
 
 BARE: dict[str, Any] = {"id": "x/y", "title": "Something", "kind": "formula"}
 SIZE: dict[str, Any] = BARE | {
@@ -108,9 +108,9 @@ def test_a_condition_holds_as_it_reads(written, value, holds):
 
 
 def test_conditions_can_be_said_in_words():
-    assert Condition(one_of=("full", "lora")).describe() == "full or lora"
-    assert Condition(min=Decimal("68.6")).describe() == "at least 68.6"
-    assert Condition(not_in=("a100",), known=True).describe() == "none of a100 and known"
+    assert RuleCondition(one_of=("full", "lora")).describe() == "full or lora"
+    assert RuleCondition(min=Decimal("68.6")).describe() == "at least 68.6"
+    assert RuleCondition(not_in=("a100",), known=True).describe() == "none of a100 and known"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from planner.inputs.base import (
     Basis,
     Count,
     Day,
-    Figure,
     Frozen,
     HourPrice,
     NodePower,
@@ -21,6 +20,7 @@ from planner.inputs.base import (
     ParametersB,
     PositiveCount,
     PositiveNumber,
+    SourcedFigure,
 )
 from planner.inputs.text.words import count_of
 
@@ -66,9 +66,9 @@ class Source(Frozen):
 class DenseTflops(Frozen):
     """Peak dense matrix throughput without sparsity, TFLOPS (TOPS for int8)."""
 
-    bf16: Figure[PositiveNumber] | None = None
-    fp8: Figure[PositiveNumber] | None = None
-    int8: Figure[PositiveNumber] | None = None
+    bf16: SourcedFigure[PositiveNumber] | None = None
+    fp8: SourcedFigure[PositiveNumber] | None = None
+    int8: SourcedFigure[PositiveNumber] | None = None
 
 
 class MigProfile(Frozen):
@@ -91,17 +91,17 @@ class GpuType(Frozen):
     family: str
     """Name that rules and vendors' support lists use: `h100`, `l40s`, `gaudi3`."""
     form_factor: str
-    memory_gb: Figure[GpuMemory]
+    memory_gb: SourcedFigure[GpuMemory]
     """Marketing memory, GB of 10^9 bytes; what published rules of thumb count."""
-    driver_memory_mib: Figure[PositiveCount] | None = None
+    driver_memory_mib: SourcedFigure[PositiveCount] | None = None
     """Memory that the driver reports, MiB."""
-    bandwidth_gb_per_s: Figure[PositiveNumber] | None = None
+    bandwidth_gb_per_s: SourcedFigure[PositiveNumber] | None = None
     dense_tflops: DenseTflops = DenseTflops()
-    tdp_w: Figure[PositiveNumber] | None = None
-    interconnect: Figure[str] | None = None
+    tdp_w: SourcedFigure[PositiveNumber] | None = None
+    interconnect: SourcedFigure[str] | None = None
     nvlink: bool = False
     """Whether the GPUs of a node share a switched fabric (NVLink, Infinity Fabric, Gaudi RoCE)."""
-    compute_capability: Figure[str] | None = None
+    compute_capability: SourcedFigure[str] | None = None
     kubernetes_resource: str
     mig_profiles: dict[str, MigProfile] = Field(default_factory=dict)
     """Partition sizes by profile name; empty where the GPU cannot be partitioned."""
@@ -129,20 +129,20 @@ class NodeType(Frozen):
     vendor: str
     product: str
     gpu_type: str
-    gpus: Figure[NodeGpus]
-    cpu_cores: Figure[PositiveCount]
+    gpus: SourcedFigure[NodeGpus]
+    cpu_cores: SourcedFigure[PositiveCount]
     """Physical cores of all sockets in the stated configuration."""
-    host_memory_gb: Figure[PositiveNumber]
+    host_memory_gb: SourcedFigure[PositiveNumber]
     """As sold, GB."""
-    rack_units: Figure[PositiveCount] | None = None
-    network_ports: Figure[PositiveCount] | None = None
+    rack_units: SourcedFigure[PositiveCount] | None = None
+    network_ports: SourcedFigure[PositiveCount] | None = None
     """Ports that it takes of switches for data; those for management are not counted."""
-    cooling: Figure[str] | None = None
-    max_power_kw: Figure[NodePower] | None = None
+    cooling: SourcedFigure[str] | None = None
+    max_power_kw: SourcedFigure[NodePower] | None = None
     """Nameplate, for the rack."""
-    mean_power_kw: Figure[NodePower] | None = None
+    mean_power_kw: SourcedFigure[NodePower] | None = None
     """Mean draw under load at the AC side, for energy."""
-    scale_out_fabric: Figure[str] | None = None
+    scale_out_fabric: SourcedFigure[str] | None = None
     """Network that lets a job span nodes; empty where the configuration has none."""
     note: str | None = None
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.reading.document import Path
     from planner.inputs.scenario.job import Job
-    from planner.inputs.scenario.places import Place
+    from planner.inputs.scenario.places import NodePlace
     from planner.inputs.scenario.scenario import Running, Scenario
 
 __all__ = ["not_running", "not_staying"]
@@ -36,14 +36,14 @@ class _Today:
 
     scenario: Scenario
     units: Counter[str] = field(default_factory=Counter)
-    gpus: Counter[Place] = field(default_factory=Counter)
+    gpus: Counter[NodePlace] = field(default_factory=Counter)
 
     @cached_property
-    def nodes(self) -> dict[str, Place]:
+    def nodes(self) -> dict[str, NodePlace]:
         return node_places(self.scenario)
 
     @cached_property
-    def pools(self) -> dict[str, Place]:
+    def pools(self) -> dict[str, NodePlace]:
         return pool_places(self.scenario)
 
 
@@ -131,8 +131,8 @@ def _too_many(
 
 
 def _places(
-    entry: Running, nodes: dict[str, Place], pools: dict[str, Place]
-) -> Iterator[tuple[Path, str, Place | None]]:
+    entry: Running, nodes: dict[str, NodePlace], pools: dict[str, NodePlace]
+) -> Iterator[tuple[Path, str, NodePlace | None]]:
     """Where in the entry a place is named, the name, and the place if there is one."""
     if entry.pool is not None:
         yield ("pool",), entry.pool, pools.get(entry.pool)
@@ -142,7 +142,7 @@ def _places(
         yield ("nodes", position), name, nodes.get(plain(name))
 
 
-def _unknown(scenario: Scenario, path: Path, name: str, pools: dict[str, Place]) -> Fault:
+def _unknown(scenario: Scenario, path: Path, name: str, pools: dict[str, NodePlace]) -> Fault:
     if path[-1] == "pool":
         hint = did_you_mean(name, pools) or f"known: {', '.join(list(pools)[:_LISTED])}"
         return Fault(path, f"no nodes of {name!r} are owned or offered", hint)
@@ -160,7 +160,7 @@ def _unknown(scenario: Scenario, path: Path, name: str, pools: dict[str, Place])
 
 
 def _kept_off(
-    scenario: Scenario, path: Path, entry: Running, unit: int, place: Place
+    scenario: Scenario, path: Path, entry: Running, unit: int, place: NodePlace
 ) -> Iterator[Fault]:
     """What keeps pinned units from staying; `unit` is the lowest of the entry, the last to end."""
     job = scenario.jobs[entry.job]
@@ -177,7 +177,7 @@ def _kept_off(
 
 
 def _retired(
-    scenario: Scenario, path: Path, entry: Running, unit: int, place: Place
+    scenario: Scenario, path: Path, entry: Running, unit: int, place: NodePlace
 ) -> Iterator[Fault]:
     """A node that leaves service keeps nobody.
 
@@ -213,7 +213,7 @@ def _may_share(scenario: Scenario, entry: Running, job: Job) -> bool:
     return job.tune is not None or job.run is not None
 
 
-def _gpus(catalog: Catalog, entry: Running, job: Job, place: Place) -> int:
+def _gpus(catalog: Catalog, entry: Running, job: Job, place: NodePlace) -> int:
     """GPUs that a unit holds of one node: as stated, and one at the least."""
     stated = entry.gpus or (job.fixed.gpus if job.fixed else None) or 1
     node = catalog.nodes.get(place.node_type)
@@ -222,7 +222,9 @@ def _gpus(catalog: Catalog, entry: Running, job: Job, place: Place) -> int:
     return stated
 
 
-def _too_full(catalog: Catalog, path: Path, name: str, place: Place, gpus: int) -> Iterator[Fault]:
+def _too_full(
+    catalog: Catalog, path: Path, name: str, place: NodePlace, gpus: int
+) -> Iterator[Fault]:
     node = catalog.nodes.get(place.node_type)
     if node is not None and gpus > node.gpus.value:
         yield Fault(
@@ -232,7 +234,7 @@ def _too_full(catalog: Catalog, path: Path, name: str, place: Place, gpus: int) 
         )
 
 
-def _one_pool(path: Path, places: list[Place]) -> Iterator[Fault]:
+def _one_pool(path: Path, places: list[NodePlace]) -> Iterator[Fault]:
     if len({place.pool for place in places}) > 1:
         yield Fault((*path, "nodes"), "are of different types or sites, one unit spans alike ones")
     elif len(set(places)) < len(places):

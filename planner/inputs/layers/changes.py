@@ -164,18 +164,18 @@ def _paths(document: Document, change: Change) -> list[Path]:
 
 
 def _is_figure(path: Path) -> bool:
-    from planner.inputs.reading.shape import Shape  # noqa: PLC0415 - only a change needs it
+    from planner.inputs.reading.shape import FieldTree  # noqa: PLC0415 - only a change needs it
 
-    return Shape(Scenario).is_number(path)
+    return FieldTree(Scenario).is_number(path)
 
 
 def _moved(
     document: Document, paths: list[Path], change: Change, move: RelativeChange, listed: Listed
 ) -> Iterator[tuple[Path, Any]]:
     """Figures after a relative change, one by one; raises InputError where there is none."""
-    from planner.inputs.reading.shape import Shape  # noqa: PLC0415 - only a change needs it
+    from planner.inputs.reading.shape import FieldTree  # noqa: PLC0415 - only a change needs it
 
-    shape = Shape(Scenario)
+    shape = FieldTree(Scenario)
     found = False
     for path in paths:
         if shape.is_share(path):
@@ -199,7 +199,7 @@ def _figures(
     document: Document, path: Path, listed: Listed
 ) -> Iterator[tuple[Path, Decimal | int]]:
     """The figure at a path, or each by quarter; else the price book's, or what holds otherwise."""
-    from planner.inputs.reading.shape import Shape  # noqa: PLC0415 - only a change needs it
+    from planner.inputs.reading.shape import FieldTree  # noqa: PLC0415 - only a change needs it
 
     value = document.value(path) if _stated(document, path) else None
     if isinstance(value, dict):
@@ -209,7 +209,7 @@ def _figures(
     if value is None:
         value = listed(document, path)
     if value is None:
-        value = Shape(Scenario).default(path)
+        value = FieldTree(Scenario).default(path)
     if _counts(value):
         yield path, value
 
@@ -237,7 +237,7 @@ def _price_breaks(
 
 def _path(document: Document, change: Change, parts: tuple[str, ...]) -> Path:
     """The path of a change; raises InputError where a part of it is neither stated nor known."""
-    from planner.inputs.reading.shape import Shape  # noqa: PLC0415 - only a change needs it
+    from planner.inputs.reading.shape import FieldTree  # noqa: PLC0415 - only a change needs it
 
     if parts[0] in _FIXED:
         raise InputError(change.finding(f"`{parts[0]}` cannot be changed"))
@@ -252,7 +252,7 @@ def _path(document: Document, change: Change, parts: tuple[str, ...]) -> Path:
             message = f"{dotted(outer)} is one value ({where}), there is no {part!r} in it"
             raise InputError(change.finding(message, f"set {dotted(outer)} as a whole"))
         stated = here or {}
-        keys = Shape(Scenario).keys(outer)
+        keys = FieldTree(Scenario).keys(outer)
         if part not in stated and part not in keys and not _another_quarter(part, stated):
             raise InputError(change.finding(*_nowhere(outer, part, change.text, stated, keys)))
         here = stated.get(part)

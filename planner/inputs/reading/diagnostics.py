@@ -141,9 +141,9 @@ def _empty(
     empty: Sequence[Path],
 ) -> Iterator[Finding]:
     """A finding for each key without a value: it may mean nothing, or all the defaults."""
-    from planner.inputs.reading.shape import Shape  # noqa: PLC0415 - only a mistake needs it
+    from planner.inputs.reading.shape import FieldTree  # noqa: PLC0415 - only a mistake needs it
 
-    shape = Shape(model)
+    shape = FieldTree(model)
     reported = {finding.path for finding in findings}
     for path in empty:
         if dotted(path) not in reported:

@@ -18,8 +18,8 @@ __all__ = [
     "Document",
     "Entry",
     "Path",
-    "Place",
     "Refused",
+    "TextPosition",
     "dotted",
     "parts_of",
     "settable",
@@ -38,7 +38,7 @@ class Refused:
     """Stands for a value that cannot be read and was reported: no field takes it."""
 
 
-class Place(NamedTuple):
+class TextPosition(NamedTuple):
     """Where something begins, both 1-based."""
 
     line: int
@@ -191,17 +191,19 @@ class Document:
             value = value[part]
         return value
 
-    def key_place(self, path: Path) -> Place:
+    def key_place(self, path: Path) -> TextPosition:
         """Where the key begins; of the nearest existing parent if there is no such key."""
         entry, _, _ = self._entry(path)
-        return Place(entry.key.line + 1, entry.key.column + 1) if entry else Place(1, 1)
+        return (
+            TextPosition(entry.key.line + 1, entry.key.column + 1) if entry else TextPosition(1, 1)
+        )
 
-    def value_place(self, path: Path) -> Place:
+    def value_place(self, path: Path) -> TextPosition:
         """Where a plain value begins, and for mappings and missing values their key's place."""
         entry, depth, _ = self._entry(path)
         if entry is None or depth < len(path) or entry.branch is not None:
             return self.key_place(path)
-        return Place(entry.value.line + 1, entry.value.column + 1)
+        return TextPosition(entry.value.line + 1, entry.value.column + 1)
 
     def written(self, path: Path) -> str | None:
         """A word without quotes as the file has it; None where no text stands behind the path."""

@@ -17,7 +17,7 @@ from planner.inputs.text.words import count_of, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["Cell", "Grid", "Row", "csv_grid", "table_rows"]
+__all__ = ["Cell", "Grid", "TableRow", "csv_grid", "table_rows"]
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _NAMED_DELIMITER = re.compile(r"sep=([,;\t])\n", re.IGNORECASE)
@@ -123,7 +123,7 @@ Model = TypeVar("Model", bound=Frozen)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """The cells of one row that hold something, by column."""
 
     file: str
@@ -161,7 +161,7 @@ def table_rows(
     required: Sequence[str] = (),
     *,
     row: str = "row",
-) -> tuple[Row, ...]:
+) -> tuple[TableRow, ...]:
     """The rows of a table in these columns; lines after a `#` are notes.
 
     Raises InputError where the file is no table, the header unusable or no `row` stands below it.
@@ -174,7 +174,7 @@ def table_rows(
         raise InputError(*findings)
     names = [cell.text for cell in grid.header]
     return tuple(
-        Row(
+        TableRow(
             shown_as,
             cells[0].line,
             {n: cell for n, cell in zip(names, cells, strict=True) if cell.text},

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.inputs.reading.document import Refused, dotted
-from planner.inputs.reading.shape import Shape
+from planner.inputs.reading.shape import FieldTree
 from planner.inputs.text.words import count_of, described, did_you_mean
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Told(NamedTuple):
 
 def told(document: Document, model: type[BaseModel], error: ValidationError) -> Told:
     """Give one finding for each path with a mistake; what was refused is told already."""
-    shape = Shape(model)
+    shape = FieldTree(model)
     by_path: dict[Path, list[_Mistake]] = {}
     for detail in error.errors(include_url=False):
         mistake = _mistake(document.data, detail)
@@ -127,7 +127,7 @@ def _is_long_enough(mistake: _Mistake) -> bool:
     return mistake.kind == "too_short" and long
 
 
-def _is_odd(shape: Shape, mistake: _Mistake) -> bool:
+def _is_odd(shape: FieldTree, mistake: _Mistake) -> bool:
     contradicts_itself = mistake.kind == "value_error" and isinstance(mistake.value, dict)
     return (contradicts_itself or mistake.at_key) and shape.model(mistake.path) is not None
 
@@ -189,7 +189,7 @@ def _clearest(mistakes: list[_Mistake]) -> _Mistake:
     return next((mistake for mistake in mistakes if mistake.kind not in _WANTED), mistakes[0])
 
 
-def _finding(document: Document, shape: Shape, mistake: _Mistake) -> Finding:
+def _finding(document: Document, shape: FieldTree, mistake: _Mistake) -> Finding:
     if mistake.kind == _UNKNOWN:
         message = f"unknown key {mistake.path[-1]!r}"
         hint = _unknown_hint(shape, mistake.path, document.value(mistake.path[:-1]))
@@ -198,7 +198,7 @@ def _finding(document: Document, shape: Shape, mistake: _Mistake) -> Finding:
     return document.finding(mistake.path, message, hint, at_key=mistake.at_key)
 
 
-def _words(shape: Shape, mistake: _Mistake) -> tuple[str, str | None]:
+def _words(shape: FieldTree, mistake: _Mistake) -> tuple[str, str | None]:
     kind, value = mistake.kind, mistake.value
     if kind == _MISSING:
         return "is missing", _choice_hint(mistake.path, shape.choices(mistake.path))
@@ -222,7 +222,7 @@ def _words(shape: Shape, mistake: _Mistake) -> tuple[str, str | None]:
     return _rest(mistake), None
 
 
-def _unknown_hint(shape: Shape, path: Path, beside: Collection[str]) -> str | None:
+def _unknown_hint(shape: FieldTree, path: Path, beside: Collection[str]) -> str | None:
     if _AFTER_COMMA.fullmatch(str(path[-1])):
         return "within braces a comma ends a value: write a number without commas"
     return shape.hint_for_unknown(path, beside)

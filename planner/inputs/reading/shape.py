@@ -14,7 +14,7 @@ from planner.inputs.text.words import did_you_mean, key_meant, nearest, one_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-__all__ = ["CALLED", "Shape", "alternatives"]
+__all__ = ["CALLED", "FieldTree", "alternatives"]
 
 CALLED = {
     "comment": ("note",),
@@ -83,7 +83,7 @@ _RETIRED = {
 """Keys of earlier versions, by section: what to write instead."""
 
 
-class Shape:
+class FieldTree:
     """The tree of one model's fields."""
 
     def __init__(self, root: type[BaseModel]) -> None:

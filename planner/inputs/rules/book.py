@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.rules.facts import FACTS, SETTINGS, UNITS
-from planner.inputs.rules.rule import Condition, Rule, by_result, needs, value_text
+from planner.inputs.rules.rule import Rule, RuleCondition, by_result, needs, value_text
 from planner.inputs.text.words import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _in_rule(givers: _Givers, known: Set[str], rule: Rule) -> Iterator[Mistake]:
             yield Mistake(rule.id, path, message, did_you_mean(name, sorted(known)))
 
 
-def _condition(rule: Rule, name: str, condition: Condition) -> Iterator[Mistake]:
+def _condition(rule: Rule, name: str, condition: RuleCondition) -> Iterator[Mistake]:
     fact = FACTS.get(name)
     if fact is None:
         return

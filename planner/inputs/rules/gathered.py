@@ -15,7 +15,7 @@ from planner.inputs.reading.diagnostics import Attempts, validate
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.locate import Located, open_documents, shipped_files
 from planner.inputs.rules.book import Rule, RuleBook
-from planner.inputs.rules.rule import RuleId, Source
+from planner.inputs.rules.rule import Publication, RuleId
 from planner.inputs.text.words import described, did_you_mean
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _by_their_keys(rules: object) -> object:
 class RuleFile(Frozen):
     """One file: rules of one subject by their ids, and sources by the keys that rules cite."""
 
-    sources: dict[str, Source] = Field(default_factory=dict)
+    sources: dict[str, Publication] = Field(default_factory=dict)
     rules: Annotated[dict[RuleId, Rule], BeforeValidator(_by_their_keys)] = Field(
         default_factory=dict
     )
@@ -205,7 +205,7 @@ def _sources(documents: Sequence[Document]) -> dict[str, dict[str, Any]]:
         entries = document.data.get("sources")
         for key, entry in entries.items() if isinstance(entries, dict) else ():
             try:
-                found[key] = Source.model_validate(entry).model_dump(exclude_none=True)
+                found[key] = Publication.model_validate(entry).model_dump(exclude_none=True)
             except ValidationError:
                 found[key] = _UNKNOWN
     return found

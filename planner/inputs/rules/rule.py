@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 __all__ = [
-    "Condition",
     "Erratum",
     "Example",
+    "Publication",
     "Rule",
+    "RuleCondition",
     "RuleId",
     "RuleInput",
     "RuleKind",
     "RuleResult",
     "RuleSource",
-    "Source",
     "Value",
     "by_result",
     "given_values",
@@ -83,7 +83,7 @@ def _among(values: tuple[Value, ...], value: Value) -> bool:
 
 
 def _spelled_out(value: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, dict | Condition):
+    if isinstance(value, dict | RuleCondition):
         return value
     return {"one_of": value if isinstance(value, tuple | list) else (value,)}
 
@@ -106,7 +106,7 @@ class _Tests(NamedTuple):
     bounds: tuple[tuple[Callable[[Exact, Exact], bool], Exact], ...]
 
 
-class Condition(Frozen):
+class RuleCondition(Frozen):
     """What one fact must be for a rule to speak; an unknown fact meets only `known: false`."""
 
     one_of: Annotated[tuple[Scalar, ...], Field(min_length=1)] | None = None
@@ -193,7 +193,7 @@ class RuleResult(Frozen):
     unit: str
 
 
-class Source(Frozen):
+class Publication(Frozen):
     """What rules were read in."""
 
     title: Name
@@ -201,7 +201,7 @@ class Source(Frozen):
     read: Day
 
 
-class RuleSource(Source):
+class RuleSource(Publication):
     """Where a rule was read; a file may write a key of `sources` for title, address and date."""
 
     locator: str | None = None
@@ -245,7 +245,7 @@ class Rule(Frozen):
     """`assumption`: no source says this, and every plan that uses it lists it."""
     fallback: bool = False
     """Speaks only where no other rule gives its result."""
-    applies: dict[str, Annotated[Condition, BeforeValidator(_spelled_out)]] = Field(
+    applies: dict[str, Annotated[RuleCondition, BeforeValidator(_spelled_out)]] = Field(
         default_factory=dict
     )
     """When it speaks: all of these must hold."""

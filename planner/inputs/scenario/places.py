@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.scenario import Running, Scenario
 
 __all__ = [
-    "Place",
+    "NodePlace",
     "RunningUnit",
     "fleet_by_pool",
     "node_places",
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-class Place(NamedTuple):
+class NodePlace(NamedTuple):
     """A pool, or nodes of it."""
 
     node_type: str
@@ -50,10 +50,10 @@ def fleet_by_pool(scenario: Scenario) -> dict[tuple[str, str], list[tuple[str, F
     return found
 
 
-def node_places(scenario: Scenario) -> dict[str, Place]:
+def node_places(scenario: Scenario) -> dict[str, NodePlace]:
     """Owned nodes by name, numbers without leading zeros: look them up by `plain`."""
     return {
-        f"{node_type}/{site}/{number}": Place(node_type, site, (number,))
+        f"{node_type}/{site}/{number}": NodePlace(node_type, site, (number,))
         for (node_type, site), nodes in fleet_by_pool(scenario).items()
         for number in range(1, len(nodes) + 1)
     }
@@ -65,11 +65,13 @@ def plain(node: str) -> str:
     return f"{pool}{slash}{number.lstrip('0')}"
 
 
-def pool_places(scenario: Scenario) -> dict[str, Place]:
+def pool_places(scenario: Scenario) -> dict[str, NodePlace]:
     """Pools that are owned or offered, by name."""
-    owned = {Place(entry.node_type, entry.site) for entry in scenario.fleet.values()}
+    owned = {NodePlace(entry.node_type, entry.site) for entry in scenario.fleet.values()}
     offered = {
-        Place(offer.node_type, site) for offer in scenario.offers.values() for site in offer.sites
+        NodePlace(offer.node_type, site)
+        for offer in scenario.offers.values()
+        for site in offer.sites
     }
     return {place.pool: place for place in sorted(owned | offered)}
 
@@ -77,7 +79,7 @@ def pool_places(scenario: Scenario) -> dict[str, Place]:
 class RunningUnit(NamedTuple):
     """One unit that runs today."""
 
-    place: Place
+    place: NodePlace
     pinned: bool
 
 
@@ -95,11 +97,11 @@ def running_units(scenario: Scenario) -> dict[tuple[str, int], RunningUnit]:
     return found
 
 
-def place_of(entry: Running, nodes: dict[str, Place], pools: dict[str, Place]) -> Place:
+def place_of(entry: Running, nodes: dict[str, NodePlace], pools: dict[str, NodePlace]) -> NodePlace:
     """Where an entry runs; a pool that is neither owned nor offered any more is one, too."""
     if entry.pool is not None:
         node_type, _, site = entry.pool.partition("/")
-        return pools.get(entry.pool, Place(node_type, site))
+        return pools.get(entry.pool, NodePlace(node_type, site))
     places = [nodes[plain(name)] for name in entry.nodes or (entry.node or "",)]
     numbers = sorted(place.numbers[0] for place in places)
     return places[0]._replace(numbers=tuple(numbers))

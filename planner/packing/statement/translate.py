@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planner.inputs.catalog.catalog import NodeType
-    from planner.inputs.scenario.places import Place, RunningUnit
+    from planner.inputs.scenario.places import NodePlace, RunningUnit
     from planner.inputs.scenario.scenario import FleetEntry, Scenario
     from planner.inputs.settled import Inputs
     from planner.sizing.candidate import Candidate, SizedJob
@@ -138,7 +138,7 @@ def _hired(inputs: Inputs) -> Iterator[Pool]:
             yield Pool(*place, 0, 0, fabric=False, hire=hire, offer=offer.name)
 
 
-def held_name(place: Place) -> str:
+def held_name(place: NodePlace) -> str:
     """Name of the pool of nodes that some unit may not leave: `xe9680-h100/frankfurt/01+02`."""
     return f"{place.pool}/{'+'.join(f'{number:02}' for number in place.numbers)}"
 

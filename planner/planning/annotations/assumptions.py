@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from decimal import Decimal
 
-    from planner.inputs.base import Figure
+    from planner.inputs.base import SourcedFigure
     from planner.inputs.scenario.scenario import FleetEntry
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.sizing.candidate import SizedJob
@@ -87,7 +87,7 @@ def _catalog_figures(inputs: Inputs) -> Iterator[Note]:
 
 def _figures_used(
     inputs: Inputs, node_type: str
-) -> Iterator[tuple[str, str, Figure[int] | Figure[Decimal] | None]]:
+) -> Iterator[tuple[str, str, SourcedFigure[int] | SourcedFigure[Decimal] | None]]:
     node = inputs.catalog.nodes[node_type]
     yield "cpu_cores", "cores", node.cpu_cores
     yield "host_memory_gb", "GB", node.host_memory_gb

@@ -13,7 +13,7 @@ from planner.planning.plan import NodeFacts, Provenance, RuleUse, SettingUse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from planner.inputs.base import Figure
+    from planner.inputs.base import SourcedFigure
     from planner.inputs.catalog.catalog import NodeType
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Node
@@ -130,7 +130,7 @@ def _takes(node: NodeType) -> Iterator[tuple[str, int]]:
             yield limit.need, taken
 
 
-def _figures(node: NodeType) -> Iterator[tuple[str, Figure[Any]]]:
+def _figures(node: NodeType) -> Iterator[tuple[str, SourcedFigure[Any]]]:
     for name in OWN_FIGURES:
         figure = getattr(node, name)
         if figure is not None:

@@ -12,7 +12,7 @@ from planner.planning.words import usd
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.inputs.scenario.places import Place
+    from planner.inputs.scenario.places import NodePlace
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.planning.parts import NodeUse
@@ -100,12 +100,12 @@ def _owned(fleet: Fleet) -> dict[tuple[str, str, int], int]:
     }
 
 
-def _positions(place: Place, owned: Mapping[tuple[str, str, int], int]) -> tuple[int, ...]:
+def _positions(place: NodePlace, owned: Mapping[tuple[str, str, int], int]) -> tuple[int, ...]:
     return tuple(owned[place.node_type, place.site, number] for number in place.numbers)
 
 
 def _why_it_moves(
-    inputs: Inputs, job: SizedJob, translation: Translation, place: Place
+    inputs: Inputs, job: SizedJob, translation: Translation, place: NodePlace
 ) -> Iterator[str]:
     """What speaks against staying in a pool; last, that it is cheaper elsewhere."""
     problem, label = translation.problem, translation.quarters[0]

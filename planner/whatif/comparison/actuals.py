@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.errors import Finding
-    from planner.inputs.reading.grid import Row
+    from planner.inputs.reading.grid import TableRow
     from planner.planning.plan import Plan
 
 __all__ = ["Actual", "PlannedAndActual", "outcomes", "read_actuals"]
@@ -93,7 +93,7 @@ def read_actuals(path: Path, plans: Iterable[Plan]) -> tuple[Actual, ...]:
     return tuple(actuals.values())
 
 
-def _actual(row: Row) -> Actual:
+def _actual(row: TableRow) -> Actual:
     return row.build(
         Actual,
         {
@@ -114,7 +114,7 @@ class _Known:
             "node_type": {node.node_type for plan in plans for node in plan.nodes},
         }
 
-    def faults(self, row: Row, actual: Actual) -> Iterator[Finding]:
+    def faults(self, row: TableRow, actual: Actual) -> Iterator[Finding]:
         unknown = False
         for column, known in self._names.items():
             name = getattr(actual, column)

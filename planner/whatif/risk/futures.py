@@ -22,7 +22,7 @@ from planner.inputs.layers.composed import base_path
 from planner.inputs.layers.relative import matching
 from planner.inputs.reading.diagnostics import read_as
 from planner.inputs.reading.reader import read_document
-from planner.inputs.reading.shape import Shape
+from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.scenario import Scenario, VariationName
 from planner.inputs.scenario.spelling import Format
 from planner.whatif.grid import placed, unknown_names
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Futures", "read_futures"]
 
 _DIGITS = Decimal("0.000001")
-_SHAPE = Shape(Scenario)
+_SHAPE = FieldTree(Scenario)
 _FINE = 2**53
 
 Points = Annotated[tuple[Number, ...], Field(min_length=3, max_length=3)]

@@ -34,7 +34,7 @@ from planner.inputs.text.words import described, did_you_mean
 if TYPE_CHECKING:
     from planner.errors import Finding
     from planner.inputs.catalog.modelconfig.section import Section
-    from planner.inputs.catalog.modelconfig.shape import Shape
+    from planner.inputs.catalog.modelconfig.shape import ModelShape
     from planner.inputs.catalog.modelconfig.types import ModelType
     from planner.inputs.reading.document import Document
     from planner.inputs.reading.locate import Located
@@ -163,7 +163,7 @@ def _refuse_foreign(section: Section, kind: ModelType) -> None:
             section.fault(key, f"is a key of {meaning}, which {name} is without", _INSTEAD)
 
 
-def _widths(shape: Shape) -> dict[str, object]:
+def _widths(shape: ModelShape) -> dict[str, object]:
     attention = shape.attention
     return {
         "layers": shape.layers,
@@ -178,7 +178,7 @@ def _widths(shape: Shape) -> dict[str, object]:
     }
 
 
-def _experts(shape: Shape) -> dict[str, object]:
+def _experts(shape: ModelShape) -> dict[str, object]:
     mixture = shape.mixture
     if mixture is None:
         return {}
@@ -191,7 +191,7 @@ def _experts(shape: Shape) -> dict[str, object]:
     }
 
 
-def _cache(shape: Shape) -> dict[str, object]:
+def _cache(shape: ModelShape) -> dict[str, object]:
     """What is kept of the past: keys and values, a latent vector, a window, a state."""
     attention, recurrence = shape.attention, shape.recurrence
     figures: dict[str, object] = {"attention": "gqa"}

@@ -20,9 +20,9 @@ __all__ = [
     "Mamba",
     "Mamba2",
     "Mixture",
+    "ModelShape",
     "Reader",
     "Recurrence",
-    "Shape",
     "Sorts",
     "count_layers",
     "read_shape",
@@ -290,7 +290,7 @@ class Mixture:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ModelShape:
     """Everything that weights and caches are counted from."""
 
     layers: int
@@ -307,7 +307,7 @@ class Shape:
     recurrent_layers: int
 
 
-def read_shape(section: Section, kind: ModelType, *, tied: bool) -> Shape:
+def read_shape(section: Section, kind: ModelType, *, tied: bool) -> ModelShape:
     """Read the shape; what is missing or wrong is noted in the section's findings.
 
     `tied` holds where the section does not say whether embeddings are tied.
@@ -318,7 +318,7 @@ def read_shape(section: Section, kind: ModelType, *, tied: bool) -> Shape:
     context = reader.must("max_position_embeddings", 10**9)
     sorts = sort_layers(reader, layers)
     mixture = _mixture(reader, sorts.mixture) if sorts.mixture else None
-    return Shape(
+    return ModelShape(
         layers=layers,
         hidden=hidden,
         vocab=reader.must("vocab_size", 10**8),

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from planner.inputs.catalog.modelconfig.section import Section
-    from planner.inputs.catalog.modelconfig.shape import Attention, Latent, Mixture, Shape
+    from planner.inputs.catalog.modelconfig.shape import Attention, Latent, Mixture, ModelShape
     from planner.inputs.catalog.modelconfig.types import ModelType
 
 __all__ = ["count_parameters"]
 
 
-def count_parameters(shape: Shape, kind: ModelType, section: Section) -> tuple[int, int]:
+def count_parameters(shape: ModelShape, kind: ModelType, section: Section) -> tuple[int, int]:
     """All parameters, and those that one token passes; the section tells which biases there are."""
     rest = _embeddings(shape, kind) + _norms(shape, kind)
     rest += shape.attention.layers * _attention(shape, kind, section)
@@ -38,7 +38,7 @@ def _has(section: Section, bias: bool | str) -> bool:
     return section.truth(bias) if isinstance(bias, str) else bias
 
 
-def _embeddings(shape: Shape, kind: ModelType) -> int:
+def _embeddings(shape: ModelShape, kind: ModelType) -> int:
     matrices = 1 if shape.tied else 2
     positions = shape.context * shape.hidden if kind.positions else 0
     return (
@@ -46,13 +46,13 @@ def _embeddings(shape: Shape, kind: ModelType) -> int:
     )
 
 
-def _norms(shape: Shape, kind: ModelType) -> int:
+def _norms(shape: ModelShape, kind: ModelType) -> int:
     """Norms of all layers and the last one."""
     vectors = shape.layers * kind.norms + (1 if kind.norms else 0)
     return vectors * shape.hidden * (2 if kind.centred else 1)
 
 
-def _attention(shape: Shape, kind: ModelType, section: Section) -> int:
+def _attention(shape: ModelShape, kind: ModelType, section: Section) -> int:
     attention = shape.attention
     if attention.latent is not None:
         return _latent(shape.hidden, attention.heads, attention.latent)
