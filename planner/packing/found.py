@@ -40,8 +40,7 @@ class Found:
 
     master: MasterProgram
     values: tuple[float, ...] = ()
-    """Whole numbers, by variable; empty until a packing is found. Without a cost, units are counted
-    on paper, in fractions."""
+    """Whole numbers, by variable; empty until a packing is found."""
     cost_cents: int | None = None
     bound_cents: int = 0
     packings: dict[PoolInQuarter, Packed] = field(default_factory=dict)

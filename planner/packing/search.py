@@ -80,8 +80,6 @@ _NODES = 500
 """Of the solver's tree, for each of these."""
 _RESERVES_FOR_RUNS = (0.15, 0.25, 0.4, 0.6)
 """Further ones where runs that must be at the same time find no room beside each other."""
-_TOLERANCE = 1e-6
-"""Of the objective."""
 
 
 def search(
@@ -376,30 +374,24 @@ class Search:
             if not answer.values or self._lay_out(answer.values) or not self._stuck:
                 return
 
-    def cut_root(self, enough: float = float("inf")) -> Found:
-        """Cuts that the linear relaxation violates, before any integer program is solved.
-
-        None more than show that nothing has less than `enough` of the objective.
-        """
+    def cut_root(self) -> Found:
+        """Cuts that the linear relaxation violates, before any integer program is solved."""
         deadline = self._deadline
         self._deadline = spent() + self._left_s() * _ROOT_TIME
         try:
-            self._cut_relaxation(enough)
+            self._cut_relaxation()
         finally:
             self._deadline = deadline
         return self._found
 
-    def _cut_relaxation(self, enough: float) -> None:
+    def _cut_relaxation(self) -> None:
         before = 0.0
         for _ in range(_ROOT_ROUNDS):
             begun = spent()
             relaxed = solve_linear(self._master.program)
             if relaxed is None:
                 raise Infeasible(self._master)
-            least = min(relaxed.objective, enough)
-            self._found.raise_bound(least, frozenset(range(len(relaxed.values))))
-            if relaxed.objective >= enough - _TOLERANCE:
-                break
+            self._found.raise_bound(relaxed.objective, frozenset(range(len(relaxed.values))))
             slow = spent() - begun > _SLOW * self._left_s()
             if self._unlike and before and relaxed.objective < before * (1 + _ROOT_GAIN):
                 break

@@ -6,9 +6,6 @@ In this order, each kept while the next is asked for:
 2. as few as can be are delayed, the highest priority first;
 3. the least cost;
 4. where that leaves a choice, whoever comes first by name is kept, and starts first.
-
-All of it is asked on paper first, where units are fractions: no plan has less. Where the nodes that
-this ends with hold whole units, it is answered; only where not, each step is searched by itself.
 """
 
 from __future__ import annotations
@@ -38,14 +35,12 @@ if TYPE_CHECKING:
 __all__ = ["Level", "Step", "Triage", "triage"]
 
 _ONE_CENTS = CENTS_PER_UNIT
-"""What one dropped or delayed job master: one unit of the objective."""
+"""What one dropped or delayed job counts: one unit of the objective."""
 _TOLERANCE = 1e-6
 _MOST_WEIGHT = 2**20
 """Of one job over another where names decide, with what is kept in rows of tight tolerances."""
 _LEAST_S = 1.0
 """For each step that is searched, whatever the time limit."""
-_PAPER_TIME = 0.5
-"""What asking on paper may take of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,19 +138,12 @@ class _Triage:
         self._asked_gap, self._say = asked_gap, progress
         self._began, self._time_limit_s = spent(), time_limit_s
         self._searches = Searches()
-        self._on_paper = True
         self._kept: list[SpendLimit] = []
         """What the steps so far have found, held while the next are taken."""
         self.proved: list[tuple[crosscheck.Assertion, int]] = []
         """What is claimed of steps so far, and the least of each."""
 
     def run(self) -> Triage:
-        with suppress(_Unseated):
-            return self._decided()
-        self._on_paper, self._searches, self._kept, self.proved = False, Searches(), [], []
-        return self._decided()
-
-    def _decided(self) -> Triage:
         steps = list(_steps(self._classes))
         levels = {step.priority: Level(step.priority, 0, 0, proved=True) for step in steps}
         found: Found | None = None
@@ -183,8 +171,6 @@ class _Triage:
             if found is None:
                 raise
         found = self._by_name(found, levels)
-        if self._on_paper:
-            found = self._laid_out()
         delays = dict(_delays(self._classes, found))
         return Triage(delays, tuple(levels.values()), _cost(self._problem, found), bound_cents)
 
@@ -247,32 +233,13 @@ class _Triage:
         return replace(self._problem.moving_freely(), supplies=supplies, fixed_cost_cents=0)
 
     def _left_s(self) -> float:
-        limit_s = self._time_limit_s * (_PAPER_TIME if self._on_paper else 1.0)
-        return self._began + limit_s - spent()
+        return self._began + self._time_limit_s - spent()
 
     def _search(self, problem: Problem, gap: float, steps_left: int) -> Found:
-        """Search with what is kept, in a fair share of the time that is left; or count on paper."""
+        """Search with what is kept, in a fair share of the time that is left."""
         kept = replace(problem, budgets=(*problem.budgets, *self._kept))
-        left_s = self._left_s() / steps_left
-        if not self._on_paper:
-            limit_s = max(_LEAST_S, left_s)
-            return self._searches.search(kept, asked_gap=gap, time_limit_s=limit_s)
-        if left_s <= 0:
-            raise _Unseated
-        try:
-            return self._searches.count(kept, asked_gap=gap, time_limit_s=left_s)
-        except LimitError:
-            raise _Unseated from None
-
-    def _laid_out(self) -> Found:
-        found = self._searches.laid_out() if self._left_s() > 0 else None
-        if found is None:
-            raise _Unseated
-        return found
-
-
-class _Unseated(Exception):  # noqa: N818 - an outcome, not a failure
-    """What was found on paper is not known to have a plan."""
+        limit_s = max(_LEAST_S, self._left_s() / steps_left)
+        return self._searches.search(kept, asked_gap=gap, time_limit_s=limit_s)
 
 
 def _steps(classes: Sequence[Class]) -> Iterator[_Step]:

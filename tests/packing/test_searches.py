@@ -81,33 +81,6 @@ def test_a_search_after_others_finds_what_it_finds_alone(build, seed):
             break
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_no_plan_is_below_what_is_counted_on_paper_and_some_are_laid_out_on_its_nodes(build, seed):
-    rng = random.Random(seed)
-    problem = drawn(rng, build)
-    searches = Searches()
-    for one in (problem, dearer(rng, problem), dearer(rng, problem)):
-        cost_cents = search(one, asked_gap=0.0, time_limit_s=20.0).cost_cents
-        assert cost_cents is not None
-        least = searches.count(one, asked_gap=0.0, time_limit_s=20.0).bound_cents
-        assert least <= cost_cents
-        laid_out = searches.laid_out()
-        assert laid_out is None or laid_out.cost_cents == least == cost_cents
-
-
-def test_what_was_counted_before_is_kept_where_it_costs_the_least_and_keeps_the_budget(build):
-    pools = (build.pool("a"), build.pool("b"))
-    supplies = (build.buy(900, pool=0, maximum=2), build.rent(400, pool=1, maximum=2))
-    problem = build.problem(pools, supplies, [build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0))])
-    searches = Searches()
-    asked = {"asked_gap": 0.0, "time_limit_s": 20.0}
-    first = searches.count(problem, **asked)
-    again = searches.count(problem, **asked)
-    assert (again.values, again.bound_cents) == (first.values, 400)
-    limit = SpendLimit("rented", 0, ((0,), (1,)))
-    assert searches.count(replace(problem, budgets=(limit,)), **asked).bound_cents == 900
-
-
 def test_a_plan_found_before_keeps_its_own_program(build):
     problem = drawn(random.Random(0), build)
     searches = Searches()

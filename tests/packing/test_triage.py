@@ -222,13 +222,6 @@ def test_a_question_that_finds_no_plan_keeps_the_one_before_and_is_not_proved(
     assert found.levels[1].dropped == 1
 
 
-def test_what_is_found_on_paper_and_laid_out_is_not_searched_for(one_server, monkeypatch):
-    monkeypatch.delattr(Searches, "search")
-    found = decide(*one_server((8, 75), (4, 50), (4, 50)))
-    assert found.delays == {"a": 0, "b": None, "c": None}
-    assert all(level.proved for level in found.levels)
-
-
 def drawn(rng: random.Random, build) -> tuple[Problem, list[Claim]]:
     """Two pools, few nodes to be had, two or three quarters, three to five jobs; some limits."""
     quarters = rng.choice((1, 2, 2, 3))
@@ -318,23 +311,6 @@ def test_triage_agrees_with_trying_every_way(batch, build, agree):
     seeds = range(batch * 10, batch * 10 + 10)
     seen = agree(drawn(random.Random(seed), build) for seed in seeds)
     assert seen["dropped"], "too little is dropped to mean anything"
-
-
-def test_who_gives_way_is_the_same_where_each_step_is_searched_by_itself(build, monkeypatch):
-    def answers() -> list[object]:
-        found: list[object] = []
-        for seed in range(100, 120):
-            try:
-                one = decide(*drawn(random.Random(seed), build))
-            except Infeasible:
-                found.append(None)
-            else:
-                found.append((one.delays, one.levels, one.cost_cents))
-        return found
-
-    on_paper = answers()
-    monkeypatch.setattr(Searches, "laid_out", lambda _: None)
-    assert answers() == on_paper
 
 
 def test_other_solvers_confirm_each_step_that_has_somebody_give_way(build):
