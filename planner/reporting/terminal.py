@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich import box
 from rich.cells import cell_len
@@ -18,7 +18,6 @@ from planner.reporting.document import (
     Block,
     Bullets,
     Column,
-    Document,
     Heading,
     Paragraph,
     Table,
@@ -27,6 +26,9 @@ from planner.reporting.document import (
     in_words,
 )
 from planner.reporting.format import ascii_only, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["Look", "draw"]
 
@@ -51,7 +53,7 @@ class Look:
         return clean if self.unicode else ascii_only(clean)
 
 
-def draw(document: Document, look: Look) -> str:
+def draw(document: Iterable[Block], look: Look) -> str:
     """The document as text that ends with a line feed."""
     paper = io.StringIO()
     console = Console(
@@ -206,10 +208,12 @@ def _cells(table: _Shown, place: int) -> list[str]:
 
 
 def _column_narrowest(table: _Shown, place: int, longest_word: int) -> int:
-    cells = _cells(table, place)
-    if not table.columns[place].wraps:
-        return max(map(cell_len, cells))
-    words = max((cell_len(word) for cell in cells for word in cell.split()), default=0)
+    title, *cells = _cells(table, place)
+    column = table.columns[place]
+    if not column.wraps:
+        heads = title.split() if column.align == "right" else [title]
+        return max(map(cell_len, (*heads, *cells)), default=0)
+    words = max((cell_len(word) for cell in (title, *cells) for word in cell.split()), default=0)
     return min(words, longest_word)
 
 

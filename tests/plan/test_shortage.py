@@ -16,10 +16,10 @@ from planner.planning.make import make_plan
 from planner.planning.parts import PriorityUse
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check, verify
-from planner.reporting.ask import ask_sentence
-from planner.reporting.explain import explanation_document
 from planner.reporting.markdown import draw
 from planner.reporting.plan import FULL, plan_document
+from planner.reporting.sections.explain import explanation_document
+from planner.reporting.sections.purchases import ask_sentence
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from planner.planning.explain import explain
-from planner.reporting.explain import explanation_document
 from planner.reporting.markdown import draw
+from planner.reporting.sections.explain import explanation_document
 from tests.properties.questions import QUESTIONS, cost_cents, drawing
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from planner.reporting.html.draw import draw
-from planner.reporting.justification.document import justification_document
+from planner.reporting.justification import justification_document
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 NEEDED = "no Chromium here: `apt-get install chromium` runs the tests of the page in a browser"

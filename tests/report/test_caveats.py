@@ -5,8 +5,8 @@ import pytest
 from planner.reporting import markdown
 from planner.reporting.document import Paragraph
 from planner.reporting.quarterly import quarterly_document
-from planner.reporting.risk import risk_document
-from planner.reporting.sensitivity import sensitivity_document, tornado
+from planner.reporting.sections.risk import risk_document
+from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.whatif.risk.choices import PurchasePlan, PurchasePlans
 from planner.whatif.risk.risk import AcquiredAcrossFutures, Chance, Risk
 from planner.whatif.variants.plan_summary import PlanSummary

@@ -6,9 +6,8 @@ from fractions import Fraction
 import pytest
 
 from planner.reporting import markdown
-from planner.reporting.compare import comparison_document
 from planner.reporting.document import Fields, Figure
-from planner.reporting.since import since_blocks
+from planner.reporting.sections.comparison import changes_since, comparison_document
 from planner.reporting.terminal import Look, draw
 from planner.whatif.comparison.actuals import PlannedAndActual
 from planner.whatif.comparison.compare import compare
@@ -69,7 +68,7 @@ def test_the_forecast_error_weighs_differences_by_what_came(compared):
             PlannedAndActual(quarter="2027Q1", name="chat", planned=planned, actual=actual)
             for planned, actual in pairs
         )
-        told = since_blocks(compared.model_copy(update={"demand": demand}))
+        told = changes_since(compared.model_copy(update={"demand": demand}))
         found = [row for block in told if isinstance(block, Fields) for row in block.rows]
         return [cell.value for _, cell in found if isinstance(cell, Figure)]
 

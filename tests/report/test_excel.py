@@ -15,7 +15,7 @@ import pytest
 
 from planner.planning.store import dumps, loads
 from planner.reporting.excel.draw import draw
-from planner.reporting.justification.document import justification_document
+from planner.reporting.justification import justification_document
 from tests.report.sums import again, again_in
 from tests.sealed import sealed
 
@@ -82,7 +82,7 @@ def test_every_figure_is_a_real_number_that_comes_out_again(plan, content):
 
 
 def test_figures_of_results_beside_the_plan_come_out_again_from_their_files(plan, beside, compared):
-    everything = replace(beside, since=compared)
+    everything = replace(beside, comparison=compared)
     book = opened(draw(justification_document(plan, everything), "All of it"))
     files = {
         "": json.loads(dumps(plan)),

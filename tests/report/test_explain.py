@@ -1,7 +1,7 @@
 import re
 
 from planner.planning.explain import explain
-from planner.reporting.explain import explanation_document
+from planner.reporting.sections.explain import explanation_document
 from planner.reporting.terminal import Look, draw
 
 

@@ -20,8 +20,14 @@ from planner.inputs.catalog.catalog import (
     Source,
 )
 from planner.inputs.rules.rule import Rule
-from planner.reporting.catalog import catalog_document, entry_document, entry_ids
-from planner.reporting.rules import examples_document, rule_document, rules_document
+from planner.reporting.knowledge import (
+    catalog_document,
+    entry_document,
+    entry_ids,
+    examples_document,
+    rule_document,
+    rules_document,
+)
 from planner.reporting.terminal import Look, draw
 from planner.sizing.selftest import ExampleResult
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from planner.reporting.size import sizing_document
+from planner.reporting.sections.sizing import sizing_document
 from planner.reporting.terminal import Look, draw
 from planner.sizing.memory import Memory, MemoryPart
 

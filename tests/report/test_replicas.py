@@ -7,10 +7,11 @@ import re
 import pytest
 
 from planner.planning.explain import explain
-from planner.reporting.explain import explanation_document
-from planner.reporting.jobs import jobs_section
-from planner.reporting.size import sizing_document
+from planner.reporting.sections.explain import explanation_document
+from planner.reporting.sections.jobs import jobs_section
+from planner.reporting.sections.sizing import sizing_document
 from planner.reporting.terminal import Look, draw
+from planner.reporting.traced import TracedPlan
 from planner.sizing.candidate import Quantity, Step
 
 JOB = "claims-tune"
@@ -46,10 +47,10 @@ def loaded(plan):
 
 
 def test_the_jobs_table_says_how_many_of_what(plan, loaded):
-    text = draw(jobs_section(loaded, 100), Look(160))
+    text = draw(jobs_section(TracedPlan(loaded), 100, full=False), Look(160))
     assert re.search(rf"^{JOB} .* 3 × 8× h200-141gb-sxm ", text, re.M)
     assert "3 × 2× is three replicas of two GPUs" in text
-    before = draw(jobs_section(plan, 100), Look(160))
+    before = draw(jobs_section(TracedPlan(plan), 100, full=False), Look(160))
     assert re.search(rf"^{JOB} .*[^×] 8× h200-141gb-sxm ", before, re.M)
     assert "replicas" not in before
 

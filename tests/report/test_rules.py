@@ -5,7 +5,7 @@ import pytest
 from planner.inputs.load import load_rules
 from planner.inputs.rules.rule import Rule
 from planner.reporting import markdown
-from planner.reporting.rules import rule_document
+from planner.reporting.knowledge import rule_document
 
 BOOK, _ = load_rules(())
 

@@ -5,11 +5,12 @@ import pytest
 from planner.planning.parts import CurrentPlacement, Move, ProvedStep
 from planner.planning.plan import BreakEven, SiteUse
 from planner.reporting import markdown
-from planner.reporting.justification.document import justification_document
-from planner.reporting.moves import moves_section
+from planner.reporting.justification import justification_document
 from planner.reporting.plan import FULL, plan_document
-from planner.reporting.shortage import shortage_section
-from planner.reporting.sites import sites_section
+from planner.reporting.sections.placement import moves_section
+from planner.reporting.sections.shortage import shortage_section
+from planner.reporting.sections.sites import sites_section
+from planner.reporting.traced import TracedPlan
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def racked(plan, *, fourth=(2, 1)):
 
 
 def shown(plan, *sites, most=8):
-    return markdown.draw(sites_section(changed(plan, sites=sites), most))
+    return markdown.draw(sites_section(TracedPlan(changed(plan, sites=sites)), most, full=False))
 
 
 def estimated(plan, keys):
@@ -79,9 +80,9 @@ def test_a_nameplate_that_is_an_estimate_is_called_one_wherever_it_is_shown(plan
 
 def test_a_site_says_what_is_taken_of_what_it_allows_by_run_of_quarters(plan, hall):
     text = shown(plan, hall)
-    assert "| dc-east | 2027Q1 | 3 | 30.6 / 45 | 18 / 40 | 1 / 2 |" in text
-    assert "|  | 2027Q2 | 4 | 40.8 / 45 | 24 / 40 | 2 / 2 |" in text
-    assert "|  | 2027Q3 | 4 | 40.8 / 60 | 24 / 40 | 2 / 2 |" in text
+    assert "| dc-east | 2027Q1 | 30.6 | 45 | 18 | 40 | 3 | 1 | 2 |" in text
+    assert "|  | 2027Q2 | 40.8 | 45 | 24 | 40 | 4 | 2 | 2 |" in text
+    assert "|  | 2027Q3 | 40.8 | 60 | 24 | 40 | 4 | 2 | 2 |" in text
     assert "air and liquid cooling; 2 racks of 30 U and 22.5 kW; labels eu; 1 spare node" in text
 
 
@@ -96,7 +97,7 @@ def test_of_a_site_of_which_nothing_is_said_nothing_is_claimed(plan, hall):
         spare_nodes=0,
     )
     text = shown(plan, bare)
-    assert "| dc-east | 2027Q1 | 3 | ? / no limit | ? / no limit | – |" in text
+    assert "| dc-east | 2027Q1 | 30.6 | no limit | 18 | no limit | 3 | – | – |" in text
     assert "cooling" not in text
     assert "spare node in each pool" not in text
     assert "2 racks of 30 U." in shown(plan, changed(bare, racks=2, power_per_rack_w=None))

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.reporting.size import sizing_document
+from planner.reporting.sections.sizing import sizing_document
 from planner.reporting.terminal import Look, draw
 
 

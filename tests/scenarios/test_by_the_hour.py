@@ -14,9 +14,9 @@ from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check
-from planner.reporting.ask import ask_sentence
 from planner.reporting.markdown import draw
 from planner.reporting.plan import FULL, plan_document
+from planner.reporting.sections.purchases import ask_sentence
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from planner.exchange.kueue import kueue_files
 from planner.planning.store import dumps
 from planner.reporting import markdown
 from planner.reporting.html.draw import draw
-from planner.reporting.justification.document import justification_document
+from planner.reporting.justification import justification_document
 from planner.reporting.plan import FULL, plan_document
 from tests.report.pages import Page
 from tests.report.sums import again
@@ -54,8 +54,8 @@ def test_the_facility_of_the_data_centre_stands_beside_its_limits(planned):
     justification = markdown.draw(justification_document(plan))
     for site in plan.sites:
         for place, taken in enumerate(site.taken["power_w"]):
-            assert f"{taken / 1000:g} / {site.allowed['power_w'][place] / 1000:g}" in page
-            assert f"{site.racks_used[place]} / {site.racks}" in page
+            assert f"| {taken / 1000:g} | {site.allowed['power_w'][place] / 1000:g} |" in page
+            assert f"| {site.racks_used[place]} | {site.racks} |" in page
             assert taken <= site.allowed["power_w"][place]
         limit_kw = site.power_per_rack_w / 1000
         assert f"{site.racks} racks of {site.units_per_rack} U and {limit_kw:g} kW" in page

@@ -15,7 +15,7 @@ from planner.planning.placing.moves import type_changes
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check
 from planner.reporting.markdown import draw
-from planner.reporting.moves import moves_section
+from planner.reporting.sections.placement import moves_section
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def test_the_report_says_who_changes_and_at_what_price(planned):
     assert "4 changes of GPU type from quarter to quarter, priced at $3,628.12" in text
     assert "| 2027Q3 | endpoint | 2 | a100-80gb-sxm | h100-80gb-sxm |" in text
     assert "1 more row" in draw(moves_section(priced, 2))
-    assert moves_section(free, 8) == ()
+    assert not list(moves_section(free, 8))
     assert loads(dumps(priced), "plan.json") == priced
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError, LimitError
 from planner.planning.constrained import near_plan
-from planner.reporting.alternatives import alternatives_document, short_text
 from planner.reporting.markdown import draw
+from planner.reporting.sections.options import alternatives_document, short_text
 from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import alternatives, standard_alternatives
 from planner.whatif.variants.cached_runner import CachedRunner
@@ -294,8 +294,9 @@ def test_doing_nothing_beside_the_plan_says_who_is_dropped_and_who_is_short_when
     assert other(found, "rent only").units_short is None
     assert found.quarters == ("2027Q1", "2027Q2", "2027Q3", "2027Q4")
     drawn = draw(alternatives_document(found))
-    assert "- do nothing, dropped: endpoint" in drawn
-    assert "| endpoint | 0 | 0 | 3 of 7 | 1 of 3 |" in drawn
+    assert "; unit by unit and quarter by quarter, see below." in drawn
+    assert "Dropped: endpoint" in drawn
+    assert ", 7, 3 | 0 | 0 | 3 | 1 |" in drawn
 
 
 def test_who_is_delayed_is_told_apart_from_who_is_dropped():

@@ -12,8 +12,8 @@ from planner.planning.make import make_plan
 from planner.planning.parts import GpuPart
 from planner.planning.saved import read_saved
 from planner.planning.store import dumps
-from planner.reporting.compare import comparison_document
 from planner.reporting.markdown import draw
+from planner.reporting.sections.comparison import comparison_document
 from planner.whatif.comparison.causes import CAUSES, cause_of, differing, mixed
 from planner.whatif.comparison.compare import compare
 from planner.whatif.comparison.comparison import Comparison, ShortChange

@@ -13,7 +13,7 @@ from planner.errors import InputError
 from planner.planning.constrained import Purchase
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import draw
-from planner.reporting.risk import cost_bands, risk_document
+from planner.reporting.sections.risk import cost_bands, risk_document
 from planner.sizing.sizers import Sizers
 from planner.whatif.risk.choices import mean_of_worst
 from planner.whatif.risk.futures import read_futures

@@ -11,7 +11,7 @@ from planner.inputs.load import Question
 from planner.inputs.reading.document import parts_of, settable
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import draw
-from planner.reporting.sensitivity import sensitivity_document, tornado
+from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.whatif.results import Moved
 from planner.whatif.sensitivity.moves import Moves
 from planner.whatif.sensitivity.pairs import pairs_of
