@@ -24,9 +24,9 @@ from planner.planning.saved import inputs_behind, scenario_of, sound
 from planner.planning.words import some_of
 from planner.reporting import markdown
 from planner.reporting.document import Column, Heading, Table
-from planner.reporting.excel.draw import draw as excel
+from planner.reporting.excel.render import render as excel
 from planner.reporting.format import listed
-from planner.reporting.html.draw import draw as html
+from planner.reporting.html.render import render as html
 from planner.reporting.justification import justification_document
 from planner.reporting.pages import printer
 from planner.reporting.quarterly import quarterly_document
@@ -76,7 +76,7 @@ class ReportResult(Result):
                 self._files |= {
                     f"{name}.html": page,
                     f"{name}.xlsx": excel(document, plan.title),
-                    f"{name}.md": markdown.draw(document),
+                    f"{name}.md": markdown.render(document),
                 }
                 if print_page:
                     self._files[f"{name}.pdf"] = print_page(page)

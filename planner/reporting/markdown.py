@@ -21,7 +21,7 @@ from planner.reporting.format import code_and_words, visible
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["draw", "picture"]
+__all__ = ["picture", "render"]
 
 _MARKED = re.compile(r"[\\`*\[\]|~_@&<>]")
 _SPECIAL = re.compile(r"([\\`*\[\]|~])")
@@ -31,7 +31,7 @@ _MENTION = re.compile(r"(?<![\w.])@(?=\w)")
 _BLOCK_START = re.compile(r"^(\s*\d*)([#>+=-]|(?<=\d)[.)])(?=\s|$|[#=-])")
 
 
-def draw(document: Iterable[Block]) -> str:
+def render(document: Iterable[Block]) -> str:
     """The document as Markdown text that ends with a line feed."""
     return "\n\n".join(_block(block) for block in in_words(document)) + "\n"
 

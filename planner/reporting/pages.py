@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 from planner.errors import Finding, InputError
 from planner.reporting import markdown
 from planner.reporting.document import Heading
-from planner.reporting.html.draw import draw
 from planner.reporting.html.pictures import picture_file
+from planner.reporting.html.render import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,8 +29,8 @@ def illustrated(
     """
     shown = "".join(f"\n{markdown.picture(one.title, file)}\n" for file, one in pictures.items())
     return {
-        f"{name}.md": markdown.draw(document) + shown,
-        f"{name}.html": draw(with_pictures(document, pictures), title),
+        f"{name}.md": markdown.render(document) + shown,
+        f"{name}.html": render(with_pictures(document, pictures), title),
         **{file: picture_file(one) for file, one in pictures.items()},
     }
 

@@ -30,7 +30,7 @@ from planner.reporting.format import ascii_only, visible
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Look", "draw"]
+__all__ = ["TerminalOptions", "render"]
 
 _STYLES = {"plain": "", "strong": "bold", "warning": "yellow", "faint": "dim"}
 _GAP = 2
@@ -39,7 +39,7 @@ _NARROWEST_WORDS = 14
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TerminalOptions:
     """What the output can show."""
 
     width: int = 100
@@ -53,7 +53,7 @@ class Look:
         return clean if self.unicode else ascii_only(clean)
 
 
-def draw(document: Iterable[Block], look: Look) -> str:
+def render(document: Iterable[Block], look: TerminalOptions) -> str:
     """The document as text that ends with a line feed."""
     paper = io.StringIO()
     console = Console(
@@ -78,7 +78,7 @@ def draw(document: Iterable[Block], look: Look) -> str:
     return drawn if look.unicode else ascii_only(drawn)
 
 
-def _draw_block(console: Console, block: Block, look: Look) -> None:
+def _draw_block(console: Console, block: Block, look: TerminalOptions) -> None:
     if isinstance(block, Heading):
         _draw_heading(console, block, look)
     elif isinstance(block, Paragraph):
@@ -92,7 +92,7 @@ def _draw_block(console: Console, block: Block, look: Look) -> None:
             _draw_verbatim(console, look.text(line))
 
 
-def _draw_heading(console: Console, heading: Heading, look: Look) -> None:
+def _draw_heading(console: Console, heading: Heading, look: TerminalOptions) -> None:
     title = look.text(heading.text)
     console.print()
     if heading.level == 2:
@@ -102,7 +102,7 @@ def _draw_heading(console: Console, heading: Heading, look: Look) -> None:
         console.print(Text(title, style="bold"))
 
 
-def _draw_bullets(console: Console, bullets: Bullets, look: Look) -> None:
+def _draw_bullets(console: Console, bullets: Bullets, look: TerminalOptions) -> None:
     grid = RichTable.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
@@ -129,7 +129,7 @@ class _Shown(NamedTuple):
     footer: tuple[str, ...]
 
 
-def _draw_table(console: Console, table: Table, look: Look) -> None:
+def _draw_table(console: Console, table: Table, look: TerminalOptions) -> None:
     shown = _as_shown(table, look)
     widths = _widths(shown, console.width)
     if widths is None:
@@ -165,7 +165,7 @@ def _broken(cell: str, width: int) -> Text:
     return Text("\n".join(textwrap.wrap(cell, width)))
 
 
-def _as_shown(table: Table, look: Look) -> _Shown:
+def _as_shown(table: Table, look: TerminalOptions) -> _Shown:
     return _Shown(
         tuple(
             Column(look.text(column.title), column.align, column.wraps) for column in table.columns

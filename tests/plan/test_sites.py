@@ -537,10 +537,10 @@ def test_documents_tell_of_ports_where_a_site_limits_them_alone(plan, read):
     limited = make_plan(read(("rack_units: 20", "rack_units: 20, network_ports: 24")))
     for one, told in ((plan, False), (limited, True)):
         for page in (sites_section(TracedPlan(one), 0, full=False), justification_document(one)):
-            text = markdown.draw(page)
+            text = markdown.render(page)
             assert ("| ports |" in text or "ports after" in text) is told
-    assert "| 18 | 24 |" in markdown.draw(sites_section(TracedPlan(limited), 0, full=False))
-    assert "| Network ports at west | 2027Q1 | 18 | 24 | 6 | 9 |" in markdown.draw(
+    assert "| 18 | 24 |" in markdown.render(sites_section(TracedPlan(limited), 0, full=False))
+    assert "| Network ports at west | 2027Q1 | 18 | 24 | 6 | 9 |" in markdown.render(
         justification_document(limited)
     )
 

@@ -20,7 +20,7 @@ from planner.reporting import markdown
 from planner.reporting.document import Figure
 from planner.reporting.excel.looks import number
 from planner.reporting.format import styled
-from planner.reporting.html.draw import draw
+from planner.reporting.html.render import render
 from planner.reporting.justification import justification_document
 from planner.reporting.traced import RelatedResults
 from planner.whatif.sensitivity.sensitivity import sensitivity
@@ -191,7 +191,7 @@ def test_orders_have_their_days_left_and_those_of_the_sale(tight):
 
 
 def test_every_figure_of_the_margins_comes_out_again_from_plan_json(tight):
-    page = Page(draw(justification_document(tight), "Margins"))
+    page = Page(render(justification_document(tight), "Margins"))
     stored = json.loads(dumps(tight))
     told = [figure for figure in page.figures if figure.to == "how-margins"]
     assert len(told) > 40
@@ -202,7 +202,7 @@ def test_every_figure_of_the_margins_comes_out_again_from_plan_json(tight):
 
 
 def section_6(plan, beside=RelatedResults()):  # noqa: B008 - frozen
-    drawn = markdown.draw(justification_document(plan, beside))
+    drawn = markdown.render(justification_document(plan, beside))
     return drawn.partition("## 6.")[2].partition("## 7.")[0]
 
 
@@ -253,7 +253,7 @@ def test_a_turn_that_comes_before_a_limit_is_the_margin(tight, moved):
     told = section_6(tight, beside)
     row = "| xe9680-h200, bought (plus) | +3.1 % | planned anew, the plan turns | – | another plan"
     assert row in told
-    page = Page(draw(justification_document(tight, beside), "Turn"))
+    page = Page(render(justification_document(tight, beside), "Turn"))
     figure, *others = [one for one in page.figures if one.text == "+3.1 %"]
     assert {one.sum for one in others} <= {figure.sum}
     stored = json.loads(turning.model_dump_json())

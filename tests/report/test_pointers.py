@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from planner.reporting import markdown
-from planner.reporting.html.draw import draw
+from planner.reporting.html.render import render
 from planner.reporting.justification import justification_document
 from planner.reporting.plan import FULL, SCREEN, plan_document
 from planner.reporting.quarterly import quarterly_document
@@ -102,7 +102,7 @@ def document(request, variant):
 
 @pytest.fixture
 def drawn(document):
-    return markdown.draw(document)
+    return markdown.render(document)
 
 
 def sections(drawn):
@@ -115,7 +115,7 @@ def sections(drawn):
 
 
 def test_every_link_and_every_figure_of_a_page_arrives(document):
-    page = Page(draw(document, "Pointers"))
+    page = Page(render(document, "Pointers"))
     assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
     assert {figure.to for figure in page.figures} <= set(page.ids)
 
@@ -145,7 +145,7 @@ def test_lines_of_the_bill_are_those_that_are_named(drawn):
 
 
 def test_each_reader_is_sent_to_their_sections(plan):
-    drawn = markdown.draw(justification_document(plan))
+    drawn = markdown.render(justification_document(plan))
     found = sections(drawn)
     opening = drawn.partition("\n## ")[0]
     for reader, titles in READERS.items():
@@ -156,11 +156,11 @@ def test_each_reader_is_sent_to_their_sections(plan):
 
 
 def others(plan, beside, compared):
-    yield markdown.draw(plan_document(plan, FULL))
-    yield markdown.draw(plan_document(plan, SCREEN))
-    yield markdown.draw(alternatives_document(beside.alternatives))
-    yield markdown.draw(sensitivity_document(beside.sensitivity))
-    yield markdown.draw(comparison_document(compared, 99))
+    yield markdown.render(plan_document(plan, FULL))
+    yield markdown.render(plan_document(plan, SCREEN))
+    yield markdown.render(alternatives_document(beside.alternatives))
+    yield markdown.render(sensitivity_document(beside.sensitivity))
+    yield markdown.render(comparison_document(compared, 99))
 
 
 def places(drawn):

@@ -11,7 +11,7 @@ BOOK, _ = load_rules(())
 
 
 def shown(rule: Rule) -> str:
-    return " ".join(markdown.draw(rule_document(rule)).replace("\\", "").split())
+    return " ".join(markdown.render(rule_document(rule)).replace("\\", "").split())
 
 
 @pytest.mark.parametrize("kind", sorted({rule.kind for rule in BOOK.rules.values()}))

@@ -15,7 +15,7 @@ from planner.reporting.plan import FULL, SCREEN, plan_document
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.jobs import parts_held
 from planner.reporting.sections.placement import schedule_section, shared_section
-from planner.reporting.terminal import Look, draw
+from planner.reporting.terminal import TerminalOptions, render
 
 HERE, THERE = "xe9680-h100/dc-east/01", "xe9680-h100/dc-east/02"
 
@@ -130,7 +130,7 @@ def test_an_explanation_says_from_when_to_when_and_how_many_places_it_leaves_out
         use = sharing.placements[0][0].model_copy(update={"occupants": runs})
         placements = ((use,), *sharing.placements[1:])
         plan = sharing.model_copy(update={"placements": placements})
-        return draw(explanation_document(explain(plan, "claims-tune")), Look(160))
+        return render(explanation_document(explain(plan, "claims-tune")), TerminalOptions(160))
 
     text = with_runs(RUNS[1:])
     assert "0, 1 5 Feb 00:00 – 1 Apr 00:00" in text
@@ -162,17 +162,17 @@ def test_what_parts_save_is_told_with_how_well_it_is_proved(sharing, outcome, ce
 def test_a_plan_without_either_has_no_such_section(plan):
     assert not list(schedule_section(plan, 40))
     assert not list(shared_section(plan, 40))
-    assert "Peak" not in draw(plan_document(plan, SCREEN), Look(120))
+    assert "Peak" not in render(plan_document(plan, SCREEN), TerminalOptions(120))
 
 
 def test_gpus_that_several_jobs_share_are_marked_in_the_map(sharing):
-    text = draw(plan_document(sharing, SCREEN), Look(120))
+    text = render(plan_document(sharing, SCREEN), TerminalOptions(120))
     assert re.search(r"\[\+\+\+\w··\+\w\]", text)
     assert "+ is one that several jobs share" in text
 
 
 def test_utilization_tells_the_peak_where_jobs_share(sharing):
-    text = draw(plan_document(sharing, SCREEN), Look(120))
+    text = render(plan_document(sharing, SCREEN), TerminalOptions(120))
     assert "Peak" in text
     assert "at its fullest hour" in " ".join(text.split())
 
@@ -181,13 +181,13 @@ def test_utilization_tells_the_peak_where_jobs_share(sharing):
 @pytest.mark.parametrize("unicode", [True, False])
 def test_the_sections_stay_on_the_page(sharing, width, unicode):
     blocks = (*schedule_section(sharing, 40), *shared_section(sharing, 40))
-    text = draw(blocks, Look(width, unicode=unicode))
+    text = render(blocks, TerminalOptions(width, unicode=unicode))
     assert max(map(len, text.splitlines())) <= width
     assert unicode or text.isascii()
     assert all(one in text for one in ("#####", "3g.40gb", "claims-tune 2"))
 
 
 def test_the_schedule_keeps_its_spacing_in_markdown(sharing):
-    text = markdown.draw(plan_document(sharing, FULL))
+    text = markdown.render(plan_document(sharing, FULL))
     assert "```text\nweek    1   5    10\n" in text
     assert "| small: 1g.10gb at 0, 1; half: 3g.40gb at 4 | 2 of 8 slices |" in text

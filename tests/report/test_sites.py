@@ -52,7 +52,7 @@ def racked(plan, *, fourth=(2, 1)):
 
 
 def shown(plan, *sites, most=8):
-    return markdown.draw(sites_section(TracedPlan(changed(plan, sites=sites)), most, full=False))
+    return markdown.render(sites_section(TracedPlan(changed(plan, sites=sites)), most, full=False))
 
 
 def estimated(plan, keys):
@@ -71,7 +71,7 @@ def test_a_nameplate_that_is_an_estimate_is_called_one_wherever_it_is_shown(plan
     assert told.format("xe9680-h100 and xe9680-h200") in shown(guessed, hall)
     assert "Estimated" not in shown(plan, hall)
 
-    document = markdown.draw(justification_document(guessed))
+    document = markdown.render(justification_document(guessed))
     assert told.format("xe9680-h200") in document  # the bill, where none of the others is bought
     assert (
         "nameplate of xe9680-h100 and xe9680-h200; mean draw of xe9680-h100 and xe9680-h200"
@@ -109,7 +109,7 @@ def test_of_a_site_of_which_nothing_is_said_nothing_is_claimed(plan, hall):
 def test_facilities_read_of_the_rack_units_that_racks_have(plan, hall, limit, racks, allowed):
     stated = {} if limit is None else {"rack_units": (limit,) * 3}
     site = changed(hall, allowed={"power_w": hall.allowed["power_w"]} | stated, racks=racks)
-    text = markdown.draw(justification_document(changed(plan, sites=(site,))))
+    text = markdown.render(justification_document(changed(plan, sites=(site,))))
     assert f"| dc-east | 2027Q1 | 30.6 | 30.6 | 45 | 18 | 18 | {allowed} |" in text
 
 
@@ -122,18 +122,18 @@ def test_racks_say_what_they_hold_and_when(plan, hall):
 
 def test_the_justification_draws_racks_only_where_every_node_stands_in_one(plan, hall):
     with_racks = changed(racked(plan, fourth=(2, 2)), sites=(hall,))
-    text = markdown.draw(justification_document(with_racks))
+    text = markdown.render(justification_document(with_racks))
     assert "Power of each rack at dc-east in 2027Q3" in text
     walking = changed(racked(plan), sites=(hall,))
-    assert "Power of each rack" not in markdown.draw(justification_document(walking))
+    assert "Power of each rack" not in markdown.render(justification_document(walking))
     unfed = changed(with_racks, sites=(changed(hall, power_per_rack_w=None),))
-    assert "Power of each rack" in markdown.draw(justification_document(unfed))
+    assert "Power of each rack" in markdown.render(justification_document(unfed))
     none = changed(plan, sites=(changed(hall, racks=None),))
-    text = markdown.draw(justification_document(none))
+    text = markdown.render(justification_document(none))
     assert "Power of each rack" not in text
     assert "| – | – |" in text
     empty = changed(plan, sites=(hall,))
-    assert "Power of each rack" not in markdown.draw(justification_document(empty))
+    assert "Power of each rack" not in markdown.render(justification_document(empty))
 
 
 def test_a_purchase_that_no_use_pays_for_says_so(plan):
@@ -148,9 +148,9 @@ def test_a_purchase_that_no_use_pays_for_says_so(plan):
         hours=2400,
         quarter_hours=2190,
     )
-    text = markdown.draw(justification_document(changed(plan, break_evens=(even,))))
+    text = markdown.render(justification_document(changed(plan, break_evens=(even,))))
     assert "renting is cheaper at any use" in text
-    text = markdown.draw(
+    text = markdown.render(
         justification_document(changed(plan, break_evens=(changed(even, hours=2000),)))
     )
     assert "renting is cheaper at any use" not in text
@@ -161,13 +161,13 @@ def test_what_is_still_to_be_paid_after_the_horizon_is_said(plan):
     first, *others = plan.acquisitions
     owed = changed(plan, acquisitions=(changed(first, committed_cents=12_345_00), *others))
     words = "| Still to be paid for reservations after the horizon, in no cost of this plan, USD |"
-    drawn = markdown.draw(justification_document(owed))
+    drawn = markdown.render(justification_document(owed))
     ask, _, _, _, cost, _, _, _, _, _, _, affordable, buyer, *_ = drawn.split("\n## ")[1:]
     assert all(f"{words} 12,345 |" in section for section in (ask, cost, affordable))
     cents = sum(line.total_cents for line in plan.acquisitions) + 12_345_00
     told = f"| Estimated value, whole terms of reservations counted, USD | {cents / 100:,.0f} |"
     assert told in buyer
-    assert words not in markdown.draw(justification_document(plan))
+    assert words not in markdown.render(justification_document(plan))
 
 
 def moved(unit, *, leaves):
@@ -200,7 +200,7 @@ def moved(unit, *, leaves):
 def test_moves_of_what_runs_today_are_told_by_what_they_cost(plan, moves, words):
     cost = sum(move.cost_cents for move in moves)
     current = CurrentPlacement(units=5, pinned=0, moves=moves, cost_cents=cost)
-    text = markdown.draw(moves_section(changed(plan, current=current), 8))
+    text = markdown.render(moves_section(changed(plan, current=current), 8))
     assert words in text
     units = [move.unit for move in moves]
     if units == [1, 2, 3]:
@@ -210,16 +210,16 @@ def test_moves_of_what_runs_today_are_told_by_what_they_cost(plan, moves, words)
 
 
 def test_a_triage_that_is_not_proved_says_what_is_open(short):
-    text = markdown.draw(shortage_section(short))
+    text = markdown.render(shortage_section(short))
     assert "### claims-tune: delayed by 1 quarter" in text
     assert "might" not in text
     assert "What would keep it" not in text
     first, second = short.shortage.priorities
     unsure = changed(short.shortage, priorities=(first, changed(second, proved=False)))
-    text = markdown.draw(shortage_section(changed(short, shortage=unsure)))
+    text = markdown.render(shortage_section(changed(short, shortage=unsure)))
     assert "fewer jobs might have to give way" in text
     dear = changed(short.shortage, bound_cents=short.proof.cost_cents - 1_000_00)
-    text = markdown.draw(shortage_section(changed(short, shortage=dear)))
+    text = markdown.render(shortage_section(changed(short, shortage=dear)))
     assert "might be cheaper, by at most $1,000.00." in text
 
 
@@ -234,7 +234,7 @@ def test_each_second_opinion_of_a_step_is_told_as_it_was_given(short):
             "second_opinions": tuple(map(said, ("confirmed", "undecided", "unfounded"))),
         }
     )
-    text = markdown.draw(
+    text = markdown.render(
         shortage_section(changed(short, shortage=changed(short.shortage, steps=(step,))))
     )
     assert "jobs of priority 25 that are dropped: no fewer than 1: " in text
@@ -243,4 +243,4 @@ def test_each_second_opinion_of_a_step_is_told_as_it_was_given(short):
 
 
 def test_the_whole_plan_shows_its_sites(plan, hall):
-    assert "## Sites" in markdown.draw(plan_document(changed(plan, sites=(hall,)), FULL))
+    assert "## Sites" in markdown.render(plan_document(changed(plan, sites=(hall,)), FULL))

@@ -11,7 +11,7 @@ from planner.reporting.justification import justification_document
 from planner.reporting.plan import FULL, SCREEN, plan_document
 from planner.reporting.quarterly import quarterly_document
 from planner.reporting.sections.cost import teams_section
-from planner.reporting.terminal import Look, draw
+from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import TracedPlan
 
 RED = TeamUse(
@@ -84,15 +84,15 @@ def test_the_sum_is_the_cost_of_all_gpu_hours_in_service(section):
 
 def test_the_justification_charges_each_delivered_hour_too(plan):
     charged = CHARGEBACK.model_copy(update={"teams": (RED,)})
-    drawn = markdown.draw(justification_document(plan.model_copy(update={"chargeback": charged})))
+    drawn = markdown.render(justification_document(plan.model_copy(update={"chargeback": charged})))
     assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in drawn
     assert "| **Sum** |  | **63,510** | **30,660** | **36,000** | **0.57** | **1.17** |" in drawn
     assert "| Net present cost of each GPU-hour that jobs deliver, USD | " in drawn
     assert "| Charged to teams, of the net present cost | 97.2 % |" in drawn
     assert "- red: 8 of 8 (2027Q1–Q2), 12 of 16 (2027Q3)\n" in drawn
-    quarterly = markdown.draw(quarterly_document(plan.model_copy(update={"chargeback": charged})))
+    quarterly = markdown.render(quarterly_document(plan.model_copy(update={"chargeback": charged})))
     assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in quarterly
-    drawn = markdown.draw(
+    drawn = markdown.render(
         justification_document(plan.model_copy(update={"chargeback": CHARGEBACK}))
     )
     assert "| no team | 0–1 | 4,380 | – | 1,000 | 0.23 | – |" in drawn
@@ -136,10 +136,13 @@ def test_who_pays_for_idle_gpus_is_said(section):
 def test_the_section_stands_in_every_report_that_has_teams(plan):
     with_teams = plan.model_copy(update={"chargeback": CHARGEBACK})
     for detail in (SCREEN, FULL):
-        assert "Teams" in draw(plan_document(with_teams, detail), Look(100))
-        assert "USD/GPU-h" not in draw(plan_document(plan, detail), Look(100))
+        assert "Teams" in render(plan_document(with_teams, detail), TerminalOptions(100))
+        assert "USD/GPU-h" not in render(plan_document(plan, detail), TerminalOptions(100))
 
 
 def test_the_table_fits_a_narrow_page(plan):
-    text = draw(plan_document(plan.model_copy(update={"chargeback": CHARGEBACK}), SCREEN), Look(60))
+    text = render(
+        plan_document(plan.model_copy(update={"chargeback": CHARGEBACK}), SCREEN),
+        TerminalOptions(60),
+    )
     assert max(map(len, text.splitlines())) <= 60

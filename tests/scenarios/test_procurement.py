@@ -13,7 +13,7 @@ from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check
-from planner.reporting.markdown import draw
+from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.purchases import ask_sentence
 from planner.sizing.sizers import Sizers
@@ -75,7 +75,7 @@ def line(plan: Plan, name: str) -> tuple[int, ...]:
 
 
 def told(plan: Plan) -> str:
-    return " ".join(draw(plan_document(plan, FULL)).split())
+    return " ".join(render(plan_document(plan, FULL)).split())
 
 
 def test_an_offer_is_taken_only_in_the_quarters_in_which_it_is_available(planned):

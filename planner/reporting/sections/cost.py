@@ -59,7 +59,7 @@ _NOT_IN_THE_INPUTS = (
 def plan_cost_section(traced: TracedPlan) -> Iterator[Block]:
     """Cost by kind and quarter, what each is, then budgets and break-evens: for a short page."""
     yield Paragraph(f"Net present cost: {money(traced.plan.proof.cost_cents)}.")
-    yield from cost_by_quarter(traced)
+    yield from cost_by_quarter(traced, full=False)
     lines = traced.plan.costs
     yield Bullets(tuple(f"{line.name}: {line.explanation}" for line in lines if line.explanation))
     yield from _budgets(traced)
@@ -166,8 +166,11 @@ def _chart(traced: TracedPlan) -> Iterator[Chart]:
         yield Chart("What is paid in each quarter", f"{says}.", plan.quarters, series, "USD")
 
 
-def cost_by_quarter(traced: TracedPlan) -> Iterator[Block]:
-    """What each kind of cost is in each quarter, all of them, what is paid, and present values."""
+def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
+    """What each kind of cost is in each quarter, all of them, and what is paid.
+
+    With present values where it is not `full`, as no table by year stands beside it.
+    """
     plan, accounts = traced.plan, traced.accounts
     amounts = [abs(cents) for line in plan.costs for cents in (*line.cents, line.total_cents)]
     large = max(amounts, default=0) >= _THOUSANDS_FROM_CENTS
@@ -176,24 +179,19 @@ def cost_by_quarter(traced: TracedPlan) -> Iterator[Block]:
 
     def amount(row: tuple[int, ...], line: int) -> Cell:
         stem = f"costs[{line}]"
-        place = f"{stem}.cents[{row[0]}]" if len(row) == 1 else f"{stem}.total_cents"
+        place = f"{stem}.total_cents" if row is every else f"{stem}.cents[{row[0]}]"
         return traced.at(place, style, f"how-cost-{line}")
 
     weights = [line.name for line in plan.costs if line.name in NOT_PAID_LINES - {"residual value"}]
     unit = "Thousand USD" if large else "USD"
-    yield table(
-        [*((place,) for place in every), *([every] if len(every) > 1 else ())],
-        (
-            "Quarter",
-            "name",
-            lambda row: plan.quarters[row[0]] if len(row) == 1 else "Sum",
-        ),
-        *columns_for(
-            ((line.name.capitalize(), place) for place, line in enumerate(plan.costs)), amount
-        ),
-        ("All", "number", lambda row: _all(traced, row, style)),
-        ("Paid", "number", lambda row: traced.figure(accounts.paid(row), style, "how-cost")),
-        sums={
+    sums: dict[str, Cell] = {
+        "Quarter": "Sum",
+        **{line.name.capitalize(): amount(every, place) for place, line in enumerate(plan.costs)},
+        "All": _all(traced, every, style),
+        "Paid": traced.figure(accounts.paid(), style, "how-cost"),
+    }
+    if not full:
+        sums = {
             "Quarter": "Present value",
             **{
                 line.name.capitalize(): traced.at(
@@ -202,7 +200,20 @@ def cost_by_quarter(traced: TracedPlan) -> Iterator[Block]:
                 for place, line in enumerate(plan.costs)
             },
             "All": traced.figure(accounts.net_present, style, "how-proof"),
-        },
+        }
+    yield table(
+        [*((place,) for place in every), *(() if full else (every,))],
+        (
+            "Quarter",
+            "name",
+            lambda row: "Sum" if row is every else plan.quarters[row[0]],
+        ),
+        *columns_for(
+            ((line.name.capitalize(), place) for place, line in enumerate(plan.costs)), amount
+        ),
+        ("All", "number", lambda row: _all(traced, row, style)),
+        ("Paid", "number", lambda row: traced.figure(accounts.paid(row), style, "how-cost")),
+        sums=sums,
         caption=f"{unit}, rounded here and exact to the cent in plan.json; quarters are not "
         f"discounted; paid is all but {listed(['the residual value', *weights])}",
     )

@@ -29,7 +29,7 @@ from planner.reporting.html.pictures import drawn
 if TYPE_CHECKING:
     from planner.reporting.document import Block, Cell, Column, Document, Picture
 
-__all__ = ["draw", "fragment"]
+__all__ = ["fragment", "render"]
 
 _MARKED = re.compile(r"""[&<>"']""")
 _OF_PAGE = re.compile(r":root|\bhtml\b|\bbody\b")
@@ -43,7 +43,7 @@ _LOOKS = {
 _LINE = Markup("\n")
 
 
-def draw(document: Document, title: str) -> str:
+def render(document: Document, title: str) -> str:
     """The document as a page that ends with a line feed."""
     style, script = _part("page.css"), _part("page.js")
     sections = [one for one in document if isinstance(one, Heading) and one.level == 2]

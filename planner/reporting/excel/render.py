@@ -16,7 +16,7 @@ from planner.reporting.excel.sheet import Sheet, Traced
 if TYPE_CHECKING:
     from planner.reporting.document import Block
 
-__all__ = ["draw"]
+__all__ = ["render"]
 
 _OPENING = "Overview"
 _SUMS = "Where figures come from"
@@ -26,7 +26,7 @@ _MADE = datetime(2000, 1, 1, tzinfo=UTC)
 """Excel wants a day; a real one would make two workbooks of one plan differ."""
 
 
-def draw(document: Document, title: str) -> bytes:
+def render(document: Document, title: str) -> bytes:
     """The workbook; the last sheet lists every figure with its sum over plan.json."""
     paper = io.BytesIO()
     options = {
