@@ -12,7 +12,7 @@ from math import ceil
 
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.packing.limits import Limit, SpendLimit
-from planner.packing.problem import Choice, Demand, Pool, Problem, Run, Shape, Supply
+from planner.packing.problem import Choice, Demand, Pool, Problem, RunWindow, Shape, Supply
 
 __all__ = ["catalogue", "quarterly", "runs_beside", "unique"]
 
@@ -236,7 +236,7 @@ def _for_hours(choices: tuple[Choice, ...], rng: random.Random) -> tuple[Choice,
         speed = _SPEED.get(choice.gpu_type, 1.0) * (choice.shape.gpus / least) ** 0.9
         hours = max(1, ceil(work / speed))
         if first + hours <= until:
-            run = Run(hours, first, until)
+            run = RunWindow(hours, first, until)
             found.append(replace(choice, shape=choice.shape._replace(run=run)))
     return tuple(sorted(found))
 

@@ -13,10 +13,12 @@ from planner.api.planning import PlanResult, read_plan, require_effort, text_of
 from planner.api.result import Result, usd
 from planner.api.scenario import Scenario, load
 from planner.planning.make import make_plan
-from planner.reporting.compare import comparison_document
 from planner.reporting.format import count_of, money
-from planner.reporting.replay import replay_document
-from planner.reporting.waterfall import waterfall_chart
+from planner.reporting.sections.comparison import (
+    comparison_document,
+    replay_document,
+    waterfall_chart,
+)
 from planner.whatif.comparison.actuals import read_actuals
 from planner.whatif.comparison.compare import compare as compared_with
 from planner.whatif.comparison.replay import replay as replayed

@@ -23,15 +23,15 @@ from planner.planning.make import make_plan
 from planner.planning.saved import inputs_behind, scenario_of, sound
 from planner.planning.words import some_of
 from planner.reporting import markdown
-from planner.reporting.again import command_for
 from planner.reporting.document import Column, Heading, Table
-from planner.reporting.excel.draw import draw as excel
+from planner.reporting.excel.render import render as excel
 from planner.reporting.format import listed
-from planner.reporting.html.draw import draw as html
-from planner.reporting.justification.beside import Beside
-from planner.reporting.justification.document import justification_document
-from planner.reporting.pdf import printer
+from planner.reporting.html.render import render as html
+from planner.reporting.justification import justification_document
+from planner.reporting.pages import printer
 from planner.reporting.quarterly import quarterly_document
+from planner.reporting.sections.options import command_for
+from planner.reporting.traced import RelatedResults
 from planner.whatif.alternatives import alternatives as found_alternatives
 from planner.whatif.alternatives import standard_alternatives
 from planner.whatif.comparison.sides import saved_side
@@ -58,7 +58,7 @@ class ReportResult(Result):
     def __init__(
         self,
         plan: PlanResult,
-        beside: Beside,
+        beside: RelatedResults,
         results: tuple[Result, ...],
         print_page: Callable[[str], bytes] | None,
     ) -> None:
@@ -76,7 +76,7 @@ class ReportResult(Result):
                 self._files |= {
                     f"{name}.html": page,
                     f"{name}.xlsx": excel(document, plan.title),
-                    f"{name}.md": markdown.draw(document),
+                    f"{name}.md": markdown.render(document),
                 }
                 if print_page:
                     self._files[f"{name}.pdf"] = print_page(page)
@@ -171,7 +171,7 @@ def report(  # noqa: PLR0913 - a parameter for each option
     others = {name: read_plan(one)._plan for name, one in (options or {}).items()}
     changed = None if since is None else _since(asked, read_plan(since), actuals, work, progress)
     found, moved = _beside(asked, alternatives, sensitivity, what_if, work, progress)
-    beside = Beside(
+    beside = RelatedResults(
         others,
         found._found if found else None,
         moved._found if moved else None,

@@ -9,8 +9,14 @@ from planner.errors import Finding, InputError
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.scenario.schema import scenario_schema
 from planner.inputs.text.words import did_you_mean, one_of
-from planner.reporting.catalog import catalog_document, entry_document, entry_ids
-from planner.reporting.rules import examples_document, rule_document, rules_document
+from planner.reporting.knowledge import (
+    catalog_document,
+    entry_document,
+    entry_ids,
+    examples_document,
+    rule_document,
+    rules_document,
+)
 from planner.sizing.selftest import run_examples
 
 if TYPE_CHECKING:
@@ -158,7 +164,7 @@ def doctor() -> KnowledgeResult:
     0
     """
     from planner.packing.solvers.doctor import examine  # noqa: PLC0415 - loads both solvers
-    from planner.reporting.doctor import doctor_document  # noqa: PLC0415 - likewise
+    from planner.reporting.knowledge import doctor_document  # noqa: PLC0415 - likewise
 
     examined = examine()
     rows = [

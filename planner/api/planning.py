@@ -23,10 +23,10 @@ from planner.planning.saved import Saved, checked, read_saved, sound
 from planner.planning.store import dumps
 from planner.planning.words import nodes_text
 from planner.reporting.document import Heading
-from planner.reporting.explain import explanation_document
 from planner.reporting.format import gap_percent, listed, money
-from planner.reporting.money import action_of
 from planner.reporting.plan import FULL, SCREEN, plan_document
+from planner.reporting.sections.explain import explanation_document
+from planner.reporting.sections.purchases import action_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -72,22 +72,22 @@ class Result(ABC):
 
     def _repr_html_(self) -> str:
         """A part of a page, with its own style, as notebooks show it."""
-        from planner.reporting.html.draw import fragment  # noqa: PLC0415 - slow to load
+        from planner.reporting.html.render import fragment  # noqa: PLC0415 - slow to load
 
         return fragment(self._brief(), self.title)
 
     def to_text(self, *, width: int = _PAGE, colour: bool = False, unicode: bool = True) -> str:
         """The result as the terminal shows it, on lines of `width` cells."""
-        from planner.reporting.terminal import Look, draw  # noqa: PLC0415 - slow to load
+        from planner.reporting.terminal import TerminalOptions, render  # noqa: PLC0415 - slow to load
 
-        look = Look(width=width, colour=colour, unicode=unicode)
-        return draw(self._document(width), look)
+        look = TerminalOptions(width=width, colour=colour, unicode=unicode)
+        return render(self._document(width), look)
 
     def to_markdown(self) -> str:
         """The whole result as Markdown."""
-        from planner.reporting.markdown import draw  # noqa: PLC0415 - slow to load
+        from planner.reporting.markdown import render  # noqa: PLC0415 - slow to load
 
-        return draw(self._document())
+        return render(self._document())
 
     def to_json(self) -> str:
         """The whole result as JSON, as the command of the same name writes it; else its rows."""

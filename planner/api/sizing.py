@@ -19,7 +19,7 @@ from planner.inputs.reading.reader import parse_document
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settle import settled_settings
-from planner.reporting.size import sizing_document
+from planner.reporting.sections.sizing import sizing_document
 from planner.sizing import Sizer
 from planner.sizing.calibrate import calibrate
 

@@ -28,11 +28,17 @@ from planner.api.scenario import (
 from planner.inputs.layers.setting import split_setting
 from planner.inputs.load import Question
 from planner.inputs.text.scalars import plain_value
-from planner.reporting.alternatives import alternatives_document, near_ones
 from planner.reporting.format import count_of, money_short, percent
-from planner.reporting.risk import cost_bands, risk_document
-from planner.reporting.sensitivity import headline, sensitivity_document, tornado
-from planner.reporting.variants import frontiers, plan_record, sweep_csv, sweep_document, sweep_rows
+from planner.reporting.sections.options import alternatives_document, near_ones
+from planner.reporting.sections.risk import cost_bands, risk_document
+from planner.reporting.sections.sensitivity import headline, sensitivity_document, tornado
+from planner.reporting.sections.variants import (
+    frontiers,
+    plan_record,
+    sweep_csv,
+    sweep_document,
+    sweep_rows,
+)
 from planner.whatif.alternatives import alternatives as found_alternatives
 from planner.whatif.grid import read_grid
 from planner.whatif.results import Alternatives, Sensitivity

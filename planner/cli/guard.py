@@ -16,7 +16,7 @@ import click
 
 from planner.cli.screen import error_pen, warnings_told
 from planner.errors import ExitCode, PlannerError
-from planner.reporting.findings import draw_error
+from planner.reporting.findings import render_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,7 +49,7 @@ def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any: 
             result = action(ctx)
             sys.stdout.flush()
     except PlannerError as error:
-        click.echo(draw_error(error, error_pen()), err=True, nl=False)
+        click.echo(render_error(error, error_pen()), err=True, nl=False)
         ctx.exit(error.exit_code)
     except KeyboardInterrupt:
         _say_interrupted(ctx)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from planner.errors import PlannerWarning
-from planner.reporting.findings import Pen
+from planner.reporting.findings import Styler
 from planner.reporting.format import listed
 
 if TYPE_CHECKING:
@@ -83,9 +83,9 @@ def print_exact(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def error_pen() -> Pen:
+def error_pen() -> Styler:
     """What standard error can show."""
-    return Pen(colour=_colour(sys.stderr), unicode=_unicode(sys.stderr))
+    return Styler(colour=_colour(sys.stderr), unicode=_unicode(sys.stderr))
 
 
 def page_width() -> int:

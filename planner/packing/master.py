@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from planner.packing.layouts.cutting import Cut
-    from planner.packing.problem import Pool, Problem, Run, Shape
+    from planner.packing.problem import Pool, Problem, RunWindow, Shape
 
 __all__ = ["CENTS_PER_UNIT", "MasterProgram", "PoolInQuarter", "Terms", "Usage"]
 
@@ -181,7 +181,7 @@ class MasterProgram:
         opened = self.opened.get((pool, quarter))
         return [*whole, opened] if opened else whole
 
-    def gpus_of_runs(self, usages: Iterable[Usage]) -> Iterator[tuple[Run, int]]:
+    def gpus_of_runs(self, usages: Iterable[Usage]) -> Iterator[tuple[RunWindow, int]]:
         """Runs with the GPUs that all that are like them hold, wherever they are."""
         for usage in usages:
             if usage.asked.is_run:

@@ -29,7 +29,7 @@ __all__ = [
     "Pool",
     "Problem",
     "Quota",
-    "Run",
+    "RunWindow",
     "Shape",
     "Supply",
 ]
@@ -39,7 +39,7 @@ NOWHERE = "~"
 """What the name of a GPU type that is none begins with: a unit that has one is not run."""
 
 
-class Run(NamedTuple):
+class RunWindow(NamedTuple):
     """For which hours of its quarters, counted from 0, a piece holds what it takes."""
 
     hours: int
@@ -62,7 +62,7 @@ class Run(NamedTuple):
         )
 
 
-ALWAYS = Run(RUN_HOURS, 0, RUN_HOURS)
+ALWAYS = RunWindow(RUN_HOURS, 0, RUN_HOURS)
 
 
 class Part(NamedTuple):
@@ -89,7 +89,7 @@ class Shape(NamedTuple):
     """Whether a piece may take several whole nodes where a fabric joins them."""
     sites: tuple[str, ...] = ()
     """Sites that a unit may run at, sorted; empty: any."""
-    run: Run = ALWAYS
+    run: RunWindow = ALWAYS
     part: Part = WHOLE
     stays: str = ""
     """The pool or the held nodes that a unit may not leave; empty: it may run anywhere."""

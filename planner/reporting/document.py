@@ -6,14 +6,19 @@ Each section is built once; the terminal, Markdown, HTML and Excel draw the same
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from planner.reporting.format import Style, styled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from datetime import date
     from fractions import Fraction
+
+    Row = TypeVar("Row")
+    Key = TypeVar("Key")
+    Getter = Callable[[Row], "Cell"]
 
 __all__ = [
     "Bands",
@@ -44,7 +49,10 @@ __all__ = [
     "Verbatim",
     "beneath",
     "cell_text",
+    "columns_for",
     "in_words",
+    "table",
+    "titled",
 ]
 
 Tone = Literal["plain", "strong", "warning", "faint"]
@@ -146,6 +154,54 @@ class Table:
     """Last row, set apart: sums."""
     caption: str = ""
     """What the table shows, where the heading above does not say it."""
+
+
+Kind = Literal["text", "name", "number"]
+"""Of a column: words that may break, a name that must not, figures at the right."""
+_NO_SUMS: Mapping[str, Cell] = MappingProxyType({})
+
+
+def table(
+    rows: Iterable[Row],
+    *columns: tuple[str, Kind, Getter[Row]],
+    sums: Mapping[str, Cell] = _NO_SUMS,
+    caption: str = "",
+    without: Collection[str] = (),
+) -> Table:
+    """A table of whatever the rows are: each column is a title, a kind, and what gives its cell.
+
+    `sums` are cells of the last row by the titles of their columns; columns whose titles stand in
+    `without` are left out.
+    """
+    shown = [one for one in columns if one[0] not in without]
+    return Table(
+        tuple(
+            Column(title, "right" if kind == "number" else "left", kind == "text")
+            for title, kind, _ in shown
+        ),
+        tuple(tuple(cell(row) for _, _, cell in shown) for row in rows),
+        tuple(sums.get(title, "") for title, _, _ in shown) if sums else (),
+        caption,
+    )
+
+
+def columns_for(
+    keys: Iterable[tuple[str, Key]], cell: Callable[[Any, Key], Cell], kind: Kind = "number"
+) -> tuple[tuple[str, Kind, Getter[Any]], ...]:
+    """Columns of a table that differ in a key alone, such as a quarter: titles with their keys."""
+
+    def of(key: Key) -> Getter[Any]:
+        return lambda row: cell(row, key)
+
+    return tuple((title, kind, of(key)) for title, key in keys)
+
+
+def titled(sections: Iterable[tuple[str, Iterable[Block]]], level: int = 2) -> tuple[Block, ...]:
+    """Sections one after the other, each under its title; those without content are left out."""
+    told = ((title, tuple(blocks)) for title, blocks in sections)
+    return tuple(
+        block for title, blocks in told if blocks for block in (Heading(title, level), *blocks)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +360,7 @@ def beneath(document: Document) -> Document:
     )
 
 
-def in_words(document: Document) -> Document:
+def in_words(document: Iterable[Block]) -> Document:
     """The same for a page without pictures, folds and forms: their words and tables remain."""
     return tuple(plain for block in document for plain in _in_words(block))
 

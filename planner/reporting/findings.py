@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from planner.errors import Finding
 
-__all__ = ["Pen", "draw_error", "draw_findings"]
+__all__ = ["Styler", "render_error", "render_findings"]
 
 _MOST_SHOWN = 200
 _WIDEST_SOURCE_LINE = 120
@@ -27,7 +27,7 @@ _LONGEST_MESSAGE = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Pen:
+class Styler:
     """What standard error can show."""
 
     colour: bool = False
@@ -50,10 +50,10 @@ class Pen:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
 
 
-def draw_error(error: PlannerError, pen: Pen) -> str:
+def render_error(error: PlannerError, pen: Styler) -> str:
     """Any error a user can cause, as they read it."""
     if isinstance(error, InputError):
-        return draw_findings(error.findings, pen)
+        return render_findings(error.findings, pen)
     if isinstance(error, InfeasibleError):
         return pen.finish(_infeasible(error, pen))
     if isinstance(error, CheckError):
@@ -63,7 +63,7 @@ def draw_error(error: PlannerError, pen: Pen) -> str:
     return pen.finish([f"{pen.red('error:')} {_lines_of(str(error))}"])
 
 
-def draw_findings(findings: Sequence[Finding], pen: Pen) -> str:
+def render_findings(findings: Sequence[Finding], pen: Styler) -> str:
     """Each mistake with its place, as many as anybody reads, then how many there are."""
     lines: list[str] = []
     for finding in findings[:_MOST_SHOWN]:
@@ -75,7 +75,7 @@ def draw_findings(findings: Sequence[Finding], pen: Pen) -> str:
     return pen.finish(lines)
 
 
-def _finding(finding: Finding, pen: Pen) -> list[str]:
+def _finding(finding: Finding, pen: Styler) -> list[str]:
     finding = replace(finding, message=_short(finding.message))
     lines = [f"{pen.red('error:')} {visible(finding.headline())}"]
     if finding.source_line is not None and finding.line is not None:
@@ -91,7 +91,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
 
-def _source(finding: Finding, source_line: str, pen: Pen) -> list[str]:
+def _source(finding: Finding, source_line: str, pen: Styler) -> list[str]:
     number = str(finding.line)
     before, rest = _cut(source_line.rstrip("\r\n"), (finding.column or 1) - 1)
     margin = " " * len(number)
@@ -113,14 +113,14 @@ def _cut(line: str, column: int) -> tuple[str, str]:
     return visible(before.replace("\t", " ")), visible(rest.replace("\t", " "))
 
 
-def _infeasible(error: InfeasibleError, pen: Pen) -> list[str]:
+def _infeasible(error: InfeasibleError, pen: Styler) -> list[str]:
     lines = [f"{pen.red('infeasible:')} {visible(error.headline)}"]
     lines += [f"  {visible(reason)}" for reason in error.reasons]
     lines += [f"{pen.cyan('hint:')} {visible(remedy)}" for remedy in error.remedies]
     return lines
 
 
-def _unverified(error: CheckError, pen: Pen) -> list[str]:
+def _unverified(error: CheckError, pen: Styler) -> list[str]:
     count = count_of(len(error.violations), "disagreement")
     ending, hint = (
         "it is neither printed nor written",
@@ -139,7 +139,7 @@ def _unverified(error: CheckError, pen: Pen) -> list[str]:
     ]
 
 
-def _disagreement(error: DisagreementError, pen: Pen) -> list[str]:
+def _disagreement(error: DisagreementError, pen: Styler) -> list[str]:
     return [
         f"{pen.red('error:')} {visible(error.headline)}, so nothing is printed as a plan",
         *(f"  {visible(reason)}" for reason in error.reasons),

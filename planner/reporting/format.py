@@ -95,10 +95,12 @@ _ASCII = str.maketrans(
 
 Style = Literal[
     "usd",
+    "thousands",
     "cents",
     "rate",
     "count",
     "share",
+    "per_cent",
     "margin",
     "kw",
     "gb",
@@ -355,10 +357,12 @@ def _signed(text: str) -> str:
 
 _STYLED: dict[Style, Callable[[Fraction], str]] = {
     "usd": lambda cents: _rounded(cents / 100, 0),
+    "thousands": lambda cents: _rounded(cents / 100_000, 0),
     "cents": lambda cents: _rounded(cents / 100, 2),
     "rate": lambda cents: _rounded(cents / 100, 2),
     "count": lambda number: _rounded(number, 0),
     "share": lambda share: f"{_rounded(share * 100, 1)} %",
+    "per_cent": lambda share: f"{_rounded(share * 100, 0)} %",
     "margin": lambda share: f"{_signed(_rounded(towards_zero(share, 3) * 100, 1))} %",
     "kw": lambda watts: _trimmed_down(watts / 1000, 3),
     "gb": lambda megabytes: _trimmed_down(megabytes / 1000, 1),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from planner.reporting.document import (
     Block,
     Bullets,
-    Document,
     Heading,
     Paragraph,
     Table,
@@ -18,7 +18,10 @@ from planner.reporting.document import (
 )
 from planner.reporting.format import code_and_words, visible
 
-__all__ = ["draw", "picture"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["picture", "render"]
 
 _MARKED = re.compile(r"[\\`*\[\]|~_@&<>]")
 _SPECIAL = re.compile(r"([\\`*\[\]|~])")
@@ -28,7 +31,7 @@ _MENTION = re.compile(r"(?<![\w.])@(?=\w)")
 _BLOCK_START = re.compile(r"^(\s*\d*)([#>+=-]|(?<=\d)[.)])(?=\s|$|[#=-])")
 
 
-def draw(document: Document) -> str:
+def render(document: Iterable[Block]) -> str:
     """The document as Markdown text that ends with a line feed."""
     return "\n\n".join(_block(block) for block in in_words(document)) + "\n"
 

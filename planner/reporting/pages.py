@@ -1,21 +1,22 @@
-"""What a command writes beside its data: a document as Markdown and as a page, with pictures."""
+"""What a command writes beside its data: a document as Markdown, a page with pictures, a PDF."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+from planner.errors import Finding, InputError
 from planner.reporting import markdown
 from planner.reporting.document import Heading
-from planner.reporting.html.draw import draw
 from planner.reporting.html.pictures import picture_file
+from planner.reporting.html.render import render
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from planner.reporting.document import Document, Picture
 
-__all__ = ["illustrated", "with_pictures"]
+__all__ = ["illustrated", "printer", "with_pictures"]
 
 
 def illustrated(
@@ -28,8 +29,8 @@ def illustrated(
     """
     shown = "".join(f"\n{markdown.picture(one.title, file)}\n" for file, one in pictures.items())
     return {
-        f"{name}.md": markdown.draw(document) + shown,
-        f"{name}.html": draw(with_pictures(document, pictures), title),
+        f"{name}.md": markdown.render(document) + shown,
+        f"{name}.html": render(with_pictures(document, pictures), title),
         **{file: picture_file(one) for file, one in pictures.items()},
     }
 
@@ -47,3 +48,27 @@ def with_pictures(document: Document, pictures: Mapping[str, Picture]) -> Docume
         else block
         for place, block in enumerate(page)
     )
+
+
+def printer() -> Callable[[str], bytes]:
+    """Prints a page as a PDF; raises InputError where WeasyPrint or its libraries are missing."""
+    try:
+        from weasyprint import HTML  # noqa: PLC0415 - an extra, and slow to load
+    except (ImportError, OSError):
+        raise InputError(
+            Finding(
+                "`--pdf` needs WeasyPrint, which is not installed here",
+                hint="pip install 'gpu-fit-planner[pdf]', or print the HTML file from a browser",
+            )
+        ) from None
+
+    def print_page(html: str) -> bytes:
+        printed: bytes = HTML(string=html, url_fetcher=_fetch).write_pdf()
+        return printed
+
+    return print_page
+
+
+def _fetch(url: str) -> NoReturn:
+    """A page needs nothing that is not in it."""
+    raise ValueError(url)

@@ -1,25 +1,22 @@
-"""The report of a plan: its sections in the order in which a buyer needs them."""
+"""The report of a plan, as plan.md and on the terminal: its sections as a buyer needs them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.reporting.ask import ask_sentence
-from planner.reporting.changes import changes_section
-from planner.reporting.document import Block, Document, Heading, Paragraph
-from planner.reporting.jobs import jobs_section, rejections_section
-from planner.reporting.money import acquisitions_section, costs_section
-from planner.reporting.moves import moves_section
-from planner.reporting.nodemap import node_map
-from planner.reporting.notes import notes_section
-from planner.reporting.proof import proof_section, rules_section
-from planner.reporting.schedule import schedule_section
-from planner.reporting.shared import shared_section
-from planner.reporting.shortage import shortage_section
-from planner.reporting.sites import sites_section
-from planner.reporting.teams import teams_section
-from planner.reporting.usage import usage_section
+from planner.reporting.document import Document, Heading, Paragraph, titled
+from planner.reporting.sections.capacity import utilization_section
+from planner.reporting.sections.cost import plan_cost_section, teams_section
+from planner.reporting.sections.jobs import jobs_section, rejections_section
+from planner.reporting.sections.nodemap import node_map
+from planner.reporting.sections.notes import changes_section, notes_section
+from planner.reporting.sections.placement import moves_section, schedule_section, shared_section
+from planner.reporting.sections.proof import proof_section, rules_section
+from planner.reporting.sections.purchases import ask_sentence, bill_section
+from planner.reporting.sections.shortage import shortage_section
+from planner.reporting.sections.sites import sites_section
+from planner.reporting.traced import TracedPlan
 
 if TYPE_CHECKING:
     from planner.planning.plan import Plan
@@ -52,28 +49,34 @@ FULL = Detail(jobs=1000, map_lines=200, notes=500, rules=500, whole=True)
 
 def plan_document(plan: Plan, detail: Detail) -> Document:
     """The whole report."""
-    sections: tuple[tuple[str, tuple[Block, ...]], ...] = (
-        ("Changes to the scenario", changes_section(plan.changes)),
-        ("Warnings", notes_section(plan.warnings, detail.notes, "warning", whole=detail.whole)),
-        ("Dropped and delayed jobs", shortage_section(plan)),
-        ("Purchases and rents", acquisitions_section(plan, sources=detail.whole)),
-        ("Moves", moves_section(plan, detail.map_lines)),
-        ("Node map", node_map(plan, detail.map_lines, detail.page)),
-        ("Schedule", schedule_section(plan, detail.map_lines)),
-        ("Shared GPUs", shared_section(plan, detail.map_lines)),
-        ("Jobs", jobs_section(plan, detail.jobs)),
-        ("Utilization", usage_section(plan)),
-        ("Sites", sites_section(plan, detail.map_lines)),
-        ("Cost", costs_section(plan)),
-        ("Teams", teams_section(plan)),
-        ("Rejected GPU types", rejections_section(plan)),
-        ("Assumptions", notes_section(plan.assumptions, detail.notes, "plain", whole=detail.whole)),
-        ("Rules and their sources", rules_section(plan, detail.rules)),
-        ("Proof and provenance", proof_section(plan, every_check=detail.whole)),
+    traced, lines, whole = TracedPlan(plan), detail.map_lines, detail.whole
+    about = (Paragraph(" ".join(plan.description.split())),) if plan.description else ()
+    return (
+        Heading(plan.scenario, 1),
+        *about,
+        Paragraph(ask_sentence(plan), tone="strong"),
+        *titled(
+            (
+                ("Changes to the scenario", changes_section(plan.changes)),
+                ("Warnings", notes_section(plan.warnings, detail.notes, "warning", whole=whole)),
+                ("Dropped and delayed jobs", shortage_section(plan)),
+                ("Purchases and rents", bill_section(traced, full=False, sources=whole)),
+                ("Moves", moves_section(plan, lines)),
+                ("Node map", node_map(plan, lines, detail.page)),
+                ("Schedule", schedule_section(plan, lines)),
+                ("Shared GPUs", shared_section(plan, lines)),
+                ("Jobs", jobs_section(traced, detail.jobs, full=False)),
+                ("Utilization", utilization_section(traced)),
+                ("Sites", sites_section(traced, lines, full=False)),
+                ("Cost", plan_cost_section(traced)),
+                ("Teams", teams_section(traced)),
+                ("Rejected GPU types", rejections_section(plan)),
+                (
+                    "Assumptions",
+                    notes_section(plan.assumptions, detail.notes, "plain", whole=whole),
+                ),
+                ("Rules and their sources", rules_section(plan, detail.rules)),
+                ("Proof and provenance", proof_section(traced, every_check=whole)),
+            )
+        ),
     )
-    opening: list[Block] = [Heading(plan.scenario, 1)]
-    if plan.description:
-        opening.append(Paragraph(" ".join(plan.description.split())))
-    opening.append(Paragraph(ask_sentence(plan), tone="strong"))
-    body = [block for title, blocks in sections if blocks for block in (Heading(title), *blocks)]
-    return (*opening, *body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich import box
 from rich.cells import cell_len
@@ -18,7 +18,6 @@ from planner.reporting.document import (
     Block,
     Bullets,
     Column,
-    Document,
     Heading,
     Paragraph,
     Table,
@@ -28,7 +27,10 @@ from planner.reporting.document import (
 )
 from planner.reporting.format import ascii_only, visible
 
-__all__ = ["Look", "draw"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["TerminalOptions", "render"]
 
 _STYLES = {"plain": "", "strong": "bold", "warning": "yellow", "faint": "dim"}
 _GAP = 2
@@ -37,7 +39,7 @@ _NARROWEST_WORDS = 14
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TerminalOptions:
     """What the output can show."""
 
     width: int = 100
@@ -51,7 +53,7 @@ class Look:
         return clean if self.unicode else ascii_only(clean)
 
 
-def draw(document: Document, look: Look) -> str:
+def render(document: Iterable[Block], look: TerminalOptions) -> str:
     """The document as text that ends with a line feed."""
     paper = io.StringIO()
     console = Console(
@@ -76,7 +78,7 @@ def draw(document: Document, look: Look) -> str:
     return drawn if look.unicode else ascii_only(drawn)
 
 
-def _draw_block(console: Console, block: Block, look: Look) -> None:
+def _draw_block(console: Console, block: Block, look: TerminalOptions) -> None:
     if isinstance(block, Heading):
         _draw_heading(console, block, look)
     elif isinstance(block, Paragraph):
@@ -90,7 +92,7 @@ def _draw_block(console: Console, block: Block, look: Look) -> None:
             _draw_verbatim(console, look.text(line))
 
 
-def _draw_heading(console: Console, heading: Heading, look: Look) -> None:
+def _draw_heading(console: Console, heading: Heading, look: TerminalOptions) -> None:
     title = look.text(heading.text)
     console.print()
     if heading.level == 2:
@@ -100,7 +102,7 @@ def _draw_heading(console: Console, heading: Heading, look: Look) -> None:
         console.print(Text(title, style="bold"))
 
 
-def _draw_bullets(console: Console, bullets: Bullets, look: Look) -> None:
+def _draw_bullets(console: Console, bullets: Bullets, look: TerminalOptions) -> None:
     grid = RichTable.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
@@ -127,7 +129,7 @@ class _Shown(NamedTuple):
     footer: tuple[str, ...]
 
 
-def _draw_table(console: Console, table: Table, look: Look) -> None:
+def _draw_table(console: Console, table: Table, look: TerminalOptions) -> None:
     shown = _as_shown(table, look)
     widths = _widths(shown, console.width)
     if widths is None:
@@ -163,7 +165,7 @@ def _broken(cell: str, width: int) -> Text:
     return Text("\n".join(textwrap.wrap(cell, width)))
 
 
-def _as_shown(table: Table, look: Look) -> _Shown:
+def _as_shown(table: Table, look: TerminalOptions) -> _Shown:
     return _Shown(
         tuple(
             Column(look.text(column.title), column.align, column.wraps) for column in table.columns
@@ -206,10 +208,12 @@ def _cells(table: _Shown, place: int) -> list[str]:
 
 
 def _column_narrowest(table: _Shown, place: int, longest_word: int) -> int:
-    cells = _cells(table, place)
-    if not table.columns[place].wraps:
-        return max(map(cell_len, cells))
-    words = max((cell_len(word) for cell in cells for word in cell.split()), default=0)
+    title, *cells = _cells(table, place)
+    column = table.columns[place]
+    if not column.wraps:
+        heads = title.split() if column.align == "right" else [title]
+        return max(map(cell_len, (*heads, *cells)), default=0)
+    words = max((cell_len(word) for cell in (title, *cells) for word in cell.split()), default=0)
     return min(words, longest_word)
 
 

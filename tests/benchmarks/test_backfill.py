@@ -14,7 +14,7 @@ from benchmarks.portfolios import runs_beside
 from benchmarks.side_by_side import bought_in_one_quarter
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.answer import answer
-from planner.packing.problem import Choice, Demand, Pool, Problem, Run, Shape, Supply
+from planner.packing.problem import Choice, Demand, Pool, Problem, RunWindow, Shape, Supply
 from planner.packing.search import search
 
 NODE = Node(8, 80, 800)
@@ -161,7 +161,7 @@ def asks(gpus, count=1, run=None):
 
 
 def test_what_serves_holds_its_gpus_all_quarter_and_runs_follow_each_other_beside_it():
-    runs = asks(4, 10, Run(RUN_HOURS // 10, 0, RUN_HOURS))
+    runs = asks(4, 10, RunWindow(RUN_HOURS // 10, 0, RUN_HOURS))
     assert first_in_first_out(portfolio(asks(4), runs)) == (100, 1)
     assert first_in_first_out(portfolio(asks(5), runs)) == (200, 2)
 
@@ -177,7 +177,7 @@ def test_the_textbook_program_and_first_fit_count_the_nodes_that_they_pay_for():
 
 
 def test_a_portfolio_that_no_node_holds_in_time_is_not_run():
-    short = asks(8, 1, Run(10, 0, 9))
+    short = asks(8, 1, RunWindow(10, 0, 9))
     assert first_in_first_out(portfolio(short)) is None
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.inputs.reading.reader import parse_document, read_document
-from planner.reporting.findings import Pen, draw_findings
+from planner.reporting.findings import Styler, render_findings
 
 
 def read(text):
@@ -228,7 +228,7 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path):
 def test_a_line_that_would_fill_the_screen_is_shown_around_the_mistake():
     findings = refusal("a: [" + "1, " * 1000 + ".nan, " + "1, " * 1000 + "]")
 
-    _, _, line, caret, *_ = draw_findings(findings, Pen()).splitlines()
+    _, _, line, caret, *_ = render_findings(findings, Styler()).splitlines()
     assert len(line) < 140
     assert line[caret.index("^") :].startswith(".nan")
 

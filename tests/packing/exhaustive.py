@@ -18,7 +18,7 @@ from planner.packing.problem import (
     Demand,
     Pool,
     Problem,
-    Run,
+    RunWindow,
     Shape,
 )
 from tests.packing.meaning import SLOT, SLOTS, changes, counts, holds, mixes, stands
@@ -459,6 +459,6 @@ def _less(free: Shape, gpus: int, shape: Shape) -> Shape:
     return Shape(free.gpus - gpus, free.cpus - shape.cpus, free.memory_mb - shape.memory_mb)
 
 
-def _starts(run: Run) -> range:
+def _starts(run: RunWindow) -> range:
     """Slots in which a run may start: what begins as soon as it can does so when a slot begins."""
     return range(run.earliest // SLOT, run.latest // SLOT + 1)

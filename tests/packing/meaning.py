@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING
 
-from planner.packing.problem import Run
+from planner.packing.problem import RunWindow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +27,9 @@ SLOT, SLOTS = 166, 13
 """Hours of a slot, and slots of a quarter, in which runs of the tests begin and end."""
 
 
-def slots(taken: int, first: int = 0, until: int = SLOTS) -> Run:
+def slots(taken: int, first: int = 0, until: int = SLOTS) -> RunWindow:
     """A run of so many slots, from the first on and before the last."""
-    return Run(taken * SLOT, first * SLOT, until * SLOT)
+    return RunWindow(taken * SLOT, first * SLOT, until * SLOT)
 
 
 def stands(problem: Problem, nodes: Nodes) -> bool:

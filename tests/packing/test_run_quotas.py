@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.errors import LimitError
-from planner.packing.problem import ALWAYS, Choice, Demand, Run, Shape
+from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape
 from planner.packing.reasons.conflict import conflict_of
 from planner.packing.solution import Status
 from planner.packing.statement.claims import Claim
@@ -29,7 +29,7 @@ BUY = 10_000_000
 
 
 def runs(
-    count: int, gpus: int, run: Run, *, owner: str = "red", quarters: tuple[int, ...] = (0,)
+    count: int, gpus: int, run: RunWindow, *, owner: str = "red", quarters: tuple[int, ...] = (0,)
 ) -> Demand:
     return Demand((Choice("h100", Shape(gpus, 0, 0, run=run)),), quarters, count, owner)
 

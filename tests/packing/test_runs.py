@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.packing.problem import ALWAYS, Choice, Demand, Problem, Run, Shape
+from planner.packing.problem import ALWAYS, Choice, Demand, Problem, RunWindow, Shape
 from planner.packing.solution import Status
 from tests.packing import test_procurement, test_quotas, test_sites
 from tests.packing.meaning import slots
@@ -25,7 +25,7 @@ ROUNDING = 1e-6
 
 def units(
     count: int,
-    *choices: tuple[int, int, Run],
+    *choices: tuple[int, int, RunWindow],
     gpu_type: str = "h100",
     quarters: tuple[int, ...] = (0,),
 ) -> Demand:
@@ -67,12 +67,12 @@ def test_a_run_ends_before_its_deadline(nodes_of):
 
 def test_runs_fill_the_hours_before_one_that_is_released_late(build, solve, faults):
     """Else those of 100 hours would follow it, and leave no room to those that are as late."""
-    late = (8, 0, Run(50, 2000, 2160))
+    late = (8, 0, RunWindow(50, 2000, 2160))
     demands = [
         units(1, late),
-        units(8, (1, 0, Run(1900, 0, 2160))),
-        units(8, (1, 0, Run(100, 0, 2160))),
-        units(8, (1, 0, Run(100, 2016, 2160))),
+        units(8, (1, 0, RunWindow(1900, 0, 2160))),
+        units(8, (1, 0, RunWindow(100, 0, 2160))),
+        units(8, (1, 0, RunWindow(100, 2016, 2160))),
     ]
     problem = build.problem([build.pool()], [build.buy(NODE)], demands)
     solution = solve(problem, asked_gap=ROUNDING)

@@ -24,7 +24,7 @@ from planner.inputs.scenario.quarter import Horizon, Quarter
 from planner.inputs.scenario.scenario import FleetEntry, Policies, Scenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing import solve, translate
-from planner.packing.problem import ALWAYS, WHOLE, Part, Pool, Run, Shape
+from planner.packing.problem import ALWAYS, WHOLE, Part, Pool, RunWindow, Shape
 from planner.packing.statement.economics import node_costs, owned_costs
 from planner.packing.statement.sharing import divisions_of
 from planner.sizing.candidate import Candidate, SizedJob, Sizing
@@ -380,7 +380,7 @@ def run_of(hours: int | None, name: str = "x", **window: int) -> SizedJob:
 def test_a_run_becomes_hours_and_a_window_and_as_many_pieces_as_it_runs():
     job = run_of(30, release_hour=504, deadline_hour=1512, runs=6)
     (demand,) = translate(inputs_of(BUY_A), (job,)).problem.demands
-    assert demand.choices[0].shape.run == Run(30, 504, 1512)
+    assert demand.choices[0].shape.run == RunWindow(30, 504, 1512)
     assert demand.choices[0].copies == 6
 
 

@@ -18,7 +18,7 @@ from planner.planning.rolling_horizon import carried_over
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from planner.reporting.plan import FULL, plan_document
-from planner.reporting.terminal import Look, draw
+from planner.reporting.terminal import TerminalOptions, render
 
 if TYPE_CHECKING:
     from planner.planning.parts import CurrentPlacement
@@ -241,7 +241,7 @@ def test_a_job_that_nothing_but_its_pin_keeps_from_running_is_named_with_its_fig
 
 
 def test_the_report_has_a_section_on_moves(moved):
-    text = draw(plan_document(moved[1], FULL), Look(120, unicode=True, colour=False))
+    text = render(plan_document(moved[1], FULL), TerminalOptions(120, unicode=True, colour=False))
 
     assert "── Moves" in text
     assert "0 stay, 2 leave their pools for $2,000.00" in " ".join(text.split())
@@ -252,7 +252,9 @@ def test_a_plan_without_anything_running_has_no_such_section(load):
     plan = make_plan(load((f"running:{text}", "")))
 
     assert plan.current is None
-    assert "Moves" not in draw(plan_document(plan, FULL), Look(120, unicode=True, colour=False))
+    assert "Moves" not in render(
+        plan_document(plan, FULL), TerminalOptions(120, unicode=True, colour=False)
+    )
 
 
 def test_gpu_counts_that_differ_from_the_rules_are_warned_of(load):

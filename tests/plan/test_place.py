@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.packing.problem import Choice, Demand, Pool, Problem, Run, Shape
+from planner.packing.problem import Choice, Demand, Pool, Problem, RunWindow, Shape
 from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.statement.translate import Translation
 from planner.planning.placing.fleet import Fleet
@@ -253,8 +253,8 @@ def wide_runs(starts, holders):
 
 def test_runs_on_two_nodes_take_turns_and_each_is_on_both_at_the_same_hours():
     """Three nodes: two units of `wide` one after the other, `wider` on all three at last."""
-    wide = Choice(H100, SPANNING.shape._replace(run=Run(4, 0, RUN_HOURS)))
-    wider = Choice(H100, SPANNING.shape._replace(gpus=24, run=Run(5, 0, RUN_HOURS)))
+    wide = Choice(H100, SPANNING.shape._replace(run=RunWindow(4, 0, RUN_HOURS)))
+    wider = Choice(H100, SPANNING.shape._replace(gpus=24, run=RunWindow(5, 0, RUN_HOURS)))
     quarter = [
         Layout((), 2, 1, wide_runs((0, 4, 8), (0, 0, 1))),
         Layout((), 1, 1, wide_runs((8,), (1,))),

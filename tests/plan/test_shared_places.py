@@ -8,7 +8,7 @@ from fractions import Fraction
 from planner.inputs.catalog.catalog import MigProfile
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.limits import Reserve
-from planner.packing.problem import Choice, Demand, Division, Part, Pool, Problem, Run, Shape
+from planner.packing.problem import Choice, Demand, Division, Part, Pool, Problem, RunWindow, Shape
 from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.statement.translate import Translation
 from planner.planning.placing.fleet import Fleet
@@ -92,7 +92,7 @@ def seats(placement, quarter):
 
 
 def test_runs_follow_one_another_on_the_same_gpus(case):
-    early, late = Run(5, 0, RUN_HOURS), Run(8, 2, RUN_HOURS)
+    early, late = RunWindow(5, 0, RUN_HOURS), RunWindow(8, 2, RUN_HOURS)
     bundle = Bundle(4, (Member(0, 0, 0, 0, 0), Member(1, 0, 5, 0, 0), Member(2, 0, 5, 2, 0)))
     found = placed(
         case.inputs.catalog,
@@ -111,7 +111,7 @@ def test_runs_follow_one_another_on_the_same_gpus(case):
 
 def test_runs_are_numbered_as_they_start_and_are_no_moves(case):
     """Two units run twice each on one GPU; in the second quarter they go to another node."""
-    run = choice(run=Run(5, 0, RUN_HOURS))
+    run = choice(run=RunWindow(5, 0, RUN_HOURS))
     twice = replace(run, copies=2)
     starts = (20, 0, 10, 30)
     bundle = Bundle(1, tuple(sorted(Member(0, 0, start, 0, 0) for start in starts)))
@@ -217,7 +217,7 @@ def test_so_they_do_beside_a_node_on_which_others_take_turns(case):
     turns = Layout((), 1, bundles=(Bundle(8, (Member(0, 0, 0, 0, 0),)),))
     apart = (turns, Layout(((1, 0, 2),), 1), Layout(((2, 0, 2),), 1))
     mixed = (turns, Layout(((1, 0, 1), (2, 0, 1)), 2))
-    choices = (choice(8, run=Run(5, 0, 13)), choice(4), choice(4))
+    choices = (choice(8, run=RunWindow(5, 0, 13)), choice(4), choice(4))
     active = ((1, 1), (2, 2), (2, 2))
 
     placement = placed(case.inputs.catalog, choices, active, (apart, mixed), nodes=3)

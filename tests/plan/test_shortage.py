@@ -16,10 +16,10 @@ from planner.planning.make import make_plan
 from planner.planning.parts import PriorityUse
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check, verify
-from planner.reporting.ask import ask_sentence
-from planner.reporting.explain import explanation_document
-from planner.reporting.markdown import draw
+from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
+from planner.reporting.sections.explain import explanation_document
+from planner.reporting.sections.purchases import ask_sentence
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def short(plan: Plan, name: str) -> ShortJob:
 def test_where_everything_fits_nothing_is_said_of_shortage(read):
     plan = make_plan(read({"a": job(8, priority="low")}))
     assert plan.shortage is None
-    assert "Dropped and delayed jobs" not in draw(plan_document(plan, FULL))
+    assert "Dropped and delayed jobs" not in render(plan_document(plan, FULL))
 
 
 def test_by_default_a_shortage_is_refused(read):
@@ -114,7 +114,7 @@ def test_other_solvers_confirm_who_is_dropped_and_the_report_says_so(read):
     ]
     for step in steps:
         assert [one.verdict for one in step.second_opinions] == ["confirmed", "confirmed"]
-    page = draw(plan_document(plan, FULL))
+    page = render(plan_document(plan, FULL))
     assert "- jobs of priority 50 that are dropped: no fewer than 1: HiGHS" in page
     assert "without presolve: confirmed; CBC" in page
     assert make_plan(read(jobs)).shortage == changed(plan.shortage, steps=())
@@ -161,7 +161,7 @@ def test_a_tuning_job_and_its_deployment_give_way_together(read):
         "tuner": (0, 0, 0),
         "tuner-serving": (0, 0, 0),
     }
-    told = draw(explanation_document(explain(plan, "tuner-serving")))
+    told = render(explanation_document(explain(plan, "tuner-serving")))
     assert "With tuner, from which it is derived, it is dropped" in told
 
 
@@ -210,10 +210,10 @@ def test_the_report_and_the_ask_name_who_gives_way(read):
     plan = make_plan(read({"a": job(8, priority="high"), "b": job(4), "c": job(2)}))
     assert "2 jobs are dropped, as not everything fits" in ask_sentence(plan)
     assert "the owned fleet runs what is kept" in ask_sentence(plan)
-    page = draw(plan_document(plan, FULL))
+    page = render(plan_document(plan, FULL))
     assert "## Dropped and delayed jobs" in page
     assert "### b: dropped" in page
-    told = draw(explanation_document(explain(plan, "b")))
+    told = render(explanation_document(explain(plan, "b")))
     assert "It is dropped: not everything fits, and its priority is 50." in told
     assert "What would keep it as asked:" in told
     assert "have 1 node more of" in told
@@ -223,7 +223,7 @@ def test_room_that_would_go_to_a_more_important_job_is_not_promised_to_another(r
     jobs = {"a": job(8, priority="high"), "b": job(4), "c": job(4, priority="low")}
     plan = make_plan(read(jobs | {"d": job(4, priority=1)}))
     assert [one.name for one in shortage_of(plan).jobs] == ["b", "c", "d"]
-    first, then, last = (draw(explanation_document(explain(plan, name))) for name in "bcd")
+    first, then, last = (render(explanation_document(explain(plan, name))) for name in "bcd")
     assert "What would keep it as asked:" in first
     assert "What would keep it as asked, if b did not take the room first:" in then
     assert "What would keep it as asked, if b and c did not take the room first:" in last

@@ -20,8 +20,9 @@ from planner.planning.plan import SpareCost
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from planner.reporting import markdown
-from planner.reporting.justification.document import justification_document
-from planner.reporting.sites import sites_section
+from planner.reporting.justification import justification_document
+from planner.reporting.sections.sites import sites_section
+from planner.reporting.traced import TracedPlan
 
 CATALOG = """
 sources:
@@ -535,11 +536,11 @@ def test_an_entry_may_state_its_ports(read):
 def test_documents_tell_of_ports_where_a_site_limits_them_alone(plan, read):
     limited = make_plan(read(("rack_units: 20", "rack_units: 20, network_ports: 24")))
     for one, told in ((plan, False), (limited, True)):
-        for page in (sites_section(one, 0), justification_document(one)):
-            text = markdown.draw(page)
-            assert ("etwork ports |" in text or "ports after" in text) is told
-    assert "18 / 24 |" in markdown.draw(sites_section(limited, 0))
-    assert "| Network ports at west | 2027Q1 | 18 | 24 | 6 | 9 |" in markdown.draw(
+        for page in (sites_section(TracedPlan(one), 0, full=False), justification_document(one)):
+            text = markdown.render(page)
+            assert ("| ports |" in text or "ports after" in text) is told
+    assert "| 18 | 24 |" in markdown.render(sites_section(TracedPlan(limited), 0, full=False))
+    assert "| Network ports at west | 2027Q1 | 18 | 24 | 6 | 9 |" in markdown.render(
         justification_document(limited)
     )
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from planner.planning.explain import explain
-from planner.reporting.explain import explanation_document
-from planner.reporting.markdown import draw
+from planner.reporting.markdown import render
+from planner.reporting.sections.explain import explanation_document
 from tests.properties.questions import QUESTIONS, cost_cents, drawing
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def test_the_plan_counts_units_by_gpu_type_and_says_in_which_quarters(planned):
 
     job = next(job for job in plan.jobs if job.name == "endpoint")
     assert dict(job.gpu_types) == {"a100-80gb-sxm": 3, "h100-80gb-sxm": 3}
-    text = draw(explanation_document(explain(plan, "endpoint")))
+    text = render(explanation_document(explain(plan, "endpoint")))
     assert "(3 units, 2027Q1–Q2)" in text
     assert "(3 units, 2027Q3)" in text
     offered = {one.gpu_type: one.reason for one in job.alternatives}

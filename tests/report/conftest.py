@@ -29,7 +29,7 @@ from planner.planning.plan import (
     SpareCost,
     SparePrice,
 )
-from planner.reporting.justification.beside import Beside
+from planner.reporting.traced import RelatedResults
 from planner.sizing.candidate import Candidate, DerivationStep, Quantity, Rejection, Sizing
 from planner.whatif import results as options
 from planner.whatif.comparison import waterfall
@@ -488,7 +488,7 @@ IDLE: dict[str, int | None] = {"capex_cents": 0, "gpus": 24, "gpus_held": 17, "p
 
 
 @pytest.fixture
-def beside() -> Beside:
+def beside() -> RelatedResults:
     """Results of every kind: a plan, one that leaves a job short, none, and one left out."""
     gone = {"short": ("claims-tune",), "dropped": ("claims-tune",)}
     idle = came(9_000_00, acquired=(), order_by=None, **gone, **IDLE)
@@ -556,7 +556,7 @@ def beside() -> Beside:
         base=came(TOTAL),
         swings=(late, price),
     )
-    return Beside(alternatives=found, sensitivity=moves)
+    return RelatedResults(alternatives=found, sensitivity=moves)
 
 
 def never(_):

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from planner.reporting.html.draw import draw
-from planner.reporting.justification.document import justification_document
+from planner.reporting.html.render import render
+from planner.reporting.justification import justification_document
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 NEEDED = "no Chromium here: `apt-get install chromium` runs the tests of the page in a browser"
@@ -25,7 +25,7 @@ def browser():
 @pytest.fixture
 def path(plan, tmp_path):
     target = tmp_path / "justification.html"
-    target.write_text(draw(justification_document(plan), "Justification"), encoding="utf-8")
+    target.write_text(render(justification_document(plan), "Justification"), encoding="utf-8")
     return target
 
 

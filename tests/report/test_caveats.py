@@ -5,8 +5,8 @@ import pytest
 from planner.reporting import markdown
 from planner.reporting.document import Paragraph
 from planner.reporting.quarterly import quarterly_document
-from planner.reporting.risk import risk_document
-from planner.reporting.sensitivity import sensitivity_document, tornado
+from planner.reporting.sections.risk import risk_document
+from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.whatif.risk.choices import PurchasePlan, PurchasePlans
 from planner.whatif.risk.risk import AcquiredAcrossFutures, Chance, Risk
 from planner.whatif.variants.plan_summary import PlanSummary
@@ -66,7 +66,7 @@ def changed(found, **changes):
 
 
 def test_of_futures_that_are_all_proved_nothing_is_taken_back(risk):
-    text = markdown.draw(risk_document(risk))
+    text = markdown.render(risk_document(risk))
     assert "NOT proved" not in text
     assert "Without a plan" not in text
     assert "not known" not in text
@@ -74,7 +74,7 @@ def test_of_futures_that_are_all_proved_nothing_is_taken_back(risk):
 
 
 def test_futures_without_proof_or_plan_are_counted(risk):
-    text = markdown.draw(
+    text = markdown.render(
         risk_document(
             changed(
                 risk,
@@ -95,21 +95,21 @@ def test_futures_without_proof_or_plan_are_counted(risk):
 
 def test_futures_whose_cost_is_that_of_fewer_jobs_are_counted(risk):
     words = "With jobs dropped or delayed, so that the cost is that of the rest: "
-    assert words not in markdown.draw(risk_document(risk))
-    assert f"{words}4 futures." in markdown.draw(risk_document(changed(risk, giving_way=4)))
+    assert words not in markdown.render(risk_document(risk))
+    assert f"{words}4 futures." in markdown.render(risk_document(changed(risk, giving_way=4)))
 
 
 def test_of_purchase_plans_the_best_says_what_its_bad_cases_save(risk):
     own = choice(None, 0, (100_000_00,) * 10)
     other = choice(7, 0, (90_000_00,) * 10)
-    text = markdown.draw(risk_document(held(risk, own, other, best=1)))
+    text = markdown.render(risk_document(held(risk, own, other, best=1)))
     assert "Its bad cases cost $10,000 less, on average." in text
     assert "No purchases that hold all futures can have a mean of less than $9,000: the" in text
     assert "best here is proved to within 90.0 % of the best there can be" in text
-    own_best = markdown.draw(risk_document(held(risk, own, other, best=0)))
+    own_best = markdown.render(risk_document(held(risk, own, other, best=0)))
     assert "What the scenario's own plan buys is the best of these" in own_best
     assert "less, on average" not in own_best
-    alone = markdown.draw(risk_document(held(risk, own, best=0)))
+    alone = markdown.render(risk_document(held(risk, own, best=0)))
     assert "No purchases were tried beside those of the scenario's own plan." in alone
     assert "held against each other" not in alone
 
@@ -118,13 +118,13 @@ def test_a_purchase_plan_that_holds_no_future_has_no_cost_and_nothing_is_claimed
     own = choice(None, 10, ())
     other = changed(choice(7, 2, (90_000_00,) * 8), not_proved=4)
     found = changed(held(risk, own, other, best=1), without_plan=1)
-    text = markdown.draw(risk_document(found))
+    text = markdown.render(risk_document(found))
     assert "| as the scenario stands | 100.0 % | – | – | – |" in text
     assert "less, on average" not in text
     assert "NOT proved within the limits, with purchases that are given: 4 futures." in text
     assert "hold all futures that have a plan can have a mean of less than $9,000." in text
     choices = changed(found.choices, none_holds_all=True)
-    text = markdown.draw(risk_document(changed(found, choices=choices)))
+    text = markdown.render(risk_document(changed(found, choices=choices)))
     assert "It is proved that no purchases hold all futures that have a plan." in text
     assert "$9,000" not in text
 
@@ -136,10 +136,10 @@ def test_ends_without_proof_are_counted_and_ends_without_a_plan_move_nothing(bes
     unsure = changed(
         price, low=changed(price.low, figures=changed(came(TOTAL), result="not proved"))
     )
-    text = markdown.draw(sensitivity_document(changed(found, swings=(late, unsure))))
+    text = markdown.render(sensitivity_document(changed(found, swings=(late, unsure))))
     assert "NOT proved within the limits: 1 plan of those shown." in text
     hopeless = changed(late, turns=())
-    text = markdown.draw(sensitivity_document(changed(found, swings=(hopeless,))))
+    text = markdown.render(sensitivity_document(changed(found, swings=(hopeless,))))
     assert "moves most with" not in text
     assert "Nowhere within these ranges" in text
 
@@ -148,7 +148,7 @@ def test_without_a_plan_as_it_stands_there_is_nothing_to_measure_from(beside):
     found = changed(beside.sensitivity, base=LATE)
     assert tornado(beside.sensitivity) is not None
     assert tornado(found) is None
-    text = markdown.draw(sensitivity_document(found))
+    text = markdown.render(sensitivity_document(found))
     assert "No plan exists as it stands" in text
     assert "NOT proved within the limits: 1 plan of those shown." in text
 
@@ -159,10 +159,10 @@ def test_needs_that_come_go_and_vary_are_told_apart(plan):
     pulse = changed(first, units=(0, 1, 0))
     swell = changed(second, units=(1, 3, 1))
     assert [job.units[0] == job.units[-1] for job in (pulse, swell)] == [True, True]
-    text = markdown.draw(quarterly_document(changed(plan, jobs=(pulse, swell, *others))))
+    text = markdown.render(quarterly_document(changed(plan, jobs=(pulse, swell, *others))))
     assert "| comes and goes |" in text
     assert "| varies |" in text
     steady = tuple(changed(job, units=(2, 2, 2)) for job in plan.jobs)
-    text = markdown.draw(quarterly_document(changed(plan, jobs=steady)))
+    text = markdown.render(quarterly_document(changed(plan, jobs=steady)))
     assert f"Jobs that ask for as much in every quarter: {len(steady)}." in text
     assert "varies" not in text

@@ -14,8 +14,8 @@ import openpyxl
 import pytest
 
 from planner.planning.store import dumps, loads
-from planner.reporting.excel.draw import draw
-from planner.reporting.justification.document import justification_document
+from planner.reporting.excel.render import render
+from planner.reporting.justification import justification_document
 from tests.report.sums import again, again_in
 from tests.sealed import sealed
 
@@ -31,7 +31,7 @@ oor:op="fuse"><value>0</value></prop></item>
 
 @pytest.fixture
 def content(plan):
-    return draw(justification_document(plan), "Justification")
+    return render(justification_document(plan), "Justification")
 
 
 def opened(content, *, values=True):
@@ -82,8 +82,8 @@ def test_every_figure_is_a_real_number_that_comes_out_again(plan, content):
 
 
 def test_figures_of_results_beside_the_plan_come_out_again_from_their_files(plan, beside, compared):
-    everything = replace(beside, since=compared)
-    book = opened(draw(justification_document(plan, everything), "All of it"))
+    everything = replace(beside, comparison=compared)
+    book = opened(render(justification_document(plan, everything), "All of it"))
     files = {
         "": json.loads(dumps(plan)),
         "alternatives.json": json.loads(beside.alternatives.model_dump_json()),
@@ -127,7 +127,7 @@ def test_sums_that_a_reviewer_would_check_are_live(content):
 def test_text_that_looks_like_a_formula_stays_text(plan):
     name = "=HYPERLINK(1+1)"
     attacked = loads(sealed(dumps(plan).replace('"claims-tune"', json.dumps(name))), "plan.json")
-    book = opened(draw(justification_document(attacked), name), values=False)
+    book = opened(render(justification_document(attacked), name), values=False)
     cells = [
         cell for sheet in book for row in sheet.iter_rows() for cell in row if cell.value == name
     ]
@@ -136,7 +136,7 @@ def test_text_that_looks_like_a_formula_stays_text(plan):
 
 
 def test_the_same_plan_gives_the_same_workbook(plan, content):
-    assert draw(justification_document(plan.model_copy(deep=True)), "Justification") == content
+    assert render(justification_document(plan.model_copy(deep=True)), "Justification") == content
 
 
 def test_the_workbook_links_to_nothing_outside(content):

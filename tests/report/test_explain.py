@@ -1,12 +1,12 @@
 import re
 
 from planner.planning.explain import explain
-from planner.reporting.explain import explanation_document
-from planner.reporting.terminal import Look, draw
+from planner.reporting.sections.explain import explanation_document
+from planner.reporting.terminal import TerminalOptions, render
 
 
 def told(plan, job, width=120):
-    return draw(explanation_document(explain(plan, job)), Look(width))
+    return render(explanation_document(explain(plan, job)), TerminalOptions(width))
 
 
 def test_the_answer_comes_first(plan):

@@ -1,5 +1,5 @@
 from planner.errors import CheckError, Finding, InfeasibleError, InputError, LimitError
-from planner.reporting.findings import Pen, draw_error, draw_findings
+from planner.reporting.findings import Styler, render_error, render_findings
 
 TYPO = Finding(
     "'qlorra' is not one of full, lora, qlora, p-tuning",
@@ -13,7 +13,7 @@ TYPO = Finding(
 
 
 def test_a_mistake_shows_place_line_caret_and_hint():
-    assert draw_findings((TYPO,), Pen()) == (
+    assert render_findings((TYPO,), Styler()) == (
         "error: scenario.yaml:12:13: jobs.chat-tune.tune.method: "
         "'qlorra' is not one of full, lora, qlora, p-tuning\n"
         "   |\n"
@@ -27,18 +27,18 @@ def test_a_mistake_shows_place_line_caret_and_hint():
 
 def test_mistakes_of_several_files_are_counted():
     other = Finding("has no content", file="other.yaml")
-    assert draw_findings((TYPO, other), Pen()).endswith("2 mistakes in 2 files\n")
+    assert render_findings((TYPO, other), Styler()).endswith("2 mistakes in 2 files\n")
 
 
 def test_of_very_many_mistakes_as_many_are_shown_as_anybody_reads_and_all_are_counted():
-    shown = draw_findings((TYPO,) * 5000, Pen())
+    shown = render_findings((TYPO,) * 5000, Styler())
     assert shown.count("error: ") == 200
     assert shown.endswith("5,000 mistakes; the first 200 are shown\n")
 
 
 def test_the_caret_stands_under_its_character_after_wide_letters_and_tabs():
     finding = Finding("x", file="f", line=1, column=4, source_line="日\t: bad")
-    lines = draw_findings((finding,), Pen()).splitlines()
+    lines = render_findings((finding,), Styler()).splitlines()
     assert lines[2] == "1 | 日 : bad"
     assert lines[3] == "  |     ^"
 
@@ -46,30 +46,30 @@ def test_the_caret_stands_under_its_character_after_wide_letters_and_tabs():
 def test_a_very_long_line_is_cut_around_the_mistake():
     line = "a" * 500 + "!" + "b" * 500
     finding = Finding("x", file="f", line=1, column=501, source_line=line)
-    lines = draw_findings((finding,), Pen()).splitlines()
+    lines = render_findings((finding,), Styler()).splitlines()
     assert len(lines[2]) < 140
     assert lines[2][lines[3].index("^")] == "!"
 
 
 def test_no_file_steers_the_terminal():
     finding = Finding("bad \x1b[2J", file="f", line=1, column=1, source_line="\x1b]0;x\x07")
-    assert "\x1b" not in draw_findings((finding,), Pen())
+    assert "\x1b" not in render_findings((finding,), Styler())
 
 
 def test_colour_is_only_paint():
-    coloured = draw_findings((TYPO,), Pen(colour=True))
+    coloured = render_findings((TYPO,), Styler(colour=True))
     assert coloured.replace("\x1b[1;31m", "").replace("\x1b[36m", "").replace(
         "\x1b[0m", ""
-    ) == draw_findings((TYPO,), Pen())
+    ) == render_findings((TYPO,), Styler())
 
 
 def test_ascii_findings_hold_ascii_alone():
-    assert draw_findings((Finding("größer – 8"),), Pen(unicode=False)).isascii()
+    assert render_findings((Finding("größer – 8"),), Styler(unicode=False)).isascii()
 
 
 def test_infeasible_gives_every_reason_and_remedy():
     error = InfeasibleError("2027Q2 needs 3 nodes more", ("job a: …", "job b: …"), ("buy 3",))
-    assert draw_error(error, Pen()).splitlines() == [
+    assert render_error(error, Styler()).splitlines() == [
         "infeasible: 2027Q2 needs 3 nodes more",
         "  job a: …",
         "  job b: …",
@@ -78,11 +78,14 @@ def test_infeasible_gives_every_reason_and_remedy():
 
 
 def test_a_failed_check_says_that_nothing_is_printed():
-    text = draw_error(CheckError(("GPU 3 is held twice",)), Pen())
+    text = render_error(CheckError(("GPU 3 is held twice",)), Styler())
     assert "the plan failed its independent check (1 disagreement)" in text
     assert "GPU 3 is held twice" in text
 
 
 def test_other_errors_are_one_sentence():
-    assert draw_error(LimitError("no plan found in 1 s"), Pen()) == "error: no plan found in 1 s\n"
-    assert draw_error(InputError(Finding("x")), Pen()) == "error: x\n\n1 mistake\n"
+    assert (
+        render_error(LimitError("no plan found in 1 s"), Styler())
+        == "error: no plan found in 1 s\n"
+    )
+    assert render_error(InputError(Finding("x")), Styler()) == "error: x\n\n1 mistake\n"

@@ -20,9 +20,15 @@ from planner.inputs.catalog.catalog import (
     Source,
 )
 from planner.inputs.rules.rule import Rule
-from planner.reporting.catalog import catalog_document, entry_document, entry_ids
-from planner.reporting.rules import examples_document, rule_document, rules_document
-from planner.reporting.terminal import Look, draw
+from planner.reporting.knowledge import (
+    catalog_document,
+    entry_document,
+    entry_ids,
+    examples_document,
+    rule_document,
+    rules_document,
+)
+from planner.reporting.terminal import TerminalOptions, render
 from planner.sizing.selftest import ExampleResult
 
 
@@ -63,7 +69,7 @@ def rule():
 
 
 def test_a_rule_is_shown_whole(rule):
-    text = draw(rule_document(rule), Look(100))
+    text = render(rule_document(rule), TerminalOptions(100))
     for piece in (
         "memory_gb = parameters_b * 2 * (1 + share)   [GB]",
         "· kind is serve",
@@ -78,20 +84,20 @@ def test_a_rule_is_shown_whole(rule):
 
 
 def test_an_erratum_cannot_be_overlooked(rule):
-    text = draw(rule_document(rule), Look(100))
+    text = render(rule_document(rule), TerminalOptions(100))
     assert "── ERRATUM of the source ──" in text
     assert "It says: two suffice\nThe arithmetic: 160 < 168\nDecision: three\n" in text
     assert text.index("ERRATUM") < text.index("── Sources")
-    assert "Plain serving [erratum]" in draw(rules_document([rule]), Look(100))
+    assert "Plain serving [erratum]" in render(rules_document([rule]), TerminalOptions(100))
 
 
 def test_examples_that_pass_are_counted_and_failures_are_named():
     good = ExampleResult("a", "one", True, "")
     bad = ExampleResult("b", "two", False, "expected 3, got 4")
-    assert draw(examples_document([good, good]), Look(80)) == (
+    assert render(examples_document([good, good]), TerminalOptions(80)) == (
         "2 examples of 1 rule: all as stated\n"
     )
-    assert draw(examples_document([good, bad]), Look(80)) == (
+    assert render(examples_document([good, bad]), TerminalOptions(80)) == (
         "· b: two: expected 3, got 4\n\n1 of 2 examples failed\n"
     )
 
@@ -161,7 +167,9 @@ def catalog():
 
 
 def test_lists_mark_estimates_and_show_the_notice_of_the_prices(catalog):
-    text = draw(catalog_document(catalog, ("gpus", "nodes", "models", "prices")), Look(100))
+    text = render(
+        catalog_document(catalog, ("gpus", "nodes", "models", "prices")), TerminalOptions(100)
+    )
     assert re.search(r"^node-a +8 × a-80gb +112\* +2,048 ", text, re.M)
     assert re.search(r"^node-a +325,000\* +–$", text, re.M)
     assert re.search(r"^a-80gb +80 +81,559 +– +989 +– +1$", text, re.M)
@@ -170,13 +178,13 @@ def test_lists_mark_estimates_and_show_the_notice_of_the_prices(catalog):
 
 
 def test_only_the_kinds_asked_for_are_listed(catalog):
-    text = draw(catalog_document(catalog, ("models",)), Look(100))
+    text = render(catalog_document(catalog, ("models",)), TerminalOptions(100))
     assert "Models (1)" in text
     assert "Node types" not in text
 
 
 def test_each_figure_of_an_entry_shows_basis_source_and_note(catalog):
-    text = draw(entry_document(catalog, "a-80gb"), Look(120))
+    text = render(entry_document(catalog, "a-80gb"), TerminalOptions(120))
     assert re.search(
         r"driver memory, MiB +81,559 +measured +Data sheet \(https://example\.org/spec\)", text
     )
@@ -186,7 +194,7 @@ def test_each_figure_of_an_entry_shows_basis_source_and_note(catalog):
 
 
 def test_a_node_type_is_shown_with_its_price_and_the_price_with_its_source(catalog):
-    text = draw(entry_document(catalog, "node-a"), Look(120))
+    text = render(entry_document(catalog, "node-a"), TerminalOptions(120))
     assert re.search(r"price, USD +325,000", text)
     assert "Source of all (estimate): Data sheet (https://example.org/spec)" in text
     assert "Note: midpoint" in text
@@ -195,6 +203,6 @@ def test_a_node_type_is_shown_with_its_price_and_the_price_with_its_source(catal
 def test_every_entry_can_be_shown(catalog):
     assert entry_ids(catalog) == ("a-80gb", "m-8b", "node-a")
     for id_ in entry_ids(catalog):
-        assert draw(entry_document(catalog, id_), Look(40))
+        assert render(entry_document(catalog, id_), TerminalOptions(40))
     with pytest.raises(KeyError):
         entry_document(catalog, "nothing")

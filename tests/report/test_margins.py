@@ -20,9 +20,9 @@ from planner.reporting import markdown
 from planner.reporting.document import Figure
 from planner.reporting.excel.looks import number
 from planner.reporting.format import styled
-from planner.reporting.html.draw import draw
-from planner.reporting.justification.beside import Beside
-from planner.reporting.justification.document import justification_document
+from planner.reporting.html.render import render
+from planner.reporting.justification import justification_document
+from planner.reporting.traced import RelatedResults
 from planner.whatif.sensitivity.sensitivity import sensitivity
 from planner.whatif.uncertain_figures import price_of
 from planner.whatif.variants.cached_runner import CachedRunner
@@ -191,7 +191,7 @@ def test_orders_have_their_days_left_and_those_of_the_sale(tight):
 
 
 def test_every_figure_of_the_margins_comes_out_again_from_plan_json(tight):
-    page = Page(draw(justification_document(tight), "Margins"))
+    page = Page(render(justification_document(tight), "Margins"))
     stored = json.loads(dumps(tight))
     told = [figure for figure in page.figures if figure.to == "how-margins"]
     assert len(told) > 40
@@ -201,8 +201,8 @@ def test_every_figure_of_the_margins_comes_out_again_from_plan_json(tight):
     assert list(page.loose(stored)) == []
 
 
-def section_6(plan, beside=Beside()):  # noqa: B008 - frozen
-    drawn = markdown.draw(justification_document(plan, beside))
+def section_6(plan, beside=RelatedResults()):  # noqa: B008 - frozen
+    drawn = markdown.render(justification_document(plan, beside))
     return drawn.partition("## 6.")[2].partition("## 7.")[0]
 
 
@@ -225,7 +225,7 @@ def moved(file):
 
 
 def test_beyond_a_limit_planning_anew_tells_whether_there_is_a_plan(tight, moved):
-    told = section_6(tight, Beside(sensitivity=moved))
+    told = section_6(tight, RelatedResults(sensitivity=moved))
     (row,) = re.findall(r"\| xe9680-h200, bought \(plus\) \|(.*)\|\n", told)
     assert row.startswith(" +14.2 % | breaks the capital of 2027Q3 | 50,000 | no plan, planned")
     energy = "| Energy | +101.1 % | breaks the running cost of the horizon | 38,790 |"
@@ -249,12 +249,13 @@ def test_a_turn_that_comes_before_a_limit_is_the_margin(tight, moved):
     swings = list(moved.swings)
     swings[place] = swing.model_copy(update={"turns": (sooner,)})
     turning = moved.model_copy(update={"swings": tuple(swings)})
-    beside = Beside(sensitivity=turning)
+    beside = RelatedResults(sensitivity=turning)
     told = section_6(tight, beside)
     row = "| xe9680-h200, bought (plus) | +3.1 % | planned anew, the plan turns | – | another plan"
     assert row in told
-    page = Page(draw(justification_document(tight, beside), "SwitchingPoint"))
-    (figure,) = [one for one in page.figures if one.text == "+3.1 %"]
+    page = Page(render(justification_document(tight, beside), "Turn"))
+    figure, *others = [one for one in page.figures if one.text == "+3.1 %"]
+    assert {one.sum for one in others} <= {figure.sum}
     stored = json.loads(turning.model_dump_json())
     assert again(stored, figure.sum.removeprefix("sensitivity.json: ")) == Fraction("0.0312")
 

@@ -1,12 +1,12 @@
 import pytest
 
 from planner.reporting.document import Bullets, Column, Heading, Paragraph, Table, Verbatim
-from planner.reporting.markdown import draw, picture
+from planner.reporting.markdown import picture, render
 
 
 def test_a_cell_cannot_end_its_cell_or_open_markup():
     name = "a|b `c` <script>alert(1)</script> [x](javascript:1) *y* ~z~"
-    text = draw((Table((Column("Job"),), ((name,),)),))
+    text = render((Table((Column("Job"),), ((name,),)),))
     row = text.splitlines()[2]
     assert row == (
         r"| a\|b \`c\` &lt;script&gt;alert(1)&lt;/script&gt; \[x\](javascript:1) \*y\* \~z\~ |"
@@ -14,23 +14,23 @@ def test_a_cell_cannot_end_its_cell_or_open_markup():
 
 
 def test_a_line_break_in_a_name_stays_in_its_row():
-    text = draw((Table((Column("Job"),), (("one\ntwo\r|",),)),))
+    text = render((Table((Column("Job"),), (("one\ntwo\r|",),)),))
     assert text.splitlines()[2] == r"| one\\ntwo\\r\| |"
 
 
 def test_names_with_inner_underscores_stay_readable():
-    assert draw((Paragraph("gpu_types of _x_"),)) == "gpu_types of \\_x\\_\n"
+    assert render((Paragraph("gpu_types of _x_"),)) == "gpu_types of \\_x\\_\n"
 
 
 def test_a_name_does_not_mention_anybody():
-    assert "&#64;somebody" in draw((Paragraph("@somebody"),))
-    assert "xe9680 @ main" in draw((Paragraph("xe9680 @ main"),))
+    assert "&#64;somebody" in render((Paragraph("@somebody"),))
+    assert "xe9680 @ main" in render((Paragraph("xe9680 @ main"),))
 
 
 @pytest.mark.parametrize("start", ["# x", "> x", "- x", "1. x", "+ x", "=== x"])
 def test_a_paragraph_cannot_start_a_block_of_another_kind(start):
-    assert draw((Paragraph(start),))[0] in "\\&1="
-    assert not draw((Paragraph(start),)).startswith(start)
+    assert render((Paragraph(start),))[0] in "\\&1="
+    assert not render((Paragraph(start),)).startswith(start)
 
 
 def test_no_title_ends_its_picture():
@@ -38,24 +38,24 @@ def test_no_title_ends_its_picture():
 
 
 def test_an_item_that_begins_with_a_sign_is_no_list_of_its_own():
-    assert draw((Bullets(("- gone", "+ new", "1. one", "plain")),)) == (
+    assert render((Bullets(("- gone", "+ new", "1. one", "plain")),)) == (
         "- \\- gone\n- \\+ new\n- 1\\. one\n- plain\n"
     )
 
 
 def test_a_fence_is_longer_than_any_in_its_lines():
-    text = draw((Verbatim(("a ```` b",)),))
+    text = render((Verbatim(("a ```` b",)),))
     assert text == "`````text\na ```` b\n`````\n"
 
 
 def test_blocks_stand_apart_and_the_text_ends_with_one_line_feed():
-    text = draw((Heading("Title", 1), Paragraph("P", "strong"), Bullets(("a", "b"))))
+    text = render((Heading("Title", 1), Paragraph("P", "strong"), Bullets(("a", "b"))))
     assert text == "# Title\n\n**P**\n\n- a\n- b\n"
 
 
 def test_figures_are_set_to_the_right_and_sums_in_bold():
     table = Table((Column("A"), Column("B", "right")), (("x", "1"),), ("", "2"))
-    assert draw((table,)).splitlines() == [
+    assert render((table,)).splitlines() == [
         "| A | B |",
         "| --- | ---: |",
         "| x | 1 |",

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from planner.reporting.size import sizing_document
-from planner.reporting.terminal import Look, draw
+from planner.reporting.sections.sizing import sizing_document
+from planner.reporting.terminal import TerminalOptions, render
 from planner.sizing.memory import Memory, MemoryPart
 
 MEMORY = Memory(
@@ -34,7 +34,7 @@ def sized(plan):
 
 
 def drawn(sizing, width=100):
-    return draw(sizing_document(sizing, every_sum=False), Look(width))
+    return render(sizing_document(sizing, every_sum=False), TerminalOptions(width))
 
 
 def test_the_phases_stand_by_count_in_gib(sized):

@@ -4,48 +4,50 @@ import pytest
 
 from planner.planning.plan import Note
 from planner.reporting import markdown
-from planner.reporting.ask import ask_sentence
 from planner.reporting.document import Verbatim
-from planner.reporting.nodemap import node_map
 from planner.reporting.plan import FULL, SCREEN, Detail, plan_document
-from planner.reporting.terminal import Look, draw
+from planner.reporting.sections.nodemap import node_map
+from planner.reporting.sections.purchases import ask_sentence
+from planner.reporting.terminal import TerminalOptions, render
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_plan_is_drawn_as_before(plan, golden, width):
-    golden(f"plan-{width}.txt", draw(plan_document(plan, SCREEN), Look(width)))
+    golden(f"plan-{width}.txt", render(plan_document(plan, SCREEN), TerminalOptions(width)))
 
 
 def test_the_plan_in_ascii_is_drawn_as_before(plan, golden):
-    golden("plan-80-ascii.txt", draw(plan_document(plan, SCREEN), Look(80, unicode=False)))
+    golden(
+        "plan-80-ascii.txt", render(plan_document(plan, SCREEN), TerminalOptions(80, unicode=False))
+    )
 
 
 def test_the_plan_in_markdown_is_drawn_as_before(plan, golden):
-    golden("plan.md", markdown.draw(plan_document(plan, FULL)))
+    golden("plan.md", markdown.render(plan_document(plan, FULL)))
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
 def test_no_line_is_wider_than_the_page(plan, width):
-    text = draw(plan_document(plan, SCREEN), Look(width))
+    text = render(plan_document(plan, SCREEN), TerminalOptions(width))
     assert max(map(len, text.splitlines())) <= width
 
 
 def test_a_narrow_page_loses_no_figure(plan):
-    wide = draw(plan_document(plan, SCREEN), Look(160))
-    narrow = draw(plan_document(plan, SCREEN), Look(40))
+    wide = render(plan_document(plan, SCREEN), TerminalOptions(160))
+    narrow = render(plan_document(plan, SCREEN), TerminalOptions(40))
     figures = re.compile(r"[0-9][0-9,]{3,}")
     assert set(figures.findall(wide)) <= set(figures.findall(narrow))
 
 
 def test_an_ascii_page_holds_ascii_alone(plan):
-    text = draw(plan_document(plan, SCREEN), Look(80, unicode=False))
+    text = render(plan_document(plan, SCREEN), TerminalOptions(80, unicode=False))
     assert text.isascii()
     assert "Buy 1 x PowerEdge XE9680" in text
 
 
 def test_colour_adds_escapes_and_changes_no_word(plan):
-    plain = draw(plan_document(plan, SCREEN), Look(80))
-    coloured = draw(plan_document(plan, SCREEN), Look(80, colour=True))
+    plain = render(plan_document(plan, SCREEN), TerminalOptions(80))
+    coloured = render(plan_document(plan, SCREEN), TerminalOptions(80, colour=True))
     assert "\x1b[" not in plain
     assert "\x1b[" in coloured
     stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
@@ -53,13 +55,13 @@ def test_colour_adds_escapes_and_changes_no_word(plan):
 
 
 def test_the_same_plan_gives_the_same_bytes(plan):
-    assert draw(plan_document(plan, SCREEN), Look(80)) == draw(
-        plan_document(plan.model_copy(), SCREEN), Look(80)
+    assert render(plan_document(plan, SCREEN), TerminalOptions(80)) == render(
+        plan_document(plan.model_copy(), SCREEN), TerminalOptions(80)
     )
 
 
 def test_the_ask_says_what_how_many_by_when_how_much_and_how_well_proved(plan):
-    text = markdown.draw(plan_document(plan, FULL))
+    text = markdown.render(plan_document(plan, FULL))
     assert (
         "Buy 1 × PowerEdge XE9680 (8× h200-141gb-sxm) by 2027Q2 (order by 2027-01-07) and rent "
         "1 × PowerEdge R760xa (4× l40s-48gb) in 2027Q1–Q3 (first order by 2027-01-01) for "
@@ -69,15 +71,15 @@ def test_the_ask_says_what_how_many_by_when_how_much_and_how_well_proved(plan):
 
 
 def test_a_plan_that_buys_nothing_says_so(plan):
-    text = markdown.draw(plan_document(plan.model_copy(update={"acquisitions": ()}), FULL))
+    text = markdown.render(plan_document(plan.model_copy(update={"acquisitions": ()}), FULL))
     assert "Buy and rent nothing: the owned fleet runs every job for $126,357" in text
-    assert "Nothing to buy and nothing to rent." in text
+    assert "Nothing to buy, to rent or to reserve." in text
     assert "illustrative prices" not in text
 
 
 def test_a_plan_that_only_rents_asks_for_no_purchase(plan):
     rents = tuple(line for line in plan.acquisitions if line.kind == "rent")
-    text = markdown.draw(plan_document(plan.model_copy(update={"acquisitions": rents}), FULL))
+    text = markdown.render(plan_document(plan.model_copy(update={"acquisitions": rents}), FULL))
     assert "**Rent 1 × PowerEdge R760xa (4× l40s-48gb) in 2027Q1–Q3 (first order by" in text
 
 
@@ -98,28 +100,28 @@ def test_the_ask_tells_reservations_apart_by_their_terms(plan):
 def test_the_reserve_for_growth_says_how_it_counts_runs(plan):
     kept = plan.model_copy(update={"growth_reserve": (("h100-80gb-sxm", 0.1),)})
     told = "Kept free for growth: 10.0 % of the GPUs of h100-80gb-sxm, at the least"
-    assert f"{told}." in markdown.draw(plan_document(kept, FULL))
+    assert f"{told}." in markdown.render(plan_document(kept, FULL))
     (first, *others), *later = kept.placements
     run = first.occupants[0].model_copy(update={"hours": (0, 600)})
     first = first.model_copy(update={"occupants": (run, *first.occupants[1:])})
     kept = kept.model_copy(update={"placements": ((first, *others), *later)})
-    assert f"{told}, each run counted by its share of the hours." in markdown.draw(
+    assert f"{told}, each run counted by its share of the hours." in markdown.render(
         plan_document(kept, FULL)
     )
 
 
 def test_a_reservation_says_its_term_and_that_its_price_is_that_of_a_quarter(plan):
     line = plan.acquisitions[0].model_copy(update={"kind": "reserve", "term_quarters": 4})
-    text = markdown.draw(plan_document(plan.model_copy(update={"acquisitions": (line,)}), FULL))
+    text = markdown.render(plan_document(plan.model_copy(update={"acquisitions": (line,)}), FULL))
     assert "lead time 12 weeks; each is paid by the quarter, the total is for those" in text
     assert "| 2027Q2 | reserve for 1 year |" in text
-    assert "each is paid by the quarter" not in markdown.draw(plan_document(plan, FULL))
+    assert "each is paid by the quarter" not in markdown.render(plan_document(plan, FULL))
 
 
 def test_rent_that_varies_says_up_to_how_many(plan):
     rents = [line for line in plan.acquisitions if line.kind == "rent"]
     rents[1] = rents[1].model_copy(update={"count": 3})
-    text = markdown.draw(
+    text = markdown.render(
         plan_document(plan.model_copy(update={"acquisitions": tuple(rents)}), FULL)
     )
     assert "Rent up to 3 × PowerEdge R760xa" in text
@@ -127,14 +129,14 @@ def test_rent_that_varies_says_up_to_how_many(plan):
 
 def test_an_unproved_plan_cannot_be_taken_for_a_proved_one(plan):
     proof = plan.proof.model_copy(update={"status": "not proved", "gap": 0.0132})
-    text = markdown.draw(plan_document(plan.model_copy(update={"proof": proof}), FULL))
+    text = markdown.render(plan_document(plan.model_copy(update={"proof": proof}), FULL))
     assert "NOT proved: the best plan found, at most $5.00 dearer than the best there is" in text
     assert "(gap 1.32 %)" in text
     assert "proved optimal" not in text
 
 
 def test_warnings_keep_the_plans_order_and_name_their_origin_once(plan):
-    text = markdown.draw(plan_document(plan, FULL))
+    text = markdown.render(plan_document(plan, FULL))
     warnings = text[text.index("## Warnings") :].splitlines()
     assert warnings[2].startswith("- Purchase prices are illustrative")
     assert warnings[3].startswith("- claims-tune has no spare node")
@@ -144,13 +146,13 @@ def test_warnings_keep_the_plans_order_and_name_their_origin_once(plan):
 def test_many_files_of_one_role_are_counted(plan):
     files = (("scenario", "s.yaml", "aa"), *(("rules", f"{n}.yaml", "bb") for n in range(80)))
     made = plan.provenance.model_copy(update={"files": files})
-    text = markdown.draw(plan_document(plan.model_copy(update={"provenance": made}), FULL))
+    text = markdown.render(plan_document(plan.model_copy(update={"provenance": made}), FULL))
     assert "| 80 files, each in plan.json | rules |  |" in text
     assert "| s.yaml | scenario | aa |" in text
 
 
 def test_alike_quarters_and_alike_nodes_are_drawn_once(plan):
-    text = draw(plan_document(plan, SCREEN), Look(100))
+    text = render(plan_document(plan, SCREEN), TerminalOptions(100))
     assert re.search(r"^r760xa-l40s/cloud/r1 +\[AAA·\] +\[AAA·\]$", text, re.M)
     assert re.search(r"^ +2027Q1 +2027Q2–Q3$", text, re.M)
     assert re.search(r"^xe9680-h200/dc-east/01 +\[CCCCCCCC\]$", text, re.M)
@@ -162,7 +164,9 @@ def test_pools_that_keep_as_many_spare_nodes_are_named_together(plan):
     pools = tuple(
         pool.model_copy(update={"nodes_spare": (1,) * len(plan.quarters)}) for pool in plan.pools
     )
-    text = draw(plan_document(plan.model_copy(update={"pools": pools}), SCREEN), Look(1000))
+    text = render(
+        plan_document(plan.model_copy(update={"pools": pools}), SCREEN), TerminalOptions(1000)
+    )
     assert text.count("Kept empty as spare: 1 node of each of ") == 1
 
 
@@ -200,7 +204,7 @@ def test_quarters_that_look_alike_share_a_column_of_the_map(plan):
 
 def test_a_long_portfolio_is_cut_and_says_how_much_is_left(plan):
     small = Detail(jobs=1, map_lines=1, notes=1, rules=1, whole=True)
-    text = draw(plan_document(plan, small), Look(100))
+    text = render(plan_document(plan, small), TerminalOptions(100))
     assert "… 3 more jobs with tags of 31,000,100 USD, all of them in plan.json" in text
     assert "… 4 more nodes, all of them in `placements` of plan.json" in text
     assert "… 1 more note, all of them in plan.json" in text
@@ -224,20 +228,20 @@ def test_more_jobs_than_letters_get_letters_line_by_line(plan):
     changed = plan.model_copy(
         update={"nodes": nodes, "placements": (crowd, crowd, crowd), "acquisitions": ()}
     )
-    text = draw(plan_document(changed, FULL), Look(100))
+    text = render(plan_document(changed, FULL), TerminalOptions(100))
     assert "letters are given anew on each line" in text
     assert re.search(r"r59 +\[A···\]  A job-59", text)
 
 
 def test_every_erratum_of_a_rule_that_spoke_is_shown(plan):
     none_listed = Detail(jobs=60, map_lines=40, notes=20, rules=0, whole=False)
-    text = draw(plan_document(plan, none_listed), Look(200))
+    text = render(plan_document(plan, none_listed), TerminalOptions(200))
     assert "the source writes 0.128 beside 15.375, which gives 15.384" in text
 
 
 def test_terms_of_the_bound_are_shown_to_add_up_to_it(plan):
-    text = draw(plan_document(plan, SCREEN), Look(100))
-    assert re.search(r"^Bound +\$126,351\.60$", text, re.MULTILINE)
+    text = render(plan_document(plan, SCREEN), TerminalOptions(100))
+    assert re.search(r"^Bound +126,351\.60$", text, re.MULTILINE)
 
 
 def with_notes(plan, *notes):
@@ -251,25 +255,25 @@ def test_notes_that_differ_in_figures_alone_share_a_line_on_a_screen_and_not_in_
         ("needs 1,043.4 GB at batch 16 (tuning/x)", "jobs two, three"),
         ("needs a licence (tuning/x)", "job four"),
     )
-    screen = draw(plan_document(noted, SCREEN), Look(200))
+    screen = render(plan_document(noted, SCREEN), TerminalOptions(200))
     merged = (
         "needs 20.1 GB at batch 8 (tuning/x) (job one); likewise with other figures for jobs two"
     )
     assert merged in screen
     assert "needs a licence (tuning/x) (job four)" in screen
     assert "1,043.4" not in screen
-    assert "1,043.4" in markdown.draw(plan_document(noted, FULL))
+    assert "1,043.4" in markdown.render(plan_document(noted, FULL))
 
 
 def test_what_the_scenario_itself_restricts_is_one_line(plan):
-    text = draw(plan_document(plan, SCREEN), Look(200))
+    text = render(plan_document(plan, SCREEN), TerminalOptions(200))
     line = "policies.excluded_gpu_types: the scenario keeps 2 jobs off gaudi3-128gb"
     assert line in text
     assert re.search(r"^exclusions/no-tuning-on-gaudi3 +gaudi3-128gb \(1 job\)", text, re.M)
 
 
 def test_a_screen_counts_the_checks_that_a_document_lists(plan):
-    screen = draw(plan_document(plan, SCREEN), Look(200))
+    screen = render(plan_document(plan, SCREEN), TerminalOptions(200))
     assert "An independent check confirmed 2 statements about this plan" in screen
     assert "no GPU is held twice" not in screen
-    assert "- no GPU is held twice" in markdown.draw(plan_document(plan, FULL))
+    assert "- no GPU is held twice" in markdown.render(plan_document(plan, FULL))

@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 
 from planner.reporting import markdown
-from planner.reporting.alternatives import alternatives_document
-from planner.reporting.compare import comparison_document
-from planner.reporting.html.draw import draw
-from planner.reporting.justification.beside import Beside
-from planner.reporting.justification.document import justification_document
+from planner.reporting.html.render import render
+from planner.reporting.justification import justification_document
 from planner.reporting.plan import FULL, SCREEN, plan_document
 from planner.reporting.quarterly import quarterly_document
-from planner.reporting.sensitivity import sensitivity_document
+from planner.reporting.sections.comparison import comparison_document
+from planner.reporting.sections.options import alternatives_document
+from planner.reporting.sections.sensitivity import sensitivity_document
+from planner.reporting.traced import RelatedResults
 from tests.report.pages import Page
 
 NUMBERS = r"(?:\d+(?:, \d+)*(?: and \d+)?)"
@@ -30,10 +30,11 @@ POINTERS = {
     r"rejected GPU types with their rules, section (\d+)": "were rejected, and by which rule\n\n|",
     r"what other GPU types would add, job by job, appendix (A)": "would add to the bound elsewhere",
     r"told job by job in appendix (A)": "would add to the bound elsewhere",
+    r"orders, the most urgent first, section (\d+)": "Orders, the most urgent first",
     r"buying against renting, section (\d+)": "### Buying against renting",
     r"the rule that section (\d+) names": "Parameters of cost and policy",
     r"Its sizing, sum by sum, is told in appendix (A)": "The sums on ",
-    r"The sums of each job, [^.]*, are told in appendix (A)": "The sums on ",
+    r"The sums of each are told in appendix (A)": "The sums on ",
 }
 """What points, and what stands in that section."""
 READERS = {
@@ -79,14 +80,17 @@ def unrejected(plan):
 def variant(request, plan, short, beside, compared):
     """A plan, and what is known beside it."""
     return {
-        "plain": lambda: (plan, Beside()),
-        "nothing rejected": lambda: (unrejected(plan), Beside()),
-        "nothing bought": lambda: (without(plan, acquisitions=(), break_evens=()), Beside()),
-        "short": lambda: (short, Beside()),
-        "everything beside": lambda: (plan, replace(beside, since=compared)),
+        "plain": lambda: (plan, RelatedResults()),
+        "nothing rejected": lambda: (unrejected(plan), RelatedResults()),
+        "nothing bought": lambda: (
+            without(plan, acquisitions=(), break_evens=()),
+            RelatedResults(),
+        ),
+        "short": lambda: (short, RelatedResults()),
+        "everything beside": lambda: (plan, replace(beside, comparison=compared)),
         "no jobs": lambda: (
             without(plan, jobs=(), sizings={}, placements=((), (), ()), acquisitions=()),
-            Beside(),
+            RelatedResults(),
         ),
     }[request.param]()
 
@@ -98,7 +102,7 @@ def document(request, variant):
 
 @pytest.fixture
 def drawn(document):
-    return markdown.draw(document)
+    return markdown.render(document)
 
 
 def sections(drawn):
@@ -111,7 +115,7 @@ def sections(drawn):
 
 
 def test_every_link_and_every_figure_of_a_page_arrives(document):
-    page = Page(draw(document, "Pointers"))
+    page = Page(render(document, "Pointers"))
     assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
     assert {figure.to for figure in page.figures} <= set(page.ids)
 
@@ -141,7 +145,7 @@ def test_lines_of_the_bill_are_those_that_are_named(drawn):
 
 
 def test_each_reader_is_sent_to_their_sections(plan):
-    drawn = markdown.draw(justification_document(plan))
+    drawn = markdown.render(justification_document(plan))
     found = sections(drawn)
     opening = drawn.partition("\n## ")[0]
     for reader, titles in READERS.items():
@@ -152,11 +156,11 @@ def test_each_reader_is_sent_to_their_sections(plan):
 
 
 def others(plan, beside, compared):
-    yield markdown.draw(plan_document(plan, FULL))
-    yield markdown.draw(plan_document(plan, SCREEN))
-    yield markdown.draw(alternatives_document(beside.alternatives))
-    yield markdown.draw(sensitivity_document(beside.sensitivity))
-    yield markdown.draw(comparison_document(compared, 99))
+    yield markdown.render(plan_document(plan, FULL))
+    yield markdown.render(plan_document(plan, SCREEN))
+    yield markdown.render(alternatives_document(beside.alternatives))
+    yield markdown.render(sensitivity_document(beside.sensitivity))
+    yield markdown.render(comparison_document(compared, 99))
 
 
 def places(drawn):

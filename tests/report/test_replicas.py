@@ -7,10 +7,11 @@ import re
 import pytest
 
 from planner.planning.explain import explain
-from planner.reporting.explain import explanation_document
-from planner.reporting.jobs import jobs_section
-from planner.reporting.size import sizing_document
-from planner.reporting.terminal import Look, draw
+from planner.reporting.sections.explain import explanation_document
+from planner.reporting.sections.jobs import jobs_section
+from planner.reporting.sections.sizing import sizing_document
+from planner.reporting.terminal import TerminalOptions, render
+from planner.reporting.traced import TracedPlan
 from planner.sizing.candidate import DerivationStep, Quantity
 
 JOB = "claims-tune"
@@ -46,16 +47,16 @@ def loaded(plan):
 
 
 def test_the_jobs_table_says_how_many_of_what(plan, loaded):
-    text = draw(jobs_section(loaded, 100), Look(160))
+    text = render(jobs_section(TracedPlan(loaded), 100, full=False), TerminalOptions(160))
     assert re.search(rf"^{JOB} .* 3 × 8× h200-141gb-sxm ", text, re.M)
     assert "3 × 2× is three replicas of two GPUs" in text
-    before = draw(jobs_section(plan, 100), Look(160))
+    before = render(jobs_section(TracedPlan(plan), 100, full=False), TerminalOptions(160))
     assert re.search(rf"^{JOB} .*[^×] 8× h200-141gb-sxm ", before, re.M)
     assert "replicas" not in before
 
 
 def test_explain_says_why_so_many_with_the_sum(loaded):
-    text = draw(explanation_document(explain(loaded, JOB)), Look(200))
+    text = render(explanation_document(explain(loaded, JOB)), TerminalOptions(200))
     assert "Each unit runs on 3 replicas of 8 × h200-141gb-sxm (1 unit)." in text
     assert "One replica: 8 GPUs" in text
     assert "The load takes 3 replicas = ceil(6 / 2.5) (serving/replicas)." in " ".join(text.split())
@@ -65,9 +66,9 @@ def test_explain_says_why_so_many_with_the_sum(loaded):
 
 def test_a_sizing_shows_copies_of_the_gpu_count(plan, loaded):
     key = next(job.sizing for job in plan.jobs if job.name == JOB)
-    text = draw(sizing_document(loaded.sizings[key], every_sum=False), Look(200))
+    text = render(sizing_document(loaded.sizings[key], every_sum=False), TerminalOptions(200))
     assert re.search(r"^h200-141gb-sxm +3 × 8 ", text, re.M)
     assert "3 × 2 GPUs are three replicas of two, as many as the load takes" in text
-    before = draw(sizing_document(plan.sizings[key], every_sum=False), Look(200))
+    before = render(sizing_document(plan.sizings[key], every_sum=False), TerminalOptions(200))
     assert re.search(r"^h200-141gb-sxm +8 ", before, re.M)
     assert "replicas" not in before

@@ -5,13 +5,13 @@ import pytest
 from planner.inputs.load import load_rules
 from planner.inputs.rules.rule import Rule
 from planner.reporting import markdown
-from planner.reporting.rules import rule_document
+from planner.reporting.knowledge import rule_document
 
 BOOK, _ = load_rules(())
 
 
 def shown(rule: Rule) -> str:
-    return " ".join(markdown.draw(rule_document(rule)).replace("\\", "").split())
+    return " ".join(markdown.render(rule_document(rule)).replace("\\", "").split())
 
 
 @pytest.mark.parametrize("kind", sorted({rule.kind for rule in BOOK.rules.values()}))

@@ -9,14 +9,13 @@ import pytest
 from planner.planning.explain import explain
 from planner.planning.plan import GpuPart, NodeUse, Occupant, PartitionSaving
 from planner.reporting import markdown
-from planner.reporting.document import Heading, Paragraph, Table, Verbatim
-from planner.reporting.explain import explanation_document
+from planner.reporting.document import Gantt, Heading, Paragraph, Table, Verbatim, in_words
 from planner.reporting.format import visible
-from planner.reporting.parts import parts_held
 from planner.reporting.plan import FULL, SCREEN, plan_document
-from planner.reporting.schedule import schedule_section
-from planner.reporting.shared import shared_section
-from planner.reporting.terminal import Look, draw
+from planner.reporting.sections.explain import explanation_document
+from planner.reporting.sections.jobs import parts_held
+from planner.reporting.sections.placement import schedule_section, shared_section
+from planner.reporting.terminal import TerminalOptions, render
 
 HERE, THERE = "xe9680-h100/dc-east/01", "xe9680-h100/dc-east/02"
 
@@ -66,8 +65,8 @@ def only(kind, blocks):
 
 
 def test_each_run_has_its_weeks_and_its_hours_under_its_node(sharing):
-    assert only(Heading, schedule_section(sharing, 40)).text == "2027Q1"
-    assert only(Verbatim, schedule_section(sharing, 40)).lines == (
+    assert only(Gantt, schedule_section(sharing, 40)).title == "Runs of 2027Q1 by week"
+    assert only(Verbatim, in_words(schedule_section(sharing, 40))).lines == (
         "week    1   5    10",
         HERE,
         "  0–3  [#####········]  batch-inference  1 Jan 00:00 – 3 Feb 08:00, 33.3 d",
@@ -83,7 +82,7 @@ def test_runs_that_end_within_four_weeks_are_drawn_by_day(sharing):
     )
     placements = ((NodeUse(node=HERE, occupants=runs),), *sharing.placements[1:])
     plan = sharing.model_copy(update={"placements": placements})
-    assert only(Verbatim, schedule_section(plan, 40)).lines == (
+    assert only(Verbatim, in_words(schedule_section(plan, 40))).lines == (
         "day     1   5",
         HERE,
         "  0–3  [##···]  batch-inference  1 Jan 00:00 – 2 Jan 16:00, 40 h",
@@ -100,14 +99,14 @@ def test_runs_of_a_job_that_follow_each_other_are_one_line(sharing):
     later = holds("claims-tune", 1, (0,), hours=(50, 52), replica=21)
     placements = ((NodeUse(node=HERE, occupants=(*runs, later)),), *sharing.placements[1:])
     plan = sharing.model_copy(update={"placements": placements})
-    assert only(Verbatim, schedule_section(plan, 40)).lines[2:] == (
+    assert only(Verbatim, in_words(schedule_section(plan, 40))).lines[2:] == (
         "  0  [##·]  claims-tune, 20 runs  1 Jan 00:00 – 2 Jan 16:00, 2 h each",
         "  0  [··#]  claims-tune 1/21      3 Jan 02:00 – 3 Jan 04:00, 2 h",
     )
 
 
 def test_a_long_schedule_says_how_much_is_left_out(sharing):
-    lines = only(Verbatim, schedule_section(sharing, 2)).lines
+    lines = only(Verbatim, in_words(schedule_section(sharing, 2))).lines
     assert visible(lines[-1]) == "… 1 more run, all of them in `placements` of plan.json"
 
 
@@ -131,7 +130,7 @@ def test_an_explanation_says_from_when_to_when_and_how_many_places_it_leaves_out
         use = sharing.placements[0][0].model_copy(update={"occupants": runs})
         placements = ((use,), *sharing.placements[1:])
         plan = sharing.model_copy(update={"placements": placements})
-        return draw(explanation_document(explain(plan, "claims-tune")), Look(160))
+        return render(explanation_document(explain(plan, "claims-tune")), TerminalOptions(160))
 
     text = with_runs(RUNS[1:])
     assert "0, 1 5 Feb 00:00 – 1 Apr 00:00" in text
@@ -155,25 +154,25 @@ def test_an_explanation_says_from_when_to_when_and_how_many_places_it_leaves_out
 )
 def test_what_parts_save_is_told_with_how_well_it_is_proved(sharing, outcome, cents, told):
     saving = PartitionSaving(outcome=outcome, cents=cents)
-    last = shared_section(sharing.model_copy(update={"partition_saving": saving}), 40)[-1]
+    *_, last = shared_section(sharing.model_copy(update={"partition_saving": saving}), 40)
     assert isinstance(last, Paragraph)
     assert told in last.text
 
 
 def test_a_plan_without_either_has_no_such_section(plan):
-    assert schedule_section(plan, 40) == ()
-    assert shared_section(plan, 40) == ()
-    assert "Peak" not in draw(plan_document(plan, SCREEN), Look(120))
+    assert not list(schedule_section(plan, 40))
+    assert not list(shared_section(plan, 40))
+    assert "Peak" not in render(plan_document(plan, SCREEN), TerminalOptions(120))
 
 
 def test_gpus_that_several_jobs_share_are_marked_in_the_map(sharing):
-    text = draw(plan_document(sharing, SCREEN), Look(120))
+    text = render(plan_document(sharing, SCREEN), TerminalOptions(120))
     assert re.search(r"\[\+\+\+\w··\+\w\]", text)
     assert "+ is one that several jobs share" in text
 
 
 def test_utilization_tells_the_peak_where_jobs_share(sharing):
-    text = draw(plan_document(sharing, SCREEN), Look(120))
+    text = render(plan_document(sharing, SCREEN), TerminalOptions(120))
     assert "Peak" in text
     assert "at its fullest hour" in " ".join(text.split())
 
@@ -182,13 +181,13 @@ def test_utilization_tells_the_peak_where_jobs_share(sharing):
 @pytest.mark.parametrize("unicode", [True, False])
 def test_the_sections_stay_on_the_page(sharing, width, unicode):
     blocks = (*schedule_section(sharing, 40), *shared_section(sharing, 40))
-    text = draw(blocks, Look(width, unicode=unicode))
+    text = render(blocks, TerminalOptions(width, unicode=unicode))
     assert max(map(len, text.splitlines())) <= width
     assert unicode or text.isascii()
     assert all(one in text for one in ("#####", "3g.40gb", "claims-tune 2"))
 
 
 def test_the_schedule_keeps_its_spacing_in_markdown(sharing):
-    text = markdown.draw(plan_document(sharing, FULL))
+    text = markdown.render(plan_document(sharing, FULL))
     assert "```text\nweek    1   5    10\n" in text
     assert "| small: 1g.10gb at 0, 1; half: 3g.40gb at 4 | 2 of 8 slices |" in text

@@ -5,11 +5,12 @@ import pytest
 from planner.planning.parts import CurrentPlacement, Move, ProvedStep
 from planner.planning.plan import BreakEven, SiteUse
 from planner.reporting import markdown
-from planner.reporting.justification.document import justification_document
-from planner.reporting.moves import moves_section
+from planner.reporting.justification import justification_document
 from planner.reporting.plan import FULL, plan_document
-from planner.reporting.shortage import shortage_section
-from planner.reporting.sites import sites_section
+from planner.reporting.sections.placement import moves_section
+from planner.reporting.sections.shortage import shortage_section
+from planner.reporting.sections.sites import sites_section
+from planner.reporting.traced import TracedPlan
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def racked(plan, *, fourth=(2, 1)):
 
 
 def shown(plan, *sites, most=8):
-    return markdown.draw(sites_section(changed(plan, sites=sites), most))
+    return markdown.render(sites_section(TracedPlan(changed(plan, sites=sites)), most, full=False))
 
 
 def estimated(plan, keys):
@@ -70,7 +71,7 @@ def test_a_nameplate_that_is_an_estimate_is_called_one_wherever_it_is_shown(plan
     assert told.format("xe9680-h100 and xe9680-h200") in shown(guessed, hall)
     assert "Estimated" not in shown(plan, hall)
 
-    document = markdown.draw(justification_document(guessed))
+    document = markdown.render(justification_document(guessed))
     assert told.format("xe9680-h200") in document  # the bill, where none of the others is bought
     assert (
         "nameplate of xe9680-h100 and xe9680-h200; mean draw of xe9680-h100 and xe9680-h200"
@@ -79,9 +80,9 @@ def test_a_nameplate_that_is_an_estimate_is_called_one_wherever_it_is_shown(plan
 
 def test_a_site_says_what_is_taken_of_what_it_allows_by_run_of_quarters(plan, hall):
     text = shown(plan, hall)
-    assert "| dc-east | 2027Q1 | 3 | 30.6 / 45 | 18 / 40 | 1 / 2 |" in text
-    assert "|  | 2027Q2 | 4 | 40.8 / 45 | 24 / 40 | 2 / 2 |" in text
-    assert "|  | 2027Q3 | 4 | 40.8 / 60 | 24 / 40 | 2 / 2 |" in text
+    assert "| dc-east | 2027Q1 | 30.6 | 45 | 18 | 40 | 3 | 1 | 2 |" in text
+    assert "|  | 2027Q2 | 40.8 | 45 | 24 | 40 | 4 | 2 | 2 |" in text
+    assert "|  | 2027Q3 | 40.8 | 60 | 24 | 40 | 4 | 2 | 2 |" in text
     assert "air and liquid cooling; 2 racks of 30 U and 22.5 kW; labels eu; 1 spare node" in text
 
 
@@ -96,7 +97,7 @@ def test_of_a_site_of_which_nothing_is_said_nothing_is_claimed(plan, hall):
         spare_nodes=0,
     )
     text = shown(plan, bare)
-    assert "| dc-east | 2027Q1 | 3 | ? / no limit | ? / no limit | – |" in text
+    assert "| dc-east | 2027Q1 | 30.6 | no limit | 18 | no limit | 3 | – | – |" in text
     assert "cooling" not in text
     assert "spare node in each pool" not in text
     assert "2 racks of 30 U." in shown(plan, changed(bare, racks=2, power_per_rack_w=None))
@@ -108,7 +109,7 @@ def test_of_a_site_of_which_nothing_is_said_nothing_is_claimed(plan, hall):
 def test_facilities_read_of_the_rack_units_that_racks_have(plan, hall, limit, racks, allowed):
     stated = {} if limit is None else {"rack_units": (limit,) * 3}
     site = changed(hall, allowed={"power_w": hall.allowed["power_w"]} | stated, racks=racks)
-    text = markdown.draw(justification_document(changed(plan, sites=(site,))))
+    text = markdown.render(justification_document(changed(plan, sites=(site,))))
     assert f"| dc-east | 2027Q1 | 30.6 | 30.6 | 45 | 18 | 18 | {allowed} |" in text
 
 
@@ -121,18 +122,18 @@ def test_racks_say_what_they_hold_and_when(plan, hall):
 
 def test_the_justification_draws_racks_only_where_every_node_stands_in_one(plan, hall):
     with_racks = changed(racked(plan, fourth=(2, 2)), sites=(hall,))
-    text = markdown.draw(justification_document(with_racks))
+    text = markdown.render(justification_document(with_racks))
     assert "Power of each rack at dc-east in 2027Q3" in text
     walking = changed(racked(plan), sites=(hall,))
-    assert "Power of each rack" not in markdown.draw(justification_document(walking))
+    assert "Power of each rack" not in markdown.render(justification_document(walking))
     unfed = changed(with_racks, sites=(changed(hall, power_per_rack_w=None),))
-    assert "Power of each rack" in markdown.draw(justification_document(unfed))
+    assert "Power of each rack" in markdown.render(justification_document(unfed))
     none = changed(plan, sites=(changed(hall, racks=None),))
-    text = markdown.draw(justification_document(none))
+    text = markdown.render(justification_document(none))
     assert "Power of each rack" not in text
     assert "| – | – |" in text
     empty = changed(plan, sites=(hall,))
-    assert "Power of each rack" not in markdown.draw(justification_document(empty))
+    assert "Power of each rack" not in markdown.render(justification_document(empty))
 
 
 def test_a_purchase_that_no_use_pays_for_says_so(plan):
@@ -147,9 +148,9 @@ def test_a_purchase_that_no_use_pays_for_says_so(plan):
         hours=2400,
         quarter_hours=2190,
     )
-    text = markdown.draw(justification_document(changed(plan, break_evens=(even,))))
+    text = markdown.render(justification_document(changed(plan, break_evens=(even,))))
     assert "renting is cheaper at any use" in text
-    text = markdown.draw(
+    text = markdown.render(
         justification_document(changed(plan, break_evens=(changed(even, hours=2000),)))
     )
     assert "renting is cheaper at any use" not in text
@@ -160,13 +161,13 @@ def test_what_is_still_to_be_paid_after_the_horizon_is_said(plan):
     first, *others = plan.acquisitions
     owed = changed(plan, acquisitions=(changed(first, committed_cents=12_345_00), *others))
     words = "| Still to be paid for reservations after the horizon, in no cost of this plan, USD |"
-    drawn = markdown.draw(justification_document(owed))
+    drawn = markdown.render(justification_document(owed))
     ask, _, _, _, cost, _, _, _, _, _, _, affordable, buyer, *_ = drawn.split("\n## ")[1:]
     assert all(f"{words} 12,345 |" in section for section in (ask, cost, affordable))
     cents = sum(line.total_cents for line in plan.acquisitions) + 12_345_00
     told = f"| Estimated value, whole terms of reservations counted, USD | {cents / 100:,.0f} |"
     assert told in buyer
-    assert words not in markdown.draw(justification_document(plan))
+    assert words not in markdown.render(justification_document(plan))
 
 
 def moved(unit, *, leaves):
@@ -199,7 +200,7 @@ def moved(unit, *, leaves):
 def test_moves_of_what_runs_today_are_told_by_what_they_cost(plan, moves, words):
     cost = sum(move.cost_cents for move in moves)
     current = CurrentPlacement(units=5, pinned=0, moves=moves, cost_cents=cost)
-    text = markdown.draw(moves_section(changed(plan, current=current), 8))
+    text = markdown.render(moves_section(changed(plan, current=current), 8))
     assert words in text
     units = [move.unit for move in moves]
     if units == [1, 2, 3]:
@@ -209,16 +210,16 @@ def test_moves_of_what_runs_today_are_told_by_what_they_cost(plan, moves, words)
 
 
 def test_a_triage_that_is_not_proved_says_what_is_open(short):
-    text = markdown.draw(shortage_section(short))
+    text = markdown.render(shortage_section(short))
     assert "### claims-tune: delayed by 1 quarter" in text
     assert "might" not in text
     assert "What would keep it" not in text
     first, second = short.shortage.priorities
     unsure = changed(short.shortage, priorities=(first, changed(second, proved=False)))
-    text = markdown.draw(shortage_section(changed(short, shortage=unsure)))
+    text = markdown.render(shortage_section(changed(short, shortage=unsure)))
     assert "fewer jobs might have to give way" in text
     dear = changed(short.shortage, bound_cents=short.proof.cost_cents - 1_000_00)
-    text = markdown.draw(shortage_section(changed(short, shortage=dear)))
+    text = markdown.render(shortage_section(changed(short, shortage=dear)))
     assert "might be cheaper, by at most $1,000.00." in text
 
 
@@ -233,7 +234,7 @@ def test_each_second_opinion_of_a_step_is_told_as_it_was_given(short):
             "second_opinions": tuple(map(said, ("confirmed", "undecided", "unfounded"))),
         }
     )
-    text = markdown.draw(
+    text = markdown.render(
         shortage_section(changed(short, shortage=changed(short.shortage, steps=(step,))))
     )
     assert "jobs of priority 25 that are dropped: no fewer than 1: " in text
@@ -242,4 +243,4 @@ def test_each_second_opinion_of_a_step_is_told_as_it_was_given(short):
 
 
 def test_the_whole_plan_shows_its_sites(plan, hall):
-    assert "## Sites" in markdown.draw(plan_document(changed(plan, sites=(hall,)), FULL))
+    assert "## Sites" in markdown.render(plan_document(changed(plan, sites=(hall,)), FULL))

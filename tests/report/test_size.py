@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import pytest
 
-from planner.reporting.size import sizing_document
-from planner.reporting.terminal import Look, draw
+from planner.reporting.sections.sizing import sizing_document
+from planner.reporting.terminal import TerminalOptions, render
 
 
 def drawn(sizing, width=100, *, every_sum=False):
-    return draw(sizing_document(sizing, every_sum=every_sum), Look(width))
+    return render(sizing_document(sizing, every_sum=every_sum), TerminalOptions(width))
 
 
 @pytest.fixture

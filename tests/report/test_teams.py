@@ -6,12 +6,13 @@ import pytest
 
 from planner.planning.parts import Chargeback, QuotaUse, TeamUse
 from planner.reporting import markdown
-from planner.reporting.document import Bullets, Paragraph, Table
-from planner.reporting.justification.document import justification_document
+from planner.reporting.document import Bullets, Paragraph, Table, cell_text
+from planner.reporting.justification import justification_document
 from planner.reporting.plan import FULL, SCREEN, plan_document
 from planner.reporting.quarterly import quarterly_document
-from planner.reporting.teams import teams_section
-from planner.reporting.terminal import Look, draw
+from planner.reporting.sections.cost import teams_section
+from planner.reporting.terminal import TerminalOptions, render
+from planner.reporting.traced import TracedPlan
 
 RED = TeamUse(
     team="red",
@@ -49,7 +50,7 @@ CHARGEBACK = Chargeback(
 def section(plan):
     def blocks(**changes):
         charged = CHARGEBACK.model_copy(update=changes)
-        return teams_section(plan.model_copy(update={"chargeback": charged}))
+        return tuple(teams_section(TracedPlan(plan.model_copy(update={"chargeback": charged}))))
 
     return blocks
 
@@ -59,33 +60,42 @@ def table(blocks):
 
 
 def test_each_team_has_its_row_and_idle_gpus_theirs(section):
-    assert table(section()).rows == (
+    rows = tuple(tuple(map(cell_text, row)) for row in table(section()).rows)
+    assert rows == (
         ("red", "8–12", "61,320", "30,660", "35,000", "0.57", "1.14"),
         ("no team", "0–1", "4,380", "–", "1,000", "0.23", "–"),
-        ("idle", "", "2,190", "", "1,000", "0.46", ""),
+        ("idle, charged to nobody", "", "2,190", "–", "1,000", "0.46", "–"),
     )
 
 
 def test_the_sum_is_the_cost_of_all_gpu_hours_in_service(section):
-    assert table(section()).footer == ("Sum", "", "67,890", "–", "37,000", "0.54", "–")
+    assert tuple(map(cell_text, table(section()).footer)) == (
+        "Sum",
+        "",
+        "67,890",
+        "–",
+        "37,000",
+        "0.54",
+        "–",
+    )
     alone = table(section(teams=(RED,))).footer
-    assert (alone[3], alone[6]) == ("30,660", "1.17")  # with what is idle: $36,000.01
+    assert (alone[3].text, alone[6].text) == ("30,660", "1.17")  # with what is idle: $36,000.01
 
 
 def test_the_justification_charges_each_delivered_hour_too(plan):
     charged = CHARGEBACK.model_copy(update={"teams": (RED,)})
-    drawn = markdown.draw(justification_document(plan.model_copy(update={"chargeback": charged})))
-    assert "| red | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in drawn
-    assert "| **Sum** | **63,510** | **30,660** | **36,000** | **0.57** | **1.17** |" in drawn
+    drawn = markdown.render(justification_document(plan.model_copy(update={"chargeback": charged})))
+    assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in drawn
+    assert "| **Sum** |  | **63,510** | **30,660** | **36,000** | **0.57** | **1.17** |" in drawn
     assert "| Net present cost of each GPU-hour that jobs deliver, USD | " in drawn
     assert "| Charged to teams, of the net present cost | 97.2 % |" in drawn
     assert "- red: 8 of 8 (2027Q1–Q2), 12 of 16 (2027Q3)\n" in drawn
-    quarterly = markdown.draw(quarterly_document(plan.model_copy(update={"chargeback": charged})))
-    assert "| red | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in quarterly
-    drawn = markdown.draw(
+    quarterly = markdown.render(quarterly_document(plan.model_copy(update={"chargeback": charged})))
+    assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in quarterly
+    drawn = markdown.render(
         justification_document(plan.model_copy(update={"chargeback": CHARGEBACK}))
     )
-    assert "| no team | 4,380 | – | 1,000 | 0.23 | – |" in drawn
+    assert "| no team | 0–1 | 4,380 | – | 1,000 | 0.23 | – |" in drawn
     assert "GPU-hour that jobs deliver" not in drawn
 
 
@@ -99,7 +109,9 @@ def test_quotas_are_told_by_runs_of_alike_quarters(section):
 
 def test_quotas_of_teams_with_runs_are_told_by_their_fullest_hour(plan):
     def said(plan):
-        blocks = teams_section(plan.model_copy(update={"chargeback": CHARGEBACK}))
+        blocks = tuple(
+            teams_section(TracedPlan(plan.model_copy(update={"chargeback": CHARGEBACK})))
+        )
         return [block.text for block in blocks if isinstance(block, Paragraph)][-1]
 
     assert said(plan) == "Quotas, as GPUs held of GPUs allowed:"
@@ -124,10 +136,13 @@ def test_who_pays_for_idle_gpus_is_said(section):
 def test_the_section_stands_in_every_report_that_has_teams(plan):
     with_teams = plan.model_copy(update={"chargeback": CHARGEBACK})
     for detail in (SCREEN, FULL):
-        assert "Teams" in draw(plan_document(with_teams, detail), Look(100))
-        assert "USD/GPU-h" not in draw(plan_document(plan, detail), Look(100))
+        assert "Teams" in render(plan_document(with_teams, detail), TerminalOptions(100))
+        assert "USD/GPU-h" not in render(plan_document(plan, detail), TerminalOptions(100))
 
 
 def test_the_table_fits_a_narrow_page(plan):
-    text = draw(plan_document(plan.model_copy(update={"chargeback": CHARGEBACK}), SCREEN), Look(60))
+    text = render(
+        plan_document(plan.model_copy(update={"chargeback": CHARGEBACK}), SCREEN),
+        TerminalOptions(60),
+    )
     assert max(map(len, text.splitlines())) <= 60

@@ -14,9 +14,9 @@ from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check
-from planner.reporting.ask import ask_sentence
-from planner.reporting.markdown import draw
+from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
+from planner.reporting.sections.purchases import ask_sentence
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def usd(plan: Plan) -> float:
 
 
 def told(plan: Plan) -> str:
-    return " ".join(draw(plan_document(plan, FULL)).split())
+    return " ".join(render(plan_document(plan, FULL)).split())
 
 
 def test_one_run_pays_for_its_node_while_it_runs(planned):

@@ -10,7 +10,7 @@ import pytest
 from planner.errors import CheckError, InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.verify import check
-from planner.reporting.money import orders_for_several_sites
+from planner.reporting.sections.purchases import orders_for_several_sites
 from planner.sizing.sizers import Sizers
 from tests.scenarios.test_procurement import BUY, RENT, reader, with_item
 

@@ -7,8 +7,8 @@ import pytest
 from planner.exchange.kueue import kueue_files
 from planner.planning.store import dumps
 from planner.reporting import markdown
-from planner.reporting.html.draw import draw
-from planner.reporting.justification.document import justification_document
+from planner.reporting.html.render import render
+from planner.reporting.justification import justification_document
 from planner.reporting.plan import FULL, plan_document
 from tests.report.pages import Page
 from tests.report.sums import again
@@ -20,7 +20,7 @@ MAILABLE = 1_000_000
 def written(request, planned):
     """A plan and its justification: of teams and growth; of halls, racks and budgets."""
     plan = planned(request.param)
-    return plan, draw(justification_document(plan), "Justification")
+    return plan, render(justification_document(plan), "Justification")
 
 
 def test_the_justification_of_a_year_is_below_a_megabyte(written):
@@ -50,12 +50,12 @@ def test_every_figure_of_it_comes_out_again_from_plan_json(written):
 def test_the_facility_of_the_data_centre_stands_beside_its_limits(planned):
     """Two halls: what their nodes take of power, height and racks, and what is left."""
     plan = planned("data-centre")
-    page = markdown.draw(plan_document(plan, FULL))
-    justification = markdown.draw(justification_document(plan))
+    page = markdown.render(plan_document(plan, FULL))
+    justification = markdown.render(justification_document(plan))
     for site in plan.sites:
         for place, taken in enumerate(site.taken["power_w"]):
-            assert f"{taken / 1000:g} / {site.allowed['power_w'][place] / 1000:g}" in page
-            assert f"{site.racks_used[place]} / {site.racks}" in page
+            assert f"| {taken / 1000:g} | {site.allowed['power_w'][place] / 1000:g} |" in page
+            assert f"| {site.racks_used[place]} | {site.racks} |" in page
             assert taken <= site.allowed["power_w"][place]
         limit_kw = site.power_per_rack_w / 1000
         assert f"{site.racks} racks of {site.units_per_rack} U and {limit_kw:g} kW" in page

@@ -14,8 +14,8 @@ from planner.planning.make import make_plan
 from planner.planning.placing.moves import type_changes
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check
-from planner.reporting.markdown import draw
-from planner.reporting.moves import moves_section
+from planner.reporting.markdown import render
+from planner.reporting.sections.placement import moves_section
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
@@ -175,11 +175,11 @@ def test_of_equals_the_one_is_kept_whose_change_costs_less(tmp_path):
 def test_the_report_says_who_changes_and_at_what_price(planned):
     free, priced = planned(), planned(", gpu_type_change_cost_usd: 1000")
 
-    text = draw(moves_section(priced, 8))
+    text = render(moves_section(priced, 8))
     assert "4 changes of GPU type from quarter to quarter, priced at $3,628.12" in text
     assert "| 2027Q3 | endpoint | 2 | a100-80gb-sxm | h100-80gb-sxm |" in text
-    assert "1 more row" in draw(moves_section(priced, 2))
-    assert moves_section(free, 8) == ()
+    assert "1 more row" in render(moves_section(priced, 2))
+    assert not list(moves_section(free, 8))
     assert loads(dumps(priced), "plan.json") == priced
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError, LimitError
 from planner.planning.constrained import near_plan
-from planner.reporting.alternatives import alternatives_document, short_text
-from planner.reporting.markdown import draw
+from planner.reporting.markdown import render
+from planner.reporting.sections.options import alternatives_document, short_text
 from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import alternatives, standard_alternatives
 from planner.whatif.variants.cached_runner import CachedRunner
@@ -293,9 +293,10 @@ def test_doing_nothing_beside_the_plan_says_who_is_dropped_and_who_is_short_when
     assert one.units_short == planner.units_short(planner.inputs(Variant()))
     assert other(found, "rent only").units_short is None
     assert found.quarters == ("2027Q1", "2027Q2", "2027Q3", "2027Q4")
-    drawn = draw(alternatives_document(found))
-    assert "- do nothing, dropped: endpoint" in drawn
-    assert "| endpoint | 0 | 0 | 3 of 7 | 1 of 3 |" in drawn
+    drawn = render(alternatives_document(found))
+    assert "; unit by unit and quarter by quarter, see below." in drawn
+    assert "Dropped: endpoint" in drawn
+    assert ", 7, 3 | 0 | 0 | 3 | 1 |" in drawn
 
 
 def test_who_is_delayed_is_told_apart_from_who_is_dropped():
@@ -318,7 +319,7 @@ def tied(found, **changes):
 
 
 def test_a_plan_that_costs_the_same_and_is_no_better_is_called_that_and_nothing_else(found):
-    drawn = draw(alternatives_document(tied(found)))
+    drawn = render(alternatives_document(tied(found)))
     rows = [line for line in drawn.splitlines() if line.startswith("| costs the same as the")]
     assert len(rows) == 1, "one row for plans that acquire the same"
     assert "| equal | 1 elsewhere |" in rows[0]
@@ -329,10 +330,10 @@ def test_a_plan_that_costs_the_same_and_is_no_better_is_called_that_and_nothing_
 
 def test_a_plan_that_costs_the_same_and_draws_less_is_the_lowest_power(found):
     less = found.cheapest.drawn_w - 1000
-    drawn = draw(alternatives_document(tied(found, drawn_w=less)))
+    drawn = render(alternatives_document(tied(found, drawn_w=less)))
     assert "\n| lowest power |" in drawn
     assert "; it costs the same as the cheapest to the cent, and acquires 1 elsewhere" in drawn
-    dearer = draw(alternatives_document(tied(found, cost_cents=found.cheapest.cost_cents + 1)))
+    dearer = render(alternatives_document(tied(found, cost_cents=found.cheapest.cost_cents + 1)))
     assert "costs the same" not in dearer
     assert "| +0.0 % | 1 elsewhere |" in dearer
 
@@ -431,7 +432,7 @@ def test_where_not_all_can_stay_as_few_as_can_be_move(trades):
     assert other(found, "no moves").figures.result == "infeasible"
     one = other(found, "fewest moves")
     assert (one.best.value, one.best.bound) == (2, 2)
-    assert "2 units, and no plan within the tolerance has fewer" in draw(
+    assert "2 units, and no plan within the tolerance has fewer" in render(
         alternatives_document(found)
     )
 
@@ -458,7 +459,7 @@ def test_a_plan_that_is_missing_ends_as_planning_it_would(result, code, error):
 
 
 def test_the_table_shows_them_side_by_side(found, golden):
-    golden("alternatives.md", draw(alternatives_document(found)))
+    golden("alternatives.md", render(alternatives_document(found)))
 
 
 class Scripted:

@@ -12,8 +12,8 @@ from planner.planning.make import make_plan
 from planner.planning.parts import GpuPart
 from planner.planning.saved import read_saved
 from planner.planning.store import dumps
-from planner.reporting.compare import comparison_document
-from planner.reporting.markdown import draw
+from planner.reporting.markdown import render
+from planner.reporting.sections.comparison import comparison_document
 from planner.whatif.comparison.causes import CAUSES, cause_of, differing, mixed
 from planner.whatif.comparison.compare import compare
 from planner.whatif.comparison.comparison import Comparison, ShortChange
@@ -322,7 +322,7 @@ def test_jobs_that_give_way_are_told_with_their_reason(planned, saved):
     assert (found.before.short, found.after.short) == (0, 1)
     back = compared(planned("tight"), planned())
     assert [(one.before, one.after) for one in back.short] == [("dropped", None)]
-    text = draw(comparison_document(found, 9))
+    text = render(comparison_document(found, 9))
     assert "; jobs dropped or delayed: 0 → 1." in text
     assert f"| + | talk | – | dropped | {one.cause} |" in text
 

@@ -12,8 +12,8 @@ import pytest
 from planner.errors import InputError
 from planner.planning.constrained import Purchase
 from planner.reporting.html.pictures import picture_file
-from planner.reporting.markdown import draw
-from planner.reporting.risk import cost_bands, risk_document
+from planner.reporting.markdown import render
+from planner.reporting.sections.risk import cost_bands, risk_document
 from planner.sizing.sizers import Sizers
 from planner.whatif.risk.choices import mean_of_worst
 from planner.whatif.risk.futures import read_futures
@@ -194,9 +194,9 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
     assert ranks[found.choices.best] == min(ranks)
     assert found.choices.best > 0, "or the scenario is a poor example"
     assert found.choices.bound_cents <= found.choices.plans[found.choices.best].worst_cents
-    golden("risk.md", draw(risk_document(found)))
+    golden("risk.md", render(risk_document(found)))
     some = found.model_copy(update={"futures": 8, "without_plan": 2})
-    assert "of the 6 futures with a plan, nine in ten cost" in draw(risk_document(some))
+    assert "of the 6 futures with a plan, nine in ten cost" in render(risk_document(some))
     svg = ElementTree.fromstring(picture_file(cost_bands(found)))
     assert "Cost of Futures over 6 futures" in {element.text for element in svg.iter()}
     assert asked(jobs=2) == found

@@ -10,8 +10,8 @@ from planner.inputs.layers.setting import split_setting
 from planner.inputs.load import Question
 from planner.inputs.reading.document import parts_of, settable
 from planner.reporting.html.pictures import picture_file
-from planner.reporting.markdown import draw
-from planner.reporting.sensitivity import sensitivity_document, tornado
+from planner.reporting.markdown import render
+from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.whatif.results import Moved
 from planner.whatif.sensitivity.moves import Moves
 from planner.whatif.sensitivity.pairs import pairs_of
@@ -121,7 +121,7 @@ def test_no_plan_is_the_widest_swing_of_all(tight):
 
 
 def test_the_headline_says_what_leaves_no_plan_before_what_moves_the_cost(tight):
-    drawn = draw(sensitivity_document(tight))
+    drawn = render(sensitivity_document(tight))
     told = "; no plan exists with lead times 2 weeks later or price of bridge +14.4 % ($4.575); "
     assert f"proved{told}of the others, it moves most with discount rate, by $" in drawn
     assert "| price of bridge | $4 per GPU-hour | -27,765 | no plan | no plan | +14.4 % " in drawn
@@ -211,7 +211,7 @@ def test_a_plan_that_was_not_found_in_time_is_not_said_not_to_exist(tight):
         update={"after": late.high.model_copy(update={"figures": late_ends})}
     )
     unknown = late.model_copy(update={"turns": (turn,), "high": turn.after})
-    drawn = draw(sensitivity_document(tight.model_copy(update={"swings": (unknown, *others)})))
+    drawn = render(sensitivity_document(tight.model_copy(update={"swings": (unknown, *others)})))
     assert "; no plan was found at some values of lead times; " in drawn
     assert "no plan exists with price of bridge" in drawn
 
@@ -358,16 +358,16 @@ def test_the_picture_is_one_tree_with_its_words_and_no_name_opens_markup(picture
 
 
 def test_the_table_says_what_is_acquired_on_either_side(found, picture, golden):
-    golden("sensitivity.md", draw(sensitivity_document(found)))
+    golden("sensitivity.md", render(sensitivity_document(found)))
     golden("tornado.svg", picture)
 
 
 def test_a_cost_that_is_that_of_other_jobs_says_so(found):
-    assert "other jobs are dropped or delayed" not in draw(sensitivity_document(found))
+    assert "other jobs are dropped or delayed" not in render(sensitivity_document(found))
     (first, *others), short = found.swings, {"cost_cents": 1, "short": ("search", "b")}
     short["dropped"] = ("search",)
     high = first.high.model_copy(update={"figures": first.high.figures.model_copy(update=short)})
     swings = (first.model_copy(update={"high": high}), *others)
-    told = draw(sensitivity_document(found.model_copy(update={"swings": swings})))
+    told = render(sensitivity_document(found.model_copy(update={"swings": swings})))
     assert "other jobs are dropped or delayed than as the scenario stands (none)" in told
     assert f"- {first.name}, +20.0 %, dropped: search; delayed: b\n" in told

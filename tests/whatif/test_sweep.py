@@ -13,7 +13,7 @@ import pytest
 from planner.errors import InputError, LimitError
 from planner.inputs.load import Question
 from planner.reporting.html.pictures import picture_file
-from planner.reporting.variants import frontiers, sweep_csv
+from planner.reporting.sections.variants import frontiers, sweep_csv
 from planner.sizing.sizers import Sizers, size_portfolio
 from planner.whatif.grid import read_grid
 from planner.whatif.sweep import Shard, SweepRow, sweep

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from planner.packing.layouts.schedule import Placed
     from planner.packing.master import MasterProgram, Terms
-    from planner.packing.problem import Choice, Demand, Problem, Quota, Run
+    from planner.packing.problem import Choice, Demand, Problem, Quota, RunWindow
     from planner.packing.statement.translate import Translation
 
 __all__ = [
@@ -96,7 +96,7 @@ def _rows(
 
 def _gpus_of_runs(
     master: MasterProgram, runs: Sequence[tuple[int, Choice]]
-) -> Iterator[tuple[Run, int]]:
+) -> Iterator[tuple[RunWindow, int]]:
     """Runs with the GPUs that as many as there can be hold."""
     for index, choice in runs:
         units = master.program.variables[index].upper or 1.0

@@ -13,7 +13,7 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from planner.packing.problem import Run
+    from planner.packing.problem import RunWindow
 
 __all__ = [
     "ORDERS",
@@ -46,12 +46,12 @@ def dual_feasible(size: int, offered: int, order: int) -> int:
     return whole * offered * (PARTS // order)
 
 
-def windows_of(runs: Iterable[tuple[Run, int]]) -> list[tuple[int, int]]:
+def windows_of(runs: Iterable[tuple[RunWindow, int]]) -> list[tuple[int, int]]:
     """Spans of hours in which runs must hold more GPUs than on the average of the quarter.
 
     Each run comes with the GPUs of all that are like it. The fullest spans come first.
     """
-    held: Counter[Run] = Counter()
+    held: Counter[RunWindow] = Counter()
     for run, gpus in runs:
         held[run] += gpus
     average = sum(run.hours * gpus for run, gpus in held.items()) / RUN_HOURS
@@ -71,7 +71,7 @@ def windows_of(runs: Iterable[tuple[Run, int]]) -> list[tuple[int, int]]:
     return [(first, end) for _, first, end in sorted(fullest)[:_WINDOWS]]
 
 
-def turns_of(runs: Sequence[Run]) -> Iterator[tuple[int, list[float]]]:
+def turns_of(runs: Sequence[RunWindow]) -> Iterator[tuple[int, list[float]]]:
     """What runs count of a lane on which they take turns, by the function of each order.
 
     Of runs that are longer than half of the quarter, one lane has one.

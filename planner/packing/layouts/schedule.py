@@ -18,7 +18,7 @@ from planner.packing import work
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from planner.packing.problem import Run, Shape
+    from planner.packing.problem import RunWindow, Shape
 
 __all__ = [
     "ORDERS",
@@ -49,7 +49,7 @@ class UsageProfile:
     most: int
     by_hour: list[int] = field(default_factory=lambda: [0] * RUN_HOURS)
 
-    def earliest(self, amount: int, run: Run, start: int) -> int | None:
+    def earliest(self, amount: int, run: RunWindow, start: int) -> int | None:
         """The first start from this one on at which so much more is free for as long."""
         allowed = self.most - amount
         while start <= run.latest:

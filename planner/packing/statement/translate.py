@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.places import fleet_by_pool, running_units
-from planner.packing.problem import Choice, Demand, Hire, Part, Pool, Problem, Quota, Run, Shape
+from planner.packing.problem import (
+    Choice,
+    Demand,
+    Hire,
+    Part,
+    Pool,
+    Problem,
+    Quota,
+    RunWindow,
+    Shape,
+)
 from planner.packing.statement.economics import change_costs, owned_costs
 from planner.packing.statement.facility import (
     growth_reserves,
@@ -247,7 +257,7 @@ def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: 
     )
     copies = candidate.replicas
     if candidate.planned_hours is not None:
-        run = Run(candidate.planned_hours, job.release_hour, job.deadline_hour)
+        run = RunWindow(candidate.planned_hours, job.release_hour, job.deadline_hour)
         shape, copies = shape._replace(run=run), job.runs
     if candidate.partition is not None or candidate.shared_mb:
         part = Part(candidate.partition or "", candidate.shared_mb)

@@ -33,10 +33,12 @@ class _Written(NamedTuple):
 
 _WRITTEN: dict[Style, _Written] = {
     "usd": _Written(100, "#,##0"),
+    "thousands": _Written(100_000, "#,##0"),
     "cents": _Written(100, "#,##0.00"),
     "rate": _Written(100, "#,##0.00"),
     "count": _Written(1, "#,##0"),
     "share": _Written(1, "0.0 %"),
+    "per_cent": _Written(1, "0 %"),
     "margin": _Written(1, "+0.0 %;-0.0 %;0.0 %"),
     "kw": _Written(1000, "#,##0.000"),
     "gb": _Written(1000, "#,##0.0"),

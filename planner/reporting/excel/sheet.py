@@ -27,7 +27,6 @@ from planner.reporting.document import (
     cell_text,
     in_words,
 )
-from planner.reporting.excel.chart import insert_chart
 from planner.reporting.excel.looks import Looks, number
 from planner.reporting.format import visible
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 
     from xlsxwriter import Workbook
     from xlsxwriter.format import Format
+    from xlsxwriter.worksheet import Worksheet
 
 __all__ = ["Sheet", "Traced"]
 
@@ -53,6 +53,11 @@ _BOLDER = 1.15
 _FILLED = 0.9
 """Share of a line that words fill, as they break between them."""
 _TERM = re.compile(r" ([+-]) ")
+_HEIGHT_ROWS = 18
+_CHART_KINDS = {"bar": {"type": "column", "subtype": "stacked"}, "line": {"type": "line"}}
+"""What Excel calls them, those below first."""
+_CHART_LOOKS = {"bar": "fill", "line": "line"}
+_COLOURS = ("#0B62A8", "#D97400", "#00805A", "#A83E8D", "#6D5BD0", "#8A6D00", "#C2382E", "#2F7F8F")
 
 
 class Traced(NamedTuple):
@@ -275,7 +280,7 @@ class Sheet:
         )
         self._table(Table(columns, rows, caption=f"{chart.title}, {chart.unit}"))
         head = self._row - len(rows) - 2
-        self._row = insert_chart(self._book, self._sheet, self._name, chart, head, self._row)
+        self._row = _insert_chart(self._book, self._sheet, self._name, chart, head, self._row)
 
     def _map(self, picture: NodeMap) -> None:
         columns = (Column("Node", wraps=True), *(Column(title) for title in picture.columns))
@@ -301,3 +306,33 @@ def _clean(text: str) -> str:
     """Text as a cell can hold it; what begins with `=` stays text, as it is written as a string."""
     shown = visible(text)
     return shown if len(shown) <= _LONGEST_TEXT else f"{shown[:_LONGEST_TEXT]} … (all in plan.json)"
+
+
+def _insert_chart(
+    book: Workbook, sheet: Worksheet, name: str, chart: Chart, head: int, below: int
+) -> int:
+    """Insert stacked columns with lines over them below a table; gives the next free row.
+
+    `head` is the row of the table's head, `below` the row for the chart.
+    """
+    forms = {series.form for series in chart.series}
+    charts = {form: book.add_chart(kind) for form, kind in _CHART_KINDS.items() if form in forms}
+    last = head + len(chart.categories)
+    for column, series in enumerate(chart.series, 1):
+        colour = _COLOURS[(column - 1) % len(_COLOURS)]
+        data = {
+            "name": [name, head, column],
+            "categories": [name, head + 1, 0, last, 0],
+            "values": [name, head + 1, column, last, column],
+        }
+        looks = {"color": "#1B1F24", "width": 2.25} if series.form == "line" else {"color": colour}
+        charts[series.form].add_series({**data, _CHART_LOOKS[series.form]: looks})
+    drawn, *over = charts.values()
+    for one in over:
+        drawn.combine(one)
+    drawn.set_title({"name": chart.title, "name_font": {"size": 12}})
+    drawn.set_y_axis({"name": chart.unit, "num_format": "#,##0"})
+    drawn.set_legend({"position": "bottom"})
+    drawn.set_size({"width": 760, "height": _HEIGHT_ROWS * 19})
+    sheet.insert_chart(below, 0, drawn, {"description": chart.says})
+    return below + _HEIGHT_ROWS + 2

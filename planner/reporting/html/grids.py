@@ -1,7 +1,8 @@
-"""Pictures in rows and columns as SVG: how full things are, and what holds them when."""
+"""Pictures in rows and columns as SVG: who holds which GPU, how full things are, and when."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.reporting.html.chart import canvas, colour_class, put
@@ -10,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from xml.etree.ElementTree import Element
 
-    from planner.reporting.document import Bar, Gantt, Meters
+    from planner.reporting.document import Bar, Gantt, Meters, NodeMap
 
-__all__ = ["gantt", "grid", "meters"]
+__all__ = ["gantt", "grid", "meters", "node_map_svg"]
 
 _ROW, _TOP, _CHARACTER = 24, 24, 7.2
 _METER, _WORDS, _GAP = 90, 52, 18
-_CELL = 34
+_CELL, _GPU = 34, 18
 _WIDEST = 1000
 
 
@@ -114,3 +115,44 @@ def _bar(svg: Element, bar: Bar, labels: int, y: int) -> None:
 
 def _width(names: Iterable[str]) -> int:
     return round(max(map(len, names), default=0) * _CHARACTER) + 12
+
+
+def node_map_svg(picture: NodeMap) -> Element:
+    """Rows of nodes under their quarters; jobs are numbered as in the list of jobs."""
+    gpus = max((len(held) for _, cells in picture.rows for held in cells if held), default=1)
+
+    def node(svg: Element, row: int, place: int, x: int, y: int) -> None:
+        held = picture.rows[row][1][place]
+        if held is not None:
+            _node(svg, held, x, y, picture)
+
+    return grid(picture.columns, [name for name, _ in picture.rows], gpus * _GPU + 18, node)
+
+
+def _node(
+    svg: Element, held: tuple[tuple[str, ...], ...], x: int, y: int, picture: NodeMap
+) -> None:
+    first = 0
+    for jobs, group in groupby(held):
+        gpus = len(list(group))
+        left, width = x + first * _GPU, gpus * _GPU - 2
+        first += gpus
+        if not jobs:
+            for gpu in range(gpus):
+                put(
+                    svg,
+                    "rect",
+                    class_="free",
+                    x=left + gpu * _GPU + 0.5,
+                    y=y + 0.5,
+                    width=_GPU - 3,
+                    height=_GPU - 1,
+                )
+            continue
+        alone = len(jobs) == 1
+        label = str(picture.numbers[jobs[0]]) if alone else "+"
+        colour = colour_class(picture.numbers[jobs[0]]) if alone else "shared"
+        band = put(svg, "rect", class_=colour, x=left, y=y, width=width, height=_GPU)
+        put(band, "title", f"{', '.join(jobs)}: {gpus}")
+        middle = left + width / 2
+        put(svg, "text", label, class_="on", x=middle, y=y + 13, text_anchor="middle")

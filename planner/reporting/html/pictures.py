@@ -11,8 +11,7 @@ from xml.etree.ElementTree import Element, indent, tostring
 
 from planner.reporting.document import Bands, Chart, Frontier, Gantt, Meters, NodeMap, Tornado
 from planner.reporting.html.chart import chart_svg, put
-from planner.reporting.html.grids import gantt, meters
-from planner.reporting.html.nodemap import node_map_svg
+from planner.reporting.html.grids import gantt, meters, node_map_svg
 from planner.reporting.html.plots import bands, frontier, tornado
 
 if TYPE_CHECKING:

@@ -1,0 +1,226 @@
+"""Draws a document as one HTML file: no network, no code from data, the same bytes every time."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from datetime import date
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
+
+from planner.reporting.document import (
+    Bullets,
+    Fields,
+    Figure,
+    Fold,
+    Heading,
+    Link,
+    Paragraph,
+    Table,
+    Verbatim,
+)
+from planner.reporting.format import code_and_words, visible
+from planner.reporting.html.pictures import drawn
+
+if TYPE_CHECKING:
+    from planner.reporting.document import Block, Cell, Column, Document, Picture
+
+__all__ = ["fragment", "render"]
+
+_MARKED = re.compile(r"""[&<>"']""")
+_OF_PAGE = re.compile(r":root|\bhtml\b|\bbody\b")
+"""Selectors of a whole page."""
+_LOOKS = {
+    ("left", False): "",
+    ("left", True): ' class="w"',
+    ("right", False): ' class="r"',
+    ("right", True): ' class="r"',
+}
+_LINE = Markup("\n")
+
+
+def render(document: Document, title: str) -> str:
+    """The document as a page that ends with a line feed."""
+    style, script = _part("page.css"), _part("page.js")
+    sections = [one for one in document if isinstance(one, Heading) and one.level == 2]
+    page = Markup(_part("page.html")).format(
+        title=visible(title),
+        style=Markup(style),
+        style_digest=_digest(style),
+        script=Markup(script),
+        script_digest=_digest(script),
+        short=Markup("" if sections else ' class="short"'),
+        contents=_contents(sections) + _LINE if sections else "",
+        content=_blocks(document, title),
+    )
+    return str(page)
+
+
+def fragment(document: Document, title: str) -> str:
+    """The document as a part of another page: its style reaches nothing else there."""
+    style = _OF_PAGE.sub(":scope", _part("page.css"))
+    scoped = Markup(f"@scope (.gpu-fit-planner){{{style}}}")
+    return str(
+        _tag("div", _tag("style", scoped), _blocks(document, title), class_="gpu-fit-planner short")
+    )
+
+
+@cache
+def _part(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    """As a content security policy names what may run."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _tag(name: str, *inner: str, **attributes: str) -> Markup:
+    """An element; words are escaped, what is drawn already is not, empty attributes are left out.
+
+    Names of attributes are written `aria_label` and `class_`.
+    """
+    told = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_shown(value)}"'
+        for key, value in attributes.items()
+        if value
+    )
+    return Markup(f"<{name}{told}>{''.join(map(_shown, inner))}</{name}>")
+
+
+def _shown(text: str) -> str:
+    return text if isinstance(text, Markup) else _escaped(visible(text))
+
+
+def _escaped(text: str) -> str:
+    """As plain text: pieces that are joined to Markup would be escaped once more."""
+    return str(escape(text)) if _MARKED.search(text) else text
+
+
+@lru_cache(maxsize=10_000)
+def _prose(text: str) -> Markup:
+    """Words, and code as such."""
+    parts = enumerate(map(_shown, code_and_words(text)))
+    return Markup("".join(f"<code>{part}</code>" if place % 2 else part for place, part in parts))
+
+
+def _contents(sections: list[Heading]) -> Markup:
+    links = (_tag("li", _tag("a", one.text, href=f"#{one.anchor}")) for one in sections)
+    return _tag("nav", _tag("ol", *links), aria_label="Sections")
+
+
+def _blocks(blocks: Document, title: str) -> Markup:
+    """Blocks below a title, each on a line of its own."""
+    pieces = []
+    for block in blocks:
+        if isinstance(block, Heading):
+            title = block.text
+        pieces.append(f"{_block(block, title)}\n")
+    return Markup("".join(pieces))
+
+
+def _block(block: Block, title: str) -> Markup:
+    match block:
+        case Heading():
+            return _tag(f"h{block.level}", block.text, id=block.anchor)
+        case Paragraph():
+            return _tag("p", _prose(block.text), id=block.anchor, class_=_tone(block))
+        case Bullets():
+            items = (_tag("li", _prose(item)) for item in block.items)
+            return _tag("ul", *items, class_=_tone(block))
+        case Fields():
+            rows = (
+                _tag("div", _tag("dt", name), _tag("dd", _cell(said))) for name, said in block.rows
+            )
+            return _tag("dl", *rows)
+        case Table():
+            return _table(block, block.caption or title)
+        case Fold():
+            inner = _tag("div", _LINE, _blocks(block.blocks, block.title), id=block.anchor)
+            return _tag("details", _tag("summary", block.title), inner)
+        case Verbatim():
+            return _tag("pre", *(Markup(f"{_shown(line)}\n") for line in block.lines), tabindex="0")
+        case _:
+            return _picture(block)
+
+
+def _tone(block: Paragraph | Bullets) -> str:
+    return "" if block.tone == "plain" else block.tone
+
+
+def _picture(block: Picture) -> Markup:
+    shown = _tag(
+        *("div", Markup(drawn(block))),
+        class_="wide",
+        tabindex="0",
+        role="group",
+        aria_label=block.title,
+    )
+    words = _tag("figcaption", _tag("b", f"{block.title}."), " ", _prose(block.says))
+    return _tag("figure", shown, words)
+
+
+def _table(table: Table, title: str) -> Markup:
+    columns = table.columns
+    heads = (
+        _tag("th", column.title, scope="col", class_="r" * (column.align == "right"))
+        for column in columns
+    )
+    rows = (part for row in table.rows for part in (_row(row, columns), _LINE))
+    foot = (_tag("tfoot", _row(table.footer, columns)), _LINE) if table.footer else ()
+    parts = (
+        _tag("caption", title, class_="" if table.caption else "unseen"),
+        _LINE,
+        _tag("thead", _tag("tr", *heads)),
+        _LINE,
+        _tag("tbody", _LINE, *rows),
+        _LINE,
+        *foot,
+    )
+    drawn_table = _tag("table", _LINE, *parts, class_="many" if len(columns) > 10 else "")
+    is_key = len(columns) == 2 and columns[0].align == "right" and len(table.rows) > 12
+    return _tag(
+        *("div", _LINE, drawn_table, _LINE),
+        class_="wide key" if is_key else "wide",
+        role="region",
+        aria_label=title,
+        tabindex="0",
+    )
+
+
+# There are ten thousands of cells: as elements one by one, they would take most of the time.
+
+
+def _row(row: tuple[Cell, ...], columns: tuple[Column, ...]) -> Markup:
+    """A row of a table."""
+    cells = (
+        f"<td{_LOOKS[column.align, column.wraps]}>{_cell(cell)}</td>"
+        for cell, column in zip(row, columns, strict=False)
+    )
+    return Markup(f"<tr>{''.join(cells)}</tr>")
+
+
+def _cell(cell: Cell) -> Markup:
+    if isinstance(cell, str):
+        return _prose(cell)
+    text = _escaped(visible(cell.text))
+    if isinstance(cell, Figure):
+        trace, terms, plain = map(_escaped, (cell.trace, cell.sum, _plain(cell)))
+        told = f'<a class="n" href="#{trace}" title="{terms}" data-v="{plain}">{text}</a>'
+    elif isinstance(cell, Link):
+        told = f'<a href="#{_escaped(cell.to)}">{text}</a>'
+    else:
+        told = f'<span class="blank">{_prose(cell.text)}</span>'
+    return Markup(told)
+
+
+def _plain(figure: Figure) -> str:
+    """The whole value, to sort by and to check: in the unit of plan.json."""
+    value = figure.value
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(value.numerator) if value.denominator == 1 else repr(float(value))

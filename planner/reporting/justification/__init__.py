@@ -1,1 +1,0 @@
-"""The procurement justification: the document that leaves the building."""

@@ -1,0 +1,354 @@
+"""How full the fleet is: GPUs needed, owned and in service, pools by quarter, and what runs out."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from planner.planning.ledger.traced import where
+from planner.reporting.document import (
+    Blank,
+    Block,
+    Bullets,
+    Cell,
+    Chart,
+    Fields,
+    Figure,
+    Meters,
+    Paragraph,
+    Series,
+    Table,
+    cell_text,
+    columns_for,
+    table,
+)
+from planner.reporting.format import count_of, listed, memory, percent, quarter_span, range_of
+from planner.reporting.sections.cost import spare_rows
+from planner.reporting.sections.jobs import some_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.planning.ledger.traced import TracedFigure
+    from planner.planning.plan import Plan, PoolUse
+    from planner.reporting.format import Style
+    from planner.reporting.traced import TracedPlan
+
+__all__ = [
+    "alarms_section",
+    "capacity_chart",
+    "exhaustion",
+    "existing_section",
+    "forecast_section",
+    "gpus_table",
+    "pools_table",
+    "use_picture",
+    "utilization_section",
+]
+
+_ORIGINS = {"owned": "Owned", "buy": "Bought", "reserve": "Reserved", "rent": "Rented"}
+
+
+def _for_kept(plan: Plan) -> str:
+    return " for the jobs that are kept" if plan.shortage else ""
+
+
+def gpus_table(traced: TracedPlan) -> Table:
+    """GPUs needed beside those owned, in service and usable, quarter by quarter."""
+    capacity = traced.capacity
+
+    def count(of: TracedFigure) -> Figure:
+        return traced.figure(of, "count", "how-use")
+
+    return table(
+        traced.quarters,
+        ("Quarter", "name", lambda at: traced.plan.quarters[at]),
+        ("GPUs needed", "number", lambda at: count(capacity.needed(at))),
+        ("GPUs owned", "number", lambda at: count(capacity.owned(at))),
+        ("Gap", "number", lambda at: count(capacity.short(at))),
+        (
+            "Gap, GPU-hours",
+            "number",
+            lambda at: traced.figure(capacity.short_hours(at), "hours", "how-use"),
+        ),
+        ("With this plan", "number", lambda at: count(capacity.in_service(at))),
+        ("Usable", "number", lambda at: count(capacity.usable(at))),
+        (
+            "Left",
+            "number",
+            lambda at: count(capacity.usable(at) - capacity.needed(at)),
+        ),
+        caption=f"GPUs needed{_for_kept(traced.plan)} against those owned, and with this plan; a "
+        "gap below zero is room to spare, though perhaps of a GPU type that the jobs cannot use; "
+        "usable is without the nodes that are kept empty as spare",
+    )
+
+
+def capacity_chart(traced: TracedPlan) -> Chart:
+    """GPUs in service by where they come from, and GPUs needed, quarter by quarter."""
+    plan, capacity, places = traced.plan, traced.capacity, traced.quarters
+    present = {node.origin for node in plan.nodes}
+    stacks = tuple(
+        Series(
+            name,
+            tuple(
+                traced.figure(capacity.added(place, origin), "count", "how-use") for place in places
+            ),
+        )
+        for origin, name in _ORIGINS.items()
+        if origin in present
+    )
+    needed = tuple(traced.figure(capacity.needed(at), "count", "how-use") for at in places)
+    served = [traced.figure(capacity.in_service(at), "count", "how-use") for at in places]
+    orders: dict[int, list[str]] = {}
+    for _, line in traced.bill:
+        if line.kind not in ("rent", "hourly"):
+            text = f"{line.count:,} × {line.product} in service, order by {line.order_by}"
+            orders.setdefault(plan.quarters.index(line.quarter), []).append(text)
+    says = "; ".join(
+        f"{label}: {needed[at].text} needed of {served[at].text} in service"
+        for at, label in enumerate(plan.quarters)
+    )
+    return Chart(
+        title=f"GPUs needed{_for_kept(plan)} and GPUs in service",
+        says=f"{says}.",
+        categories=plan.quarters,
+        series=(*stacks, Series("Needed", needed, "line")),
+        unit="GPUs",
+        marks=tuple((place, "; ".join(texts)) for place, texts in sorted(orders.items())),
+    )
+
+
+def existing_section(traced: TracedPlan) -> Iterator[Block]:
+    """What is owned, how full the plan makes it, and what only measurements can say."""
+    owned = {(node.node_type, node.site) for node in traced.plan.nodes if node.origin == "owned"}
+    if owned:
+        yield pools_table(traced, owned)
+    else:
+        yield Paragraph("Nothing is owned yet.")
+    yield use_picture(traced)
+    yield Fields(
+        (
+            ("Measured use of the GPUs owned: allocated, active, useful", Blank("monitoring")),
+            ("Waiting time of jobs today", Blank("the scheduler's records")),
+            ("Sharing, tuning and reclaiming tried so far, with results", Blank()),
+        )
+    )
+
+
+def use_picture(traced: TracedPlan) -> Meters:
+    """How full each pool is, quarter by quarter."""
+    plan = traced.plan
+    return Meters(
+        title="GPU-hours held in each pool",
+        says="The share of the GPU-hours of the nodes in service that jobs hold under this plan; "
+        "no bar where no node is in service. What jobs hold they need not keep busy.",
+        columns=tuple(plan.quarters[quarter] for quarter in traced.columns),
+        rows=tuple(
+            (
+                f"{pool.node_type} @ {pool.site}",
+                tuple(
+                    _share(traced, f"pools[{place}]", quarter, "gpu_hours_used", "gpu_hours")
+                    for quarter in traced.columns
+                ),
+            )
+            for place, pool in enumerate(plan.pools)
+        ),
+    )
+
+
+def _share(
+    traced: TracedPlan, stem: str, quarter: int, part: str, whole: str, style: Style = "share"
+) -> Figure | None:
+    """Of one pool, or of several together; None where there is nothing to share."""
+    of = traced.read.sum if "[*]" in stem else traced.read.at
+    every = of(f"{stem}.{whole}[{quarter}]")
+    if not every.value:
+        return None
+    return traced.figure(of(f"{stem}.{part}[{quarter}]") / every, style, "how-use")
+
+
+def pools_table(
+    traced: TracedPlan, among: set[tuple[str, str]] | None = None, *, full: bool = True
+) -> Table:
+    """Nodes, GPUs, cores and memory by pool and quarter, alike quarters once, with a sum.
+
+    Pools `among` these node types and sites alone; `full` with spare nodes and tenths.
+    """
+    pools = traced.plan.pools
+    chosen = [
+        (f"pools[{place}]", f"{pool.node_type} @ {pool.site}", [pool])
+        for place, pool in enumerate(pools)
+        if among is None or (pool.node_type, pool.site) in among
+    ]
+    if among is None and len(pools) > 1:
+        chosen.append(("pools[*]", "All pools", list(pools)))
+
+    def count(row: tuple[str, str, int], name: str) -> Figure:
+        of = traced.read.sum if "[*]" in row[0] else traced.read.at
+        style: Style = "tenths" if name == "gpus_peak" else "count"
+        return traced.figure(of(f"{row[0]}.{name}[{row[2]}]"), style, "how-use")
+
+    def share(row: tuple[str, str, int], names: tuple[str, str]) -> Cell:
+        style: Style = "share" if full else "per_cent"
+        return _share(traced, row[0], row[2], *names, style) or "–"
+
+    every = table(
+        [
+            (stem, name, quarter)
+            for stem, name, members in chosen
+            for quarter in traced.quarters
+            if any(pool.nodes[quarter] for pool in members)
+        ],
+        ("Pool", "text", lambda row: row[1]),
+        ("Quarter", "name", lambda row: traced.plan.quarters[row[2]]),
+        *columns_for(
+            (("Nodes", "nodes"), ("In use", "nodes_used"), ("Spare", "nodes_spare")), count
+        ),
+        *columns_for((("GPUs", "gpus"), ("Held", "gpus_used")), count),
+        # The pools of a sum need not be fullest at the same hour.
+        ("Peak", "number", lambda row: "" if "[*]" in row[0] else count(row, "gpus_peak")),
+        ("Hours held", "number", lambda row: share(row, ("gpu_hours_used", "gpu_hours"))),
+        ("Stranded", "number", lambda row: count(row, "gpus_stranded")),
+        ("Cores", "number", lambda row: share(row, ("cpus_used", "cpus"))),
+        ("Memory", "number", lambda row: share(row, ("memory_used_mb", "memory_mb"))),
+        caption="Pools by quarter"
+        if among is None
+        else "Pools with owned nodes, and how full this plan makes them",
+        without=(
+            *(() if full else ("Spare",)),
+            *(() if some_share(traced.plan) else ("Peak",)),
+        ),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    before: Cell = ""
+    for _, group in groupby(
+        every.rows, key=lambda row: (row[0], *(cell_text(cell) for cell in row[2:]))
+    ):
+        (name, first, *cells), *more = group
+        span = quarter_span(cell_text(first), cell_text(more[-1][1] if more else first))
+        rows.append(("" if name == before else name, span, *cells))
+        before = name
+    return Table(every.columns, tuple(rows), caption=every.caption)
+
+
+def utilization_section(traced: TracedPlan) -> Iterator[Block]:
+    """The pools, then what is kept free, what moves, and storage for tuned assets."""
+    peaks = (
+        " Hours held is the share of GPU-hours held over the quarter, Peak the GPUs held at its "
+        "fullest hour; a part of a GPU counts by its share of the memory."
+    )
+    yield Paragraph(
+        f"Cores and memory are those of the hosts.{peaks if some_share(traced.plan) else ''} "
+        "Stranded GPUs are free ones on nodes in use that no job of this plan could take for want "
+        "of cores or host memory.",
+        tone="faint",
+    )
+    yield pools_table(traced, full=False)
+    if sentences := list(_asides(traced.plan)):
+        yield Paragraph(" ".join(sentences))
+    if rows := tuple(spare_rows(traced)):
+        yield Fields(rows)
+
+
+def _asides(plan: Plan) -> Iterator[str]:
+    spare: dict[str, list[str]] = {}
+    for pool in plan.pools:
+        if any(pool.nodes_spare):
+            spare.setdefault(_spares(pool), []).append(f"{pool.node_type} @ {pool.site}")
+    for kept, pools in spare.items():
+        each = "each of " if len(pools) > 1 else ""
+        yield f"Kept empty as spare: {kept} of {each}{listed(pools)}."
+    held = (one for uses in plan.placements for use in uses for one in use.occupants)
+    runs = plan.growth_reserve and any(one.hours for one in held)
+    counted = ", each run counted by its share of the hours" if runs else ""
+    for gpu_type, share in plan.growth_reserve:
+        yield (
+            f"Kept free for growth: {percent(share)} of the GPUs of {gpu_type}, at the "
+            f"least{counted}."
+        )
+    moved = [
+        f"{units:,} at the start of {quarter}"
+        for quarter, units in zip(plan.quarters, plan.moves, strict=True)
+        if units
+    ]
+    if moved:
+        yield f"Units that change node: {listed(moved)}."
+    grown = [
+        f"{memory(stored)} by the end of {quarter}"
+        for quarter, stored, before in zip(
+            plan.quarters, plan.storage_mb, (0, *plan.storage_mb), strict=False
+        )
+        if stored != before
+    ]
+    if grown:
+        yield f"Storage for tuned assets: {listed(grown)}."
+
+
+def _spares(pool: PoolUse) -> str:
+    kept = sorted({spare for spare in pool.nodes_spare if spare})
+    return count_of(kept[0], "node") if len(kept) == 1 else f"{range_of(kept)} nodes"
+
+
+def exhaustion(traced: TracedPlan) -> str:
+    """When what is owned no longer suffices, by number and by GPU type."""
+    plan, capacity = traced.plan, traced.capacity
+    exhausted = capacity.exhausted()
+    if exhausted is None:
+        told = f"The GPUs that are owned suffice by their number in every quarter{_for_kept(plan)}."
+    else:
+        label = plan.quarters[exhausted]
+        short = traced.figure(capacity.short(exhausted), "count").text
+        told = f"What is owned is exhausted in {label}: {short} more GPUs are held than are owned."
+    by_type = [
+        f"in {plan.quarters[place]} ({gpu_type})"
+        for gpu_type in sorted({pool.gpu_type for pool in plan.pools})
+        if (place := capacity.exhausted_of(gpu_type)) is not None
+    ]
+    if by_type:
+        told += f" By GPU type, spare nodes counted, what is owned is exhausted {listed(by_type)}."
+    return told
+
+
+def forecast_section(traced: TracedPlan) -> Iterator[Block]:
+    """Demand against capacity: in words, as a picture, and by GPU type."""
+    yield Paragraph(exhaustion(traced))
+    yield capacity_chart(traced)
+    types = sorted({pool.gpu_type for pool in traced.plan.pools})
+    yield table(
+        [
+            (gpu_type, what, name)
+            for gpu_type in types
+            for what, name in (("held", "gpus_used"), ("in service", "gpus"))
+        ],
+        ("GPU type", "name", lambda row: row[0]),
+        ("GPUs", "name", lambda row: row[1]),
+        *columns_for(
+            ((label, place) for place, label in enumerate(traced.plan.quarters)),
+            lambda row, quarter: traced.figure(
+                traced.read.sum(f"pools{where(gpu_type=row[0])}.{row[2]}[{quarter}]"),
+                "count",
+                "how-use",
+            ),
+        ),
+        caption="GPUs held and in service by type",
+    )
+
+
+def alarms_section(traced: TracedPlan) -> Iterator[Block]:
+    """Pools without a free GPU, and orders that are due."""
+    plan, told = traced.plan, []
+    for pool in plan.pools:
+        use = zip(plan.quarters, pool.gpus, pool.gpus_used, strict=True)
+        full = [label for label, gpus, used in use if gpus and gpus == used]
+        if full:
+            told.append(f"{pool.node_type} @ {pool.site} has no free GPU in {listed(full)}.")
+    told += [
+        f"{line.offer} for {line.quarter} must be ordered by {line.order_by}, before or on the day "
+        "of this plan."
+        for _, line in traced.bill
+        if line.order_by <= plan.as_of
+    ]
+    if told:
+        yield Bullets(tuple(told), tone="warning")
+    yield Fields((("Use above which an alarm is raised, and who answers it", Blank()),))

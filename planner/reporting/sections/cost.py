@@ -1,0 +1,467 @@
+"""What the plan costs: by kind, quarter and year, against budgets, against renting, by team."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from planner.planning.plan import NOT_PAID_LINES
+from planner.reporting.document import (
+    Blank,
+    Block,
+    Bullets,
+    Cell,
+    Chart,
+    Fields,
+    Heading,
+    Paragraph,
+    Series,
+    columns_for,
+    table,
+)
+from planner.reporting.format import code, listed, money, quarter_span, range_of
+from planner.reporting.sections.jobs import some_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from planner.planning.ledger.traced import TracedFigure
+    from planner.planning.parts import Chargeback, QuotaUse
+    from planner.planning.plan import Plan, SparePrice
+    from planner.reporting.format import Style
+    from planner.reporting.traced import TracedPlan
+
+__all__ = [
+    "affordability_section",
+    "cost_by_quarter",
+    "cost_section",
+    "plan_cost_section",
+    "residual_row",
+    "spare_rows",
+    "spare_total",
+    "teams_section",
+]
+
+_NONE = "–"
+_THOUSANDS_FROM_CENTS = 100_000_000 * 100
+"""Above this a table counts thousands, so that it fits a page."""
+_SPENDS = {"capex": "capital", "opex": "running", "spending": "capital and running"}
+_NOT_IN_THE_INPUTS = (
+    "Network fabric and cabling",
+    "Storage",
+    "Cooling and space beyond PUE and colocation",
+    "Staff",
+    "Installation and disposal",
+    "Taxes, freight, insurance",
+)
+
+
+def plan_cost_section(traced: TracedPlan) -> Iterator[Block]:
+    """Cost by kind and quarter, what each is, then budgets and break-evens: for a short page."""
+    yield Paragraph(f"Net present cost: {money(traced.plan.proof.cost_cents)}.")
+    yield from cost_by_quarter(traced, full=False)
+    lines = traced.plan.costs
+    yield Bullets(tuple(f"{line.name}: {line.explanation}" for line in lines if line.explanation))
+    yield from _budgets(traced)
+    yield from _break_evens(traced, full=False)
+
+
+def cost_section(traced: TracedPlan) -> Iterator[Block]:
+    """Cost by kind and year, in present value, per GPU-hour, and where renting would be cheaper."""
+    plan, accounts = traced.plan, traced.accounts
+    years = [*((year.label, year.quarters) for year in accounts.years)]
+    years.append(("Sum", tuple(traced.quarters)))
+    yield table(
+        range(len(plan.costs)),
+        ("Cost, USD", "text", lambda at: plan.costs[at].name.capitalize()),
+        *columns_for(
+            years,
+            lambda at, chosen: traced.figure(accounts.line(at, chosen), "usd", f"how-cost-{at}"),
+        ),
+        (
+            "Present value",
+            "number",
+            lambda at: traced.at(f"costs[{at}].present_cents", "usd", f"how-cost-{at}"),
+        ),
+        sums={
+            "Cost, USD": "All",
+            **{label: _all(traced, chosen) for label, chosen in years},
+            "Present value": traced.figure(accounts.net_present, "usd", "how-proof"),
+        },
+        caption="Cost by calendar year, not discounted, and its present value",
+    )
+    yield Paragraph(
+        "The residual value is what the servers are still worth at the end of the horizon, no "
+        "payment. What stands open below is in no input and in no sum.",
+        tone="faint",
+    )
+    yield from _chart(traced)
+    yield Fields((*_headlines(traced), *((name, Blank()) for name in _NOT_IN_THE_INPUTS)))
+    yield Heading("Cost by quarter", 3)
+    yield from cost_by_quarter(traced)
+    if break_evens := tuple(_break_evens(traced)):
+        yield Heading("Buying against renting", 3)
+        yield from break_evens
+
+
+def _all(traced: TracedPlan, quarters: Iterable[int], style: Style = "usd") -> Cell:
+    chosen, accounts = tuple(quarters), traced.accounts
+    return traced.figure(accounts.paid(chosen) + accounts.unpaid(chosen), style, "how-cost")
+
+
+def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
+    accounts = traced.accounts
+    yield "Net present cost, USD", traced.figure(accounts.net_present, "cents", "how-proof")
+    known = {setting.name for setting in traced.plan.settings}
+    if "discount_rate_per_year" in known:
+        rate = traced.at("settings[name=discount_rate_per_year].value", "share", "how-settings")
+        yield "Discount rate a year", rate
+    if "useful_life_years" in known:
+        life = traced.at("settings[name=useful_life_years].value", "number", "how-settings")
+        yield "Useful life, years", life
+    title = "Net present cost of each GPU-hour that jobs"
+    if accounts.per_gpu_hour is not None:
+        yield f"{title} hold, USD", traced.figure(accounts.per_gpu_hour, "rate", "how-use")
+    if accounts.delivered is not None:
+        rated = _rate(traced, accounts.net_present, accounts.delivered)
+        yield f"{title} deliver, USD", rated
+    if accounts.residual_share is not None:
+        share = traced.figure(accounts.residual_share, "share", _how_residual(traced))
+        yield "Residual value, of the purchases", share
+    yield from spare_rows(traced)
+    yield from traced.committed
+
+
+def _how_residual(traced: TracedPlan) -> str:
+    names = [line.name for line in traced.plan.costs]
+    return f"how-cost-{names.index('residual value')}"
+
+
+def residual_row(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
+    """The residual value, where there is any."""
+    if traced.accounts.residual is not None:
+        title = "Residual value, which the net present cost counts off, in present value, USD"
+        yield title, traced.figure(traced.accounts.residual, "usd", _how_residual(traced))
+
+
+def _chart(traced: TracedPlan) -> Iterator[Chart]:
+    """None where nothing is paid."""
+    plan = traced.plan
+    series = tuple(
+        Series(
+            cost.name.capitalize(),
+            tuple(
+                traced.at(f"costs[{line}].cents[{place}]", "usd", f"how-cost-{line}")
+                for place in traced.quarters
+            ),
+        )
+        for line, cost in enumerate(plan.costs)
+        if cost.name not in NOT_PAID_LINES
+    )
+    says = "; ".join(
+        f"{label}: {traced.figure(traced.accounts.paid((place,)), 'usd').text} USD"
+        for place, label in enumerate(plan.quarters)
+    )
+    if series:
+        yield Chart("What is paid in each quarter", f"{says}.", plan.quarters, series, "USD")
+
+
+def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
+    """What each kind of cost is in each quarter, all of them, and what is paid.
+
+    With present values where it is not `full`, as no table by year stands beside it.
+    """
+    plan, accounts = traced.plan, traced.accounts
+    amounts = [abs(cents) for line in plan.costs for cents in (*line.cents, line.total_cents)]
+    large = max(amounts, default=0) >= _THOUSANDS_FROM_CENTS
+    style: Style = "thousands" if large else "usd"
+    every = tuple(traced.quarters)
+
+    def amount(row: tuple[int, ...], line: int) -> Cell:
+        stem = f"costs[{line}]"
+        place = f"{stem}.total_cents" if row is every else f"{stem}.cents[{row[0]}]"
+        return traced.at(place, style, f"how-cost-{line}")
+
+    weights = [line.name for line in plan.costs if line.name in NOT_PAID_LINES - {"residual value"}]
+    unit = "Thousand USD" if large else "USD"
+    sums: dict[str, Cell] = {
+        "Quarter": "Sum",
+        **{line.name.capitalize(): amount(every, place) for place, line in enumerate(plan.costs)},
+        "All": _all(traced, every, style),
+        "Paid": traced.figure(accounts.paid(), style, "how-cost"),
+    }
+    if not full:
+        sums = {
+            "Quarter": "Present value",
+            **{
+                line.name.capitalize(): traced.at(
+                    f"costs[{place}].present_cents", style, f"how-cost-{place}"
+                )
+                for place, line in enumerate(plan.costs)
+            },
+            "All": traced.figure(accounts.net_present, style, "how-proof"),
+        }
+    yield table(
+        [*((place,) for place in every), *(() if full else (every,))],
+        (
+            "Quarter",
+            "name",
+            lambda row: "Sum" if row is every else plan.quarters[row[0]],
+        ),
+        *columns_for(
+            ((line.name.capitalize(), place) for place, line in enumerate(plan.costs)), amount
+        ),
+        ("All", "number", lambda row: _all(traced, row, style)),
+        ("Paid", "number", lambda row: traced.figure(accounts.paid(row), style, "how-cost")),
+        sums=sums,
+        caption=f"{unit}, rounded here and exact to the cent in plan.json; quarters are not "
+        f"discounted; paid is all but {listed(['the residual value', *weights])}",
+    )
+
+
+def _budgets(traced: TracedPlan) -> Iterator[Block]:
+    budgets = traced.plan.budgets
+
+    def of(place: int, *names: str) -> Cell:
+        amount, *less = (traced.read.at(f"budgets[{place}].{name}") for name in names)
+        return traced.figure(amount - less[0] if less else amount, "usd", "how-cost")
+
+    if budgets:
+        yield table(
+            range(len(budgets)),
+            ("Budget", "name", lambda at: _SPENDS[budgets[at].spend]),
+            ("Quarter", "name", lambda at: budgets[at].quarter or "all"),
+            ("Limit, USD", "number", lambda at: of(at, "limit_cents")),
+            ("Spent, USD", "number", lambda at: of(at, "spent_cents")),
+            ("Left, USD", "number", lambda at: of(at, "limit_cents", "spent_cents")),
+            caption="Budgets, of money paid, not discounted: capital is purchases, running cost "
+            "all else; the residual value is neither",
+        )
+
+
+def _break_evens(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
+    """`full` with purchases that no offer to rent stands beside."""
+    compared = traced.plan.break_evens
+    lacking = sorted(
+        {
+            (line.offer, line.node_type)
+            for _, line in traced.bill
+            if full and line.kind == "buy" and line.offer not in {one.offer for one in compared}
+        }
+    )
+
+    def cell(row: int, name: str, style: Style) -> Cell:
+        if row >= len(compared):
+            return _NONE
+        return traced.at(f"break_evens[{row}].{name}", style, "how-break-even")
+
+    def from_use(row: int, *, share: bool) -> Cell:
+        if row >= len(compared) or compared[row].hours > compared[row].quarter_hours:
+            dearer = row < len(compared) and not share
+            return "renting is cheaper at any use" if dearer else _NONE
+        hours = traced.read.at(f"break_evens[{row}].hours")
+        if share:
+            hours /= traced.read.at(f"break_evens[{row}].quarter_hours")
+        return traced.figure(hours, "share" if share else "hours", "how-break-even")
+
+    if compared or lacking:
+        offers = [*((one.offer, one.node_type) for one in compared), *lacking]
+        yield table(
+            range(len(offers)),
+            ("Offer", "text", lambda row: f"{offers[row][0]} ({offers[row][1]})"),
+            (
+                "Against",
+                "text",
+                lambda row: (
+                    compared[row].rent
+                    if row < len(compared)
+                    else Blank(f"an offer to rent {offers[row][1]}")
+                ),
+            ),
+            ("From", "name", lambda row: compared[row].quarter if row < len(compared) else _NONE),
+            ("Bought, USD", "number", lambda row: cell(row, "buy_cents", "usd")),
+            ("Rented, USD", "number", lambda row: cell(row, "rent_cents", "usd")),
+            ("Break-even, h a quarter", "number", lambda row: from_use(row, share=False)),
+            ("Of all hours", "number", lambda row: from_use(row, share=True)),
+            caption="Net present cost of one node to the end of the horizon, and the use from "
+            "which buying is cheaper than renting by the hour",
+        )
+
+
+def affordability_section(traced: TracedPlan) -> Iterator[Block]:
+    """Capital and running cost by year, the budgets with what is left, and who is charged."""
+    accounts = traced.accounts
+    kinds = {
+        "Capital, USD": accounts.capex,
+        "Running, USD": accounts.opex,
+        "Both, USD": accounts.paid,
+    }
+    every = tuple(traced.quarters)
+    yield table(
+        accounts.years,
+        ("Year", "name", lambda year: year.label),
+        *columns_for(
+            kinds.items(),
+            lambda year, of: traced.figure(of(year.quarters), "usd", "how-cost"),
+        ),
+        sums={
+            "Year": "Sum",
+            **{title: traced.figure(of(every), "usd", "how-cost") for title, of in kinds.items()},
+        },
+        caption="Money paid by calendar year: purchases are capital, all else is running cost",
+    )
+    yield from _budgets(traced)
+    unlimited: tuple[tuple[str, Cell], ...] = (
+        ("Budget against which this is held", Blank(code("budget:"))),
+    )
+    yield Fields(
+        (
+            *traced.committed,
+            *(() if traced.plan.budgets else unlimited),
+            ("Start of the fiscal year, if it is not January", Blank()),
+            ("Budget code", Blank()),
+            ("Funding approved so far", Blank()),
+        )
+    )
+    if charged := tuple(teams_section(traced)):
+        yield Heading("Charged to teams", 3)
+        yield from charged
+
+
+def teams_section(traced: TracedPlan) -> Iterator[Block]:
+    """What each team holds, delivers and is charged, what is idle, and how far quotas are used."""
+    charged = traced.plan.chargeback
+    if charged is None:
+        return
+    read, teams = traced.read, charged.teams
+    some_open = any(use.open_gpu_hours for use in teams)
+    idle = traced.read.at("chargeback.idle_gpu_hours")
+    idle_cents = read.sum("chargeback.idle_cents[*]")
+    all_cents = read.sum("chargeback.teams[*].cost_cents")
+    hours = read.sum("chargeback.teams[*].gpu_hours") + idle
+    rows: list[tuple[str, str, TracedFigure, TracedFigure | None, TracedFigure]] = [
+        (
+            use.team or "no team",
+            range_of(use.gpus),
+            read.at(f"chargeback.teams[{place}].gpu_hours"),
+            None
+            if use.open_gpu_hours
+            else read.at(f"chargeback.teams[{place}].delivered_gpu_hours"),
+            read.at(f"chargeback.teams[{place}].cost_cents"),
+        )
+        for place, use in enumerate(teams)
+    ]
+    if charged.idle_gpu_hours:
+        rows.append(("idle, charged to nobody", "", idle, None, idle_cents))
+    cents = all_cents + idle_cents
+    delivered = None if some_open else traced.accounts.delivered
+    yield Paragraph(_how_charged(traced.plan, charged, some_open=some_open), tone="faint")
+    yield table(
+        rows,
+        ("Team", "text", lambda row: row[0]),
+        ("GPUs", "number", lambda row: row[1]),
+        ("GPU-hours", "number", lambda row: traced.figure(row[2], "hours", "how-teams")),
+        ("Delivered", "number", lambda row: _hours(traced, row[3])),
+        ("Cost, USD", "number", lambda row: traced.figure(row[4], "usd", "how-teams")),
+        ("USD/GPU-h", "number", lambda row: _rate(traced, row[4], row[2])),
+        ("USD/delivered", "number", lambda row: _rate(traced, row[4], row[3])),
+        sums={
+            "Team": "Sum",
+            "GPU-hours": traced.figure(hours, "hours", "how-teams"),
+            "Delivered": _hours(traced, delivered),
+            "Cost, USD": traced.figure(cents, "usd", "how-teams"),
+            "USD/GPU-h": _rate(traced, cents, hours),
+            "USD/delivered": _rate(traced, cents, delivered),
+        },
+    )
+    if cents.value:
+        share = traced.figure(all_cents / cents, "share", "how-teams")
+        yield Fields((("Charged to teams, of the net present cost", share),))
+    yield from _quotas(traced.plan, charged)
+
+
+def _hours(traced: TracedPlan, hours: TracedFigure | None) -> Cell:
+    return _NONE if hours is None else traced.figure(hours, "hours", "how-teams")
+
+
+def _rate(traced: TracedPlan, cents: TracedFigure, hours: TracedFigure | None) -> Cell:
+    """USD an hour."""
+    return traced.figure(cents / hours, "rate", "how-teams") if hours and hours.value else _NONE
+
+
+def _how_charged(plan: Plan, charged: Chargeback, *, some_open: bool) -> str:
+    idle = "stand in a line of their own"
+    if charged.idle == "spread":
+        idle = "are charged to those who use the pool"
+    sentences = [
+        "The net present cost of each pool and quarter is shared by the GPUs held there; those "
+        f"that no job holds {idle}. Delivered GPU-hours are the runs of tuning jobs and all "
+        "hours of other jobs."
+    ]
+    if some_share(plan):
+        sentences.append(
+            "A run is charged for its hours, a part of a GPU for its share of the memory; under "
+            "GPUs stands what is held at the hour at which most are, each part as a GPU, as for "
+            "quotas."
+        )
+    if some_open:
+        sentences.append(f"Where the time of some run is not known, none are given ({_NONE}).")
+    return " ".join(sentences)
+
+
+def _quotas(plan: Plan, charged: Chargeback) -> Iterator[Block]:
+    """Each quota with what is held of it; nothing where no team has one."""
+    lines = tuple(
+        f"{use.team}: {_quota_line(plan, quota)}" for use in charged.teams for quota in use.quotas
+    )
+    if lines:
+        runs = any(one.hours for uses in plan.placements for use in uses for one in use.occupants)
+        when = ", at their fullest hour," if runs else ""
+        yield Paragraph(f"Quotas, as GPUs held{when} of GPUs allowed:", tone="faint")
+        yield Bullets(lines)
+
+
+def _quota_line(plan: Plan, quota: QuotaUse) -> str:
+    """`6 of 8 (2027Q1), 16 of 16 (2027Q2–Q4), on h100-80gb-sxm`."""
+    entries = list(zip(plan.quarters, quota.gpus, quota.limit_gpus, strict=True))
+    told = []
+    for (gpus, limit), group in groupby(entries, key=lambda entry: entry[1:]):
+        labels = [label for label, _, _ in group]
+        allowed = "any number" if limit is None else f"{limit:,}"
+        told.append(f"{gpus:,} of {allowed} ({quarter_span(labels[0], labels[-1])})")
+    on = f", on {quota.gpu_type}" if quota.gpu_type else ""
+    return f"{', '.join(told)}{on}"
+
+
+def spare_total(traced: TracedPlan) -> Cell:
+    """What all spare nodes cost together."""
+    cost = traced.plan.spare_cost
+    return _saved(traced, "spare_cost.cents", cost.cents if cost else None)
+
+
+def _saved(traced: TracedPlan, place: str, cents: int | None) -> Cell:
+    if cents is None:
+        return "open: a plan without was not proved"
+    return traced.at(place, "usd", "how-spare")
+
+
+def spare_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
+    """What all spare nodes cost together, then the last one of each place."""
+    known, prices = traced.plan.spare_cost, traced.plan.spare_prices
+    if known is None:
+        return
+    yield "All spare nodes together, USD", spare_total(traced)
+    if known.cents is not None and traced.plan.proof.cost_cents > 0:
+        share = traced.read.at("spare_cost.cents") / traced.accounts.net_present
+        yield "The same, of the net present cost", traced.figure(share, "share", "how-spare")
+    if len(prices) > 1 or any(price.kept > 1 for price in prices):
+        for place, price in enumerate(prices):
+            saved = _saved(traced, f"spare_prices[{place}].cents", price.cents)
+            yield f"Saved without {_last_of(price)}, the others kept, USD", saved
+
+
+def _last_of(price: SparePrice) -> str:
+    """The last spare node of a pool, or of each pool of a site; it is no part of a sum."""
+    what = "the spare node" if price.kept == 1 else f"the last of {price.kept} spare nodes"
+    each = " in each pool" if price.place.startswith("site ") else ""
+    return f"{what}{each} of {price.place}"

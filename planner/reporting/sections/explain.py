@@ -1,0 +1,233 @@
+"""Why a job runs where it runs, for a reader who wants every number."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from planner.reporting.document import Block, Bullets, Document, Heading, Paragraph, Table, table
+from planner.reporting.format import (
+    code,
+    copies_of,
+    count_of,
+    gigabytes,
+    hours,
+    listed,
+    memory,
+    moments,
+    money,
+    percent,
+    quarter_span,
+)
+from planner.reporting.sections.jobs import parts_held, share_of, taken
+from planner.reporting.sections.shortage import outcome_of, why_short
+from planner.reporting.sections.sizing import Sums, peak_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.planning.explain import Explanation, ModeVerdict, PlacedUnits
+    from planner.sizing.candidate import Candidate
+
+__all__ = ["explanation_document"]
+
+_MOST_NODES_NAMED = 12
+
+_READING_AID = (
+    "The price tag is what the job adds to the proved bound of the cost; Extra is what one unit "
+    "forced onto that GPU type would add, over the horizon. Both are prices at the margin of the "
+    "whole portfolio, not invoices. GPU types that are neither owned nor offered were not "
+    f"considered: {code('planner size')} compares all."
+)
+
+_LEADS = (
+    f"A figure from the catalog leads on with {code('planner catalog show ID')}, a rule "
+    f"with {code('planner rules show ID')}; what the job or the scenario states stands in the "
+    "scenario file."
+)
+
+_DECIDED_BY = {
+    "memory": "as many as hold its memory",
+    "baseline": "as many as the published baseline",
+    "floor": "as many as a published point for a job of this size",
+    "deadline": "as many as the deadline asks for",
+    "parallelism": "the next count that a job can be split over",
+    "stated": "as the job states",
+}
+
+
+def explanation_document(told: Explanation) -> Document:
+    """The answer first, then where, why not elsewhere, and the sums behind each number."""
+    job = told.job
+    blocks: list[Block] = [
+        Heading(job.name, 1),
+        Paragraph(f"{told.sizing.summary}.{_origin(told)}"),
+        Paragraph(_answer(told), tone="strong"),
+        *_gives_way(told),
+    ]
+    if told.places:
+        blocks += [Heading("Where it runs"), _where(told)]
+    if told.verdicts:
+        blocks += [Heading("Why this GPU type, and why not the others"), _verdicts(told)]
+        blocks.append(Paragraph(_READING_AID, tone="faint"))
+        blocks += _sources(told)
+    sums = Sums()
+    for candidate in told.chosen:
+        blocks += [Heading(f"The sums on {candidate.way}"), _needs(candidate)]
+        blocks += peak_blocks((candidate,), level=3)
+        blocks.append(Paragraph(_LEADS, tone="faint"))
+        blocks += sums.of(candidate.trace)
+    if told.sizing.warnings:
+        blocks += [Heading("Warnings"), Bullets(told.sizing.warnings, tone="warning")]
+    if told.sizing.assumptions:
+        blocks += [Heading("Assumptions"), Bullets(told.sizing.assumptions)]
+    return (*blocks, *sums.sources())
+
+
+def _origin(told: Explanation) -> str:
+    job = told.job
+    derived = (
+        f" Derived from {job.derived_from} by rule {job.derived_by}." if job.derived_from else ""
+    )
+    return f"{derived} Team: {job.team}." if job.team else derived
+
+
+def _answer(told: Explanation) -> str:
+    units = ", ".join(
+        f"{quarter} {count:,}"
+        for quarter, count in zip(told.quarters, told.job.units, strict=True)
+        if count
+    )
+    if told.shortage and told.shortage.outcome == "dropped":
+        return outcome_of(told.shortage, told.job.name)
+    if not told.chosen:
+        return "It has no unit in any quarter, so nothing is planned for it."
+    kept = dict(told.job.ways)
+    runs_on = listed(
+        [
+            f"{_replicas(candidate)}{candidate.gpus} × {taken(candidate)} "
+            f"({share_of(kept[candidate.way], told.quarters, told.when.get(candidate.way))})"
+            for candidate in told.chosen
+        ]
+    )
+    whose = "Each unit runs" if len(told.chosen) == 1 else "Its units run"
+    return (
+        f"{whose} on {runs_on}. Units: {units}. "
+        f"Price tag over the horizon: {money(told.tag_cents)}."
+    )
+
+
+def _gives_way(told: Explanation) -> Iterator[Block]:
+    """Why it is dropped or delayed, and what would keep it as asked."""
+    short = told.shortage
+    if short is None:
+        return
+    if short.outcome == "delayed":
+        yield Paragraph(outcome_of(short, told.job.name))
+    yield from why_short(short, told.ahead)
+
+
+def _replicas(candidate: Candidate) -> str:
+    return f"{count_of(candidate.replicas, 'replica')} of " if candidate.replicas > 1 else ""
+
+
+def _where(told: Explanation) -> Table:
+    """One row per GPU type and run of quarters in which the same units sit on the same nodes."""
+    rows: list[tuple[str, str, str, str]] = []
+    by_quarter = {
+        quarter: tuple(_seat(place) for place in places)
+        for quarter, places in groupby(told.places, key=lambda place: place.quarter)
+    }
+    seen = [(quarter, by_quarter.get(quarter, ())) for quarter in told.quarters]
+    for seats, group in groupby(seen, key=lambda entry: entry[1]):
+        labels = [quarter for quarter, _ in group]
+        span = quarter_span(labels[0], labels[-1])
+        for place, seat in enumerate(seats[:_MOST_NODES_NAMED]):
+            rows.append(("" if place else span, *seat))
+        if len(seats) > _MOST_NODES_NAMED:
+            hidden = count_of(len(seats) - _MOST_NODES_NAMED, "more place")
+            rows.append(("", f"… {hidden}", "", ""))
+    return table(
+        rows,
+        ("Quarter", "name", lambda row: row[0]),
+        ("Node", "text", lambda row: row[1]),
+        ("Units", "text", lambda row: row[2]),
+        ("GPUs held", "text", lambda row: row[3]),
+    )
+
+
+def _seat(place: PlacedUnits) -> tuple[str, str, str]:
+    nodes = ", ".join(place.nodes)
+    gpus = "all" if len(place.nodes) > 1 else ", ".join(map(str, place.gpus))
+    held = parts_held(place.parts) if place.parts else gpus
+    return (nodes, ", ".join(_unit_names(place)), f"{held} {_when(place)}".rstrip())
+
+
+def _when(place: PlacedUnits) -> str:
+    """`4 Jan 08:00 – 5 Jan 22:00`; nothing for a whole quarter."""
+    return moments(place.quarter, place.hours) if place.hours else ""
+
+
+def _unit_names(place: PlacedUnits) -> Iterator[str]:
+    """`2`, or `2/1` for the first replica of unit 2."""
+    for unit, replica in zip(place.units, place.replicas, strict=True):
+        yield f"{unit}/{replica}" if place.in_replicas else str(unit)
+
+
+def _verdicts(told: Explanation) -> Table:
+    def gpus(row: ModeVerdict) -> str:
+        return copies_of(row.candidate.replicas, row.candidate.gpus) if row.candidate else "–"
+
+    def extra(row: ModeVerdict) -> str:
+        return "–" if row.extra_cents is None else money(row.extra_cents).replace("$", "")
+
+    def why(row: ModeVerdict) -> str:
+        return "; ".join(
+            f"{reason.text} [{reason.rule}]" if reason.rule else reason.text
+            for reason in row.reasons
+        )
+
+    return table(
+        told.verdicts,
+        ("GPU type", "name", lambda row: row.way),
+        ("Outcome", "text", lambda row: row.outcome),
+        ("GPUs", "number", gpus),
+        ("Extra, USD", "number", extra),
+        ("Why", "text", why),
+    )
+
+
+def _sources(told: Explanation) -> list[Block]:
+    """Where each rule that rejects a GPU type was read."""
+    said = dict.fromkeys(
+        f"{reason.rule}: {source}"
+        for verdict in told.verdicts
+        for reason in verdict.reasons
+        for source in reason.sources
+    )
+    return [Heading("Sources of the rejections", 3), Bullets(tuple(said))] if said else []
+
+
+def _needs(candidate: Candidate) -> Paragraph:
+    offer = candidate.gpu_capacity_mb
+    filled = f" ({percent(candidate.gpu_memory_mb / offer, 0)})" if offer else ""
+    parts = [
+        f"{count_of(candidate.gpus, 'GPU')}, "
+        f"{_DECIDED_BY.get(candidate.decided_by, candidate.decided_by)}",
+        f"GPU memory {gigabytes(candidate.gpu_memory_mb)} of {memory(offer)}{filled}",
+        f"{count_of(candidate.cpus, 'core')}",
+        f"host memory {memory(candidate.memory_mb)}",
+    ]
+    if candidate.hours is not None:
+        parts.append(f"one run takes {hours(candidate.hours)}")
+    if candidate.storage_mb:
+        parts.append(f"the tuned asset takes {memory(candidate.storage_mb)}")
+    what, by_load = ("replica", _by_load(candidate)) if candidate.replicas > 1 else ("unit", "")
+    return Paragraph(f"One {what}: {'; '.join(parts)}.{by_load}")
+
+
+def _by_load(candidate: Candidate) -> str:
+    """Why so many replicas: the sum with its figures."""
+    sums = [step for step in candidate.trace if step.result.name == "replicas_for_load"]
+    why = "".join(f" = {step.worked} ({step.rule})" for step in sums[-1:])
+    return f" The load takes {count_of(candidate.replicas, 'replica')}{why}."

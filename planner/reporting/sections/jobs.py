@@ -1,0 +1,439 @@
+"""Each job: what it asks for, where it runs, what it needs and costs; and what it may not use."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import groupby
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from planner.reporting.document import (
+    Block,
+    Bullets,
+    Cell,
+    Fields,
+    Fold,
+    Link,
+    Paragraph,
+    Table,
+    columns_for,
+    table,
+)
+from planner.reporting.format import (
+    code,
+    copies_of,
+    count_of,
+    dollars,
+    duration,
+    listed,
+    memory,
+    quarter_runs,
+    range_of,
+)
+from planner.reporting.sections.sizing import Sums
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from planner.planning.ledger.traced import TracedFigure
+    from planner.planning.plan import GpuPart, Plan, PlannedJob
+    from planner.reporting.traced import TracedPlan
+    from planner.sizing.candidate import Candidate, Rejection
+
+__all__ = [
+    "demand_section",
+    "jobs_section",
+    "parts_held",
+    "rejections_section",
+    "services_table",
+    "share_of",
+    "some_share",
+    "sums_section",
+    "taken",
+]
+
+_DERIVED_NAMED = 5
+_JOBS_SHOWN = 1000
+_SIZINGS_TOLD = 300
+_DECIDING = {
+    "memory_gb",
+    "needed_gb_per_gpu",
+    "baseline_gpus_of_80gb",
+    "floor_gpus_of_80gb",
+    "gpus_needed",
+    "gpus",
+    "replicas_for_load",
+}
+"""Results on which the count of GPUs rests, in the words of the rules."""
+
+
+def taken(candidate: Candidate) -> str:
+    """What one of its GPUs is: `h100-80gb-sxm`, `h100-80gb-sxm 1g.10gb`, `… for 14 h`."""
+    part = candidate.partition or ("shared" if candidate.shared_mb else "")
+    held = f"for {duration(candidate.planned_hours)}" if candidate.planned_hours else ""
+    return " ".join(filter(None, (candidate.gpu_type, part, held)))
+
+
+def some_share(plan: Plan) -> bool:
+    """Whether jobs share GPUs, so that a GPU in use is not one that is held all the time."""
+    held = (one for uses in plan.placements for use in uses for one in use.occupants)
+    return any(one.hours or one.part for one in held)
+
+
+def parts_held(parts: Sequence[tuple[int, GpuPart]]) -> str:
+    """`0 (1g.10gb at 0, 1), 3 (9.8 GB)`: GPU numbers, and what is held of each."""
+    ordered = sorted(parts, key=lambda held: (held[0], held[1].profile or "", held[1].first or 0))
+    return ", ".join(
+        f"{gpu} ({'; '.join(_of_gpu([part for _, part in group]))})"
+        for gpu, group in groupby(ordered, key=lambda held: held[0])
+    )
+
+
+def _of_gpu(parts: Sequence[GpuPart]) -> Iterator[str]:
+    for profile, group in groupby(parts, key=lambda part: part.profile):
+        alike = list(group)
+        if profile is not None:
+            yield f"{profile} at {', '.join(str(part.first) for part in alike)}"
+        else:
+            yield memory(sum(part.taken for part in alike))
+
+
+def share_of(units: int, all_quarters: Sequence[str], quarters: Sequence[str] | None) -> str:
+    """`3 units`, and of units that change their GPU type `3 units, 2027Q1–Q3`."""
+    when = f", {quarter_runs(all_quarters, quarters)}" if quarters else ""
+    return f"{count_of(units, 'unit')}{when}"
+
+
+_Row = tuple[int, int | None, str]
+"""Place of a job, place of one of its execution modes, and the share of units that run so."""
+
+
+def jobs_section(
+    traced: TracedPlan, most: int = _JOBS_SHOWN, *, full: bool = True
+) -> Iterator[Block]:
+    """One row per job and GPU type that it keeps; `full` with what decided, and where it stands.
+
+    A long portfolio is cut, with the sum of what is left out.
+    """
+    plan = traced.plan
+    if not plan.jobs:
+        yield Paragraph("The scenario has no jobs.")
+        return
+    jobs, shown = plan.jobs, plan.jobs[:most]
+    told = f" The sums of each are told in {traced.section('jobs')}." if full else ""
+    yield Paragraph(
+        "Memory is need and offer per unit, after headroom. The tag is what the job adds to the "
+        "proved bound over the horizon; with the other terms of the bound it adds up to it."
+        f"{_by_load(plan, shown)}{told}",
+        tone="faint",
+    )
+
+    def candidate(row: _Row) -> Candidate | None:
+        return None if row[1] is None else plan.sizings[jobs[row[0]].sizing].candidates[row[1]]
+
+    def once(cell: Callable[[int], Cell]) -> Callable[[_Row], Cell]:
+        """Only in the first row of a job."""
+        return lambda row: cell(row[0]) if row == first[row[0]] else ""
+
+    def runs_on(row: _Row) -> str:
+        one = candidate(row)
+        if one is None:
+            return "dropped" if jobs[row[0]].name in dropped else "no unit in any quarter"
+        return f"{copies_of(one.replicas, one.gpus)}× {taken(one)}{row[2]}"
+
+    def gpu_memory(row: _Row, name: str, trace: str) -> Cell:
+        one = candidate(row)
+        if one is None or not getattr(one, name):
+            return "" if one is None else "–"
+        return traced.at(f"sizings[{jobs[row[0]].sizing}].candidates[{row[1]}].{name}", "gb", trace)
+
+    def fill(row: _Row) -> Cell:
+        one = candidate(row)
+        if one is None or not (one.gpu_memory_mb and one.gpu_capacity_mb):
+            return "" if one is None else "–"
+        stem = f"sizings[{jobs[row[0]].sizing}].candidates[{row[1]}]"
+        need, offer = (traced.read.at(f"{stem}.gpu_{name}_mb") for name in ("memory", "capacity"))
+        return traced.figure(need / offer, "per_cent", traced.job_anchor[jobs[row[0]].name])
+
+    def decided(row: _Row) -> str:
+        one = candidate(row)
+        if one is None:
+            return ""
+        steps = (step.rule for step in one.trace if step.result.name in _DECIDING)
+        rules = list(dict.fromkeys(steps))
+        return f"{one.decided_by}: {', '.join(rules)}" if rules else one.decided_by
+
+    def entries(row: _Row, *, of_bill: bool) -> str:
+        one = candidate(row)
+        found = where[jobs[row[0]].name, one.way] if one else set()
+        return listed(sorted(name for name in found if (name in bought) == of_bill)) or "–"
+
+    dropped = {
+        name
+        for job in (plan.shortage.jobs if plan.shortage else ())
+        if job.outcome == "dropped"
+        for name in (job.name, job.deployment)
+    }
+    rows = list(_rows(plan, len(shown)))
+    first = {row[0]: row for row in reversed(rows)}
+    bought, where = {line.offer for _, line in traced.bill}, _placed_on(plan)
+    sum_of_tags = traced.figure(traced.read.sum("jobs[*].tag_cents"), "usd", "how-proof")
+    yield table(
+        rows,
+        (
+            "Job",
+            "text",
+            once(lambda at: Link(jobs[at].name, traced.job_anchor[jobs[at].name])),
+        ),
+        ("Units", "number", once(lambda at: range_of(jobs[at].units))),
+        ("A unit runs on", "text", runs_on),
+        (
+            "Memory GB",
+            "number",
+            lambda row: gpu_memory(row, "gpu_memory_mb", traced.job_anchor[jobs[row[0]].name]),
+        ),
+        ("Of", "number", lambda row: gpu_memory(row, "gpu_capacity_mb", "how-settings")),
+        ("Fill", "number", fill),
+        ("Decided by", "text", decided),
+        ("Placed on", "text", lambda row: entries(row, of_bill=False)),
+        ("In the bill", "text", lambda row: entries(row, of_bill=True)),
+        (
+            "Tag, USD",
+            "number",
+            once(lambda at: traced.at(f"jobs[{at}].tag_cents", "usd", "how-proof")),
+        ),
+        sums={"Job": "All jobs", "Tag, USD": sum_of_tags},
+        without=() if full else ("Decided by", "Placed on", "In the bill"),
+        caption="From requirement to bill; entries of the bill are offers, all others are owned"
+        if full
+        else "",
+    )
+    if len(jobs) > most:
+        more = count_of(len(jobs) - most, "more job")
+        tags = dollars(sum(job.tag_cents for job in jobs[most:]))
+        yield Paragraph(f"… {more} with tags of {tags} USD, all of them in plan.json", tone="faint")
+    yield from _derived(plan)
+
+
+def _rows(plan: Plan, most: int) -> Iterator[_Row]:
+    when = plan.quarters_by_way()
+    for place, job in enumerate(plan.jobs[:most]):
+        places = {one.way: at for at, one in enumerate(plan.sizings[job.sizing].candidates)}
+        if not job.ways:
+            yield place, None, ""
+        for way, units in job.ways:
+            told = share_of(units, plan.quarters, when.get(job.name, {}).get(way))
+            yield place, places[way], f" ({told})" if len(job.ways) > 1 else ""
+
+
+def _placed_on(plan: Plan) -> Mapping[tuple[str, str], set[str]]:
+    """Entries of the fleet and offers, by job and execution mode."""
+    entries = {node.id: node.entry for node in plan.nodes}
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for uses in plan.placements:
+        for use in uses:
+            for held in use.occupants:
+                found[held.job, held.way].add(entries[use.node])
+    return found
+
+
+def _by_load(plan: Plan, jobs: Sequence[PlannedJob]) -> str:
+    """What `3 × 2×` means, where some unit runs in replicas."""
+    kept = {(job.sizing, way) for job in jobs for way, _ in job.ways}
+    several = any(
+        candidate.replicas > 1
+        for sizing, way in kept
+        for candidate in plan.sizings[sizing].candidates
+        if candidate.way == way
+    )
+    meaning = " 3 × 2× is three replicas of two GPUs, as its load asks for; memory is then of one."
+    return meaning if several else ""
+
+
+def _derived(plan: Plan) -> Iterator[Block]:
+    by_rule: dict[str, list[str]] = {}
+    for job in plan.jobs:
+        if job.derived_from:
+            told = f"{job.name} from {job.derived_from}"
+            by_rule.setdefault(job.derived_by or "", []).append(told)
+    lines = [
+        f"Derived by rule {rule}: "
+        + (listed(told) if len(told) <= _DERIVED_NAMED else count_of(len(told), "job"))
+        + "."
+        for rule, told in sorted(by_rule.items())
+    ]
+    if lines:
+        yield Paragraph(" ".join(lines), tone="faint")
+
+
+def rejections_section(plan: Plan) -> tuple[Block, ...]:
+    """GPU types that jobs may not or cannot use, grouped by the rule that says so.
+
+    What the scenario itself restricts is no finding: one line tells how many jobs it concerns.
+    """
+    by_rule: dict[str, dict[str, list[Rejection]]] = {}
+    concerned: Counter[str] = Counter()
+    jobs_of_sizing = Counter(job.sizing for job in plan.jobs)
+    for key, sizing in sorted(plan.sizings.items()):
+        spoken = {(said.rule, said.gpu_type): said for said in sizing.rejections}
+        concerned.update(dict.fromkeys({rule for rule, _ in spoken}, jobs_of_sizing[key]))
+        for (rule, gpu_type), said in spoken.items():
+            alike = by_rule.setdefault(rule, {}).setdefault(gpu_type, [])
+            alike += [said] * jobs_of_sizing[key]
+    own = [rule for rule in sorted(by_rule) if rule.startswith(("job.", "policies."))]
+    found = table(
+        [(rule, by_rule[rule]) for rule in sorted(by_rule) if rule not in own],
+        ("Rule", "text", lambda row: row[0]),
+        (
+            "GPU types and jobs",
+            "text",
+            lambda row: ", ".join(
+                f"{gpu} ({count_of(len(said), 'job')})" for gpu, said in sorted(row[1].items())
+            ),
+        ),
+        ("For example", "text", lambda row: row[1][min(row[1])][0].message),
+    )
+    lines = [
+        f"{rule}: the scenario keeps {count_of(concerned[rule], 'job')} off "
+        f"{'some of ' if len(by_rule[rule]) > 1 else ''}{listed(sorted(by_rule[rule]))}"
+        for rule in own
+    ]
+    return (*((found,) if found.rows else ()), *((Bullets(tuple(lines)),) if lines else ()))
+
+
+def services_table(
+    traced: TracedPlan, cell: Callable[[int, int], TracedFigure], trace: str, caption: str
+) -> Table:
+    """Each job with a figure by quarter: `cell` of its place and that of the quarter."""
+    plan = traced.plan
+    places = range(min(len(plan.jobs), _JOBS_SHOWN))
+    if len(plan.jobs) > len(places):
+        caption += f", the first {len(places):,} of {len(plan.jobs):,} jobs"
+    return table(
+        places,
+        (
+            "Job",
+            "text",
+            lambda at: Link(plan.jobs[at].name, traced.job_anchor[plan.jobs[at].name]),
+        ),
+        ("What it is", "text", lambda at: plan.sizings[plan.jobs[at].sizing].summary),
+        ("Team", "text", lambda at: plan.jobs[at].team or "–"),
+        *columns_for(
+            ((plan.quarters[quarter], quarter) for quarter in traced.columns),
+            lambda at, quarter: traced.figure(cell(at, quarter), "count", trace),
+        ),
+        caption=caption,
+    )
+
+
+def demand_section(traced: TracedPlan) -> Iterator[Block]:
+    """What drives demand: jobs that start, end, grow or shrink, with their units."""
+    plan, last = traced.plan, traced.quarters[-1]
+    jobs = plan.jobs[:_JOBS_SHOWN]
+    units = [
+        tuple(int(traced.asked(place, at).value) for at in traced.quarters)
+        for place in range(len(jobs))
+    ]
+    moving = [place for place, of_job in enumerate(units) if len(set(of_job)) > 1]
+    if moving:
+        yield table(
+            moving,
+            ("Job", "text", lambda at: jobs[at].name),
+            ("What it does", "name", lambda at: _movement(units[at])),
+            *columns_for(
+                ((f"Units {plan.quarters[quarter]}", quarter) for quarter in (0, last)),
+                lambda at, quarter: traced.figure(traced.asked(at, quarter), "count", "how-need"),
+            ),
+            (
+                "More",
+                "number",
+                lambda at: traced.figure(
+                    traced.asked(at, last) - traced.asked(at, 0), "count", "how-need"
+                ),
+            ),
+            caption="Jobs whose demand changes",
+        )
+    steady = len(jobs) - len(moving)
+    yield Paragraph(f"Jobs that ask for as much in every quarter: {steady:,}.", tone="faint")
+
+
+def _movement(units: tuple[int, ...]) -> str:
+    if not units[0] and units[-1]:
+        return "starts"
+    if units[0] and not units[-1]:
+        return "ends"
+    if units[0] == units[-1]:
+        return "comes and goes" if 0 in units else "varies"
+    return "grows" if units[-1] > units[0] else "shrinks"
+
+
+def sums_section(traced: TracedPlan) -> tuple[Block, ...]:
+    """Each job with every sum behind its figures; jobs that are specified alike share the sums."""
+    sums = Sums()
+    told: dict[tuple[str, str], str] = {}
+    folds = tuple(
+        Fold(job.name, traced.job_anchor[job.name], tuple(_job(traced, place, sums, told)))
+        for place, job in enumerate(traced.plan.jobs)
+    )
+    sources = sums.sources(3)
+    told_of = count_of(len(folds), "job") + "."
+    if sources:
+        told_of += " A number in brackets is a source, listed at the end of this appendix."
+    return (Paragraph(told_of, tone="faint"), *folds, *sources)
+
+
+def _job(
+    traced: TracedPlan, place: int, sums: Sums, told: dict[tuple[str, str], str]
+) -> Iterator[Block]:
+    job = traced.plan.jobs[place]
+    sizing = traced.plan.sizings[job.sizing]
+    anchor, tag = traced.job_anchor[job.name], f"jobs[{place}].tag_cents"
+    origin = f" Derived from {job.derived_from} by rule {job.derived_by}."
+    summary = f"{sizing.summary[:1].upper()}{sizing.summary[1:]}."
+    yield Paragraph(summary + (origin if job.derived_from else ""))
+    rows: list[tuple[str, Cell]] = [
+        ("Adds to the proved bound, USD", traced.at(tag, "cents", "how-proof"))
+    ]
+    kept = dict(job.ways)
+    chosen = [(number, one) for number, one in enumerate(sizing.candidates) if one.way in kept]
+    for number, one in chosen:
+        stem = f"sizings[{job.sizing}].candidates[{number}]"
+        rows += [
+            (f"GPUs of a unit on {taken(one)}", traced.at(f"{stem}.gpus", "count", anchor)),
+            ("GPU memory needed, GB", traced.at(f"{stem}.gpu_memory_mb", "gb", anchor)),
+            ("Of, GB", traced.at(f"{stem}.gpu_capacity_mb", "gb", "how-settings")),
+        ]
+    yield Fields(tuple(rows))
+    if job.alternatives:
+        stem = f"jobs[{place}].alternatives"
+        yield table(
+            enumerate(job.alternatives),
+            ("Runs on", "text", lambda row: row[1].way),
+            (
+                "Adds, USD",
+                "number",
+                lambda row: (
+                    "–"
+                    if row[1].extra_cents is None
+                    else traced.at(f"{stem}[{row[0]}].extra_cents", "cents", "how-proof")
+                ),
+            ),
+            ("Why", "text", lambda row: row[1].reason),
+            caption="What one unit would add to the bound elsewhere",
+        )
+    for _, one in chosen:
+        yield _sums(one, job, sums, told)
+    if sizing.warnings:
+        yield Bullets(sizing.warnings, tone="warning")
+
+
+def _sums(one: Candidate, job: PlannedJob, sums: Sums, told: dict[tuple[str, str], str]) -> Block:
+    """The steps, or where they stand already."""
+    key = (job.sizing, one.way)
+    if key in told:
+        return Paragraph(f"The sums on {taken(one)} are those of {told[key]} above.")
+    if len(told) >= _SIZINGS_TOLD:
+        command = f"planner explain PLAN.json {quote(job.name)}"
+        return Paragraph(f"{code(command)} writes the sums out.")
+    told[key] = job.name
+    return sums.numbered(one.trace, f"The sums on {taken(one)}")

@@ -1,0 +1,305 @@
+"""The map of the fleet: every node in use, its GPUs as cells, and who holds them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import groupby
+from string import ascii_letters
+from typing import TYPE_CHECKING, TypeVar
+
+from planner.reporting.document import Block, Heading, Link, NodeMap, Paragraph, Verbatim, table
+from planner.reporting.format import cells_of, code, count_of, filled, quarter_span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+
+    from planner.planning.plan import Node, NodeUse, Plan
+    from planner.reporting.traced import TracedPlan
+
+    Shown = TypeVar("Shown", bound=Hashable)
+
+__all__ = ["node_map", "node_map_picture", "range_of_ids"]
+
+_FREE, _SEVERAL = "·", "+"
+_OTHER = "#"
+"""A job for which no letter is left on one line."""
+_LETTERS = ascii_letters[26:] + ascii_letters[:26]
+_GAP, _IN_USE = "  ", "nodes in use"
+_ROWS = 120
+
+_Held = tuple[tuple[str, ...], ...]
+"""Jobs on each GPU of a node at some hour; several where they share it in time or in parts."""
+
+
+def range_of_ids(ids: Sequence[str]) -> str:
+    """`type/site/01`, `type/site/01–38 (×38)` for nodes in a row, `01… (×5)` for others."""
+    if len(ids) == 1:
+        return ids[0]
+    stem, _, first = ids[0].rpartition("/")
+    last = ids[-1].rpartition("/")[2]
+    low, high = (
+        int("".join(char for char in name if char.isdigit()) or 0) for name in (first, last)
+    )
+    return f"{stem}/{first}{'–' + last if high - low == len(ids) - 1 else '…'} (×{len(ids):,})"
+
+
+def _holders(use: NodeUse, gpus: int) -> _Held:
+    held: list[dict[str, None]] = [{} for _ in range(gpus)]
+    for occupant in use.occupants:
+        for gpu in occupant.gpus:
+            held[gpu].setdefault(occupant.job)
+    return tuple(tuple(jobs) for jobs in held)
+
+
+def _alike(
+    plan: Plan, quarters: Sequence[int], show: Callable[[_Held | None], Shown]
+) -> list[tuple[tuple[Shown, ...], list[str]]]:
+    """Each distinct row with the nodes that show it, in the order of the fleet.
+
+    `show` is given who holds each GPU of a node in a quarter; None where it is not in service.
+    """
+    gpus = {node.id: node.gpus for node in plan.nodes}
+    held = [
+        {use.node: show(_holders(use, gpus[use.node])) for use in plan.placements[place]}
+        for place in quarters
+    ]
+    alike: dict[tuple[str, str, tuple[Shown, ...]], list[str]] = {}
+    for node in plan.nodes:
+        row = tuple(
+            (cells[node.id] if node.id in cells else show(((),) * node.gpus))
+            if plan.quarters[place] in node.in_service
+            else show(None)
+            for place, cells in zip(quarters, held, strict=True)
+        )
+        alike.setdefault((node.node_type, node.site, row), []).append(node.id)
+    return [(row, ids) for (_, _, row), ids in alike.items()]
+
+
+def _cells(held: _Held, marks: Mapping[str, str]) -> str:
+    """`[AAB·]`: free, the mark of its job, or that several share it."""
+    return "[" + "".join(
+        _SEVERAL if len(jobs) > 1 else marks.get(jobs[0], _OTHER) if jobs else _FREE
+        for jobs in held
+    ) + "]"  # fmt: skip
+
+
+def node_map_picture(traced: TracedPlan) -> Iterator[Block]:
+    """Nodes that look alike in one row; then which number is which job."""
+    plan = traced.plan
+    alike = _alike(plan, traced.columns, lambda held: held)
+    if not alike:
+        return
+    numbers = {job.name: place for place, job in enumerate(plan.jobs, 1)}
+    shown = alike[:_ROWS]
+    yield NodeMap(
+        title="Who holds which GPU",
+        says="A row is a node, or several that look alike; a square is a GPU, a band the GPUs of "
+        "one job side by side, + a GPU that several share in time or in parts, an empty square is "
+        "free. The numbers are those of the jobs below; "
+        f"which unit sits where is in {code('placements')} of plan.json.",
+        columns=tuple(plan.quarters[place] for place in traced.columns),
+        rows=tuple((range_of_ids(ids), row) for row, ids in shown),
+        numbers=numbers,
+    )
+    if hidden := sum(len(ids) for _, ids in alike[_ROWS:]):
+        more = count_of(hidden, "more node")
+        yield Paragraph(f"… {more}, all of them in plan.json", tone="faint")
+    held = {job for row, _ in shown for cells in row if cells for jobs in cells for job in jobs}
+    yield table(
+        [(number, job) for job, number in numbers.items() if job in held],
+        ("Number", "number", lambda row: str(row[0])),
+        ("Job", "text", lambda row: Link(row[1], traced.job_anchor[row[1]])),
+        caption="Numbers of the node map",
+    )
+
+
+def node_map(plan: Plan, most_lines: int, page: int) -> tuple[Block, ...]:
+    """A grid where letters suffice for all jobs; else quarter by quarter, alike ones drawn once.
+
+    As many quarters stand side by side as a page of so many cells holds.
+    """
+    first_seen = list(
+        dict.fromkeys(
+            held.job
+            for uses in plan.placements
+            for use in uses
+            for held in sorted(use.occupants, key=lambda held: held.gpus)
+        )
+    )
+    gpus = {node.id: node.gpus for node in plan.nodes}
+    shared = any(
+        len(jobs) > 1
+        for uses in plan.placements
+        for use in uses
+        for jobs in _holders(use, gpus[use.node])
+    )
+    aid = f" {_SEVERAL} is one that several jobs share, in time or in parts." if shared else ""
+    if len(first_seen) <= len(_LETTERS):
+        letters = dict(zip(first_seen, _LETTERS, strict=False))
+        return _grid(plan, letters, most_lines, page, aid)
+    return _by_quarter(plan, most_lines, aid)
+
+
+def _grid(
+    plan: Plan, letters: Mapping[str, str], most_lines: int, page: int, aid: str
+) -> tuple[Block, ...]:
+    """Lines of nodes under their quarters, then what each letter stands for."""
+    places = range(len(plan.quarters))
+    rows = _alike(plan, places, lambda held: "" if held is None else _cells(held, letters))
+    lines = _chunks(plan, [(range_of_ids(ids), row) for row, ids in rows], most_lines, page)
+    if hidden := sum(len(ids) for _, ids in rows[most_lines:]):
+        more = count_of(hidden, "more node")
+        lines.append(f"… {more}, all of them in {code('placements')} of plan.json")
+    spanning = {job for job, _, _ in _spanning(plan, places)}
+    named = (
+        f"{letter}={job}{' (spans nodes)' if job in spanning else ''}"
+        for job, letter in letters.items()
+    )
+    return (
+        Paragraph(
+            f"One cell per GPU, a letter for each job, {_FREE} is a free GPU; blank: the node is "
+            f"not in service. {code('planner explain')} tells which unit sits where.{aid}",
+            tone="faint",
+        ),
+        Verbatim(tuple(lines)),
+        Paragraph(f"{', '.join(named)}."),
+    )
+
+
+def _chunks(
+    plan: Plan, rows: Sequence[tuple[str, tuple[str, ...]]], most: int, page: int
+) -> list[str]:
+    """As many quarters side by side as a page holds, alike ones once; the next ones below."""
+    in_use = []
+    for place in range(len(plan.quarters)):
+        in_service = sum(pool.nodes[place] for pool in plan.pools)
+        used = sum(pool.nodes_used[place] for pool in plan.pools)
+        in_use.append(f"{used:,} of {in_service:,}" if in_service else "for hours alone")
+    columns = []
+    for _, group in groupby(
+        range(len(in_use)), key=lambda place: (in_use[place], [row[place] for _, row in rows])
+    ):
+        run = list(group)
+        columns.append((quarter_span(plan.quarters[run[0]], plan.quarters[run[-1]]), run[0]))
+    shown = rows[:most]
+    names = max(len(_IN_USE), *(cells_of(name) for name, _ in shown)) if shown else 0
+    width = max((len(cell) for _, row in shown for cell in row), default=0)
+    width = max(width, *(max(len(label), len(in_use[place])) for label, place in columns))
+    abreast = max(1, (page - names) // (width + len(_GAP)))
+
+    def line(name: str, cells: Sequence[str]) -> str:
+        padded = _GAP.join(f"{cell:<{width}}" for cell in cells)
+        return f"{filled(name, names)}{_GAP}{padded}".rstrip()
+
+    lines: list[str] = []
+    for start in range(0, len(columns), abreast):
+        labels, places = zip(*columns[start : start + abreast], strict=True)
+        lines += ["", line("", labels)] if lines else [line("", labels)]
+        lines += (
+            line(name, [row[place] for place in places])
+            for name, row in shown
+            if any(row[place] for place in places)
+        )
+        lines.append(line(_IN_USE, [in_use[place] for place in places]))
+    return lines
+
+
+def _spanning(plan: Plan, quarters: Sequence[int]) -> set[tuple[str, int, int]]:
+    """Units, or replicas of them, that sit on several nodes at once."""
+    seats = Counter(
+        (place, held.piece)
+        for place in quarters
+        for use in plan.placements[place]
+        for held in use.occupants
+    )
+    return {piece for (_, piece), nodes in seats.items() if nodes > 1}
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What a node shows in a quarter."""
+
+    node_type: str
+    site: str
+    origin: str
+    held: _Held
+    units: tuple[tuple[str, int, bool], ...]
+    """Job, units of it on this node, and whether a unit spans nodes."""
+
+    @property
+    def line(self) -> tuple[str, str]:
+        """Cells in letters of its own, and what they stand for."""
+        marks = dict(zip((job for job, _, _ in self.units), _LETTERS, strict=False))
+        parts = (
+            f"{marks.get(job, _OTHER)} {job}{f' ×{units}' if units > 1 else ''}"
+            f"{' (spans nodes)' if spans else ''}"
+            for job, units, spans in self.units
+        )
+        return _cells(self.held, marks), ", ".join(parts)
+
+
+def _by_quarter(plan: Plan, most_lines: int, aid: str) -> tuple[Block, ...]:
+    nodes = {node.id: node for node in plan.nodes}
+    blocks: list[Block] = [
+        Paragraph(
+            f"One cell per GPU, letters are given anew on each line, {_FREE} is a free GPU; ×2 "
+            f"after a job: two units or replicas of it.{aid}",
+            tone="faint",
+        )
+    ]
+    drawn = [(_summary(plan, place), _contents(plan, place, nodes)) for place in
+             range(len(plan.quarters))]  # fmt: skip
+    for _, group in groupby(range(len(drawn)), key=lambda place: drawn[place]):
+        places = list(group)
+        summary, contents = drawn[places[0]]
+        span = quarter_span(plan.quarters[places[0]], plan.quarters[places[-1]])
+        blocks.append(Heading(f"{span}: {summary}", 3))
+        blocks.append(Verbatim(_lines(contents, most_lines)))
+    return tuple(blocks)
+
+
+def _contents(
+    plan: Plan, place: int, nodes: Mapping[str, Node]
+) -> list[tuple[_Content, list[str]]]:
+    """Each distinct content with the ids of the nodes that show it, in the order of the fleet."""
+    spanning = _spanning(plan, (place,))
+    alike: dict[_Content, list[str]] = {}
+    for use in plan.placements[place]:
+        node = nodes[use.node]
+        units = Counter(held.job for held in sorted(use.occupants, key=lambda held: held.gpus))
+        spans = {held.job for held in use.occupants if held.piece in spanning}
+        content = _Content(
+            node.node_type,
+            node.site,
+            node.origin,
+            _holders(use, node.gpus),
+            tuple((job, number, job in spans) for job, number in units.items()),
+        )
+        alike.setdefault(content, []).append(use.node)
+    return list(alike.items())
+
+
+def _lines(contents: Sequence[tuple[_Content, list[str]]], most: int) -> tuple[str, ...]:
+    if not contents:
+        return ("no node runs a job",)
+    shown = [(range_of_ids(ids), *content.line) for content, ids in contents[:most]]
+    names, width = (max(cells_of(line[column]) for line in shown) for column in (0, 1))
+    lines = [
+        f"{filled(name, names)}{_GAP}{cells:<{width}}{_GAP}{told}".rstrip()
+        for name, cells, told in shown
+    ]
+    if hidden := sum(len(ids) for _, ids in contents[most:]):
+        more = count_of(hidden, "more node")
+        lines.append(f"… {more}, all of them in {code('placements')} of plan.json")
+    return tuple(lines)
+
+
+def _summary(plan: Plan, place: int) -> str:
+    in_service = sum(pool.nodes[place] for pool in plan.pools)
+    if not in_service:
+        return "no node in service all quarter"
+    used = sum(pool.nodes_used[place] for pool in plan.pools)
+    spare = sum(pool.nodes_spare[place] for pool in plan.pools)
+    kept = f", {spare:,} kept as spare" if spare else ""
+    return f"{used:,} of {count_of(in_service, 'node')} in use{kept}"

@@ -1,0 +1,164 @@
+"""What a plan rests on: changes to the scenario, warnings, assumptions, parameters and risks."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from planner.inputs.rules.facts import SETTINGS
+from planner.reporting.document import Blank, Block, Bullets, Fields, Paragraph, table
+from planner.reporting.format import code, count_of, listed, shortened
+from planner.reporting.sections.purchases import nodes_of, price_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from planner.inputs.settled import ChangeNote
+    from planner.planning.plan import Note
+    from planner.reporting.document import Cell, Tone
+    from planner.reporting.traced import TracedPlan
+
+__all__ = ["assumptions_section", "changes_section", "notes_section", "risks_section"]
+
+_LONGEST = 60
+_FIGURE = re.compile(r"[0-9][0-9.,]*")
+_SETTINGS, _CATALOG = "settings", "catalog"
+
+
+def changes_section(changes: Sequence[ChangeNote]) -> Iterator[Block]:
+    """What overrides and `--set` changed in a scenario before it was planned, in order."""
+    if changes:
+        yield table(
+            changes,
+            ("Value", "text", lambda one: one.path),
+            ("Was", "text", lambda one: shortened(one.before or "not stated", _LONGEST)),
+            ("Is", "text", lambda one: shortened(one.after or "deleted", _LONGEST)),
+            ("By", "text", lambda one: one.by),
+        )
+
+
+def notes_section(notes: Sequence[Note], most: int, tone: Tone, *, whole: bool) -> Iterator[Block]:
+    """Every note, or with `whole` false one line for those that differ in figures alone."""
+    lines = [_line(note) for note in notes] if whole else list(_merged(notes))
+    if lines:
+        yield Bullets(tuple(lines[:most]), tone)
+    if len(lines) > most:
+        more = count_of(len(lines) - most, "more note")
+        yield Paragraph(f"… {more}, all of them in plan.json", tone="faint")
+
+
+def _line(note: Note) -> str:
+    told = not note.origin or note.origin in note.text
+    return note.text if told else f"{note.text} ({note.origin})"
+
+
+def _merged(notes: Iterable[Note]) -> Iterator[str]:
+    alike: dict[str, list[Note]] = {}
+    for note in notes:
+        alike.setdefault(_kind(note), []).append(note)
+    for kind, group in alike.items():
+        if kind == _SETTINGS:
+            yield f"settings that the scenario leaves open: {'; '.join(map(_line, group))}"
+        elif kind == _CATALOG:
+            # `xe9680-a100: cpu_cores = 112 cores is an assumption`, without the reason that follows
+            figures = (": ".join(note.text.split(": ")[:2]) for note in group)
+            yield (
+                f"catalog figures that nobody published: {'; '.join(figures)} "
+                f"({code('planner catalog show ID')} says why)"
+            )
+        elif len(group) > 1:
+            others = listed([note.origin for note in group[1:]])
+            yield f"{_line(group[0])}; likewise with other figures for {others}"
+        else:
+            yield _line(group[0])
+
+
+def _kind(note: Note) -> str:
+    """Notes of one kind share a line; what a job's sizing says differs in its figures at most."""
+    if note.origin.startswith("rule policies/"):
+        return _SETTINGS
+    if note.origin.startswith("catalog "):
+        return _CATALOG
+    of_a_job = note.origin.startswith(("job ", "jobs "))
+    return _FIGURE.sub("", note.text) if of_a_job else note.text
+
+
+def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
+    """Every parameter, then prices without a quote and all that a rule filled in, as a register."""
+    settings = table(
+        traced.plan.settings,
+        ("Parameter", "text", lambda one: f"{SETTINGS[one.name].meaning} ({one.name})"),
+        (
+            "Value",
+            "number",
+            lambda one: traced.at(
+                f"settings[name={one.name}].value",
+                "share" if one.unit == "share" else "number",
+                "how-settings",
+            ),
+        ),
+        ("Unit", "name", lambda one: "" if one.unit == "share" else one.unit),
+        (
+            "From",
+            "text",
+            lambda one: "the scenario" if one.origin == "scenario" else one.origin,
+        ),
+        ("Stated or assumed", "name", lambda one: "assumed" if one.assumed else "stated"),
+        caption="Parameters of cost and policy",
+    )
+    illustrative = dict.fromkeys(
+        (f"{line.offer} costs {line.price_text}, an illustrative price", price_source(line))
+        for _, line in traced.bill
+        if line.illustrative
+    )
+    found = (*illustrative, *((note.text, note.origin) for note in traced.plan.assumptions))
+    notes = table(
+        enumerate(found, 1),
+        ("No", "name", lambda row: f"A{row[0]}"),
+        ("Assumption", "text", lambda row: row[1][0]),
+        ("Source", "text", lambda row: row[1][1]),
+        ("Owner", "name", _blank),
+        ("Confidence", "name", _blank),
+        ("Effect if wrong", "text", _blank),
+        ("Review by", "name", _blank),
+        caption="Prices without a quote, and what the inputs leave open",
+    )
+    told = tuple(one for one in (settings, notes) if one.rows)
+    return told or (Paragraph("Nothing was left open: every figure is stated."),)
+
+
+def _blank(row: object) -> Cell:  # noqa: ARG001 - the same for every row
+    return Blank()
+
+
+def risks_section(traced: TracedPlan) -> tuple[Block, ...]:
+    """What the planner knows to be at risk; how likely and how bad, its owners must say."""
+    warnings = ((note.text, note.origin) for note in traced.plan.warnings)
+    risks = table(
+        enumerate((*warnings, *_late(traced)), 1),
+        ("No", "name", lambda row: f"R{row[0]}"),
+        ("Risk", "text", lambda row: row[1][0]),
+        ("Known from", "text", lambda row: row[1][1]),
+        ("Likelihood", "name", _blank),
+        ("Impact", "name", _blank),
+        ("Mitigation", "text", _blank),
+        ("Owner", "name", _blank),
+        caption="Risks that the planner found",
+    )
+    none = Paragraph("The planner found no risk in its inputs.")
+    return (
+        risks if risks.rows else none,
+        Fields((("Risks beyond the inputs: supply, staff, change of models", Blank()),)),
+    )
+
+
+def _late(traced: TracedPlan) -> Iterator[tuple[str, str]]:
+    """An order that comes late leaves its quarter without these nodes."""
+    for number, (_, line) in enumerate(traced.bill, 1):
+        if line.lead_time_weeks:
+            yield (
+                f"{nodes_of(line)} ordered after {line.order_by}, or delivered later than in "
+                f"{count_of(line.lead_time_weeks, 'week')}, "
+                f"{'is' if line.count == 1 else 'are'} not in service in {line.quarter}",
+                f"line {number} of the bill, {traced.section('bill')}",
+            )

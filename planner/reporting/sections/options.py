@@ -1,0 +1,636 @@
+"""The plan beside others: what each costs, takes and leaves undone; what doing nothing means."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planner.planning.ledger.traced import total, where
+from planner.reporting.document import (
+    Blank,
+    Block,
+    Bullets,
+    Cell,
+    Document,
+    Fields,
+    Figure,
+    Heading,
+    Paragraph,
+    Table,
+    beneath,
+    columns_for,
+    table,
+)
+from planner.reporting.format import (
+    code,
+    count_of,
+    listed,
+    money,
+    money_short,
+    percent,
+    signed_percent,
+)
+from planner.reporting.sections.cost import residual_row, spare_total
+from planner.reporting.sections.variants import acquired_short
+from planner.reporting.traced import TracedFile, TracedPlan
+from planner.whatif.variants.plan_summary import summary_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from planner.planning.plan import Plan
+    from planner.reporting.traced import RelatedResults
+    from planner.whatif.results import AlternativePlan, Alternatives, Best
+    from planner.whatif.variants.plan_summary import PlanSummary
+
+__all__ = [
+    "alternatives_document",
+    "are_equal",
+    "cheaper_ones",
+    "cheaper_text",
+    "cheaper_warnings",
+    "command_for",
+    "is_cheaper",
+    "near_ones",
+    "options_section",
+    "same_nodes",
+    "short_text",
+    "summary_rows",
+    "weighed_text",
+]
+
+_TRACE = "how-options"
+_CHEAPEST = "the cheapest"
+_NONE = "–"
+_MOST_NAMED = 10
+"""Jobs that a line names where a table below has them all."""
+_EXPECTED = ("do nothing", "reclaim first", "rent only")
+_AS_GOOD = {"W": "draws as little", "node types": "has as few", "quarters waited": "waits as few"}
+"""Of those that the figures of a plan tell."""
+_COUNTED = {
+    "node types": ("node type", "node types"),
+    "quarters waited": ("quarter", "quarters"),
+    "moves": ("unit", "units"),
+}
+_UNITS_SHORT = (
+    "Units without room on what is owned: each quarter and each unit by itself, where the plan of "
+    "doing nothing drops whole jobs. The fewest there can be, the highest priority first; where "
+    "that is open, those of the first jobs by name run. A model that is not tuned leaves its "
+    "deployment short"
+)
+
+
+def command_for(name: str, plan: Plan, out: str = "DIR") -> str:
+    """`planner sensitivity scenarios/quarterly.yaml --set finance.pue=1.2 --out DIR`.
+
+    A plan that took over what runs in another is asked again through what it records itself.
+    """
+    if any(role == "placement" for role, _, _ in plan.provenance.files):
+        again = ["planner", "report", f"{out}/plan.json", "--what-if", "all", "--out", out]
+        return shlex.join([*again, "--force"])
+    asked = plan.provenance.options
+    words = ["planner", name]
+    words += [path for role, path, _ in plan.provenance.files if role == "scenario"]
+    for option, values in (
+        ("--scenario", asked.variations),
+        ("--set", asked.settings),
+        ("--catalog", asked.catalog),
+        ("--rules", asked.rules),
+    ):
+        words += [word for value in values for word in (option, value)]
+    return shlex.join([*words, "--out", out])
+
+
+# Plans held against each other
+
+
+def are_equal(one: PlanSummary, other: PlanSummary) -> bool:
+    """Whether two plans cost the same to the cent and keep the same jobs."""
+    ends = [(figures.cost_cents, figures.short, figures.dropped) for figures in (one, other)]
+    return one.cost_cents is not None and ends[0] == ends[1]
+
+
+def same_nodes(one: PlanSummary, other: PlanSummary) -> bool:
+    """Whether they acquire the same as well."""
+    return are_equal(one, other) and one.acquired == other.acquired
+
+
+def _is_nothing_but_equal(one: AlternativePlan, found: Alternatives) -> bool:
+    """Whether it costs the same to the cent, acquires otherwise, and is no better in its aim."""
+    figures, cheapest, best = one.figures, found.cheapest, one.best
+    if figures is None or best is None or not are_equal(figures, cheapest):
+        return False
+    if same_nodes(figures, cheapest):
+        return False
+    if best.unit == "W":
+        return figures.drawn_w == cheapest.drawn_w
+    if best.unit == "node types":
+        return figures.node_types == cheapest.node_types
+    if best.unit == "quarters waited":
+        waited = [
+            sum(
+                found.quarters.index(node.quarter) * node.count
+                for node in plan.acquired
+                if not node.step_hours
+            )
+            for plan in (figures, cheapest)
+        ]
+        return waited[0] == waited[1]
+    return False
+
+
+def _rows_of(found: Alternatives, named: str) -> Iterator[tuple[str, int, AlternativePlan]]:
+    """Those with figures, each with the name of its row and its place.
+
+    One that is no better than the cheapest in what it is about, and costs the same to the cent, is
+    called that and nothing else; of several that acquire the same, there is one row.
+    """
+    seen: list[PlanSummary] = []
+    for place, one in enumerate(found.others):
+        if one.figures is None:
+            continue
+        name = one.name
+        if _is_nothing_but_equal(one, found):
+            if any(same_nodes(one.figures, other) for other in seen):
+                continue
+            seen.append(one.figures)
+            name = f"costs the same as {named}"
+        yield name, place, one
+
+
+def near_ones(found: Alternatives) -> list[tuple[str, PlanSummary]]:
+    """Plans by name that keep the same jobs as the cheapest: only these compare with it."""
+    every = [("cheapest", found.cheapest)]
+    every += [(name, one.figures) for name, _, one in _rows_of(found, _CHEAPEST) if one.figures]
+    return [(name, one) for name, one in every if one.short == found.cheapest.short]
+
+
+def is_cheaper(one: PlanSummary | None, plan: PlanSummary) -> bool:
+    """Whether a plan costs less than another and keeps as many jobs, the important ones first."""
+    if one is None or one.cost_cents is None or plan.cost_cents is None:
+        return False
+    keeps = len(one.short) <= len(plan.short) and _what_comes_first(one, plan)[0] <= 0
+    return keeps and one.cost_cents < plan.cost_cents
+
+
+def cheaper_ones(found: Alternatives) -> list[tuple[int, AlternativePlan]]:
+    """Those that cost less than the cheapest and keep as many jobs, with their places.
+
+    They may do what the scenario does not allow; or, without settings, the cheapest is not proved.
+    """
+    every = enumerate(found.others)
+    return [(place, one) for place, one in every if is_cheaper(one.figures, found.cheapest)]
+
+
+def cheaper_text(one: AlternativePlan, plan: PlanSummary) -> str:
+    """By how much, and what the scenario would have to allow."""
+    costs = (one.figures.cost_cents or 0) if one.figures else 0
+    less = money_short((plan.cost_cents or 0) - costs)
+    told = f"There is a cheaper way to keep as many jobs: {one.name}, for {less} less"
+    if not one.settings:
+        why = "is proved to a gap" if plan.result == "proved" else "is not proved"
+        return f"{told}. It takes nothing that the scenario does not allow: the cheapest {why}."
+    return (
+        f"{told}, with what the scenario does not allow: {_settings(one)} ({one.objective}). "
+        "Allow that, if you can, and plan again."
+    )
+
+
+def _settings(one: AlternativePlan) -> str:
+    """The settings with which `planner plan` makes it."""
+    return listed([code(setting) for setting in one.settings])
+
+
+def short_text(figures: PlanSummary) -> str:
+    """`dropped: a, b; delayed: c`: who gives way and how; empty where nobody does."""
+    delayed = [name for name in figures.short if name not in set(figures.dropped)]
+    parts = (("dropped", figures.dropped), ("delayed", delayed))
+    return "; ".join(f"{how}: {', '.join(names)}" for how, names in parts if names)
+
+
+def _what_comes_first(one: PlanSummary, other: PlanSummary) -> tuple[int, str]:
+    """How many more of the jobs that come first give way in `one`, and which those are.
+
+    Dropped ones come before delayed ones, then higher priorities before lower ones.
+    """
+    more: Counter[tuple[int, int]] = Counter()
+    for sign, figures in ((1, one), (-1, other)):
+        for priority, dropped, delayed in figures.short_by_priority:
+            more[0, -priority] += sign * dropped
+            more[1, -priority] += sign * delayed
+    first = min((step for step, count in more.items() if count), default=(0, 0))
+    return more[first], f"of priority {-first[1]} {'delayed' if first[0] else 'dropped'}"
+
+
+def weighed_text(one: PlanSummary, other: PlanSummary, named: str) -> str:
+    """What the number of jobs that give way does not say beside another's; empty where it does."""
+    first, which = _what_comes_first(one, other)
+    more = len(one.short) - len(other.short)
+    if first * more > 0 or not first:
+        return ""
+    in_all = f"{abs(more)} {'more' if more > 0 else 'fewer'}" if more else "as many"
+    return (
+        f"{abs(first)} {'more' if first > 0 else 'fewer'} {which} than in {named}, which comes "
+        f"first, and {in_all} dropped or delayed in all"
+    )
+
+
+def _said(one: AlternativePlan, found: Alternatives, named: str) -> str:
+    """What an alternative is best in, what is proved of it, who gives way; or why it is none."""
+    figures = one.figures
+    if figures is None:
+        return f"{one.name}: left out, {one.left_out}."
+    if figures.cost_cents is None:
+        return f"{one.name}: {one.objective}. {figures.result.capitalize()}: {figures.reason}."
+    short = short_text(figures)
+    if one.units_short is not None and short:
+        if len(figures.short) > _MOST_NAMED:
+            short = f"That is {count_of(len(figures.short), 'job')}"
+        short += "; unit by unit and quarter by quarter, see below"
+    weighed = weighed_text(figures, found.cheapest, named)
+    told = f"{one.name}: {_aim(one)}{_tie(one, found, named)}"
+    return f"{told}{short and f'. {short[0].upper()}{short[1:]}'}{weighed and f'; {weighed}'}."
+
+
+def _aim(one: AlternativePlan) -> str:
+    told, best = one.objective, one.best
+    if best is None:
+        return told
+    more = "more" if best.unit == "% free" else "less" if best.unit == "W" else "fewer"
+    value, bound = _valued(best.value, best), _valued(best.bound, best)
+    than = "" if value == bound else f" than {bound}"
+    return f"{told}: {value}, and no plan within the tolerance has {more}{than}"
+
+
+def _valued(value: float, best: Best) -> str:
+    if best.unit == "W":
+        return f"{value / 1000:,.2f} kW"
+    if best.unit == "% free":
+        return f"{value:g} %"
+    return count_of(round(value), *_COUNTED[best.unit])
+
+
+def _tie(one: AlternativePlan, found: Alternatives, named: str) -> str:
+    figures = one.figures
+    if figures is None or not are_equal(figures, found.cheapest):
+        return ""
+    if same_nodes(figures, found.cheapest):
+        return f"; {named} acquires the same for as much"
+    acquires = f"costs the same as {named} to the cent, and acquires"
+    told = f"{acquires} {acquired_short(figures.acquired)}"
+    if one.best is None or not _is_nothing_but_equal(one, found):
+        return f"; it {told}"
+    return f"; {named} {_AS_GOOD[one.best.unit]}, and this {told}: the two are equal, take either"
+
+
+# The options as rows of one table
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """One plan, or what came of asking for it: cells by the titles of their columns."""
+
+    name: str
+    cells: Mapping[str, Cell]
+    offers: Collection[str]
+    """Of which it takes something."""
+    nodes: Callable[[str], Cell]
+    """How many nodes of an offer enter service over all quarters."""
+
+
+def _no_nodes(offer: str) -> Cell:  # noqa: ARG001 - there is no plan
+    return _NONE
+
+
+_COLUMNS = (
+    "Status",
+    "Net present cost, USD",
+    "More",
+    "Acquired",
+    "Nodes",
+    "Bought, USD",
+    "Rented, USD",
+    "After the horizon, USD",
+    "GPUs",
+    "Held",
+    "Idle",
+    "Power, kW",
+    "Mean power, kW",
+    "Jobs dropped",
+    "Delayed",
+    "Order by",
+)
+"""After the option's name."""
+_WORDS = ("Status", "Acquired")
+_IN_BRIEF = ("Bought, USD", "Rented, USD", "GPUs", "Held", "Power, kW", "Order by")
+"""Left to plan.json and to the page of a report by a list of alternatives alone."""
+_OF_A_PLAN = ("More", "Acquired", "Nodes", "Idle", "Mean power, kW")
+"""Left to the list of alternatives by the page of a report."""
+_SELDOM = ("After the horizon, USD", "Power, kW", "Mean power, kW", "Delayed")
+"""Left out where no option has a figure there."""
+
+
+_MEANING = {
+    "Acquired": "nodes that enter service, a rented one anew in each quarter",
+    "Rented, USD": "with what is reserved",
+    "After the horizon, USD": "still to be paid for reservations, in no cost here",
+    "GPUs": "in service at the end",
+    "Held": "of these, by jobs",
+    "Idle": "GPU-hours in service that no job holds",
+    "Power, kW": "nameplates, in the quarter with the most",
+    "Mean power, kW": "drawn by the servers in service, over the quarters",
+    "Jobs dropped": "for the whole horizon",
+}
+
+
+def _options_table(options: Sequence[_Option], without: tuple[str, ...]) -> Table:
+    empty = [
+        title
+        for title in _SELDOM
+        if not any(isinstance(one.cells.get(title), Figure) for one in options)
+    ]
+    left_out = (*without, *empty)
+    meaning = "; ".join(
+        f"{title.partition(',')[0]}: {told}"
+        for title, told in _MEANING.items()
+        if title not in left_out
+    )
+    return table(
+        options,
+        ("Option", "text", lambda one: one.name),
+        *(
+            column
+            for title in _COLUMNS
+            for column in columns_for(
+                ((title, title),),
+                lambda one, title: one.cells.get(title, _NONE),
+                "text" if title in _WORDS else "number",
+            )
+        ),
+        caption=f"Options, each planned and proved by itself. {meaning}",
+        without=left_out,
+    )
+
+
+def _planned(name: str, traced: TracedPlan) -> _Option:
+    """A plan of which everything is known."""
+    plan, accounts, capacity = traced.plan, traced.accounts, traced.capacity
+    last = traced.quarters[-1]
+    rented = total(accounts.acquired(kind) for kind in ("rent", "reserve", "hourly"))
+    after = traced.read.sum("acquisitions[*].committed_cents")
+
+    def short(outcome: str) -> Cell:
+        if plan.shortage is None:
+            return "none"
+        jobs = traced.read.count(f"shortage.jobs{where(outcome=outcome)}")
+        return traced.figure(jobs, "count", "how-use") if jobs.value else "none"
+
+    taken = [
+        [capacity.after(site, quarter, "power_w") for site in capacity.sites]
+        for quarter in traced.quarters
+    ]
+    sums = [total(filter(None, sites)) for sites in taken if None not in sites]
+    most = max(sums, key=lambda one: one.value) if len(sums) == len(taken) else None
+    cells: dict[str, Cell] = {
+        "Status": plan.proof.status,
+        "Net present cost, USD": traced.at("proof.cost_cents", "usd", "how-proof"),
+        "Bought, USD": traced.figure(accounts.acquired("buy"), "usd", "how-bill"),
+        "Rented, USD": traced.figure(rented, "usd", "how-bill"),
+        "After the horizon, USD": traced.figure(after, "usd", "how-bill")
+        if after.value
+        else "none",
+        "GPUs": traced.figure(capacity.in_service(last), "count", "how-use"),
+        "Held": traced.figure(capacity.needed(last), "count", "how-use"),
+        "Power, kW": "?" if most is None else traced.figure(most, "kw", "how-site"),
+        "Jobs dropped": short("dropped"),
+        "Delayed": short("delayed"),
+    }
+    if traced.orders:
+        cells["Order by"] = traced.order_by(traced.orders[0][0])
+    return _Option(
+        name,
+        cells,
+        {line.offer for line in plan.acquisitions},
+        lambda offer: traced.figure(
+            traced.read.sum(f"acquisitions{where(offer=offer)}.count"), "count", "how-bill"
+        ),
+    )
+
+
+def _found(
+    known: TracedFile, name: str, stem: str, one: PlanSummary, cheapest: PlanSummary
+) -> _Option:
+    """A plan of which its figures alone are kept, at a place of alternatives.json."""
+    if one.cost_cents is None:
+        return _Option(name, {"Status": one.result}, (), _no_nodes)
+
+    def count(value: object, place: str, style: str = "count", none: str = "none") -> Cell:
+        return known.at(f"{stem}.{place}", style) if value else none  # type: ignore[arg-type]
+
+    dropped = known.read.count(f"{stem}.dropped[*]")
+    delayed = known.read.count(f"{stem}.short[*]") - dropped
+    base, same = cheapest.cost_cents or 0, one.acquired == cheapest.acquired
+    first = stem == "cheapest"
+    more = "equal" if one.cost_cents == base else _NONE
+    if base and one.cost_cents != base:
+        more = signed_percent((one.cost_cents - base) / abs(base))
+    cells: dict[str, Cell] = {
+        "Status": one.result,
+        "Net present cost, USD": known.at(f"{stem}.cost_cents", "usd"),
+        "More": "0 %" if first else more,
+        "Acquired": "as the cheapest" if same and not first else acquired_short(one.acquired),
+        "Nodes": f"{one.nodes or 0:,}",
+        "Bought, USD": known.at(f"{stem}.capex_cents", "usd"),
+        "Rented, USD": known.at(f"{stem}.rent_cents", "usd"),
+        "After the horizon, USD": count(one.committed_cents, "committed_cents", "usd"),
+        "GPUs": known.at(f"{stem}.gpus", "count"),
+        "Held": known.at(f"{stem}.gpus_held", "count"),
+        "Idle": percent(one.gpus_idle or 0.0),
+        "Power, kW": count(one.power_w is not None, "power_w", "kw", "?"),
+        "Mean power, kW": count(one.drawn_w is not None, "drawn_w", "kw", _NONE),
+        "Jobs dropped": known.figure(dropped, "count") if dropped.value else "none",
+        "Delayed": known.figure(delayed, "count") if delayed.value else "none",
+    }
+    if one.order_by:
+        cells["Order by"] = known.day(one.order_by, f"{stem}.order_by")
+    return _Option(
+        name,
+        cells,
+        {node.offer for node in one.acquired},
+        lambda offer: known.figure(
+            known.read.sum(f"{stem}.acquired{where(offer=offer)}.count"), "count"
+        ),
+    )
+
+
+def _file(found: Alternatives) -> TracedFile:
+    return TracedFile(found, "alternatives.json", _TRACE)
+
+
+def alternatives_document(found: Alternatives) -> Document:
+    """Side by side, then what each is best in, who is short, and what is left out and why."""
+    cheapest, known = found.cheapest, _file(found)
+    options = [_found(known, "cheapest", "cheapest", cheapest, cheapest)]
+    options += [
+        _found(known, name, f"others[{place}].figures", one.figures, cheapest)
+        for name, place, one in _rows_of(found, _CHEAPEST)
+        if one.figures
+    ]
+    return (
+        Heading(f"Alternatives for {found.scenario}", 1),
+        Paragraph(
+            f"The cheapest plan of the scenario as it stands costs "
+            f"{money(cheapest.cost_cents or 0)}, {cheapest.result}; near it are plans that cost at "
+            f"most {percent(found.within or 0)} more.",
+            tone="strong",
+        ),
+        *(Paragraph(cheaper_text(one, cheapest), tone="warning") for _, one in cheaper_ones(found)),
+        _options_table(options, _IN_BRIEF),
+        _where(),
+        Heading("What each is"),
+        Bullets(tuple(_said(one, found, _CHEAPEST) for one in found.others)),
+        *_units_short(found, range(len(found.quarters)), found.quarters),
+    )
+
+
+def options_section(traced: TracedPlan, related: RelatedResults) -> Iterator[Block]:
+    """A row for each plan, the same columns for all; an option that nobody planned stays open."""
+    found, named = related.alternatives, "the recommended plan"
+    options = [_planned("Recommended", traced)]
+    options += [_planned(name, TracedPlan(plan, name=name)) for name, plan in related.plans.items()]
+    if found is not None:
+        options += [
+            _found(_file(found), name, f"others[{place}].figures", one.figures, found.cheapest)
+            for name, place, one in _rows_of(found, "recommended")
+            if one.figures
+            and one.name not in related.plans
+            # Words are enough where it is the recommended plan once more.
+            and (one.name in _EXPECTED or not same_nodes(one.figures, found.cheapest))
+        ]
+    yield _options_table(options, _OF_A_PLAN)
+    planned = [
+        one for one in options if any(isinstance(cell, Figure) for cell in one.cells.values())
+    ]
+    if offers := sorted({offer for one in planned for offer in one.offers}):
+        yield table(
+            offers,
+            ("Offer", "text", lambda offer: offer),
+            *columns_for(
+                ((one.name, one.nodes) for one in planned),
+                lambda offer, nodes: nodes(offer),
+            ),
+            caption="Nodes that each option buys, rents or reserves; a rented one counts anew in "
+            "each quarter",
+        )
+    if found is not None:
+        others = [one for one in found.others if one.name not in related.plans]
+        yield Bullets(tuple(_said(one, found, named) for one in others))
+        if why_not := tuple(_why_not(one) for _, one in cheaper_ones(found) if one.settings):
+            yield Fields(why_not)
+        yield _where()
+    known = {one.name for one in options}
+    ask = Blank(
+        f"{code(command_for('alternatives', traced.plan))}, where plan.json is, and report again"
+    )
+    if missing := tuple((name.capitalize(), ask) for name in _EXPECTED if name not in known):
+        yield Fields(missing)
+    short = _units_short(found, traced.columns, traced.plan.quarters) if found else ()
+    yield from beneath(short) or (_idle(traced),)
+
+
+def _where() -> Paragraph:
+    return Paragraph(
+        "Figures of these plans stand in alternatives.json, with the settings, where there "
+        f"are any, that {code('planner plan')} makes them with again.",
+        "faint",
+        _TRACE,
+    )
+
+
+def _why_not(one: AlternativePlan) -> tuple[str, Cell]:
+    """What a reader asks first: why the plan is not the cheapest of the options."""
+    asked = f"Why not {one.name}, which keeps as many jobs at a lower cost"
+    allowed = f"the scenario does not allow {_settings(one)}"
+    return asked, Blank(f"{allowed}: allow it and plan again, or say why not")
+
+
+def _units_short(
+    found: Alternatives, columns: Sequence[int], quarters: Sequence[str]
+) -> tuple[Block, ...]:
+    """What doing nothing leaves without room, unit by unit; nothing where that is not known."""
+    every = enumerate(found.others)
+    known = next(((at, one.units_short) for at, one in every if one.units_short is not None), None)
+    if known is None:
+        return ()
+    place, short = known
+    file, head = _file(found), Heading("Doing nothing, quarter by quarter")
+    if not short:
+        return (head, Paragraph("What is owned holds every unit in every quarter."))
+    rows = table(
+        range(len(short)),
+        ("Job", "text", lambda at: short[at].job),
+        ("Units asked, by quarter", "text", lambda at: ", ".join(map(str, short[at].asked))),
+        *columns_for(
+            ((quarters[quarter], quarter) for quarter in columns),
+            lambda at, quarter: file.at(
+                f"others[{place}].units_short[{at}].short[{quarter}]", "count"
+            ),
+        ),
+        caption=_UNITS_SHORT,
+    )
+    return (head, rows)
+
+
+def _idle(traced: TracedPlan) -> Table:
+    """What doing nothing leaves short, in GPUs."""
+    capacity = traced.capacity
+    return table(
+        traced.quarters,
+        ("Quarter", "name", lambda at: traced.plan.quarters[at]),
+        *columns_for(
+            (
+                ("GPUs that this plan uses", capacity.needed),
+                ("GPUs owned", capacity.owned),
+                ("Short without it", capacity.short),
+            ),
+            lambda at, of: traced.figure(of(at), "count", "how-use"),
+        ),
+        caption="Doing nothing: the GPUs that would be missing, whatever their type; below zero "
+        "is room to spare",
+    )
+
+
+# What stands beside the net present cost on page 1
+
+
+def cheaper_warnings(traced: TracedPlan, related: RelatedResults) -> Iterator[Paragraph]:
+    """Each option that keeps as many jobs for less, and what it would take."""
+    found = related.alternatives
+    for _, one in cheaper_ones(found) if found else ():
+        yield Paragraph(cheaper_text(one, found.cheapest), "warning")  # type: ignore[union-attr]
+    here = summary_of(traced.plan)
+    for name, plan in related.plans.items():
+        other = summary_of(plan)
+        if is_cheaper(other, here):
+            less = money_short((here.cost_cents or 0) - (other.cost_cents or 0))
+            yield Paragraph(
+                f"There is a cheaper way to keep as many jobs: {name}, for {less} less, with what "
+                "was asked there and not here. Adopt that, if you can.",
+                "warning",
+            )
+
+
+def summary_rows(traced: TracedPlan, related: RelatedResults) -> Iterator[tuple[str, Cell]]:
+    """Residual value, spare nodes, and what costs less; nothing where there is none."""
+    yield from residual_row(traced)
+    if traced.plan.spare_cost is not None:
+        yield "Of the net present cost, for all spare nodes together, USD", spare_total(traced)
+    found = related.alternatives
+    if found is not None:
+        known = _file(found)
+        for place, one in cheaper_ones(found):
+            costs = known.read.at(f"others[{place}].figures.cost_cents")
+            less = known.figure(known.read.at("cheapest.cost_cents") - costs, "usd")
+            yield f"Less under {one.name}, with as many jobs, USD", less

@@ -1,0 +1,360 @@
+"""When runs hold which GPUs, who holds parts of GPUs, and what moves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
+from planner.planning.placing.moves import type_changes
+from planner.reporting.document import (
+    Bar,
+    Block,
+    Gantt,
+    Heading,
+    Paragraph,
+    beneath,
+    table,
+    titled,
+)
+from planner.reporting.format import (
+    code,
+    count_of,
+    dollars,
+    duration,
+    memory,
+    moments,
+    money,
+    numbers,
+    percent,
+    quarter_span,
+)
+from planner.reporting.sections.nodemap import node_map_picture, range_of_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.planning.parts import CurrentPlacement, Move
+    from planner.planning.plan import GpuPart, NodeUse, Occupant, Plan
+    from planner.reporting.traced import TracedPlan
+
+__all__ = ["moves_section", "placement_section", "schedule_section", "shared_section"]
+
+_LINES = 400
+_RUNS, _FREE = "#", "·"
+_DAY_HOURS, _MOST_DAYS = 24, 28
+"""Days are drawn where all runs of a quarter end within so many."""
+_MARKED = 5
+"""Every fifth cell has its number above it, and the first."""
+
+
+def placement_section(traced: TracedPlan) -> Iterator[Block]:
+    """The map of the fleet as a picture, then what it cannot show."""
+    yield from node_map_picture(traced)
+    parts = (
+        ("Schedule of runs", schedule_section(traced.plan, _LINES)),
+        ("Shared GPUs", shared_section(traced.plan, _LINES)),
+        ("Moves", moves_section(traced.plan, _LINES)),
+    )
+    yield from titled(((title, beneath(tuple(blocks))) for title, blocks in parts), 3)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Runs of a job on the same GPUs, one right after the other, all of the same length."""
+
+    node: str
+    gpus: tuple[int, ...]
+    job: str
+    name: str
+    start: int
+    """Hour of the quarter in which the first begins; likewise `end`."""
+    end: int
+    runs: int
+
+    @property
+    def said(self) -> str:
+        """`tune 2`, or `tune, 20 runs`."""
+        return self.name if self.runs == 1 else f"{self.job}, {self.runs} runs"
+
+    def follows(self, before: _Turn) -> bool:
+        """Whether it is one more of the same."""
+        alike = (before.node, before.gpus, before.job) == (self.node, self.gpus, self.job)
+        as_long = before.end - before.start == before.runs * (self.end - self.start)
+        return alike and as_long and before.end == self.start
+
+    def cells(self, hours: int) -> tuple[int, int]:
+        """First and last cell of so many hours in which it runs, from 1."""
+        return self.start // hours + 1, -(-self.end // hours)
+
+
+def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
+    """Which run holds which GPUs from when to when, by week or by day, alike quarters once."""
+    numbers_of = {job.name: place for place, job in enumerate(plan.jobs, 1)}
+    drawn = False
+    for turns, alike in groupby(
+        range(len(plan.quarters)), key=lambda quarter: _turns(plan, quarter)
+    ):
+        quarters = [plan.quarters[quarter] for quarter in alike]
+        if not turns:
+            continue
+        if not drawn:
+            yield Paragraph(
+                "Runs, with the numbers of their GPUs under their node; a cell for each week of "
+                "the quarter, or for each day where all of them end within four weeks. No run "
+                "moves before it ends. Jobs that hold their GPUs all quarter are not drawn. Dates "
+                "are those of the first quarter.",
+                tone="faint",
+            )
+        drawn = True
+        label, ends = quarters[0], max(one.end for one in turns)
+        by_day = ends <= _DAY_HOURS * _MOST_DAYS
+        cell = _DAY_HOURS if by_day else WEEK_HOURS
+        cells = -(-(ends if by_day else RUN_HOURS) // cell)
+        unit = "day" if by_day else "week"
+        yield Gantt(
+            title=f"Runs of {quarter_span(label, quarters[-1])} by {unit}",
+            says="At the left the numbers of the GPUs, as in 0–3, under their node.",
+            cells=cells,
+            groups=tuple(
+                (
+                    node,
+                    tuple(
+                        Bar(
+                            numbers(one.gpus),
+                            *one.cells(cell),
+                            one.said,
+                            numbers_of[one.job],
+                            moments(label, (one.start, one.end)),
+                        )
+                        for one in group
+                    ),
+                )
+                for node, group in groupby(turns[:most_lines], key=lambda one: one.node)
+            ),
+            lines=tuple(_lines(label, turns, most_lines, (unit, cell, cells))),
+        )
+    share = next((one.value for one in plan.settings if one.name == "run_utilization"), 1.0)
+    if drawn and plan.utilization_cents is not None:
+        yield Paragraph(
+            f"Runs make progress in {percent(share)} of the hours for which they hold their GPUs "
+            "(policies.run_utilization). That they do not in all of them costs "
+            f"{money(plan.utilization_cents) if plan.utilization_cents else 'nothing'} here, as "
+            "proved."
+        )
+
+
+def _turns(plan: Plan, quarter: int) -> list[_Turn]:
+    """Who takes turns on which GPUs of a node, by node, GPUs and time."""
+    units = {job.name: max(job.units, default=0) for job in plan.jobs}
+    found: list[_Turn] = []
+    for use in plan.placements[quarter]:
+        runs = [one for one in use.occupants if one.hours]
+        for one in sorted(runs, key=lambda one: (one.gpus[0], one.held_hours, one.job)):
+            start, end = one.held_hours
+            turn = _Turn(use.node, one.gpus, one.job, _name(one, units), start, end, 1)
+            before = found[-1] if found else None
+            if before and turn.follows(before):
+                found[-1] = replace(before, end=end, runs=before.runs + 1)
+            else:
+                found.append(turn)
+    return found
+
+
+def _name(run: Occupant, units: dict[str, int]) -> str:
+    """The job, and which of its units and runs where it has several."""
+    name = f"{run.job} {run.unit}" if units.get(run.job, 1) > 1 else run.job
+    return f"{name}/{run.replica}" if run.replica > 1 else name
+
+
+def _lines(
+    label: str, turns: Sequence[_Turn], most: int, scale: tuple[str, int, int]
+) -> Iterator[str]:
+    """The same drawn with characters; `scale` is the unit, its hours, and how many there are."""
+    (unit, cell, cells), shown = scale, turns[:most]
+    width = max(len(numbers(one.gpus)) for one in shown)
+    names = max(len(one.said) for one in shown)
+    marks = [" "] * (cells + 2)
+    for number in (1, *range(_MARKED, cells + 1, _MARKED)):
+        marks[number : number + len(str(number))] = str(number)
+    yield f"{unit:<{width + 2}}  {''.join(marks)}".rstrip()
+    for node, group in groupby(shown, key=lambda one: one.node):
+        yield node
+        for one in group:
+            first, last = one.cells(cell)
+            bar = "".join(_RUNS if first <= at <= last else _FREE for at in range(1, cells + 1))
+            each = duration((one.end - one.start) // one.runs) + " each" * (one.runs > 1)
+            when = f"{moments(label, (one.start, one.end))}, {each}"
+            yield f"  {numbers(one.gpus):<{width}}  [{bar}]  {one.said:<{names}}  {when}"
+    if left := sum(one.runs for one in turns[most:]):
+        yield f"… {count_of(left, 'more run')}, all of them in {code('placements')} of plan.json"
+
+
+def shared_section(plan: Plan, most_lines: int) -> Iterator[Block]:
+    """GPUs that jobs have parts of, by node; alike nodes and quarters once; nothing without any."""
+    nodes = {node.id: node for node in plan.nodes}
+
+    def rows_of(uses: Sequence[NodeUse]) -> list[tuple[str, str, str, str]]:
+        """Nodes, GPU numbers, who holds what, what is free."""
+        alike: dict[tuple[str, str, tuple[tuple[str, str, str], ...]], list[str]] = {}
+        for use in uses:
+            if shown := tuple(_parts_of(use)):
+                node = nodes[use.node]
+                alike.setdefault((node.node_type, node.site, shown), []).append(use.node)
+        return [
+            ("" if place else range_of_ids(ids), *row)
+            for (_, _, shown), ids in alike.items()
+            for place, row in enumerate(shown)
+        ]
+
+    drawn = list(zip(plan.quarters, map(rows_of, plan.placements), strict=True))
+    if not any(rows for _, rows in drawn):
+        return
+    yield Paragraph(
+        "Partitions (MIG) with their first memory slices, or memory of GPUs that are shared "
+        "without partitions; ×2 after a job: two units or replicas of it.",
+        tone="faint",
+    )
+    for rows, group in groupby(drawn, key=lambda entry: entry[1]):
+        labels = [label for label, _ in group]
+        if rows:
+            yield Heading(quarter_span(labels[0], labels[-1]), 3)
+            yield table(
+                rows[:most_lines],
+                ("Node", "text", lambda row: row[0]),
+                ("GPUs", "text", lambda row: row[1]),
+                ("Who holds what of each", "text", lambda row: row[2]),
+                ("Free", "text", lambda row: row[3]),
+            )
+        if len(rows) > most_lines:
+            more = count_of(len(rows) - most_lines, "more row")
+            yield Paragraph(f"… {more}, all in {code('placements')} of plan.json", tone="faint")
+    if saving := plan.partition_saving:
+        cost = f"{money(saving.cents or 0)} net present cost"
+        told = f"Parts of GPUs save {cost}: the best plan on whole GPUs costs so much more."
+        if saving.outcome == "no other plan":
+            told = "On whole GPUs alone no plan keeps all of these jobs."
+        elif saving.cents is None:
+            told = "What parts of GPUs save is open: the plan or the one on whole GPUs was not "
+            told += "proved."
+        elif not saving.cents:
+            told = "Parts of GPUs save nothing: a plan on whole GPUs costs no more."
+        yield Paragraph(told)
+
+
+def _parts_of(use: NodeUse) -> Iterator[tuple[str, str, str]]:
+    held: dict[int, list[tuple[str, GpuPart]]] = {}
+    for one in use.occupants:
+        if one.part:
+            held.setdefault(one.gpus[0], []).append((one.job, one.part))
+    alike: dict[tuple[str, str], list[int]] = {}
+    for gpu, parts in sorted(held.items()):
+        alike.setdefault(("; ".join(_who(parts)), _free(parts)), []).append(gpu)
+    for (who, free), gpus in alike.items():
+        yield numbers(gpus), who, free
+
+
+def _who(parts: Sequence[tuple[str, GpuPart]]) -> Iterator[str]:
+    """`small: 1g.10gb at 0, 1`, or `memo ×2: 60 GB`."""
+    ordered = sorted(parts, key=lambda held: (held[1].first or 0, held[0]))
+    by_kind: dict[tuple[str, str | None], list[GpuPart]] = {}
+    for job, part in ordered:
+        by_kind.setdefault((job, part.profile), []).append(part)
+    for (job, profile), alike in by_kind.items():
+        if profile is None:
+            times = f" ×{len(alike)}" if len(alike) > 1 else ""
+            yield f"{job}{times}: {memory(sum(part.taken for part in alike))}"
+        else:
+            yield f"{job}: {profile} at {', '.join(str(part.first) for part in alike)}"
+
+
+def _free(parts: Sequence[tuple[str, GpuPart]]) -> str:
+    of = min(part.of for _, part in parts)
+    free = of - sum(part.taken for _, part in parts)
+    if parts[0][1].profile is None:
+        return f"{memory(free)} of {memory(of)}"
+    return f"{free} of {count_of(of, 'slice')}"
+
+
+def moves_section(plan: Plan, most: int) -> Iterator[Block]:
+    """What becomes of what runs today, then who changes the GPU type, where that has a price."""
+    if plan.current is not None:
+        yield from _from_today(plan.current, most)
+    paid = next((line for line in plan.costs if line.name == "type changes"), None)
+    if paid is None:
+        return
+    changes = type_changes(plan.placements, {node.id: node.gpu_type for node in plan.nodes})
+    alike = Counter((one.quarter, one.job, one.before, one.after) for one in changes)
+    yield Paragraph(
+        f"{count_of(len(changes), 'change')} of GPU type from quarter to quarter, priced at "
+        f"{money(paid.present_cents)} together, in net present cost."
+    )
+    yield table(
+        list(alike.items())[:most],
+        ("From", "name", lambda row: plan.quarters[row[0][0]]),
+        ("Job", "text", lambda row: row[0][1]),
+        ("Units", "number", lambda row: f"{row[1]:,}"),
+        ("GPU type before", "text", lambda row: row[0][2]),
+        ("GPU type then", "text", lambda row: row[0][3]),
+        sums={"From": "Sum", "Units": f"{len(changes):,}"},
+    )
+    if len(alike) > most:
+        yield Paragraph(f"… {count_of(len(alike) - most, 'more row')}", tone="faint")
+
+
+def _from_today(current: CurrentPlacement, most: int) -> Iterator[Block]:
+    """A sentence on those that stay, then one row for units of a job that move alike."""
+    pinned = f"{count_of(current.pinned, 'unit')} may not move." if current.pinned else ""
+    yield Paragraph(f"{_sentence(current)} {pinned}".strip())
+    rows = [
+        list(group)
+        for _, group in groupby(
+            current.moves, key=lambda move: (move.job, move.origin, move.nodes, move.reason)
+        )
+    ]
+    if not rows:
+        return
+    yield table(
+        rows[:most],
+        ("Job", "text", lambda moves: moves[0].job),
+        ("Units", "number", _units),
+        ("From", "text", lambda moves: range_of_ids(moves[0].origin)),
+        ("To", "text", lambda moves: range_of_ids(moves[0].nodes)),
+        ("Cost, USD", "number", lambda moves: dollars(sum(move.cost_cents for move in moves))),
+        ("Why", "text", lambda moves: moves[0].reason),
+        sums={
+            "Job": "Sum",
+            "Units": f"{len(current.moves):,}",
+            "Cost, USD": dollars(current.cost_cents),
+        },
+    )
+    if len(rows) > most:
+        rest = count_of(len(rows) - most, "more move")
+        yield Paragraph(f"… {rest}, each in {code('current')} of plan.json", tone="faint")
+
+
+def _sentence(current: CurrentPlacement) -> str:
+    leaving = sum(move.leaves_pool for move in current.moves)
+    within = len(current.moves) - leaving
+    running = count_of(current.units, "unit")
+    if not current.moves:
+        return f"{running} of this plan run today, and all stay where they are."
+    parts = []
+    if leaving:
+        verb = "leaves its pool" if leaving == 1 else "leave their pools"
+        parts.append(f"{leaving:,} {verb} for {money(current.cost_cents)}")
+    if within:
+        verb = "changes its node" if within == 1 else "change their nodes"
+        parts.append(f"{within:,} {verb} within the pool, which has no price")
+    stay = current.units - len(current.moves)
+    return f"{running} of this plan run today: {stay:,} stay, {', '.join(parts)}."
+
+
+def _units(moves: Sequence[Move]) -> str:
+    """`3`, `1–4`, `1, 3`."""
+    units = [move.unit for move in moves]
+    if len(units) > 1 and units[-1] - units[0] == len(units) - 1:
+        return f"{units[0]}–{units[-1]}"
+    return ", ".join(str(unit) for unit in units)

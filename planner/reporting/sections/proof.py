@@ -1,0 +1,308 @@
+"""Why the plan can be trusted: bound, gap, checks, rules with sources, inputs by hash, sign-off."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from planner.reporting.document import (
+    Blank,
+    Block,
+    Bullets,
+    Fields,
+    Fold,
+    Heading,
+    Paragraph,
+    Table,
+    table,
+)
+from planner.reporting.format import code, count_of, gap_percent, listed, money
+from planner.reporting.sections.notes import changes_section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.planning.parts import SecondOpinion
+    from planner.planning.plan import Plan
+    from planner.reporting.traced import TracedPlan
+
+__all__ = ["VERDICTS", "how_section", "proof_section", "provenance_section", "rules_section"]
+
+VERDICTS = {
+    "confirmed": "confirmed",
+    "undecided": "undecided, its time ended before it could say",
+    "unfounded": "disagrees without ground: what it says contradicts the program itself",
+}
+"""What a second opinion means."""
+
+_HASH_SHOWN = 12
+_FILES_LISTED = 8
+_KIND_OF_FILE = {"rules": "rule"}
+_QUESTION = ("scenario", "base")
+"""Roles of the files that ask; what others hold is answered with."""
+_APPROVERS = ("Requester", "Technical review", "Facilities", "Finance", "Procurement", "Approver")
+
+
+def proof_section(traced: TracedPlan, *, every_check: bool) -> Iterator[Block]:
+    """Status, bound with its terms, the independent checks, and what the plan was made from."""
+    plan, proof = traced.plan, traced.plan.proof
+    yield Paragraph(
+        f"Status: {proof.status}. Cost {money(proof.cost_cents)}, bound "
+        f"{money(proof.bound_cents)}: no plan for these inputs costs less than the bound. "
+        f"Gap {gap_percent(proof.gap)} (asked: {gap_percent(proof.asked_gap)})."
+    )
+    yield Paragraph(f"Method: {proof.method}", tone="faint")
+    yield from _second_opinions(proof.second_opinions)
+    yield _bound(traced)
+    files, made_by = plan.provenance.files, plan.provenance
+    made = f"Made by gpu-fit-planner {made_by.planner_version} with {made_by.solver}"
+    if every_check:
+        if proof.checks:
+            yield Paragraph("The independent check confirmed:")
+            yield Bullets(proof.checks)
+        yield Paragraph(f"{made}, from:")
+        yield table(
+            _some_of(files),
+            ("File", "text", lambda row: row[1]),
+            ("Role", "name", lambda row: row[0]),
+            ("SHA-256 begins", "name", lambda row: row[2][:_HASH_SHOWN]),
+        )
+        return
+    scenarios = ", ".join(
+        f"{path} (SHA-256 {digest[:_HASH_SHOWN]}…)"
+        for role, path, digest in files
+        if role in _QUESTION
+    )
+    others = Counter(role for role, _, _ in files if role not in _QUESTION)
+    counted = (
+        count_of(number, f"{_KIND_OF_FILE.get(role, role)} file") for role, number in others.items()
+    )
+    checked = count_of(len(proof.checks), "statement")
+    yield Paragraph(
+        f"An independent check confirmed {checked} about this plan, each in plan.json. "
+        f"{made}, from {listed([scenarios, *counted])}."
+    )
+
+
+def _bound(traced: TracedPlan) -> Table:
+    terms = traced.plan.proof.bound_terms
+    return table(
+        enumerate(terms),
+        ("The bound adds up from", "text", lambda row: row[1][0]),
+        (
+            "USD",
+            "number",
+            lambda row: traced.at(f"proof.bound_terms[{row[0]}][1]", "cents", "how-proof"),
+        ),
+        sums={
+            "The bound adds up from": "Bound",
+            "USD": traced.at("proof.bound_cents", "cents", "how-proof"),
+        },
+    )
+
+
+def _second_opinions(opinions: Sequence[SecondOpinion]) -> Iterator[Block]:
+    if opinions:
+        yield Paragraph("Other solvers were asked for the bound again:")
+        least = ", no plan costs less than {}"
+        yield Bullets(
+            tuple(
+                f"{one.solver}: {VERDICTS[one.verdict]}"
+                f"{'' if one.bound_cents is None else least.format(money(one.bound_cents))}"
+                for one in opinions
+            )
+        )
+
+
+def _some_of(files: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
+    """Each file; where one role has many, their number."""
+    by_role = Counter(role for role, _, _ in files)
+    for role, number in by_role.items():
+        if number > _FILES_LISTED:
+            yield role, f"{number:,} files, each in plan.json", ""
+        else:
+            yield from (file for file in files if file[0] == role)
+
+
+def rules_section(plan: Plan, most: int) -> Iterator[Block]:
+    """The rules that spoke, those with errata first, with where each was read."""
+    if not plan.rules:
+        return
+    ordered = sorted(plan.rules, key=lambda rule: (not rule.errata, -rule.used, rule.id))
+    yield Paragraph(
+        f"{count_of(len(ordered), 'rule')} spoke. {code('planner rules show ID')} tells each "
+        "with formula, sources and examples; plan.json and plan.md list them."
+    )
+    if most:
+        yield table(
+            ordered[:most],
+            ("Rule", "text", lambda rule: rule.id),
+            ("Jobs", "number", lambda rule: f"{rule.used:,}"),
+            ("Source", "text", lambda rule: "; ".join(rule.sources)),
+        )
+    errata = tuple(f"{rule.id}: {erratum}" for rule in ordered for erratum in rule.errata)
+    if errata:
+        yield Paragraph("Errata of the sources that concern this plan:")
+        yield Bullets(errata)
+
+
+def provenance_section(traced: TracedPlan, changed: tuple[str, ...]) -> Iterator[Block]:
+    """What was proved and checked, from which files, by which versions; and who signs."""
+    plan = traced.plan
+    proof, made_by = plan.proof, plan.provenance
+    off = money(proof.cost_cents - proof.bound_cents)
+    words = (
+        f"Optimal for these inputs, proved to within {off}."
+        if proof.status == "proved"
+        else f"Best found, not proved: at most {off} dearer than the best there is."
+    )
+    yield Paragraph(words, tone="strong")
+    yield Fields(
+        (
+            ("Status", proof.status),
+            ("Net present cost, USD", traced.at("proof.cost_cents", "cents", "how-proof")),
+            ("Proved bound, USD", traced.at("proof.bound_cents", "cents", "how-proof")),
+            ("Gap", traced.at("proof.gap", "gap", "how-proof")),
+            ("Gap asked for", traced.at("proof.asked_gap", "gap", "how-proof")),
+            ("Method", proof.method),
+            ("Planner", made_by.planner_version),
+            ("Solver", made_by.solver),
+            ("Format of plan.json", plan.format),
+            ("Planned as of", traced.day(plan.as_of, "as_of", "how-proof")),
+            ("To replay", "planner replay plan.json"),
+        )
+    )
+    yield Paragraph(
+        "The same files and the same versions give the same plan.json, byte for byte; the "
+        "replay says so, or what differs.",
+        tone="faint",
+    )
+    yield from _second_opinions(proof.second_opinions)
+    yield Paragraph("A check that shares no code with the search confirmed from the inputs alone:")
+    yield Bullets(proof.checks)
+    if changed:
+        told = f"Not as it was when this plan was made: {'; '.join(changed)}."
+        yield Paragraph(told, tone="warning")
+    files = table(
+        made_by.files,
+        ("File", "text", lambda file: file[1]),
+        ("Role", "name", lambda file: file[0]),
+        ("SHA-256", "text", lambda file: file[2]),
+        caption="Everything that the plan was made from",
+    )
+    yield Fold("Input files with their hashes", "files", (files,))
+    yield table(
+        _APPROVERS,
+        ("Role", "name", lambda role: role),
+        ("Name", "name", lambda _: Blank()),
+        ("Date", "name", lambda _: Blank()),
+        ("Signature", "name", lambda _: Blank()),
+        caption="Sign-off",
+    )
+    yield Paragraph(
+        "Change control: whoever changes an input plans again; this document then has another "
+        "hash of the scenario above, and is approved anew."
+    )
+    if plan.changes:
+        yield Heading("What was changed in the scenario before it was planned", 3)
+        yield from changes_section(plan.changes)
+
+
+def how_section(traced: TracedPlan) -> Iterator[Block]:
+    """What stands behind each kind of figure; tables lead here."""
+    plan = traced.plan
+    yield Paragraph(
+        "Every figure of this document stands in plan.json, or in the file that its sum begins "
+        "with, or is a sum over that. On the page, the place or the sum shows when the figure "
+        "is pointed at; the workbook lists them on its last sheet. "
+        f"{code('costs[0].cents[2]')} is the third quarter of the first kind of cost, "
+        f"{code('nodes[origin=owned]')} are the nodes that were owned, {code('sum()')} adds, "
+        f"{code('count()')} counts what stands there. Cents, W and MB there are USD, kW and GB "
+        "here. What a formula rests on follows.",
+    )
+    of_each: dict[str, Iterator[Block]] = {
+        "how-cost": (
+            Paragraph(f"{line.name.capitalize()}: {line.explanation}.", anchor=f"how-cost-{place}")
+            for place, line in enumerate(plan.costs)
+        ),
+        "how-proof": iter((_bound(traced),)),
+        "how-bill": (
+            Paragraph(
+                f"{line.offer}, {line.quarter}: {line.price_text}; {line.price_origin}.",
+                anchor=f"how-price-{place}",
+            )
+            for place, line in traced.bill
+        ),
+        "how-site": (
+            Paragraph(
+                f"{facts.node_type}: {'; '.join(facts.sources) or 'the catalog names no source'}.",
+                anchor=f"how-node-{facts.node_type}",
+            )
+            for facts in plan.node_types
+        ),
+    }
+    for anchor, (title, text) in _HOW.items():
+        if anchor != "how-spare" or plan.spare_cost is not None:
+            yield Heading(title, 3, anchor)
+            yield Paragraph(text.format(assumptions=traced.section("assumptions")))
+            yield from of_each.get(anchor, ())
+
+
+_HOW = {
+    "how-cost": ("Cost", "Each kind of cost is summed over nodes:"),
+    "how-proof": (
+        "Net present cost and its bound",
+        "The net present cost is the sum of the present values above, and what the search makes "
+        "least. The bound is proved: no plan for these inputs costs less.",
+    ),
+    "how-spare": (
+        "Spare nodes",
+        "Planned anew without any spare node, at no place, the best plan costs so much less. "
+        "Likewise without the last one of a single place, those of all others kept: these "
+        "figures overlap, or fall short of the whole, and are no parts of a sum.",
+    ),
+    "how-bill": (
+        "Bill of materials",
+        "Nodes times the price of one, for a rent or a reservation in each quarter that is paid. "
+        "An order is placed the lead time before the first day of its quarter.",
+    ),
+    "how-need": (
+        "Units",
+        "Units are what the scenario states for each job and quarter, growth included; those of a "
+        "derived job follow from the job that it serves.",
+    ),
+    "how-use": (
+        "GPUs and nodes",
+        "Counted over the placements of the plan: who holds which GPU of which node in which "
+        "quarter. Hours are GPUs times the hours of a quarter; a node kept as spare is in service "
+        "and runs nothing.",
+    ),
+    "how-break-even": (
+        "Break-even",
+        "Net present cost of one node to the end of the horizon, bought (less what it is worth "
+        "then) and rented for every hour; the break-even is where renting by the hour costs as "
+        "much as buying.",
+    ),
+    "how-margins": (
+        "Margins",
+        "What is left of a budget, over what the price adds to it in the quarters that it covers; "
+        "the price of a server counts with its support, which is a share of it, and per cent are "
+        "cut off, not rounded. Of a price beside a rent: the difference of one node bought and "
+        "rented, over what of its cost moves with that price. Limits: allowed less taken. Days: "
+        "from that of the plan to the order, and from there to the last day of sale.",
+    ),
+    "how-teams": (
+        "Charges",
+        "The net present cost of each pool and quarter is shared by the GPUs held there.",
+    ),
+    "how-site": (
+        "Power and space",
+        "Nodes in service times what the catalog says of one; limits are those of the scenario.",
+    ),
+    "how-settings": (
+        "Parameters",
+        "Stated in the scenario, or given by the rule that {assumptions} names. What GPUs offer is "
+        "their memory less the headroom.",
+    ),
+}
+"""By anchor: a title, and how figures of this kind come about."""

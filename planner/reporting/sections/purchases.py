@@ -1,0 +1,494 @@
+"""What is bought, rented and reserved: the bill, its orders and milestones, the buyer's file."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from planner.inputs.scenario.quarter import WEEK_HOURS
+from planner.planning.words import nodes_text, some_of
+from planner.reporting.document import (
+    Blank,
+    Block,
+    Bullets,
+    Cell,
+    Fields,
+    Link,
+    Paragraph,
+    columns_for,
+    table,
+)
+from planner.reporting.format import (
+    count_of,
+    gap_percent,
+    listed,
+    money,
+    money_short,
+    quarter_runs,
+)
+from planner.reporting.sections.jobs import rejections_section
+from planner.reporting.sections.sites import (
+    estimated_figures,
+    limit_style,
+    limits_of,
+    node_takes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from planner.planning.plan import Acquisition, HourlyUse, Plan
+    from planner.reporting.traced import TracedPlan
+
+__all__ = [
+    "action_of",
+    "ask_sentence",
+    "bill_section",
+    "milestones_section",
+    "nodes_of",
+    "orders_for_several_sites",
+    "orders_section",
+    "price_source",
+    "procurement_section",
+    "proof_clause",
+]
+
+_JOBS = 6
+_MOST_NAMED = 4
+_KINDS = ("buy", "rent", "reserve", "hourly")
+_DO = {"buy": "purchase", "rent": "rent", "reserve": "reservation", "hourly": "rent by the hour"}
+_IN_FULL = ("Line", "Offer", "Price of", "Quote or price source", "Weeks")
+"""Columns of the bill that a short page leaves to the lines below."""
+
+
+def action_of(kind: str, term_quarters: int | None, step_hours: int | None = None) -> str:
+    """`buy`, `rent`, `reserve for 3 years`, `rent by the hour`, `rent for 2 weeks`."""
+    if kind == "hourly":
+        return "rent by the hour"
+    if step_hours is not None:
+        return f"{kind} for {count_of(step_hours // WEEK_HOURS, 'week')}"
+    if term_quarters is None:
+        return kind
+    return f"{kind} for {count_of(term_quarters // 4, 'year')}"
+
+
+def nodes_of(line: Acquisition) -> str:
+    """`3 × PowerEdge XE9680 (h100-80gb-sxm)`, `70 h of …` of nodes that come and go."""
+    times = " of" if line.step_hours else " ×"
+    return f"{nodes_text(line.count, line.step_hours)}{times} {line.product} ({line.gpu_type})"
+
+
+def price_source(line: Acquisition) -> str:
+    """`price book shipped`, `quote 4711`: what a price is from, without the pages behind it."""
+    return line.price_origin.partition(": ")[0]
+
+
+def bill_section(
+    traced: TracedPlan, *, full: bool = True, sources: bool = False
+) -> Iterator[Block]:
+    """Every line to buy, rent or reserve; `full` with offers, dates and what nodes take.
+
+    What a short page leaves out of the table stands in the lines below it, with the pages that
+    prices are from if `sources`.
+    """
+    if not traced.bill:
+        yield Paragraph("Nothing to buy, to rent or to reserve.")
+        return
+    plan, limits = traced.plan, limits_of(traced.plan) if full else ()
+    lines = plan.acquisitions
+
+    def at(place: int, name: str, style: str = "count") -> Cell:
+        trace = "how-bill" if name in ("count", "total_cents") else f"how-price-{place}"
+        return traced.at(f"acquisitions[{place}].{name}", style, trace)  # type: ignore[arg-type]
+
+    def item(place: int) -> str:
+        line = lines[place]
+        where = f"{line.node_type} @ {line.site}"
+        return f"{line.product}, {line.gpus_per_node}× {line.gpu_type} ({where})" if full else where
+
+    def source(place: int) -> str:
+        line = lines[place]
+        return f"{price_source(line)}{', illustrative' if line.illustrative else ''}"
+
+    def dated(place: int) -> Cell:
+        day, trace = lines[place].price_date, f"how-price-{place}"
+        if day is None:
+            return Blank("date of the price")
+        return traced.day(day, f"acquisitions[{place}].price_date", trace)
+
+    numbers = {place: str(number) for number, (place, _) in enumerate(traced.bill, 1)}
+    yield table(
+        numbers,
+        ("Line", "name", lambda place: numbers[place]),
+        ("Offer", "text", lambda place: Link(lines[place].offer, f"how-price-{place}")),
+        ("Quarter", "name", lambda place: lines[place].quarter),
+        (
+            "Action",
+            "name",
+            lambda place: action_of(
+                lines[place].kind, lines[place].term_quarters, lines[place].step_hours
+            ),
+        ),
+        ("Item" if full else "Node type", "text", item),
+        (
+            "Nodes",
+            "number",
+            lambda place: (
+                nodes_text(lines[place].count, lines[place].step_hours)
+                if lines[place].step_hours
+                else at(place, "count")
+            ),
+        ),
+        ("Each, USD", "number", lambda place: at(place, "unit_price_cents", "usd")),
+        ("Total, USD", "number", lambda place: at(place, "total_cents", "usd")),
+        ("Price of", "name", dated),
+        ("Quote or price source", "text", source),
+        ("Weeks", "number", lambda place: at(place, "lead_time_weeks")),
+        ("Order by", "name", traced.order_by),
+        *columns_for(
+            ((f"{limit.stated_in} each", limit) for limit in limits),
+            lambda place, limit: node_takes(
+                traced, lines[place].node_type, limit.need, limit_style(limit)
+            ),
+        ),
+        sums={
+            "Line" if full else "Quarter": "Sum",
+            "Total, USD": traced.figure(
+                traced.read.sum("acquisitions[*].total_cents"), "usd", "how-bill"
+            ),
+        },
+        caption="Bill of materials" if full else "",
+        without=() if full else _IN_FULL,
+    )
+    told = [] if full else [_price_line(line, sources=sources) for _, line in traced.bill]
+    told = [*dict.fromkeys(told), *orders_for_several_sites(line for _, line in traced.bill)]
+    told += [_committed_line(line) for _, line in traced.bill if line.committed_cents]
+    told += [_hourly_line(plan, one) for one in plan.hourly]
+    if told:
+        yield Bullets(tuple(told))
+    if full:
+        yield Paragraph(
+            "Weeks are the lead time; kW is the nameplate, U the height in the rack. Rents and "
+            "reservations are priced for each node and quarter.",
+            tone="faint",
+        )
+        keys = [limit.figure for limit in limits]
+        yield from estimated_figures(plan, keys, {line.node_type for _, line in traced.bill})
+        yield Fields(
+            (
+                ("Part numbers of the vendor", Blank("from the quote")),
+                ("Software licences over the horizon, USD", _licences(traced)),
+                ("Terms of the licences", Blank("from the quote")),
+                ("Warranty and support terms", Blank("from the quote")),
+                ("Switches, cables, optics", Blank("often the longest lead time")),
+            )
+        )
+
+
+def _price_line(line: Acquisition, *, sources: bool) -> str:
+    origin = line.price_origin if sources else price_source(line)
+    trust = "illustrative, " if line.illustrative and "illustrative" not in origin else ""
+    dated = f", {line.price_date}" if line.price_date else ""
+    weeks = count_of(line.lead_time_weeks, "week")
+    lead = f"; lead time {weeks}" if line.lead_time_weeks else ""
+    held = "; each is paid by the quarter, the total is for those within the horizon"
+    return (
+        f"{line.offer} ({line.product}, {line.gpus_per_node}× {line.gpu_type}): "
+        f"{line.price_text} ({trust}{origin}{dated}){lead}{held if line.kind == 'reserve' else ''}"
+    )
+
+
+def orders_for_several_sites(lines: Iterable[Acquisition]) -> tuple[str, ...]:
+    """What must be ordered together to have its price, though it is delivered to several sites."""
+    orders: dict[tuple[str, str], list[Acquisition]] = defaultdict(list)
+    for line in lines:
+        if line.kind == "buy":
+            orders[line.offer, line.quarter].append(line)
+    return tuple(
+        f"{offer} for {quarter}: one order of {sum(line.count for line in order):,} nodes, "
+        f"{listed([f'{line.count:,} for {line.site}' for line in order])}"
+        for (offer, quarter), order in orders.items()
+        if len(order) > 1
+    )
+
+
+def _hourly_line(plan: Plan, one: HourlyUse) -> str:
+    """Which runs are on nodes by the hour, and at which price that turns."""
+    line = next(line for line in plan.acquisitions if line.offer == one.offer)
+    node = line.gpus_per_node * (line.step_hours or 1)
+    each = line.unit_price_cents / node / 100
+    told = {
+        "proved": "",
+        "not proved": "; at which price that turns is open, as not both plans are proved",
+        "no other plan": "; there is no plan without it, at whatever price",
+    }[one.without]
+    if one.turns_at is not None:
+        told = (
+            f"; from ${each * one.turns_at:,.2f} per GPU-hour on, a plan without it is cheaper, as "
+            "proved"
+        )
+    return (
+        f"{one.offer}: {one.gpu_hours:,} GPU-hours for {count_of(len(one.jobs), 'job')}, "
+        f"{some_of(one.jobs, _JOBS)}, at ${each:,.2f}{told}"
+    )
+
+
+def _committed_line(line: Acquisition) -> str:
+    """What a reservation costs after the horizon, which no other figure holds."""
+    years = count_of((line.term_quarters or 0) // 4, "year")
+    return (
+        f"committed after the horizon: {money(line.committed_cents)} for {line.offer} from "
+        f"{line.quarter} ({years}), counted in no other figure of this plan"
+    )
+
+
+def _licences(traced: TracedPlan) -> Cell:
+    for place, line in enumerate(traced.plan.costs):
+        if line.name == "licence":
+            return traced.at(f"costs[{place}].total_cents", "usd", f"how-cost-{place}")
+    return Blank("the scenario states none")
+
+
+def orders_section(traced: TracedPlan) -> Iterator[Block]:
+    """Orders by the day on which each must be placed."""
+    if not traced.bill:
+        yield Paragraph("There is nothing to order. Buy and rent nothing.")
+        return
+    lines = traced.plan.acquisitions
+
+    def what(place: int) -> str:
+        line = lines[place]
+        return (
+            f"{action_of(line.kind, None, line.step_hours)} {nodes_of(line)} by {line.offer}, "
+            f"{line.node_type} @ {line.site}"
+        )
+
+    yield table(
+        (place for place, _ in traced.orders),
+        ("Order by", "name", traced.order_by),
+        ("What", "text", what),
+        ("For", "name", lambda place: lines[place].quarter),
+        (
+            "USD",
+            "number",
+            lambda place: traced.at(f"acquisitions[{place}].total_cents", "usd", "how-bill"),
+        ),
+        ("Owner", "name", lambda _: Blank()),
+        ("Decision and date", "name", lambda _: Blank()),
+        caption="Orders, the most urgent first",
+    )
+
+
+def milestones_section(traced: TracedPlan) -> Iterator[Block]:
+    """Orders and entries into service by date, and what acceptance still needs."""
+    dated: list[tuple[str, Cell, str]] = []
+    for place, line in traced.bill:
+        what = f"Place the order: {nodes_of(line)}, {_DO[line.kind]} by offer {line.offer}"
+        what += f" for {line.site}" if line.sites else ""
+        dated.append((line.order_by, traced.order_by(place), what))
+        year, _, number = line.quarter.partition("Q")
+        service = f"Accepted and in service: {nodes_of(line)} at {line.site}, by offer {line.offer}"
+        start = f"{year}-{3 * int(number) - 2:02}-01"
+        dated.append((start, f"start of {line.quarter}", service))
+    if dated:
+        yield table(
+            sorted(dated, key=lambda entry: entry[0]),
+            ("By", "name", lambda row: row[1]),
+            ("Milestone", "text", lambda row: row[2]),
+            ("Owner", "name", lambda _: Blank()),
+            ("Done on", "name", lambda _: Blank()),
+            caption="Milestones",
+        )
+    else:
+        yield Paragraph("There is nothing to order.")
+    yield Fields(
+        (
+            ("Acceptance test", Blank("of each node, before it is paid")),
+            ("Benefits, how and when they are measured", Blank()),
+            ("Review after the purchase", Blank("date and owner")),
+        )
+    )
+
+
+def procurement_section(traced: TracedPlan) -> tuple[Block, ...]:
+    """What the plan knows for the buyer's file; what is a legal conclusion stays open."""
+    bill = [line for _, line in traced.bill]
+    asked = [_asked(traced, kind) for kind in _KINDS if kind in {line.kind for line in bill}]
+    value: Cell = "none"
+    if bill:
+        within, after = (
+            traced.read.sum(f"acquisitions[*].{cents}")
+            for cents in ("total_cents", "committed_cents")
+        )
+        value = traced.figure(within + after if after.value else within, "usd", "how-bill")
+    terms = ", whole terms of reservations counted" if traced.committed else ""
+    quoted = sorted({line.price_origin for line in bill if not line.illustrative})
+    why = traced.link("what other GPU types would add, job by job", "jobs")
+    if rejections_section(traced.plan):
+        why = traced.link("rejected GPU types with their rules", "options")
+    return (
+        Paragraph(
+            "Facts are filled in from the plan. Conclusions of law, statements about the market "
+            "and signatures are for people to make.",
+            tone="faint",
+        ),
+        Fields(
+            (
+                ("Agency or company, and contracting activity", Blank()),
+                ("Action", listed(asked) or "none"),
+                (
+                    "Description",
+                    traced.link("the bill of materials", "bill") if bill else "none",
+                ),
+                (f"Estimated value{terms}, USD", value),
+                ("Quotes at hand", listed(quoted) or Blank("no price of this plan is a quote")),
+                ("Route: competition, framework, single source", Blank()),
+                ("Statutory authority, if not competed", Blank("legal")),
+                ("Why only this source can supply it", Blank("facts, not adjectives")),
+                ("Efforts to obtain other offers", Blank()),
+                ("Why the price is fair and reasonable", Blank("contracting officer")),
+                ("Market research", Blank()),
+                ("Other facts in support", why),
+                ("Who else showed interest", Blank()),
+                ("What removes the barrier to competition next time", Blank()),
+                ("Certified by the technical officer (name, date, signature)", Blank()),
+                ("Certified by the contracting officer (name, date, signature)", Blank()),
+            )
+        ),
+    )
+
+
+def _asked(traced: TracedPlan, kind: str) -> str:
+    """`buy 8 nodes (2027Q2–Q4)`, `rent by the hour (2027Q2)`."""
+    lines = [line for _, line in traced.bill if line.kind == kind]
+    whole = [line for line in lines if not line.step_hours]
+    nodes = " " + count_of(sum(line.count for line in whole), "node") if whole else ""
+    when = quarter_runs(traced.plan.quarters, {line.quarter for line in lines})
+    return f"{action_of(kind, None)}{nodes} ({when})"
+
+
+def ask_sentence(plan: Plan) -> str:
+    """The whole ask, for a person who reads nothing else."""
+    return (
+        f"{_what(plan)} {_for_how_much(plan)}{_gives_way(plan)}; {proof_clause(plan)}, "
+        "checked independently."
+    )
+
+
+def _gives_way(plan: Plan) -> str:
+    """Who is not served by that, so that nobody takes the sum for the price of everything."""
+    if plan.shortage is None:
+        return ""
+    counts = Counter(job.outcome for job in plan.shortage.jobs)
+    parts = []
+    for outcome in ("dropped", "delayed"):
+        if count := counts[outcome]:
+            parts.append(f"{count_of(count, 'job')} {'is' if count == 1 else 'are'} {outcome}")
+    return f"; {listed(parts)}, as not everything fits"
+
+
+def proof_clause(plan: Plan) -> str:
+    """What is proved, so that nobody can take a found plan for a proved one."""
+    proof = plan.proof
+    off = money(proof.cost_cents - proof.bound_cents)
+    gap = gap_percent(proof.gap)
+    if proof.status == "proved":
+        return f"proved optimal for these inputs to within {off} (gap {gap})"
+    return (
+        f"NOT proved: the best plan found, at most {off} dearer than the best there is (gap {gap})"
+    )
+
+
+def _for_how_much(plan: Plan) -> str:
+    priced = ", at illustrative prices" if any(a.illustrative for a in plan.acquisitions) else ""
+    span = f"over {count_of(len(plan.quarters), 'quarter')}"
+    return f"for {money_short(plan.proof.cost_cents)} net present cost {span}{priced}"
+
+
+def _what(plan: Plan) -> str:
+    if not plan.acquisitions:
+        if not plan.jobs:
+            return "Buy and rent nothing, as the scenario has no jobs,"
+        if not any(any(job.units) for job in plan.jobs):
+            return "Buy and rent nothing, as no job is kept,"
+        which = "every job" if plan.shortage is None else "what is kept"
+        return f"Buy and rent nothing: the owned fleet runs {which}"
+    first = min(line.order_by for line in plan.acquisitions)
+    if any(line.kind == "buy" and line.order_by == first for line in plan.acquisitions):
+        first = ""  # it is said there already
+    tell: dict[str, Callable[[Sequence[Acquisition]], str]] = {
+        "buy": _buy,
+        "rent": lambda lines: _rent(plan.quarters, lines, first),
+        "reserve": lambda lines: _reserve(lines, first),
+        "hourly": lambda lines: _rent(plan.quarters, lines, first),
+    }
+    parts = []
+    for kind, told in tell.items():
+        machines = _by_machine([line for line in plan.acquisitions if line.kind == kind])
+        if machines:
+            parts.append(f"{action_of(kind, None)} {_named([told(lines) for lines in machines])}")
+    words = listed(parts)
+    return words[0].upper() + words[1:]
+
+
+def _named(machines: Sequence[str]) -> str:
+    if len(machines) <= _MOST_NAMED:
+        return listed(machines)
+    rest = count_of(len(machines) - _MOST_NAMED, "more kind of node", "more kinds of node")
+    return listed([*machines[:_MOST_NAMED], rest])
+
+
+def _by_machine(lines: Sequence[Acquisition]) -> list[list[Acquisition]]:
+    def machine(line: Acquisition) -> tuple[str, str, int, int]:
+        term = line.term_quarters or line.step_hours or 0
+        return (line.product, line.gpu_type, line.gpus_per_node, term)
+
+    ordered = sorted(lines, key=lambda line: (machine(line), line.quarter, line.offer))
+    return [list(group) for _, group in groupby(ordered, key=machine)]
+
+
+def _machine(count: str, line: Acquisition) -> str:
+    return f"{count} × {line.product} ({line.gpus_per_node}× {line.gpu_type})"
+
+
+def _buy(lines: Sequence[Acquisition]) -> str:
+    first, last = lines[0], lines[-1]
+    what = _machine(f"{sum(line.count for line in lines):,}", first)
+    order_by = min(line.order_by for line in lines)
+    if first.quarter == last.quarter:
+        return f"{what} by {first.quarter} (order by {order_by})"
+    return f"{what} from {first.quarter} to {last.quarter} (first order by {order_by})"
+
+
+def _if_first(lines: Sequence[Acquisition], first_order: str) -> str:
+    """` (order by 2026-12-18)` where that is the first order of the plan."""
+    days = {line.order_by for line in lines}
+    if first_order not in days:
+        return ""
+    return f" ({'order' if len(days) == 1 else 'first order'} by {first_order})"
+
+
+def _reserve(lines: Sequence[Acquisition], first_order: str) -> str:
+    count = sum(line.count for line in lines)
+    what = _machine(f"{count:,}", lines[0])
+    years = count_of((lines[0].term_quarters or 0) // 4, "year")
+    held = f"for {years}{' each' if count > 1 else ''}"
+    begin = sorted({line.quarter for line in lines})
+    since = f"from {listed(begin)}{' on' if len(begin) > 1 else ''}"
+    return f"{what} {held} {since}{_if_first(lines, first_order)}"
+
+
+def _rent(quarters: Sequence[str], lines: Sequence[Acquisition], first_order: str) -> str:
+    in_quarter = {
+        quarter: sum(line.count for line in lines if line.quarter == quarter)
+        for quarter in {line.quarter for line in lines}
+    }
+    most = max(in_quarter.values())
+    upto = "up to " if min(in_quarter.values()) < most else ""
+    step = lines[0].step_hours
+    if step is None:
+        what = _machine(f"{upto}{most:,}", lines[0])
+    else:
+        what = f"{upto}{nodes_text(most, step)} of {_machine('1', lines[0])}"
+    return f"{what} in {quarter_runs(quarters, in_quarter)}{_if_first(lines, first_order)}"

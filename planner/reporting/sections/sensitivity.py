@@ -1,0 +1,385 @@
+"""How the cost answers to one figure or two: a table, a picture, and where the plan turns."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from itertools import product
+from math import inf
+from typing import TYPE_CHECKING
+
+from planner.inputs.layers.setting import split_setting
+from planner.planning.ledger.traced import TracedFigure, total
+from planner.reporting.document import (
+    Blank,
+    Block,
+    Bullets,
+    Cell,
+    Document,
+    Fields,
+    Heading,
+    Paragraph,
+    Table,
+    Tornado,
+    beneath,
+    columns_for,
+    table,
+)
+from planner.reporting.format import code, count_of, dollars, listed, money, money_short, percent
+from planner.reporting.sections.margins import margins_section
+from planner.reporting.sections.options import command_for, short_text
+from planner.reporting.sections.variants import (
+    NO_PLAN,
+    acquired_text,
+    added_text,
+    moved_text,
+)
+from planner.reporting.traced import TracedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planner.reporting.document import End
+    from planner.reporting.traced import TracedPlan
+    from planner.whatif.results import Corner, Moved, Pair, Sensitivity, Swing
+    from planner.whatif.variants.plan_summary import PlanSummary
+
+__all__ = ["headline", "sensitivity_document", "sensitivity_section", "then_acquired", "tornado"]
+
+_NAMED = 4
+"""Figures that the headline names."""
+_NONE = "–"
+_ENDS = ("low", "high")
+_TRACE = "how-sensitivity"
+_DOWN, _UP = TracedFigure(Fraction(-1, 5), "-0.2"), TracedFigure(Fraction(1, 5), "0.2")
+_MOVED = (
+    ("Servers bought, with support; the residual value as it is", ("purchase", "support")),
+    ("Residual value of these servers alone", ("residual value",)),
+    (
+        "Servers bought, with support; the residual value moves with the price",
+        ("purchase", "residual value", "support"),
+    ),
+    ("Rents", ("rent",)),
+    ("Reservations", ("reservation",)),
+    ("Energy", ("energy",)),
+    ("Licences", ("licence",)),
+    ("Colocation", ("colocation",)),
+)
+"""Costs that move together. The residual value follows the price by the useful life, as it is
+planned; what servers will fetch is a guess of its own, and moves by itself as well."""
+
+
+def sensitivity_section(traced: TracedPlan, found: Sensitivity | None) -> Iterator[Block]:
+    """Prices with this plan as it is; then every figure, planned anew, and where the plan turns."""
+    yield from margins_section(traced, found)
+    yield _as_it_is(traced)
+    rows: list[tuple[str, Cell]] = []
+    if traced.plan.break_evens:
+        link = traced.link("buying against renting", "cost")
+        rows.append(("From which use on buying is cheaper than renting", link))
+    if found is None:
+        command = code(command_for("sensitivity", traced.plan))
+        turns = Blank(f"{command}, where plan.json is, and report again")
+        rows.append(("At which price, growth or delay the recommendation turns", turns))
+    else:
+        picture = tornado(found)
+        yield Heading("One figure moved at a time, everything planned anew", 3)
+        yield from (picture,) if picture else ()
+        yield from beneath(_planned_anew(found))
+    yield Fields(
+        (
+            *rows,
+            ("Two or three changes at once", Blank(f"{code('planner risk')}, or named scenarios")),
+            ("Contingency, or uplift for optimism, with its reference class", Blank()),
+        )
+    )
+
+
+def _as_it_is(traced: TracedPlan) -> Table:
+    names = [line.name for line in traced.plan.costs]
+    rows = []
+    for title, moved in _MOVED:
+        if places := [place for place, name in enumerate(names) if name in moved]:
+            cost = total(traced.read.at(f"costs[{place}].present_cents") for place in places)
+            rows.append((title, cost, f"how-cost-{places[0]}"))
+    allowed = ", where the budgets still allow this plan then" if traced.plan.budgets else ""
+    return table(
+        rows,
+        ("What moves", "text", lambda row: row[0]),
+        ("Now in the cost, USD", "number", lambda row: traced.figure(row[1], "usd", row[2])),
+        ("20 % lower, USD", "number", lambda row: traced.figure(row[1] * _DOWN, "usd", row[2])),
+        ("20 % higher, USD", "number", lambda row: traced.figure(row[1] * _UP, "usd", row[2])),
+        caption="What a price, or the residual value, changes in the net present cost while this "
+        f"plan stays as it is; planned anew, the cost would be at most that{allowed}",
+    )
+
+
+def sensitivity_document(found: Sensitivity) -> Document:
+    """The whole of it: what moves the cost most, then what is bought on either side of a turn."""
+    return (Heading(f"Sensitivity of {found.scenario}", 1), *_planned_anew(found))
+
+
+def _planned_anew(found: Sensitivity) -> tuple[Block, ...]:
+    known = TracedFile(found, "sensitivity.json", _TRACE)
+    return (
+        Paragraph(headline(found), tone="strong"),
+        Paragraph(
+            f"One figure at a time is moved by {percent(found.swing)} of its value either way, "
+            f"lead times by {count_of(found.weeks, 'week')}; everything is planned anew each "
+            "time. Amounts are what the net present cost changes by, in USD. Figures of these "
+            "plans stand in sensitivity.json, each with the settings that "
+            f"{code('planner plan')} makes it with again.",
+            "faint",
+            _TRACE,
+        ),
+        _swings(found, known),
+        *_other_jobs_short(found),
+        Heading("Where the recommendation turns"),
+        *_turns(found, known),
+        *_pairs(found),
+        *_unproved(found),
+    )
+
+
+def _swings(found: Sensitivity, known: TracedFile) -> Table:
+    def added(row: tuple[int, Swing], end: str) -> Cell:
+        place, one = row
+        if getattr(one, end).figures.cost_cents is None or found.base.cost_cents is None:
+            return NO_PLAN
+        cost = known.read.at(f"swings[{place}].{end}.figures.cost_cents")
+        return known.figure(cost - known.read.at("base.cost_cents"), "more_usd")
+
+    def spread(row: tuple[int, Swing]) -> Cell:
+        if row[1].without_plan:
+            return NO_PLAN
+        ends = [known.read.at(f"swings[{row[0]}].{end}.figures.cost_cents") for end in _ENDS]
+        low, high = sorted(ends, key=lambda cost: cost.value)
+        return known.figure(high - low, "usd")
+
+    return table(
+        enumerate(found.swings),
+        ("Figure", "text", lambda row: row[1].name),
+        ("As it is", "text", lambda row: row[1].stated or _NONE),
+        *columns_for((("Down", "low"), ("Up", "high")), added),
+        ("Spread", "number", spread),
+        (
+            "Turns",
+            "text",
+            lambda row: (
+                ", ".join(
+                    f"{_by(row[1], turn.after)}"
+                    f"{f': {NO_PLAN}' if turn.after.figures.cost_cents is None else ''}"
+                    for turn in row[1].turns
+                )
+                or _NONE
+            ),
+        ),
+    )
+
+
+def _turns(found: Sensitivity, known: TracedFile) -> Iterator[Block]:
+    turns = [
+        (f"swings[{place}].turns[{number}]", one, turn)
+        for place, one in enumerate(found.swings)
+        for number, turn in enumerate(one.turns)
+    ]
+    if not turns:
+        none = "Nowhere within these ranges: the same nodes are acquired at both ends of each."
+        yield Paragraph(none)
+        return
+    yield Paragraph(
+        f"Acquired as the scenario stands: {acquired_text(found.base.acquired)}. Each turn lies "
+        f"between two plans, at most {percent(found.precision)} of the value or a week apart."
+    )
+    yield table(
+        turns,
+        ("Figure", "text", lambda row: row[1].name),
+        *columns_for(
+            (("As before to", "before"), ("Turned from", "after")),
+            lambda row, side: known.at(
+                f"{row[0]}.{side}.by", "share" if row[1].unit == "share" else "weeks"
+            ),
+        ),
+        (
+            "Between",
+            "text",
+            lambda row: f"{_by(row[1], row[2].before)} and {_by(row[1], row[2].after)}",
+        ),
+        ("Then acquired", "text", lambda row: then_acquired(row[2].after.figures)),
+    )
+
+
+def headline(found: Sensitivity) -> str:
+    """The cost, what leaves no plan, and then what moves the cost most."""
+    cost = found.base.cost_cents
+    if cost is None:
+        return "No plan exists as it stands."
+    told = f"{money(cost)}, {found.base.result}"
+    none = [
+        f"{one.name} {_by(one, moved)}"
+        for one in found.swings
+        for moved in one.without_plan
+        if moved.figures.result == "infeasible"
+    ]
+    if none:
+        told += f"; {NO_PLAN} exists with {_some(none)}"
+    # Whether there is a plan is open where the search ended before it knew.
+    unknown = [
+        one.name
+        for one in found.swings
+        if any(moved.figures.result != "infeasible" for moved in one.without_plan)
+    ]
+    if unknown:
+        told += f"; {NO_PLAN} was found at some values of {_some(unknown)}"
+    widest = next((one for one in found.swings if not one.without_plan and one.spread_cents), None)
+    if widest is not None:
+        spread = money_short(widest.spread_cents or 0)
+        which = "of the others, it moves most with" if none or unknown else "it moves most with"
+        told += f"; {which} {widest.name}, by {spread} from end to end"
+    return f"{told}."
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return listed([*names[:_NAMED], f"{more:,} more"] if more > 0 else names, "or")
+
+
+def _other_jobs_short(found: Sensitivity) -> Iterator[Block]:
+    """The ends at which the cost is that of other jobs; nothing where none gives way otherwise."""
+    ends = tuple(
+        f"{one.name}, {moved_text(one.unit, end.by)}, {short_text(end.figures) or 'none'}"
+        for one in found.swings
+        for end in (one.low, one.high)
+        if end.figures.cost_cents is not None and end.figures.short != found.base.short
+    )
+    if ends:
+        yield Paragraph(
+            "Here other jobs are dropped or delayed than as the scenario stands "
+            f"({short_text(found.base) or 'none'}), so that the costs are not those of the same "
+            "work:",
+            tone="warning",
+        )
+        yield Bullets(ends)
+
+
+def _by(one: Swing, moved: Moved) -> str:
+    """`+20.0 % ($323,531.25)`: how far, and what it then is."""
+    stated = ""
+    if one.unit == "share" and len(moved.settings) == 1:
+        path, value = split_setting(moved.settings[0])
+        try:
+            figure = f"{Decimal(value):,f}"
+            priced = "price_usd" in path or path.endswith("usd_per_kwh")
+            stated = f" (${figure})" if priced else f" ({figure})"
+        except InvalidOperation:
+            stated = f" ({value})"
+    return f"{moved_text(one.unit, moved.by)}{stated}"
+
+
+def then_acquired(figures: PlanSummary) -> str:
+    """What is acquired after a turn, or why nothing can be."""
+    if figures.cost_cents is not None:
+        return acquired_text(figures.acquired)
+    reason = figures.reason
+    return reason if reason.startswith(NO_PLAN) else f"{NO_PLAN}: {reason}"
+
+
+def _pairs(found: Sensitivity) -> Iterator[Block]:
+    """Two figures at a time: what both add to the cost; nothing where no pairs were asked for."""
+    if found.pairs:
+        yield Heading("Two at a time")
+        yield Paragraph(
+            "The figures that come first above, two moved together. A star: other nodes are "
+            "acquired than as the scenario stands. Interplay is what both together add beyond what "
+            "each adds alone; where it is 0, the two can be thought of one by one."
+        )
+    swings = {one.name: one for one in found.swings}
+    for pair in found.pairs:
+        yield from _pair(found, pair, swings[pair.first], swings[pair.second])
+
+
+def _pair(found: Sensitivity, pair: Pair, first: Swing, second: Swing) -> Iterator[Block]:
+    base = found.base
+    corners = {(one.first_by, one.second_by): one for one in pair.corners}
+    plans = {key: one.figures for key, one in corners.items()}
+    plans |= {(0.0, one.by): one.figures for one in (second.low, second.high)}
+    plans |= {(one.by, 0.0): one.figures for one in (first.low, first.high)}
+    plans[0.0, 0.0] = base
+
+    def cell(down: float, across: float) -> Cell:
+        figures = plans[down, across]
+        planned = figures.cost_cents is not None
+        other = "*" if planned and figures.acquired != base.acquired else ""
+        return f"{added_text(figures, base)}{other}"
+
+    def acquired(one: Corner) -> str:
+        figures = one.figures
+        if figures.cost_cents is None:
+            return f"{figures.result}: {figures.reason}"
+        if figures.acquired == base.acquired:
+            return "as the scenario stands"
+        return acquired_text(figures.acquired)
+
+    def interplay(one: Corner) -> str:
+        cents = one.interplay_cents
+        if cents is None:
+            return _NONE
+        return f"+{dollars(cents)}" if cents > 0 else dollars(cents)
+
+    yield Heading(f"{pair.first} and {pair.second}", 3)
+    yield table(
+        (first.low.by, 0.0, first.high.by),
+        (pair.first, "text", lambda down: moved_text(first.unit, down)),
+        *columns_for(
+            (
+                (f"{pair.second}: {moved_text(second.unit, by)}", by)
+                for by in (second.low.by, 0.0, second.high.by)
+            ),
+            cell,
+        ),
+    )
+    keys = product((first.low.by, first.high.by), (second.low.by, second.high.by))
+    yield table(
+        (corners[key] for key in keys),
+        (pair.first, "text", lambda one: moved_text(first.unit, one.first_by)),
+        (pair.second, "text", lambda one: moved_text(second.unit, one.second_by)),
+        ("Interplay", "number", interplay),
+        ("Acquired", "text", acquired),
+    )
+
+
+def _unproved(found: Sensitivity) -> Iterator[Block]:
+    plans = [found.base, *(end.figures for one in found.swings for end in (one.low, one.high))]
+    plans += [turn.after.figures for one in found.swings for turn in one.turns]
+    plans += [corner.figures for pair in found.pairs for corner in pair.corners]
+    if number := sum(one.result in ("not proved", "no plan in time") for one in plans):
+        words = f"NOT proved within the limits: {count_of(number, 'plan')} of those shown."
+        yield Paragraph(words, tone="warning")
+
+
+def tornado(found: Sensitivity) -> Tornado | None:
+    """What leaves no plan stands at the top, then what moves the cost most.
+
+    None where the scenario as it stands has no plan to measure from.
+    """
+    base = found.base.cost_cents
+    if base is None:
+        return None
+    gone = any(one.figures.cost_cents is None for s in found.swings for one in (s.low, s.high))
+    edge = "An end without a plan reaches to the edge. " if gone else ""
+    return Tornado(
+        title=f"What moves the cost of {found.scenario}",
+        says="Net present cost with one figure moved at a time, the widest first. "
+        f"{edge}{headline(found)}",
+        rows=tuple((one.name, _end(one.low, base), _end(one.high, base)) for one in found.swings),
+        middle=(0.0, money_short(base)),
+    )
+
+
+def _end(moved: Moved, base: int) -> End:
+    side = "up" if moved.by > 0 else "down"
+    if moved.figures.cost_cents is None:
+        return inf, f"{NO_PLAN}, {side}"
+    added = moved.figures.cost_cents - base
+    words = f"{'+' if added > 0 else ''}{money_short(added)}" if added else "0"
+    return added / 100, f"{words}, {side}"

@@ -1,0 +1,340 @@
+"""What the sites feed and hold, of all that is limited there, and what stands in each rack."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS, limits_told
+from planner.reporting.document import (
+    Blank,
+    Block,
+    Cell,
+    Chart,
+    Fields,
+    Heading,
+    Paragraph,
+    Series,
+    cell_text,
+    columns_for,
+    table,
+)
+from planner.reporting.format import code, count_of, figure, listed, quarter_runs, quarter_span
+from planner.reporting.sections.nodemap import range_of_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from planner.inputs.scenario.site import SiteLimit
+    from planner.planning.plan import Node, Plan
+    from planner.reporting.format import Style
+    from planner.reporting.traced import TracedPlan
+
+__all__ = [
+    "estimated_figures",
+    "facility_section",
+    "limit_style",
+    "limit_title",
+    "limits_of",
+    "node_takes",
+    "sites_section",
+]
+
+_FIGURES = {limit.figure: limit.of_node for limit in SITE_LIMITS} | {
+    "mean_power_kw": "mean draw",
+    "cooling": "cooling",
+}
+_RACKS = 400
+
+
+def limits_of(plan: Plan) -> tuple[SiteLimit, ...]:
+    """What is told of sites and nodes: the usual limits, and what a site limits besides."""
+    return limits_told({need for site in plan.sites for need in site.allowed})
+
+
+def limit_title(limit: SiteLimit, of: str = "") -> str:
+    """`Power, kW`, `Rack units at frankfurt`."""
+    return f"{limit.name.capitalize()}{of}{', kW' if limit.unit == 'W' else ''}"
+
+
+def limit_style(limit: SiteLimit) -> Style:
+    """How an amount of it is written in a document whose figures lead to their place."""
+    return "kw" if limit.unit == "W" else "count"
+
+
+def estimated_figures(
+    plan: Plan, keys: Sequence[str], among: Collection[str] | None = None
+) -> Iterator[Block]:
+    """Say which of these figures nobody published, of all the plan's nodes or of some types."""
+    shown = [one for one in plan.node_types if among is None or one.node_type in among]
+    concerned = {
+        key: names
+        for key in keys
+        if (names := [facts.node_type for facts in shown if key in facts.estimated])
+    }
+    if concerned:
+        told = "; ".join(f"{_FIGURES[key]} of {listed(names)}" for key, names in concerned.items())
+        yield Paragraph(
+            f"Estimated, as nobody published them: {told}. State yours at the fleet entry or the "
+            f"offer ({listed([code(key) for key in concerned])}).",
+            tone="faint",
+        )
+
+
+def sites_section(
+    traced: TracedPlan, most_racks: int = _RACKS, *, full: bool = True
+) -> Iterator[Block]:
+    """What is taken of each site beside what it allows, alike quarters once; then the racks.
+
+    `full` with what was taken before by what is owned, and sites that state no limit.
+    """
+    plan, limits = traced.plan, limits_of(traced.plan)
+    stated = {use.site: place for place, use in enumerate(plan.sites)}
+    sites = traced.capacity.sites if full else [use.site for use in plan.sites]
+    if not sites:
+        return
+    yield table(
+        [row for site in sites for row in _site_rows(traced, site, stated.get(site))],
+        ("Site", "text", lambda row: row[0]),
+        ("Quarter", "name", lambda row: row[1]),
+        *columns_for(
+            (
+                (f"{limit.stated_in}{f' {when}' if when != 'after' or full else ''}", key)
+                for number, limit in enumerate(limits)
+                for when, key in (
+                    ("before", 3 * number),
+                    ("after", 3 * number + 1),
+                    ("allowed", 3 * number + 2),
+                )
+                if full or when != "before"
+            ),
+            lambda row, key: row[2][key],
+        ),
+        *columns_for(
+            (("Nodes", -3), ("Racks used", -2), ("Racks", -1)), lambda row, key: row[2][key]
+        ),
+        caption="Taken by the nameplates of all nodes in service, owned and spare ones too; before "
+        "is what is owned already"
+        if full
+        else "Taken by the nameplates of all nodes in service, owned and spare ones too",
+    )
+    lacking = {name for site in sites for name in traced.capacity.unstated(site, "power_w")}
+    if lacking:
+        yield Paragraph(
+            f"? where the catalog gives no nameplate power: {listed(sorted(lacking))}. The fleet "
+            f"entry or the offer can state {code('max_power_kw')}.",
+            tone="warning",
+        )
+    keys = [*(limit.figure for limit in limits), *(("mean_power_kw", "cooling") if full else ())]
+    yield from estimated_figures(plan, keys)
+    yield from _about(plan)
+    yield from _racks(plan, most_racks)
+
+
+def _site_rows(
+    traced: TracedPlan, site: str, stated: int | None
+) -> Iterator[tuple[str, str, tuple[Cell, ...]]]:
+    """Name, quarters and cells: those of the limits, nodes, racks used and racks."""
+    plan, capacity, limits = traced.plan, traced.capacity, limits_of(traced.plan)
+    found: list[tuple[str, tuple[Cell, ...]]] = []
+    for place, label in enumerate(plan.quarters):
+        cells: list[Cell] = []
+        for limit in limits:
+            for count in (capacity.before, capacity.after):
+                taken = count(site, place, limit.need)
+                told = (
+                    "?" if taken is None else traced.figure(taken, limit_style(limit), "how-site")
+                )
+                cells.append(told)
+            cells.append(_allowed(traced, stated, place, limit))
+        if stated is None:
+            pools = [at for at, pool in enumerate(plan.pools) if pool.site == site]
+            nodes = (f"{sum(plan.pools[at].nodes[place] for at in pools):,}", Blank(), Blank())
+            cells += nodes
+        else:
+            stem = f"sites[{stated}]"
+            cells.append(traced.at(f"{stem}.nodes[{place}]", "count", "how-site"))
+            racks = plan.sites[stated].racks is not None
+            for name in (f"{stem}.racks_used[{place}]", f"{stem}.racks"):
+                cells.append(traced.at(name, "count", "how-site") if racks else "–")
+        found.append((label, tuple(cells)))
+    name = site
+    for _, group in groupby(found, key=lambda row: [cell_text(cell) for cell in row[1]]):
+        alike = list(group)
+        yield name, quarter_span(alike[0][0], alike[-1][0]), alike[0][1]
+        name = ""
+
+
+def _allowed(traced: TracedPlan, site: int | None, quarter: int, limit: SiteLimit) -> Cell:
+    """Of the height, nodes may take what the site says, or all its racks, the smaller."""
+    if site is None:
+        return Blank()
+    use, stem = traced.plan.sites[site], f"sites[{site}]"
+    stated, allowed = [], use.allowed.get(limit.need)
+    if allowed is not None and allowed[quarter] is not None:
+        stated.append(traced.read.at(f"{stem}.allowed[{limit.need}][{quarter}]"))
+    if limit == HEIGHT and use.racks is not None:
+        stated.append(traced.read.at(f"{stem}.racks") * traced.read.at(f"{stem}.units_per_rack"))
+    if not stated:
+        return "no limit"
+    least = min(stated, key=lambda one: one.value)
+    return traced.figure(least, limit_style(limit), "how-site")
+
+
+def _about(plan: Plan) -> Iterator[Block]:
+    sentences = []
+    for site in plan.sites:
+        parts = []
+        if site.cooling:
+            parts.append(f"{listed(site.cooling)} cooling")
+        if site.racks is not None:
+            fed = site.power_per_rack_w
+            power = f" and {figure(fed / 1000)} kW" if fed is not None else ""
+            parts.append(f"{count_of(site.racks, 'rack')} of {site.units_per_rack} U{power}")
+        if site.labels:
+            parts.append(f"labels {listed(site.labels)}")
+        if site.spare_nodes:
+            spare = count_of(site.spare_nodes, "spare node")
+            parts.append(f"{spare} in each pool that runs a job")
+        if parts:
+            sentences.append(f"{site.site}: {'; '.join(parts)}.")
+    if sentences:
+        yield Paragraph(" ".join(sentences))
+
+
+def _racks(plan: Plan, most: int) -> Iterator[Block]:
+    """What each rack holds; nodes that stand there for a time, with their quarters."""
+    held: dict[tuple[str, int], dict[tuple[str, ...], list[Node]]] = defaultdict(dict)
+    for node in plan.nodes:
+        by_rack: dict[int, list[str]] = defaultdict(list)
+        for label, rack in zip(node.in_service, node.racks, strict=False):
+            by_rack[rack].append(label)
+        for rack, labels in by_rack.items():
+            held[node.site, rack].setdefault(tuple(labels), []).append(node)
+
+    def content(nodes: dict[tuple[str, ...], list[Node]]) -> str:
+        parts = []
+        for labels, here in nodes.items():
+            runs = quarter_runs(plan.quarters, labels)
+            when = "" if labels == plan.quarters else f" ({runs})"
+            for _, group in groupby(here, key=lambda node: node.node_type):
+                parts.append(f"{range_of_ids([node.id for node in group])}{when}")
+        return ", ".join(parts)
+
+    if held:
+        yield table(
+            sorted(held)[:most],
+            ("Rack", "name", lambda rack: f"{rack[0]} {rack[1]}"),
+            ("Holds", "text", lambda rack: content(held[rack])),
+        )
+    if len(held) > most:
+        more = count_of(len(held) - most, "more rack")
+        yield Paragraph(f"… {more}, each in {code('nodes')} of plan.json", tone="faint")
+
+
+def facility_section(traced: TracedPlan) -> Iterator[Block]:
+    """The sites in full, power as pictures, what each node takes, and what facilities must say."""
+    plan, limits = traced.plan, limits_of(traced.plan)
+    yield from sites_section(traced)
+    yield from _charts(traced)
+    yield Heading("Each node", 3)
+    yield table(
+        plan.node_types,
+        ("Node type", "name", lambda facts: facts.node_type),
+        ("Product", "text", lambda facts: f"{facts.vendor} {facts.product}"),
+        ("GPUs", "text", lambda facts: f"{facts.gpus} × {facts.gpu_type}"),
+        *columns_for(
+            (
+                ("Nameplate kW" if limit == POWER else limit.stated_in, limit)
+                for limit in limits[::-1]  # both kW side by side
+            ),
+            lambda facts, limit: node_takes(
+                traced, facts.node_type, limit.need, limit_style(limit)
+            ),
+        ),
+        (
+            "Mean kW",
+            "number",
+            lambda facts: node_takes(traced, facts.node_type, "mean_power_w", "kw"),
+        ),
+        ("Cooling", "text", lambda facts: facts.cooling or Blank("the catalog")),
+        caption="What each node takes, by the catalog",
+    )
+    listed_sites = {use.site for use in plan.sites}
+    names = " and ".join(limit.name for limit in limits).capitalize()
+    unlimited = [one.name for one in SITE_LIMITS if one not in limits]
+    of_room = ", and ".join([*unlimited, "cooling that the room can carry away"])
+    yield Fields(
+        (
+            *(
+                (f"{names} that {site} allows", Blank(f"{code('sites:')} of the scenario"))
+                for site in traced.capacity.sites
+                if site not in listed_sites
+            ),
+            (of_room[0].upper() + of_room[1:], Blank("facilities")),
+        )
+    )
+
+
+def _charts(traced: TracedPlan) -> Iterator[Block]:
+    """By nameplates; where the catalog lacks one, by the mean draw under load."""
+    for site in traced.capacity.sites:
+        chart = _power_chart(traced, site, "power_w") or _power_chart(traced, site, "mean_power_w")
+        if chart is not None:
+            yield chart
+    for place, use in enumerate(traced.plan.sites):
+        if use.racks:
+            yield from _rack_chart(traced, use.site, place)
+
+
+def _power_chart(traced: TracedPlan, site: str, need: str) -> Chart | None:
+    plan, places = traced.plan, traced.quarters
+    before = [traced.capacity.before(site, place, need) for place in places]
+    after = [traced.capacity.after(site, place, need) for place in places]
+    known_before = [one for one in before if one is not None]
+    known_after = [one for one in after if one is not None]
+    if len(known_before) < len(before) or len(known_after) < len(after):
+        return None
+    owned = tuple(traced.figure(one, "kw", "how-site") for one in known_before)
+    added = tuple(
+        traced.figure(later - sooner, "kw", "how-site")
+        for sooner, later in zip(known_before, known_after, strict=True)
+    )
+    series = [Series("Owned before", owned), Series("Added", added)]
+    use = next((place for place, one in enumerate(plan.sites) if one.site == site), None)
+    fed = None if use is None else plan.sites[use].allowed.get(POWER.need)
+    if need == POWER.need and fed is not None and None not in fed:
+        stem = f"sites[{use}].allowed[{POWER.need}]"
+        allowed = (traced.at(f"{stem}[{place}]", "kw", "how-site") for place in places)
+        series.append(Series("Allowed", tuple(allowed), "line"))
+    says = "; ".join(
+        f"{label}: {traced.figure(one, 'kw').text} kW"
+        for label, one in zip(plan.quarters, known_after, strict=True)
+    )
+    title = f"Power at {site}" if need == "power_w" else f"Mean power at {site}, under load"
+    return Chart(title, f"{says}.", plan.quarters, tuple(series), "kW")
+
+
+def _rack_chart(traced: TracedPlan, site: str, place: int) -> Iterator[Chart]:
+    """The last quarter, in which most has been bought."""
+    last = traced.quarters[-1]
+    racks = traced.capacity.racks(site, last)
+    if racks:
+        taken = tuple(traced.figure(one, "kw", "how-site") for one in racks.values())
+        series = [Series("Nodes in it", taken)]
+        if traced.plan.sites[place].power_per_rack_w is not None:
+            limit = traced.at(f"sites[{place}].power_per_rack_w", "kw", "how-site")
+            series.append(Series("Allowed", (limit,) * len(racks), "line"))
+        names = tuple(f"rack {rack}" for rack in racks)
+        says = "; ".join(f"{name}: {one.text} kW" for name, one in zip(names, taken, strict=True))
+        title = f"Power of each rack at {site} in {traced.plan.quarters[last]}"
+        yield Chart(title, f"{says}.", names, tuple(series), "kW")
+
+
+def node_takes(traced: TracedPlan, node_type: str, need: str, style: Style) -> Cell:
+    """What the catalog says that one node takes."""
+    known = traced.capacity.each(node_type, need)
+    if known is None:
+        return Blank("the catalog")
+    return traced.figure(known, style, f"how-node-{node_type}")

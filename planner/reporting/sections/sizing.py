@@ -1,0 +1,322 @@
+"""One job on every GPU type, side by side: its peak memory, and the sums behind each figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.reporting.document import (
+    Block,
+    Bullets,
+    Document,
+    Heading,
+    Paragraph,
+    Table,
+    Verbatim,
+    columns_for,
+    table,
+)
+from planner.reporting.format import (
+    code,
+    copies_of,
+    figure,
+    gibibytes,
+    gigabytes,
+    hours,
+    percent,
+    with_unit,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from planner.sizing.calibration import Calibration
+    from planner.sizing.candidate import Candidate, DerivationStep, Quantity, Rejection, Sizing
+
+__all__ = ["Sums", "peak_blocks", "sizing_document"]
+
+_NONE = "–"
+_OF_TUNING = (
+    "The peak is the largest phase, and the CUDA context and gaps beside it. nvidia-smi typically "
+    "shows more: it counts cache that is not needed."
+)
+_OF_SERVING = (
+    "The peak is the sum of its parts and the CUDA context. nvidia-smi shows more: the engine "
+    "fills its share of the GPU with KV cache."
+)
+_BY_LOAD = (
+    "3 × 2 GPUs are three replicas of two, as many as the load takes; all else is of one replica."
+)
+_BLANK = "\0"
+"""Stands for the GPU type where several share a message."""
+
+
+def sizing_document(
+    sizing: Sizing, *, every_sum: bool, calibration: Calibration | None = None
+) -> Document:
+    """The comparison; then the sums once, or for each GPU type if `every_sum`."""
+    blocks: list[Block] = [Heading(sizing.summary, 1)]
+    if sizing.candidates:
+        blocks += [Heading("GPU types that can run it"), _candidates(sizing.candidates)]
+        if any(one.replicas > 1 for one in sizing.candidates):
+            blocks.append(Paragraph(_BY_LOAD, tone="faint"))
+        blocks += peak_blocks(sizing.candidates)
+    else:
+        blocks.append(Paragraph("No GPU type can run it.", tone="warning"))
+    if calibration is not None:
+        blocks += _calibration(calibration)
+    if sizing.rejections:
+        blocks += [Heading("GPU types that cannot"), _rejections(sizing.rejections)]
+    if sizing.refused_parts:
+        blocks += [Heading("Parts of a GPU that it does not take"), _parts(sizing.refused_parts)]
+    if sizing.warnings:
+        blocks += [Heading("Warnings"), Bullets(sizing.warnings, tone="warning")]
+    if sizing.assumptions:
+        blocks += [Heading("Assumptions"), Bullets(sizing.assumptions)]
+    return (*blocks, *(_each_sum(sizing) if every_sum else _one_sum(sizing)))
+
+
+def _candidates(candidates: Sequence[Candidate]) -> Table:
+    by_peak = any(one.memory is not None for one in candidates)
+    timed = any(one.planned_hours is not None for one in candidates)
+
+    def need_and_offer(one: Candidate) -> str:
+        if by_peak:
+            return _need_and_offer(one)
+        need = gigabytes(one.gpu_memory_mb) if known(one) else _NONE
+        return f"{need} / {gigabytes(one.gpu_capacity_mb)}"
+
+    def known(one: Candidate) -> bool:
+        return one.gpu_memory_mb > 0 and one.gpu_capacity_mb > 0
+
+    def filled(one: Candidate) -> str:
+        return percent(one.gpu_memory_mb / one.gpu_capacity_mb, 0) if known(one) else _NONE
+
+    return table(
+        candidates,
+        ("GPU type", "name", lambda one: one.way),
+        ("GPUs", "number", lambda one: copies_of(one.replicas, one.gpus)),
+        (
+            "Each needs / offers, GiB" if by_peak else "Need / offer, GB",
+            "number",
+            need_and_offer,
+        ),
+        ("Filled", "number", filled),
+        ("Cores", "number", lambda one: str(one.cpus)),
+        ("Host, GB", "number", lambda one: gigabytes(one.memory_mb)),
+        ("Hours", "number", lambda one: hours(one.hours).removesuffix(" h")),
+        ("Planned, h", "number", lambda one: str(one.planned_hours or _NONE)),
+        ("Set by", "text", lambda one: one.decided_by),
+        without=() if timed else ("Planned, h",),
+    )
+
+
+def _rejections(rejections: Sequence[Rejection]) -> Table:
+    said: dict[tuple[str, str], list[str]] = {}
+    for one in rejections:
+        pattern = one.message.replace(one.gpu_type, _BLANK)
+        said.setdefault((one.rule, pattern), []).append(one.gpu_type)
+    return table(
+        said.items(),
+        ("GPU type", "text", lambda row: ", ".join(row[1])),
+        ("Rule", "text", lambda row: row[0][0]),
+        (
+            "Why",
+            "text",
+            lambda row: row[0][1].replace(_BLANK, row[1][0] if len(row[1]) == 1 else "these"),
+        ),
+    )
+
+
+def _parts(refusals: Sequence[Rejection]) -> Table:
+    """By GPU type and reason, with the parts that it holds for."""
+    said: dict[tuple[str, str, str], list[str]] = {}
+    for one in refusals:
+        part = one.way.removeprefix(one.gpu_type).strip()
+        said.setdefault((one.gpu_type, one.rule, one.message), []).append(part)
+    return table(
+        said.items(),
+        ("GPU type", "text", lambda row: row[0][0]),
+        ("Parts", "text", lambda row: ", ".join(row[1])),
+        ("Rule", "text", lambda row: row[0][1]),
+        ("Why", "text", lambda row: row[0][2]),
+    )
+
+
+def _one_sum(sizing: Sizing) -> tuple[Block, ...]:
+    """The trace of one candidate, a line for each step."""
+    if not sizing.candidates:
+        return ()
+    shown = max(sizing.candidates, key=_fill)
+    return (
+        Heading(f"The sums on {shown.way}, the best filled"),
+        Sums().brief(shown.trace),
+        Paragraph(
+            f"{code('--sums')} writes them out for each GPU type, with their sources.", tone="faint"
+        ),
+    )
+
+
+def _each_sum(sizing: Sizing) -> tuple[Block, ...]:
+    sums = Sums()
+    drawn = tuple(
+        block
+        for candidate in sizing.candidates
+        for block in (Heading(f"The sums on {candidate.way}"), *sums.of(candidate.trace))
+    )
+    return (*drawn, *sums.sources())
+
+
+def _fill(candidate: Candidate) -> float:
+    return candidate.gpu_memory_mb / max(candidate.gpu_capacity_mb, 1)
+
+
+def peak_blocks(candidates: Sequence[Candidate], level: int = 2) -> tuple[Block, ...]:
+    """The table by GPU count and what its columns mean; nothing where a formula decided."""
+    by_count = {one.gpus: one.memory for one in candidates if one.memory is not None}
+    known = sorted(by_count.items())
+    if not known:
+        return ()
+    tuned = bool(known[0][1].phases)
+    parts = known[0][1].phases or known[0][1].parts
+    rows = table(
+        known,
+        ("GPUs", "number", lambda row: str(row[0])),
+        *columns_for(
+            ((part.name[0].upper() + part.name[1:], place) for place, part in enumerate(parts)),
+            lambda row, place: gibibytes((row[1].phases or row[1].parts)[place].mb),
+        ),
+        ("Context", "number", lambda row: _told(row[1].context_mb)),
+        ("Peak", "number", lambda row: gibibytes(row[1].peak_mb)),
+        ("Range", "number", lambda row: f"{_told(row[1].low_mb)}–{_told(row[1].high_mb)}"),
+        ("With margin", "number", lambda row: _told(row[1].needed_mb)),
+        ("nvidia-smi", "number", lambda row: _told(row[1].nvidia_smi_mb)),
+        without=() if tuned else ("nvidia-smi",),
+    )
+    return (
+        Heading("Peak memory of each GPU, GiB (2^30 bytes)", level),
+        rows,
+        Paragraph(_OF_TUNING if tuned else _OF_SERVING, tone="faint"),
+    )
+
+
+def _need_and_offer(one: Candidate) -> str:
+    """What each GPU needs with its margin, and what it offers, GiB; a dash where unknown."""
+    if one.memory is None:
+        return _NONE
+    return f"{_told(one.memory.needed_mb)} / {gibibytes(one.gpu_capacity_mb // one.gpus)}"
+
+
+def _calibration(calibration: Calibration) -> tuple[Block, ...]:
+    """What measured runs say about the predictions, and by how much they move them."""
+    return (
+        Heading("Your measured runs"),
+        table(
+            calibration.methods,
+            ("Method", "name", lambda one: one.method),
+            ("Runs", "number", lambda one: str(one.runs)),
+            ("Measured / expected", "number", lambda one: f"{float(one.mean_ratio):.3f}"),
+            ("Peaks are multiplied by", "number", lambda one: f"{float(one.factor):.3f}"),
+            ("Moved", "number", lambda one: f"{float(one.factor - 1) * 100:+.1f} %"),
+        ),
+        Paragraph(
+            f"The shipped model weighs as much as {figure(float(calibration.prior_runs))} runs "
+            "that come out as expected. Methods without runs are multiplied by "
+            f"{float(calibration.elsewhere):.3f}.",
+            tone="faint",
+        ),
+    )
+
+
+def _told(mb: int | None) -> str:
+    return _NONE if mb is None else gibibytes(mb)
+
+
+class Sums:
+    """Draws steps and numbers their sources, so that each is written out once."""
+
+    def __init__(self) -> None:
+        self._number_of: dict[str, int] = {}
+
+    def of(self, steps: Iterable[DerivationStep]) -> tuple[Block, ...]:
+        """Every step in its order, with the numbers of its sources."""
+        return tuple(block for step in steps for block in self._step(step))
+
+    def brief(self, steps: Iterable[DerivationStep]) -> Table:
+        """One line per step: what came out, the sum with its figures, and the rule."""
+        return table(
+            steps,
+            ("Result", "text", _result),
+            ("Sum", "text", _worked),
+            ("Rule", "text", lambda step: step.rule),
+        )
+
+    def numbered(self, steps: Iterable[DerivationStep], caption: str) -> Table:
+        """One line per step with the numbers of its sources: for a page that has many jobs."""
+        return table(
+            steps,
+            ("Result", "text", _result),
+            ("Sum", "text", lambda step: _worked(step) or step.formula),
+            (
+                "With",
+                "text",
+                lambda step: "; ".join(f"{given.name}: {given.origin}" for given in step.inputs),
+            ),
+            ("Rule", "text", lambda step: step.rule),
+            ("Source", "text", lambda step: self._marks(step).strip()),
+            caption=caption,
+        )
+
+    def sources(self, level: int = 2) -> tuple[Block, ...]:
+        """The sources of all steps drawn so far."""
+        if not self._number_of:
+            return ()
+        lines = tuple(f"[{number}] {source}" for source, number in self._number_of.items())
+        return (Heading("Sources", level), Bullets(lines))
+
+    def _step(self, step: DerivationStep) -> tuple[Block, ...]:
+        blocks: list[Block] = [
+            Heading(f"{step.title} ({step.rule}){self._marks(step)}", 3),
+            Verbatim(_sum_lines(step)),
+        ]
+        if step.inputs:
+            blocks.append(Paragraph(f"with {'; '.join(map(_given, step.inputs))}", tone="faint"))
+        return tuple(blocks)
+
+    def _marks(self, step: DerivationStep) -> str:
+        """` [1] [4]`: the numbers of a step's sources."""
+        numbers = [
+            self._number_of.setdefault(source, len(self._number_of) + 1) for source in step.sources
+        ]
+        return "".join(f" [{number}]" for number in sorted(set(numbers)))
+
+
+def _sum_lines(step: DerivationStep) -> tuple[str, ...]:
+    """The formula, the same with figures, the result; a bare figure before it says nothing new."""
+    name, result = step.result.name, _amount(step.result)
+    told = dict.fromkeys((step.formula, step.worked))
+    stages = [*(stage for stage in told if not _is_figure(stage) and stage != result), result]
+    return (
+        f"{name} = {stages[0]}",
+        *(f"{' ' * len(name)} = {stage}" for stage in stages[1:]),
+    )
+
+
+def _result(step: DerivationStep) -> str:
+    return f"{step.result.name} = {_amount(step.result)}"
+
+
+def _worked(step: DerivationStep) -> str:
+    worked = step.worked
+    return "" if _is_figure(worked) else worked
+
+
+def _is_figure(stage: str) -> bool:
+    return stage.replace(".", "", 1).replace(",", "").isdecimal()
+
+
+def _given(quantity: Quantity) -> str:
+    return f"{quantity.name} = {_amount(quantity)} ({quantity.origin})"
+
+
+def _amount(quantity: Quantity) -> str:
+    return with_unit(quantity.value, quantity.unit)
