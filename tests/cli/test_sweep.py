@@ -43,6 +43,7 @@ def test_what_is_set_on_the_command_line_holds_in_every_row(grid, run):
     result = run(*words)
     assert result.exit_code == 0, result.stderr
     assert "3 variants, 0 of them proved" in result.stdout
+    assert "\nIn all of them: offers.*.lead_time_weeks=+400.\n" in result.stdout
     csv = Path("out/sweep.csv").read_text(encoding="utf-8").splitlines()
     assert csv[0].startswith("apply,offers.*.lead_time_weeks,finance.pue,")
     wrong = run("sweep", grid, "--out", "out2", "--set", "offers.*.lead_weeks=+4")

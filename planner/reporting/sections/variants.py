@@ -11,7 +11,15 @@ from planner.inputs.layers.written import flow
 from planner.inputs.text.scalars import csv_text
 from planner.planning.words import nodes_text
 from planner.reporting.document import Document, Frontier, Heading, Paragraph, Table, table
-from planner.reporting.format import count_of, dollars, money, money_short, percent, signed_percent
+from planner.reporting.format import (
+    count_of,
+    dollars,
+    listed,
+    money,
+    money_short,
+    percent,
+    signed_percent,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -80,9 +88,13 @@ def moved_text(unit: str, by: float) -> str:
 
 def sweep_document(title: str, rows: Sequence[SweepRow]) -> Document:
     """All rows of a sweep, with the cheapest and the dearest named."""
+    every = [(*row.apply, *row.settings) for row in rows]
+    shared = [one for one in every[0] if all(one in row for row in every)] if len(rows) > 1 else []
+    told = [Paragraph(f"In all of them: {listed(shared)}.")] if shared else []
     return (
         Heading(f"Sweep of {title}", 1),
         Paragraph(_summary(rows), tone="strong"),
+        *told,
         Paragraph(
             "Cost is net present cost in USD. Acquired: nodes that enter service, a rented one "
             "anew in each quarter. Nodes: in service where most are, owned ones included. Idle: "
@@ -90,11 +102,15 @@ def sweep_document(title: str, rows: Sequence[SweepRow]) -> Document:
             "over the quarters.",
             tone="faint",
         ),
-        _table(rows),
+        _table(rows, shared),
     )
 
 
-def _table(rows: Sequence[SweepRow]) -> Table:
+def _table(rows: Sequence[SweepRow], shared: Sequence[str]) -> Table:
+    def label(row: SweepRow) -> str:
+        own = (one for one in (*row.apply, *row.settings) if one not in shared)
+        return ", ".join(own) or "as it is"
+
     def planned(cell: Callable[[PlanSummary], str]) -> Callable[[SweepRow], str]:
         return lambda row: _NONE if row.figures.cost_cents is None else cell(row.figures)
 
@@ -106,7 +122,7 @@ def _table(rows: Sequence[SweepRow]) -> Table:
 
     return table(
         rows,
-        ("Variant", "text", lambda row: row.label),
+        ("Variant", "text", label),
         ("Cost", "number", planned(lambda one: dollars(one.cost_cents or 0))),
         ("Acquired", "text", planned(lambda one: acquired_short(one.acquired))),
         ("Nodes", "number", planned(lambda one: _or_none(one.nodes, "{:,}".format))),
