@@ -3,8 +3,9 @@ from decimal import Decimal
 import pytest
 from pydantic import ValidationError
 
+from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import Fixed, Job
-from planner.inputs.scenario.quarter import Horizon, Quarter
+from planner.inputs.scenario.quarter import Quarter
 
 YEAR = Horizon(first_quarter=Quarter(2027, 1), quarters=4)
 

@@ -7,7 +7,8 @@ from pydantic import ValidationError
 
 from planner.errors import InputError
 from planner.inputs.load import load_inputs
-from planner.inputs.scenario.quarter import Horizon, Quarter
+from planner.inputs.scenario.horizon import Horizon
+from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.team import Team
 
 YEAR = Horizon(first_quarter=Quarter(2027, 1), quarters=4)

@@ -19,8 +19,9 @@ from planner.inputs.catalog.catalog import (
     Source,
 )
 from planner.inputs.rules.book import RuleBook
+from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import Fixed, Job
-from planner.inputs.scenario.quarter import Horizon, Quarter
+from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import FleetEntry, Policies, Scenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing import solve, translate

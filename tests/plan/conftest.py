@@ -25,8 +25,9 @@ from planner.inputs.catalog.catalog import (
 )
 from planner.inputs.reading.locate import InputFile
 from planner.inputs.rules.book import Rule, RuleBook
+from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import Fixed, Job
-from planner.inputs.scenario.quarter import Horizon, Quarter
+from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing.solution import Layout, PriceTag, Solution, Status

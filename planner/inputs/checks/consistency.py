@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from planner.errors import Finding
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.reading.document import Document, Path
+    from planner.inputs.scenario.horizon import Horizon
     from planner.inputs.scenario.job import Job
-    from planner.inputs.scenario.quarter import Horizon
     from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
 
 __all__ = ["inconsistencies"]

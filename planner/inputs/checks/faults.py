@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.reading.document import Path
-    from planner.inputs.scenario.quarter import Horizon
+    from planner.inputs.scenario.horizon import Horizon
     from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
 
 __all__ = [

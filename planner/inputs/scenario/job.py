@@ -33,7 +33,7 @@ from planner.inputs.scenario.spelling import (
 )
 
 if TYPE_CHECKING:
-    from planner.inputs.scenario.quarter import Horizon
+    from planner.inputs.scenario.horizon import Horizon
 
 __all__ = [
     "SERVING_SUFFIX",

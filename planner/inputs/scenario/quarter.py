@@ -6,17 +6,13 @@ import re
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import total_ordering
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import Field
-
-from planner.inputs.base import Day, Frozen, PositiveCount
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import core_schema
 
-__all__ = ["QUARTER_WEEKS", "RUN_HOURS", "WEEK_HOURS", "Horizon", "Quarter"]
+__all__ = ["QUARTER_WEEKS", "RUN_HOURS", "WEEK_HOURS", "Quarter"]
 
 RUN_HOURS = 2160
 """Hours of a quarter in which runs may be planned: 90 days, the shortest quarter; the rest of a
@@ -108,33 +104,3 @@ class Quarter:
             serialization=core_schema.to_string_ser_schema(),
             json_schema_input_schema=core_schema.str_schema(pattern=r"^\d{4}-?Q[1-4]$"),
         )
-
-
-class Horizon(Frozen):
-    """Which quarters are planned, and the day the plan is made."""
-
-    first_quarter: Quarter
-    """The first quarter planned, such as `2027Q1`."""
-    quarters: Annotated[PositiveCount, Field(le=40)]
-    """How many quarters are planned."""
-    as_of: Day | None = None
-    """Earliest day an order can be placed; the first day of the first quarter if left out."""
-
-    @property
-    def all_quarters(self) -> tuple[Quarter, ...]:
-        """The quarters planned, in order."""
-        return tuple(self.first_quarter + step for step in range(self.quarters))
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The same as `2027Q1`, `2027Q2` and so on."""
-        return tuple(map(str, self.all_quarters))
-
-    @property
-    def earliest_order(self) -> date:
-        """The first day on which an order can be placed."""
-        return self.as_of or self.first_quarter.start
-
-    def includes(self, quarter: Quarter) -> bool:
-        """Whether a quarter is planned."""
-        return 0 <= quarter - self.first_quarter < self.quarters

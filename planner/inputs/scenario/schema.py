@@ -12,9 +12,9 @@ from pydantic.json_schema import GenerateJsonSchema
 from planner.inputs import base
 from planner.inputs.scenario import (
     finance,
+    horizon,
     job,
     offer,
-    quarter,
     run,
     scenario,
     site,
@@ -84,7 +84,7 @@ class _AsWritten(GenerateJsonSchema):
         return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
 
 
-_MODULES = (scenario, offer, finance, quarter, job, run, site, team)
+_MODULES = (scenario, offer, finance, horizon, job, run, site, team)
 """Where the models of the format stand, with what their keys mean."""
 
 

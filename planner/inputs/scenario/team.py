@@ -13,7 +13,7 @@ from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, canonical_quarter, i
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.inputs.scenario.quarter import Horizon
+    from planner.inputs.scenario.horizon import Horizon
 
 __all__ = ["ALL_GPU_TYPES", "Team", "kind_of_quota"]
 
