@@ -173,8 +173,9 @@ def _ask(traced: TracedPlan, related: RelatedResults) -> Iterator[Block]:
 def _need(traced: TracedPlan) -> Iterator[Block]:
     """Who needs what, how far it goes beyond what is owned, and what is not known."""
     yield Paragraph(
-        "Each job and the units of it that must run; a unit is one model served, or one "
-        f"tuning run. Its sizing, sum by sum, is told in {traced.section('jobs')}.",
+        "Each job and the units of it that must run; a unit is one replica of a model, or one "
+        "tuning job with all its runs. Its sizing, sum by sum, is told in "
+        f"{traced.section('jobs')}.",
         tone="faint",
     )
     caption = "Units that each job asks for, by quarter"
