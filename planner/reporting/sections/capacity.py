@@ -173,7 +173,8 @@ def pools_table(
 ) -> Table:
     """Nodes, GPUs, cores and memory by pool and quarter, alike quarters once, with a sum.
 
-    Pools `among` these node types and sites alone; `full` with spare nodes and tenths.
+    Pools `among` these node types and sites alone; `full` with spare nodes and tenths, else what
+    is used and what is in service share a column.
     """
     pools = traced.plan.pools
     chosen = [
@@ -193,6 +194,10 @@ def pools_table(
         style: Style = "share" if full else "per_cent"
         return _share(traced, row[0], row[2], *names, style) or "–"
 
+    def of_all(row: tuple[str, str, int], used: str, whole: str) -> Cell:
+        every = count(row, whole)
+        return every if full else f"{cell_text(count(row, used))}/{cell_text(every)}"
+
     every = table(
         [
             (stem, name, quarter)
@@ -202,10 +207,10 @@ def pools_table(
         ],
         ("Pool", "text", lambda row: row[1]),
         ("Quarter", "name", lambda row: traced.plan.quarters[row[2]]),
-        *columns_for(
-            (("Nodes", "nodes"), ("In use", "nodes_used"), ("Spare", "nodes_spare")), count
-        ),
-        *columns_for((("GPUs", "gpus"), ("Held", "gpus_used")), count),
+        ("Nodes", "number", lambda row: of_all(row, "nodes_used", "nodes")),
+        *columns_for((("In use", "nodes_used"), ("Spare", "nodes_spare")), count),
+        ("GPUs", "number", lambda row: of_all(row, "gpus_used", "gpus")),
+        ("Held", "number", lambda row: count(row, "gpus_used")),
         # The pools of a sum need not be fullest at the same hour.
         ("Peak", "number", lambda row: "" if "[*]" in row[0] else count(row, "gpus_peak")),
         ("Hours held", "number", lambda row: share(row, ("gpu_hours_used", "gpu_hours"))),
@@ -216,7 +221,7 @@ def pools_table(
         if among is None
         else "Pools with owned nodes, and how full this plan makes them",
         without=(
-            *(() if full else ("Spare",)),
+            *(() if full else ("In use", "Spare", "Held")),
             *(() if some_share(traced.plan) else ("Peak",)),
         ),
     )
@@ -239,7 +244,8 @@ def utilization_section(traced: TracedPlan) -> Iterator[Block]:
         "fullest hour; a part of a GPU counts by its share of the memory."
     )
     yield Paragraph(
-        f"Cores and memory are those of the hosts.{peaks if some_share(traced.plan) else ''} "
+        "Nodes and GPUs are used and in service; cores and memory are those of the hosts."
+        f"{peaks if some_share(traced.plan) else ''} "
         "Stranded GPUs are free ones on nodes in use that no job of this plan could take for want "
         "of cores or host memory.",
         tone="faint",

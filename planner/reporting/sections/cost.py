@@ -215,7 +215,9 @@ def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]
         ("Paid", "number", lambda row: traced.figure(accounts.paid(row), style, "how-cost")),
         sums=sums,
         caption=f"{unit}, rounded here and exact to the cent in plan.json; quarters are not "
-        f"discounted; paid is all but {listed(['the residual value', *weights])}",
+        "discounted"
+        + (f"; paid is all but {listed(['the residual value', *weights])}" if full else ""),
+        without=() if full else ("Paid",),
     )
 
 
