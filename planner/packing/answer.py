@@ -243,7 +243,7 @@ def _waiting(found: Found, pool: int, quarter: int) -> dict[Shape, Counter[Part]
     for (number, position), index in sorted(master.choice.items()):
         demand = master.problem.demands[number]
         choice = demand.choices[position]
-        units = round(found.values[index]) * choice.copies
+        units = round(found.values[index]) * choice.copies_in(quarter)
         if choice.gpu_type == gpu_type and quarter in demand.quarters and units:
             queues[choice.shape][number, position] += units
     alike = [

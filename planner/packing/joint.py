@@ -192,12 +192,12 @@ def _most_pieces(problem: Problem) -> dict[tuple[str, Shape], int]:
     """By GPU type and shape: pieces that there can be in any one quarter."""
     pieces: Counter[tuple[str, Shape, int]] = Counter()
     for demand in problem.demands:
-        copies: dict[tuple[str, Shape], int] = {}
+        copies: dict[tuple[str, Shape, int], int] = {}
         for choice in demand.choices:
-            kind = (choice.gpu_type, choice.shape)
-            copies[kind] = max(choice.copies, copies.get(kind, 0))
-        for kind, times in copies.items():
-            pieces.update({(*kind, quarter): times * demand.count for quarter in demand.quarters})
+            for quarter in demand.quarters:
+                kind = (choice.gpu_type, choice.shape, quarter)
+                copies[kind] = max(choice.copies_in(quarter), copies.get(kind, 0))
+        pieces.update({kind: times * demand.count for kind, times in copies.items()})
     most: dict[tuple[str, Shape], int] = defaultdict(int)
     for (gpu_type, shape, _), units in pieces.items():
         most[gpu_type, shape] = max(units, most[gpu_type, shape])

@@ -283,6 +283,12 @@ class Choice:
     """Pieces of this shape that a unit takes, each on any pool of the GPU type."""
     way: str = ""
     """Name of the candidate that this is, among those of the job."""
+    by_quarter: tuple[int, ...] = ()
+    """Pieces in each quarter, where they differ, as with traffic; `copies` is then the most."""
+
+    def copies_in(self, quarter: int) -> int:
+        """Pieces that a unit takes in a quarter."""
+        return self.by_quarter[quarter] if self.by_quarter else self.copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,11 +334,15 @@ class Quota:
     at_most: tuple[int | None, ...]
     """By quarter; None: no quota."""
 
-    def taken(self, choice: Choice) -> int:
-        """GPUs that a unit with this choice counts against it if all of its pieces run at once."""
+    def taken(self, choice: Choice, quarter: int | None = None) -> int:
+        """GPUs that a unit with this choice counts against it if all of its pieces run at once.
+
+        In the quarter given; without one, in that in which it takes the most.
+        """
         of_all = self.gpu_type is None and not choice.gpu_type.startswith(NOWHERE)
         counts = of_all or self.gpu_type == choice.gpu_type
-        return choice.shape.gpus * choice.copies if counts else 0
+        copies = choice.copies if quarter is None else choice.copies_in(quarter)
+        return choice.shape.gpus * copies if counts else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,11 +91,10 @@ def beyond_quota(way: str, problem: Problem, number: int) -> str | None:
     for quota in problem.quotas:
         if quota.owner != demand.owner:
             continue
-        taken = quota.taken(chosen)
-        limits = [limit for q in demand.quarters if (limit := quota.at_most[q]) is not None]
-        least = min(limits, default=taken)
-        if taken > least:
-            return f"one unit takes {count_of(taken, 'GPU')}, {quota.name} is {least:,}"
+        for quarter in demand.quarters:
+            taken, most = quota.taken(chosen, quarter), quota.at_most[quarter]
+            if most is not None and taken > most:
+                return f"one unit takes {count_of(taken, 'GPU')}, {quota.name} is {most:,}"
     return None
 
 
@@ -103,14 +102,13 @@ def _too_many(
     candidate: Candidate, problem: Problem, pools: list[int], quarters: tuple[int, ...]
 ) -> str | None:
     """Why the replicas of one unit do not fit these pools together; None if they do."""
-    places = min(
-        (sum(_places(candidate, problem, pool, quarter) for pool in pools) for quarter in quarters),
-        default=candidate.replicas,
-    )
-    if places >= candidate.replicas:
-        return None
-    told = count_of(candidate.replicas, "replica")
-    return f"its load takes {told}, for which these nodes have {count_of(places, 'place')} at most"
+    for quarter in quarters:
+        replicas = candidate.replicas_in(quarter)
+        places = sum(_places(candidate, problem, pool, quarter) for pool in pools)
+        if places < replicas:
+            told, room = count_of(replicas, "replica"), count_of(places, "place")
+            return f"its load takes {told}, for which these nodes have {room} at most"
+    return None
 
 
 def _places(candidate: Candidate, problem: Problem, index: int, quarter: int) -> int:

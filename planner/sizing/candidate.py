@@ -148,6 +148,8 @@ class Candidate(Frozen):
     """What it takes of the memory of a GPU that it shares, MB; 0: its GPUs are its own."""
     replicas: int = 1
     """Copies of all this that one unit needs here to keep up with its load; 1 without a load."""
+    replicas_by_quarter: tuple[int, ...] = ()
+    """The same in each quarter, where traffic differs; `replicas` is then the most of any."""
     may_span: bool
     """Whether a copy may take several whole nodes where one does not hold its GPUs."""
     decided_by: str
@@ -161,6 +163,10 @@ class Candidate(Frozen):
         if isinstance(self.trace, Trace):
             return self.trace.rules
         return frozenset(step.rule for step in self.trace)
+
+    def replicas_in(self, quarter: int) -> int:
+        """Copies that one unit needs in a quarter of the horizon, from 0."""
+        return self.replicas_by_quarter[quarter] if self.replicas_by_quarter else self.replicas
 
     @property
     def way(self) -> str:

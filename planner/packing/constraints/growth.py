@@ -48,7 +48,8 @@ def _held(master: MasterProgram, reserve: Reserve, quarter: int) -> Iterator[tup
         demand = master.problem.demands[number]
         choice = demand.choices[position]
         if choice.gpu_type == reserve.gpu_type and quarter in demand.quarters:
-            yield index, choice.shape.whole_gpus * choice.copies * choice.shape.run.hours
+            gpus = choice.shape.whole_gpus * choice.copies_in(quarter)
+            yield index, gpus * choice.shape.run.hours
     for number, pool in _of_type(master.problem, reserve.gpu_type):
         if pool.hire:  # its nodes come for their runs, and leave nothing free
             for usage in master.usages.get((number, quarter), ()):

@@ -55,22 +55,23 @@ def add_rows(master: MasterProgram) -> None:
         for quarter, most in enumerate(quota.at_most):
             taken = _taken_in(master, quota, quarter)
             if most is not None and taken:
-                key = tuple(index for index, _ in taken)
+                key = tuple((index, choice.copies_in(quarter)) for index, choice in taken)
                 least[key] = min((most, quarter), least.get(key, (most, quarter)))
         for most, quarter in least.values():
-            for row in _rows(master, quota, most, _taken_in(master, quota, quarter)):
+            for row in _rows(master, quota, most, quarter):
                 master.relaxable(f"the {quota.name}", row, float(most), 1.0)
 
 
 def _rows(
-    master: MasterProgram, quota: Quota, most: int, taken: Sequence[tuple[int, Choice]]
+    master: MasterProgram, quota: Quota, most: int, quarter: int
 ) -> Iterator[int]:
     """What is held on the average; and for each width of runs, whole lanes beside the rest."""
+    taken = _taken_in(master, quota, quarter)
     load: Terms = defaultdict(float)
     for index, choice in taken:
-        load[index] += quota.taken(choice) * choice.shape.run.hours / RUN_HOURS
+        load[index] += quota.taken(choice, quarter) * choice.shape.run.hours / RUN_HOURS
     whole = not any(choice.shape.is_run for _, choice in taken)
-    divisor = gcd(*(quota.taken(choice) for _, choice in taken)) if whole else 1
+    divisor = gcd(*(quota.taken(choice, quarter) for _, choice in taken)) if whole else 1
     yield master.program.row(f"quota[{quota.name}]", load, "<=", most // divisor * divisor)
     runs = [(index, choice) for index, choice in taken if choice.shape.is_run]
     for gpus in sorted({choice.shape.gpus for _, choice in runs}):
@@ -90,7 +91,7 @@ def _rows(
         beside: Terms = defaultdict(float, {lanes: float(gpus)})
         for index, choice in taken:
             if not choice.shape.is_run:
-                beside[index] += quota.taken(choice)
+                beside[index] += quota.taken(choice, quarter)
         yield master.program.row(f"quota-wide-{gpus}[{quota.name}]", beside, "<=", most)
 
 
@@ -108,7 +109,7 @@ def _taken_in(master: MasterProgram, quota: Quota, quarter: int) -> list[tuple[i
     return [
         (index, choice)
         for index, demand, choice in _taken(master, quota)
-        if quarter in demand.quarters
+        if quarter in demand.quarters and choice.copies_in(quarter)
     ]
 
 
@@ -126,7 +127,7 @@ def held_all_quarter(
 ) -> int:
     """GPUs of a quota that whole units hold without runs."""
     return sum(
-        quota.taken(choice) * round(values[index])
+        quota.taken(choice, quarter) * round(values[index])
         for index, choice in _taken_in(master, quota, quarter)
         if not choice.shape.is_run
     )
@@ -173,19 +174,19 @@ class Allowance:
         }
         for demand in problem.demands if self._left else ():
             for key in self._concerned(demand):
-                self._left[key] -= demand.count * _least(key[0], demand)
+                self._left[key] -= demand.count * _least(key, demand)
 
     def allows(self, demand: Demand, choice: Choice) -> bool:
         """Whether a unit may take a choice."""
         return all(
-            _gpu_hours(key[0], choice) - _least(key[0], demand) <= self._left[key]
+            _gpu_hours(key, choice) - _least(key, demand) <= self._left[key]
             for key in self._concerned(demand)
         )
 
     def take(self, demand: Demand, choice: Choice) -> None:
         """Let a unit take a choice, allowed or not."""
         for key in self._concerned(demand):
-            self._left[key] -= _gpu_hours(key[0], choice) - _least(key[0], demand)
+            self._left[key] -= _gpu_hours(key, choice) - _least(key, demand)
 
     def _concerned(self, demand: Demand) -> list[tuple[Quota, int]]:
         return [
@@ -197,12 +198,13 @@ class Allowance:
         ]
 
 
-def _least(quota: Quota, demand: Demand) -> int:
-    return min((_gpu_hours(quota, choice) for choice in demand.choices), default=0)
+def _least(key: tuple[Quota, int], demand: Demand) -> int:
+    return min((_gpu_hours(key, choice) for choice in demand.choices), default=0)
 
 
-def _gpu_hours(quota: Quota, choice: Choice) -> int:
-    return quota.taken(choice) * choice.shape.run.hours
+def _gpu_hours(key: tuple[Quota, int], choice: Choice) -> int:
+    quota, quarter = key
+    return quota.taken(choice, quarter) * choice.shape.run.hours
 
 
 def whole_units(master: MasterProgram, values: Sequence[float]) -> Iterator[tuple[int, int]]:

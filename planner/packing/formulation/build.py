@@ -112,7 +112,8 @@ def _usages(master: MasterProgram) -> None:
         demand = master.problem.demands[number]
         choice = demand.choices[position]
         for quarter in demand.quarters:
-            shaped[choice.gpu_type, quarter, choice.shape][index] += choice.copies
+            if copies := choice.copies_in(quarter):
+                shaped[choice.gpu_type, quarter, choice.shape][index] += copies
     pools = _by_gpu_type(master.problem)
     for (gpu_type, quarter, shape), terms in sorted(shaped.items(), key=lambda item: item[0]):
         running = _running(master.problem, pools[gpu_type], shape)

@@ -48,8 +48,9 @@ def on_cheapest_gpus(master: MasterProgram) -> Program:
     for (number, position), index in master.choice.items():
         demand = master.problem.demands[number]
         choice = demand.choices[position]
-        gpus = choice.shape.whole_gpus * choice.copies * choice.shape.run.hours / RUN_HOURS
-        costs[index] = gpus * price[choice.gpu_type] * len(demand.quarters)
+        copies = sum(choice.copies_in(quarter) for quarter in demand.quarters)
+        gpus = choice.shape.whole_gpus * choice.shape.run.hours / RUN_HOURS
+        costs[index] = gpus * price[choice.gpu_type] * copies
     for (pool, _), usage in master.opened.items():
         for index, _ in usage.terms:
             costs[index] = price[master.problem.pools[pool].gpu_type]

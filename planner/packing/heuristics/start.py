@@ -80,7 +80,7 @@ def whole_near(master: MasterProgram, values: Sequence[float]) -> dict[int, floa
         demand = master.problem.demands[number]
         choice = demand.choices[position]
         for quarter in demand.quarters:
-            pieces[choice.gpu_type, quarter, choice.shape] += choice.copies
+            pieces[choice.gpu_type, quarter, choice.shape] += choice.copies_in(quarter)
     splits: dict[tuple[str, int, Shape], list[int]] = defaultdict(list)
     for (pool, quarter), usages in master.usages.items():
         gpu_type = master.problem.pools[pool].gpu_type

@@ -255,14 +255,14 @@ def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: 
         sites,
         stays=stays,
     )
-    copies = candidate.replicas
+    copies, by_quarter = candidate.replicas, candidate.replicas_by_quarter
     if candidate.planned_hours is not None:
         run = RunWindow(candidate.planned_hours, job.release_hour, job.deadline_hour)
         shape, copies = shape._replace(run=run), job.runs
     if candidate.partition is not None or candidate.shared_mb:
         part = Part(candidate.partition or "", candidate.shared_mb)
         shape = shape._replace(part=part)
-    return Choice(candidate.gpu_type, shape, copies, candidate.way)
+    return Choice(candidate.gpu_type, shape, copies, candidate.way, by_quarter)
 
 
 def _activity(job: SizedJob) -> Iterator[tuple[tuple[int, ...], range]]:

@@ -65,7 +65,8 @@ def _told(piece: Piece) -> str:
 
 def _replicas(view: View) -> Findings:
     """As many on each GPU type as the load of the job takes there, and all runs of the quarter."""
-    for label, seats in zip(view.labels, view.seats, strict=True):
+    for quarter, seats in enumerate(view.seats):
+        label = view.labels[quarter]
         found: dict[tuple[str, int], list[int]] = {}
         for job, unit, replica in sorted(seats):
             found.setdefault((job, unit), []).append(replica)
@@ -74,7 +75,8 @@ def _replicas(view: View) -> Findings:
             if candidate is None:
                 continue
             runs = candidate.planned_hours is not None
-            wanted = list(range(1, 1 + (view.sized[job].runs if runs else candidate.replicas)))
+            pieces = view.sized[job].runs if runs else candidate.replicas_in(quarter)
+            wanted = list(range(1, 1 + pieces))
             what = "runs" if runs else "replicas"
             yield from differences(f"{label}: {what} of unit {unit} of {job}", replicas, wanted)
     return "each unit has the replicas that its load takes on its GPU type, and its runs"

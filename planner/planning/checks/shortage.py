@@ -164,9 +164,10 @@ def _free(view: View, quarter: int) -> list[tuple[Node, list[int]]]:
 def _placed(free: list[list[tuple[Node, list[int]]]], job: SizedJob, candidate: Candidate) -> bool:
     """Take the room from `free` if every piece finds some."""
     needs = (candidate.gpus, candidate.cpus, candidate.memory_mb)
-    pieces = candidate.replicas if candidate.planned_hours is None else job.runs
     trial = [[(node, list(room)) for node, room in rooms] for rooms in free]
-    for rooms, units in zip(trial, job.units, strict=True):
+    for quarter, (rooms, units) in enumerate(zip(trial, job.units, strict=True)):
+        held = candidate.planned_hours is None
+        pieces = candidate.replicas_in(quarter) if held else job.runs
         may = [
             room
             for node, room in rooms

@@ -150,7 +150,7 @@ class QuarterNodes:
         units: Counter[Group] = Counter()
         for index, demand in enumerate(self.problem.demands):
             for choice in self.kept[index] if self.quarter in demand.quarters else ():
-                units[index, choice] += demand.choices[choice].copies
+                units[index, choice] += demand.choices[choice].copies_in(self.quarter)
         for one in fixed:
             units.subtract(dict(one.parts))
         taken = {node for one in fixed for node in one.nodes}

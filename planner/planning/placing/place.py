@@ -162,12 +162,14 @@ def _going_on(
     for piece in sorted(piece for piece, seat in seats.items() if seat.start is None):
         index, position, replica = piece
         if quarter in demands[index].quarters:
-            going_on[piece] = seats[piece]
+            if replica <= demands[index].choices[kept[index][position]].copies_in(quarter):
+                going_on[piece] = seats[piece]
         elif stage := begins.get(translation.members[index][position]):
             before = demands[index].choices[kept[index][position]]
             now = demands[stage[0]].choices[kept[stage[0]][stage[1]]]
             same = (before.gpu_type, before.way) == (now.gpu_type, now.way)
-            (going_on if same else left)[*stage, replica] = seats[piece]
+            if replica <= now.copies_in(quarter):
+                (going_on if same else left)[*stage, replica] = seats[piece]
     return dict(sorted(going_on.items())), left
 
 
@@ -323,7 +325,7 @@ class _Seating:
             if quarter not in demand.quarters:
                 continue
             for position, choice in enumerate(self.kept[index]):
-                for replica in range(1, demand.choices[choice].copies + 1):
+                for replica in range(1, demand.choices[choice].copies_in(quarter) + 1):
                     if (index, position, replica) not in self.seats:
                         queues[index, choice].append((index, position, replica))
         for (index, choice), queue in queues.items():
