@@ -22,6 +22,7 @@ __all__ = [
     "DerivationStep",
     "Quantity",
     "Rejection",
+    "ServingFigures",
     "SizedJob",
     "Sizing",
     "Trace",
@@ -122,6 +123,24 @@ class _AsSteps:
         )
 
 
+class ServingFigures(Frozen):
+    """What one replica is expected to do for its users, at the peak of its busiest quarter."""
+
+    concurrency: int
+    """Requests that a replica must be allowed to hold at once (`max_num_seqs`)."""
+    in_flight: int
+    """Requests that it has at the peak on the average."""
+    planned_requests_per_second: float
+    """What a replica is planned to take; more would be beyond the latency asked for."""
+    peaks: tuple[float, ...]
+    """Requests per second over all replicas at the peak of each quarter."""
+    ttft_ms: float | None
+    tpot_ms: float | None
+    e2e_ms: float | None
+    """Expected at the percentile; None where a figure of the GPU is unknown."""
+    percentile: int
+
+
 class Candidate(Frozen):
     """A feasible way to run one unit of a job: GPU type × count, with its needs."""
 
@@ -150,11 +169,14 @@ class Candidate(Frozen):
     """Copies of all this that one unit needs here to keep up with its load; 1 without a load."""
     replicas_by_quarter: tuple[int, ...] = ()
     """The same in each quarter, where traffic differs; `replicas` is then the most of any."""
+    serving: ServingFigures | None = None
+    """What a replica does for its users; None without a load."""
     may_span: bool
     """Whether a copy may take several whole nodes where one does not hold its GPUs."""
     decided_by: str
     """What set the count: `memory`, `baseline`, `floor`, `deadline`, `parallelism` or `stated`;
-    `time` where fewer GPUs would do and more of them are free again earlier."""
+    `time` where fewer GPUs would do and more of them are free again earlier, `load` where a replica
+    on fewer holds the model, and one on more takes more requests or answers sooner."""
     trace: Annotated[Sequence[DerivationStep], _AsSteps()]
 
     @property
@@ -175,7 +197,7 @@ class Candidate(Frozen):
             self.gpu_type,
             partition=self.partition,
             shared=bool(self.shared_mb),
-            gpus=self.gpus if self.decided_by == "time" else None,
+            gpus=self.gpus if self.decided_by in ("time", "load") else None,
         )
 
 

@@ -93,13 +93,15 @@ class Counter:
             if situation.holds(rule)
         ]
 
-    def place(self, gpu_type: str, gpu: Mapping[str, Known], job: Tries) -> Placement | Rejection:
-        """Size a job on one GPU type.
+    def place(
+        self, gpu_type: str, gpu: Mapping[str, Known], job: Tries, at_least: int = 1
+    ) -> Placement | Rejection:
+        """Size a job on one GPU type, on at least so many GPUs.
 
         Where the peak of memory is known, one count after another is tried until it fits; else the
         rules give the count. One that a rule refuses, or that is too slow, gives way to the next.
         """
-        search = _Search(gpu_type, gpu, job)
+        search = _Search(gpu_type, gpu, job, at_least)
         search.pass_over_what_cannot_fit(self._limits)
         return self._found(search)
 
@@ -202,7 +204,9 @@ class Counter:
 class _Search:
     """The counts that are tried for one job on one GPU type, and what was said of them."""
 
-    def __init__(self, gpu_type: str, gpu: Mapping[str, Known], job: Tries) -> None:
+    def __init__(
+        self, gpu_type: str, gpu: Mapping[str, Known], job: Tries, at_least: int = 1
+    ) -> None:
         self.gpu_type = gpu_type
         self.objection: Rejection | None = None
         """The last one that was raised."""
@@ -212,7 +216,7 @@ class _Search:
         """What a count above the need for memory is owed to."""
         self.job = job
         self._gpu = gpu
-        self._gpus: int | None = job.counted(1) if job.by_peak else None
+        self._gpus: int | None = job.counted(at_least) if job.by_peak else None
         self._situations: dict[tuple[int, int | None], Reasoning] = {}
         self._passed_over: int | None = None
         self._enough: int | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from operator import le
 from typing import TYPE_CHECKING
 
 from planner.sizing.candidate import Rejection, way_of
 from planner.sizing.subject import GPU_FACTS, partition_facts, shared_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from planner.inputs.catalog.catalog import Catalog, MigProfile
     from planner.inputs.scenario.scenario import Policies
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from planner.sizing.count import Counter, Placement
     from planner.sizing.engine import Known
     from planner.sizing.tries import Tries
+
+    Place = Callable[[str, Mapping[str, Known]], Placement | Rejection]
+    """Sizes the job on what these facts tell of a GPU, under this name."""
 
 __all__ = ["Parts"]
 
@@ -40,7 +44,7 @@ class Parts:
         self._shared = shared_facts(gpu_type, catalog) if policies.shared_gpus else None
 
     def place(
-        self, counter: Counter, job: Tries
+        self, counter: Counter, job: Tries, place: Place
     ) -> tuple[tuple[Placement, ...], tuple[Rejection, ...]]:
         """Candidates on parts, smallest first, and what speaks against the other parts.
 
@@ -51,7 +55,7 @@ class Parts:
         refused: list[Rejection] = []
         for profile, facts in self._facts.items():
             way = way_of(self._gpu_type, partition=profile)
-            found = self._placed(way, facts, counter, job, {"partition": profile})
+            found = self._placed(way, facts, counter, job, place, {"partition": profile})
             if isinstance(found, Rejection):
                 refused.append(found)
                 continue
@@ -63,7 +67,7 @@ class Parts:
                 refused.append(self._refusal(way, _SMALLEST, message))
         if self._shared is not None:
             way = way_of(self._gpu_type, shared=True)
-            found = self._placed(way, self._shared, counter, job, {})
+            found = self._placed(way, self._shared, counter, job, place, {})
             if isinstance(found, Rejection):
                 refused.append(found)
             else:
@@ -76,10 +80,11 @@ class Parts:
         facts: Mapping[str, Known],
         counter: Counter,
         job: Tries,
+        place: Place,
         update: Mapping[str, str],
     ) -> Placement | Rejection:
         barred = counter.refuse(way, job.job.within(facts, GPU_FACTS))
-        found = barred[0] if barred else counter.place(way, facts, job)
+        found = barred[0] if barred else place(way, facts)
         if isinstance(found, Rejection):
             return found.model_copy(update={"gpu_type": self._gpu_type, "way": way})
         candidate = found.candidate
@@ -105,6 +110,7 @@ class Parts:
                 and there.memory_slices <= here.memory_slices
                 and set(here.placement_starts) <= set(there.placement_starts)
                 and other.replicas <= candidate.replicas
+                and all(map(le, other.replicas_by_quarter, candidate.replicas_by_quarter))
                 and other.cpus <= candidate.cpus
                 and other.memory_mb <= candidate.memory_mb
             ):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from planner.inputs.rules.expression import figure_text
+from planner.inputs.rules.expression import exact, figure_text
 from planner.sizing.candidate import Rejection, Sizing
 from planner.sizing.count import Counter
+from planner.sizing.endpoint import Endpoint
 from planner.sizing.engine import Known, Reasoning
 from planner.sizing.memory import memory_at
 from planner.sizing.parts import Parts
@@ -15,12 +16,13 @@ from planner.sizing.subject import GPU_FACTS, gpu_facts, job_facts, run_facts, s
 from planner.sizing.tries import Tries, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from fractions import Fraction
 
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.rules.book import Rule, RuleBook
     from planner.inputs.rules.expression import Exact
-    from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
+    from planner.inputs.scenario.job import Fixed, Job, Load, Serve, Tune
     from planner.inputs.scenario.scenario import Policies
     from planner.inputs.settled import Settings
     from planner.sizing.calibration import Calibration
@@ -89,8 +91,29 @@ def _serve(serve: Serve, weight_bits: Exact) -> str:
     if serve.context is not None and serve.concurrency is not None:
         text += f", {serve.concurrency:,} × {serve.context:,} tokens"
     if serve.load is not None:
-        text += f", {figure_text(serve.load.requests_per_second)} requests a second"
+        text += f", {_arriving(serve.load)}"
+    if serve.latency is not None:
+        asked = (
+            f"{name} {figure_text(figure)} ms"
+            for name, figure in (
+                ("TTFT", serve.latency.ttft_ms),
+                ("TPOT", serve.latency.tpot_ms),
+                ("end to end", serve.latency.e2e_ms),
+            )
+            if figure is not None
+        )
+        text += f", {', '.join(asked)} at p{serve.latency.percentile}"
     return text
+
+
+def _arriving(load: Load) -> str:
+    """`up to 12 requests a second`."""
+    (peak,) = load.peaks()
+    varies = load.growth_per_quarter or any(
+        isinstance(figure, dict)
+        for figure in (load.requests_per_second, load.tokens_per_day, load.users)
+    )
+    return f"{'up to ' if varies else ''}{float(peak):,.4g} requests a second"
 
 
 def _fixed(fixed: Fixed) -> str:
@@ -111,8 +134,9 @@ LENGTH_UNKNOWN = (
 )
 """Of a tuning job: what a plan says of all such jobs at once, with what that may cost."""
 
-_SERVE_APART = ("replicas", "whole_gpu")
-"""Keys of a serving job on which its needs do not depend."""
+_SERVE_APART = ("replicas", "whole_gpu", "load")
+"""Keys of a serving job on which its needs do not depend; of a load they depend on these:"""
+_OF_LOAD = ("arrivals_cv", "input_tokens", "output_tokens", "cached_input")
 
 
 class Sizer:
@@ -149,28 +173,43 @@ class Sizer:
         self._divided = (policies.mig, policies.shared_gpus)
         self._sizings: dict[Hashable, Sizing] = {} if known is None else known._sizings
 
-    def size(self, job: Job, origins: dict[str, str] | None = None) -> Sizing:
+    def size(
+        self,
+        job: Job,
+        origins: dict[str, str] | None = None,
+        peaks: tuple[Fraction, ...] | None = None,
+    ) -> Sizing:
         """Size one job on every GPU type that is considered.
 
-        `origins` names the rule behind figures that were derived rather than stated.
+        `origins` names the rule behind figures that were derived rather than stated; `peaks` are
+        requests per second of a serving job at the peak of each quarter, the highest that the job
+        states if left out.
         Raises InputError for an unknown model, or where rules contradict each other.
         """
         runs = () if job.run is None else (job.run,)
         listed = None if job.gpu_types is None else tuple(sorted(set(job.gpu_types)))
-        key = (_specification(job), listed, tuple(sorted((origins or {}).items())), *runs)
+        peaks = job.peaks(None) if peaks is None else peaks
+        key = (_specification(job), listed, tuple(sorted((origins or {}).items())), *runs, *peaks)
         kept_as = (key, self._divided if job.serve is not None else None)
         if kept_as not in self._sizings:
-            self._sizings[kept_as] = self._size(job, origins or {}, key)
+            self._sizings[kept_as] = self._size(job, origins or {}, peaks, key)
         return self._sizings[kept_as]
 
     def memory(self, job: Job, gpus: int) -> Memory | None:
         """Peak of each GPU on so many of any type; None where the job says too little for it."""
         return memory_at(Tries(self.reasoning(job)).at(gpus))
 
-    def reasoning(self, job: Job, origins: dict[str, str] | None = None) -> Reasoning:
+    def reasoning(
+        self,
+        job: Job,
+        origins: dict[str, str] | None = None,
+        peaks: tuple[Fraction, ...] | None = None,
+    ) -> Reasoning:
         """What is known of a job before a GPU type is chosen."""
         facts = self._settings | job_facts(job, self._catalog)
         facts |= run_facts(job)
+        if busiest := max(job.peaks(None) if peaks is None else peaks, default=None):
+            facts["requests_per_second"] = Known(exact(busiest), "requests/s", "job")
         for name, origin in (origins or {}).items():
             facts[name] = facts[name]._replace(origin=origin)
         if self._calibration is not None and job.tune is not None:
@@ -178,27 +217,44 @@ class Sizer:
             facts["memory_calibration"] = Known(factor, "ratio", "measured runs")
         return Reasoning(self._rules, facts)
 
-    def _size(self, job: Job, origins: dict[str, str], key: Hashable) -> Sizing:
-        reasoning = self.reasoning(job, origins)
+    def _size(
+        self, job: Job, origins: dict[str, str], peaks: tuple[Fraction, ...], key: Hashable
+    ) -> Sizing:
+        reasoning = self.reasoning(job, origins, peaks)
         placements: list[Placement] = []
         rejections: list[Rejection] = []
         refused_parts: list[Rejection] = []
         tries = Tries(reasoning)
+        endpoint = None
+        if job.serve is not None and peaks:
+            endpoint = Endpoint(self._counter, reasoning, job.serve, peaks)
+
+        def place(gpu_type: str, facts: Mapping[str, Known]) -> tuple[Placement, ...] | Rejection:
+            if endpoint is not None:
+                return endpoint.place(gpu_type, facts)
+            found = self._counter.place(gpu_type, facts, tries)
+            return found if isinstance(found, Rejection) else (found,)
+
+        def place_one(way: str, facts: Mapping[str, Known]) -> Placement | Rejection:
+            found = place(way, facts)
+            return found if isinstance(found, Rejection) else found[0]
+
         for gpu_type, facts in self._gpus.items():
             here = reasoning.within(facts, GPU_FACTS)
             refused = self._barred(gpu_type, job) + self._counter.refuse(gpu_type, here)
             if refused:
                 rejections += refused
                 continue
-            outcome = self._counter.place(gpu_type, facts, tries)
+            outcome = place(gpu_type, facts)
             if isinstance(outcome, Rejection):
                 rejections.append(outcome)
                 continue
-            placements.append(outcome)
+            placements += outcome
+            first = outcome[0]
             if job.tune is not None and (job.run is None or job.run.hours is None):
-                placements += self._counter.place_faster(outcome, facts, tries)
-            if job.serve is not None and not job.serve.whole_gpu and outcome.candidate.gpus == 1:
-                parts, refusals = self._parts[gpu_type].place(self._counter, tries)
+                placements += self._counter.place_faster(first, facts, tries)
+            if job.serve is not None and not job.serve.whole_gpu and first.candidate.gpus == 1:
+                parts, refusals = self._parts[gpu_type].place(self._counter, tries, place_one)
                 placements += parts
                 refused_parts += refusals
         return Sizing(
@@ -292,7 +348,10 @@ def _specification(job: Job) -> tuple[object, ...]:
         serve = job.serve
         names = (name for name in type(serve).model_fields if name not in _SERVE_APART)
         apart = ("whole GPU",) if serve.whole_gpu else ()
-        return ("serve", *(getattr(serve, name) for name in names), *apart)
+        stated = (getattr(serve, name) for name in names)
+        load = serve.load
+        of_load = () if load is None else tuple(getattr(load, name) for name in _OF_LOAD)
+        return ("serve", *stated, *of_load, *apart)
     fixed = job.fixed
     return (
         "fixed",

@@ -105,7 +105,7 @@ def size_portfolio(sizer: Sizer, scenario: Scenario) -> tuple[SizedJob, ...]:
     """Size all jobs of a scenario and the deployments that they ask for, sorted by name."""
     sized: list[SizedJob] = []
     for name, job in sorted(scenario.jobs.items()):
-        sizing = sizer.size(job)
+        sizing = sizer.size(job, peaks=job.peaks(scenario.horizon))
         counts = job.counts(scenario.horizon)
         release, deadline = (job.run or Run()).window
         sized.append(

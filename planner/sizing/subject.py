@@ -40,6 +40,9 @@ _DIVIDED = {
 }
 """Facts of a GPU that its partitions share out, and what they are called there."""
 
+_PERCENTILE = 95
+"""Of the latency that is told where none is asked for."""
+
 GPU_FACTS = frozenset(name for name, fact in FACTS.items() if fact.origin == "gpu")
 
 
@@ -52,6 +55,7 @@ def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
     else:
         stated = _fixed(job.fixed)
     facts = _known(stated, "job")
+    facts |= _known(_of_load(job), ASSUMED)
     left_open = _left_open(job)
     facts |= {name: facts[name]._replace(origin=ASSUMED) for name in left_open & facts.keys()}
     about = job.tune or job.serve
@@ -71,14 +75,15 @@ def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
 
 def _left_open(job: Job) -> set[str]:
     """Facts that have the usual value because the job does not state another."""
-    about = job.tune or job.serve
-    if about is None:
-        return set()
-    fields = type(about).model_fields
+    load = job.serve.load if job.serve else None
     return {
         marker.fact
+        for about in (job.tune or job.serve, load)
+        if about is not None
         for name, marker in AsFact.of(type(about)).items()
-        if fields[name].default is not None and name not in about.model_fields_set
+        if not type(about).model_fields[name].is_required()
+        and type(about).model_fields[name].default is not None
+        and name not in about.model_fields_set
     }
 
 
@@ -153,11 +158,22 @@ def _tune(tune: Tune) -> Mapping[str, Plain]:
 
 
 def _serve(serve: Serve) -> Mapping[str, Plain]:
-    return _stated(serve, serve.adapters, serve.load) | {
+    return _stated(serve, serve.adapters, serve.load, serve.latency) | {
         "kind": "serve",
-        "context_and_concurrency_stated": serve.context is not None,
+        "context_and_concurrency_stated": serve.context is not None or serve.load is not None,
         "has_adapters": serve.adapters is not None,
         "gpu_partitioned": False,
+    }
+
+
+def _of_load(job: Job) -> Mapping[str, Plain]:
+    """What is taken for granted of a load that does not say it."""
+    if job.serve is None or job.serve.load is None:
+        return {}
+    load, latency, context = job.serve.load, job.serve.latency, job.serve.context
+    return {
+        "context": load.input_tokens + load.output_tokens if context is None else None,
+        "latency_percentile": _PERCENTILE if latency is None else None,
     }
 
 

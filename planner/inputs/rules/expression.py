@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import re
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,11 +66,31 @@ def _divide(left: Exact, right: Exact) -> Exact:
     return left / right
 
 
+_DIGITS = Context(prec=15)
+"""How exact roots and logarithms are; decimals round them alike on every machine."""
+
+
+def _root(figure: Exact) -> Exact:
+    if figure < 0:
+        raise ExpressionError(f"takes the root of {figure_text(figure)}")
+    return exact(_DIGITS.sqrt(_decimal(figure)))
+
+
+def _log(figure: Exact) -> Exact:
+    if figure <= 0:
+        raise ExpressionError(f"takes the logarithm of {figure_text(figure)}")
+    return exact(_DIGITS.ln(_decimal(figure)))
+
+
+def _decimal(figure: Exact) -> Decimal:
+    return _DIGITS.divide(Decimal(figure.numerator), Decimal(figure.denominator))
+
+
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 _FUNCTIONS: Final[dict[str, int | None]] = {
     **dict.fromkeys(("min", "max")),
-    **dict.fromkeys(("ceil", "floor", "abs", "round"), 1),
+    **dict.fromkeys(("ceil", "floor", "abs", "round", "sqrt", "log"), 1),
 }
 """How many figures each takes; None is two or more."""
 _QUOTIENT = "÷"
@@ -79,6 +99,7 @@ _GLOBALS: Final[dict[str, Any]] = {
     "__builtins__": {},
     _QUOTIENT: _divide,
     **{"min": min, "max": max, "ceil": math.ceil, "floor": math.floor, "abs": abs, "round": round},
+    **{"sqrt": _root, "log": _log},
 }
 
 _SIGNS = {"*": "×", "-": "−", "<=": "≤", ">=": "≥", "!=": "≠", "==": "="}

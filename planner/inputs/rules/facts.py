@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from planner.inputs.base import AsFact
-from planner.inputs.scenario.job import Adapters, Family, Fixed, Load, Serve, Tune
+from planner.inputs.scenario.job import Adapters, Family, Fixed, Latency, Load, Serve, Tune
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ def _text(
     return Fact(name, origin, "text", meaning, "text", choices)
 
 
-_SECTIONS: tuple[type[BaseModel], ...] = (Tune, Serve, Adapters, Load, Fixed)
+_SECTIONS: tuple[type[BaseModel], ...] = (Tune, Serve, Adapters, Load, Latency, Fixed)
 """Sections of a job whose fields are marked as facts."""
 
 
@@ -89,9 +89,10 @@ _FACTS = (
         "context_and_concurrency_stated",
         "job",
         "true/false",
-        "whether a serving job states both context and concurrency",
+        "whether it is known how many requests of which length a replica holds",
         "truth",
     ),
+    Fact("requests_per_second", "job", "requests/s", "requests at the peak, over all replicas"),
     Fact("has_adapters", "job", "true/false", "whether adapters are served", "truth"),
     Fact("gpu_partitioned", "job", "true/false", "whether a GPU partition is asked for", "truth"),
     Fact("stated_gpus", "job", "GPUs", "the same, for rules that leave stated figures alone"),
@@ -226,6 +227,6 @@ UNITS: Final = frozenset(fact.unit for fact in FACTS.values()).union(
     ("GPUs of 80 GB", "copies", "matrices", "nodes", "replicas", "runs", "stages"),
     ("B/element", "B/parameter", "B/token", "bytes per token", "MB/token", "GB/pass"),
     ("10^6 elements/token", "GFLOP/token", "ms/layer", "s", "s/pass", "us/token"),
-    ("tokens/pass", "tokens/s"),
+    ("tokens/pass", "tokens/s", "deviations", "ms"),
 )
 """Every unit that a rule may give its result in: those of the facts, and of results alone."""

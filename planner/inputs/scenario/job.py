@@ -20,6 +20,7 @@ from planner.inputs.base import (
     PositiveNumber,
     Share,
 )
+from planner.inputs.scenario.load import Latency, Load
 from planner.inputs.scenario.run import Run
 from planner.inputs.scenario.spelling import (
     LARGEST_COUNT_PER_QUARTER,
@@ -43,6 +44,7 @@ __all__ = [
     "Family",
     "Fixed",
     "Job",
+    "Latency",
     "Load",
     "Method",
     "Optimizer",
@@ -227,19 +229,6 @@ class Tune(Frozen):
         return self
 
 
-class Load(Frozen):
-    """What arrives at an endpoint; with it the replicas follow from throughput."""
-
-    requests_per_second: Annotated[
-        PositiveNumber, AsFact("requests that arrive, over all replicas", "requests/s")
-    ]
-    """Requests per second to plan for, over all replicas."""
-    input_tokens: Annotated[PositiveCount, AsFact("tokens of one request", "tokens")]
-    """Tokens of one request."""
-    output_tokens: Annotated[PositiveCount, AsFact("tokens of one answer", "tokens")]
-    """Tokens of one answer."""
-
-
 class Serve(Frozen):
     """A serving job: one model behind one endpoint, in replicas."""
 
@@ -254,17 +243,23 @@ class Serve(Frozen):
     context: Annotated[
         PositiveCount | None, AsFact("tokens that one served request may hold", "tokens")
     ] = None
-    """Tokens that one request may hold, prompt and answer; goes with `concurrency`."""
+    """Tokens that one request may hold, prompt and answer; with a load as many as it says if left
+    out."""
     concurrency: Annotated[
         PositiveCount | None, AsFact("requests that one replica holds at once", "requests")
     ] = None
-    """Requests that one replica holds at once; goes with `context`."""
+    """Requests that one replica holds at once; chosen on each GPU type if a load is given and this
+    is left out."""
     kv_bits: Annotated[KvBits, AsFact("width of cached keys and values", "bit")] = 16
     """Width of cached keys and values: 16 or 8."""
     adapters: Adapters | None = None
     """Adapters beside the base model; none if left out."""
     load: Load | None = None
     """What arrives; the replicas then follow from it."""
+    latency: Latency | None = None
+    """How long users will wait; goes with `load`."""
+    gpus_per_replica: Annotated[PositiveCount, Field(le=1024)] | None = None
+    """GPUs that each replica takes; chosen on each GPU type if left out. Goes with `load`."""
     replicas: Replicas | None = None
     """Copies that serve side by side; 1 if neither this nor `load` is given."""
     whole_gpu: bool = False
@@ -277,7 +272,7 @@ class Serve(Frozen):
 
     @model_validator(mode="after")
     def _context_with_concurrency(self) -> Serve:
-        if (self.context is None) != (self.concurrency is None):
+        if self.load is None and (self.context is None) != (self.concurrency is None):
             given, missing = ("context", "concurrency")
             if self.context is None:
                 given, missing = missing, given
@@ -291,9 +286,10 @@ class Serve(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _load_on_what_a_replica_holds(self) -> Serve:
-        if self.load is not None and self.context is None and self.concurrency is None:
-            raise ValueError("`load` needs `context` and `concurrency`: what one replica holds")
+    def _goes_with_load(self) -> Serve:
+        for key in ("latency", "gpus_per_replica"):
+            if self.load is None and getattr(self, key) is not None:
+                raise ValueError(f"`{key}` needs `load`: what arrives decides how long users wait")
         return self
 
     @model_validator(mode="after")
@@ -450,9 +446,24 @@ class Job(Frozen):
         return self.serve is not None and self.serve.load is not None
 
     def units(self, horizon: Horizon) -> tuple[int, ...]:
-        """Units to place in each quarter: how many alike, times the replicas that are stated."""
+        """Units to place in each quarter: how many alike, times the replicas that are stated.
+
+        None in quarters without traffic.
+        """
         replicas = (self.serve.replicas or 1) if self.serve else 1
-        return tuple(count * replicas for count in self.counts(horizon))
+        peaks = self.peaks(horizon)
+        return tuple(
+            count * replicas if not peaks or peaks[quarter] else 0
+            for quarter, count in enumerate(self.counts(horizon))
+        )
+
+    def peaks(self, horizon: Horizon | None) -> tuple[Fraction, ...]:
+        """Requests per second at the peak of each quarter; empty without a load."""
+        if self.serve is None or self.serve.load is None:
+            return ()
+        counts = () if horizon is None else self.counts(horizon)
+        begins = next((quarter for quarter, count in enumerate(counts) if count), 0)
+        return self.serve.load.peaks(horizon, begins)
 
     def counts(self, horizon: Horizon) -> tuple[int, ...]:
         """How many alike in each quarter of the horizon; growth is exact and rounds up."""

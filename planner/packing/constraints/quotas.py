@@ -62,9 +62,7 @@ def add_rows(master: MasterProgram) -> None:
                 master.relaxable(f"the {quota.name}", row, float(most), 1.0)
 
 
-def _rows(
-    master: MasterProgram, quota: Quota, most: int, quarter: int
-) -> Iterator[int]:
+def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Iterator[int]:
     """What is held on the average; and for each width of runs, whole lanes beside the rest."""
     taken = _taken_in(master, quota, quarter)
     load: Terms = defaultdict(float)

@@ -1,0 +1,162 @@
+"""What arrives at an endpoint, quarter by quarter, and how long its users will wait."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, Tag, model_validator
+
+from planner.inputs.base import (
+    AsFact,
+    Frozen,
+    NotNegative,
+    PositiveCount,
+    PositiveNumber,
+    Share,
+    whole,
+)
+from planner.inputs.scenario.spelling import (
+    LARGEST_COUNT_PER_QUARTER,
+    ONE_OR_BY_KEY,
+    canonical_quarter,
+    in_force,
+)
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from planner.inputs.scenario.horizon import Horizon
+
+__all__ = ["Latency", "Load", "Percentile"]
+
+DAY_SECONDS = 86_400
+HOUR_SECONDS = 3_600
+
+RateByQuarter = Annotated[
+    Annotated[PositiveNumber, Tag("one figure")]
+    | Annotated[
+        dict[Annotated[str, AfterValidator(canonical_quarter)], NotNegative],
+        Field(min_length=1),
+        Tag("by key"),
+    ],
+    ONE_OR_BY_KEY,
+]
+"""One figure for every quarter, or figures by quarter, each of which holds until the next."""
+
+Percentile = Annotated[Literal[50, 90, 95, 99], BeforeValidator(whole)]
+
+
+class Load(Frozen):
+    """What arrives at an endpoint; with it the replicas follow from throughput and latency."""
+
+    requests_per_second: RateByQuarter | None = None
+    """Requests per second over all replicas: one figure, or by quarter, each until the next."""
+    tokens_per_day: RateByQuarter | None = None
+    """Or tokens per day, prompts and answers together, in the same two ways."""
+    users: RateByQuarter | None = None
+    """Or users at work at the same time, with `requests_per_user_hour`."""
+    requests_per_user_hour: PositiveNumber | None = None
+    """Requests that one of these users sends in an hour."""
+    growth_per_quarter: Annotated[Share, Field(gt=-1, le=LARGEST_COUNT_PER_QUARTER)] | None = None
+    """Growth of the traffic from quarter to quarter; not beside figures by quarter."""
+    peak_to_mean: Annotated[PositiveNumber, Field(ge=1, le=1000)] = Field(
+        default=1, validate_default=True
+    )
+    """Traffic of the busiest minutes over the figure above; replicas are planned for these."""
+    arrivals_cv: Annotated[
+        NotNegative,
+        Field(le=100),
+        AsFact("variation of the gaps between requests (1: Poisson)", "ratio"),
+    ] = Field(default=1, validate_default=True)
+    """Coefficient of variation of the gaps between requests: 1 is Poisson, more is bursts."""
+    input_tokens: Annotated[PositiveCount, AsFact("tokens of one request", "tokens")]
+    """Tokens of one request, on the average."""
+    output_tokens: Annotated[PositiveCount, AsFact("tokens of one answer", "tokens")]
+    """Tokens of one answer, on the average."""
+    cached_input: Annotated[
+        Share,
+        Field(ge=0, lt=1),
+        AsFact("share of prompts that a prefix cache has already", "share"),
+    ] = Field(default=0, validate_default=True)
+    """Share of the prompts' tokens that the prefix cache has already."""
+
+    @model_validator(mode="after")
+    def _one_figure(self) -> Load:
+        stated = [
+            name
+            for name in ("requests_per_second", "tokens_per_day", "users")
+            if getattr(self, name) is not None
+        ]
+        if len(stated) != 1:
+            raise ValueError(
+                "give one of `requests_per_second`, `tokens_per_day` and `users`"
+                + (f", not {' and '.join(f'`{name}`' for name in stated)}" if stated else "")
+            )
+        if (self.users is None) != (self.requests_per_user_hour is None):
+            raise ValueError("`users` and `requests_per_user_hour` go together")
+        if isinstance(self._stated, dict) and self.growth_per_quarter is not None:
+            raise ValueError(
+                f"`{stated[0]}` by quarter already says how traffic grows; leave out "
+                "`growth_per_quarter`, or give one figure"
+            )
+        return self
+
+    @property
+    def _stated(self) -> Decimal | dict[str, Decimal]:
+        return self.requests_per_second or self.tokens_per_day or self.users or {}
+
+    @property
+    def _requests_per_stated(self) -> Fraction:
+        """Requests per second at the peak for each one of the figure that is stated."""
+        peak = Fraction(self.peak_to_mean)
+        if self.tokens_per_day is not None:
+            return peak / (DAY_SECONDS * (self.input_tokens + self.output_tokens))
+        if self.requests_per_user_hour is not None:
+            return peak * Fraction(self.requests_per_user_hour) / HOUR_SECONDS
+        return peak
+
+    def peaks(self, horizon: Horizon | None = None, begins: int = 0) -> tuple[Fraction, ...]:
+        """Requests per second at the peak of each quarter; without a horizon the highest alone.
+
+        `begins` is the quarter from 0 from which on the traffic grows, none before it.
+        """
+        stated, each = self._stated, self._requests_per_stated
+        if horizon is None:
+            figures = stated.values() if isinstance(stated, dict) else (stated,)
+            return (Fraction(max(figures)) * each,)
+        growth = 1 + Fraction(self.growth_per_quarter or 0)
+        return tuple(
+            Fraction(in_force(stated, quarter) or 0) * growth ** max(0, number - begins) * each
+            for number, quarter in enumerate(horizon.all_quarters)
+        )
+
+
+class Latency(Frozen):
+    """How long users will wait; any of the three figures."""
+
+    ttft_ms: Annotated[
+        PositiveNumber | None,
+        AsFact("time to the first token that is asked for", "ms", fact="ttft_target_ms"),
+    ] = None
+    """Time to the first token, ms."""
+    tpot_ms: Annotated[
+        PositiveNumber | None,
+        AsFact("time per further token that is asked for", "ms", fact="tpot_target_ms"),
+    ] = None
+    """Time per output token after the first, ms."""
+    e2e_ms: Annotated[
+        PositiveNumber | None,
+        AsFact("time to the end of an answer that is asked for", "ms", fact="e2e_target_ms"),
+    ] = None
+    """Time to the end of an answer of mean length, ms."""
+    percentile: Annotated[
+        Percentile, AsFact("percentile of the latency", "percentile", fact="latency_percentile")
+    ] = 95
+    """Share of the requests that are to be as quick: 50, 90, 95 or 99 of 100."""
+
+    @model_validator(mode="after")
+    def _some_target(self) -> Latency:
+        if self.ttft_ms is None and self.tpot_ms is None and self.e2e_ms is None:
+            raise ValueError("give at least one of `ttft_ms`, `tpot_ms` and `e2e_ms`")
+        return self

@@ -1,0 +1,300 @@
+"""A serving job with a load: what a replica takes, on how many GPUs, and how many replicas.
+
+With so many requests in flight, rules say how long a step takes, how many requests that makes per
+second, and how long users wait. As all of these grow with the requests in flight, the most of them
+that keeps to what is asked is found by bisection: it is what a replica is planned for.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING, Final
+
+from planner.sizing.candidate import Rejection, ServingFigures
+from planner.sizing.engine import Known
+from planner.sizing.tries import Tries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from fractions import Fraction
+
+    from planner.inputs.rules.expression import Exact
+    from planner.inputs.scenario.job import Serve
+    from planner.sizing.candidate import Candidate
+    from planner.sizing.count import Counter, Placement
+    from planner.sizing.engine import Reasoning
+
+__all__ = ["Endpoint"]
+
+_TRIED: Final = "tried"
+_CHOSEN: Final = frozenset({"concurrency", "in_flight"})
+"""What is known once it is chosen how many requests a replica holds and takes."""
+_TOLD: Final = {
+    "ttft_ms": "to the first token",
+    "tpot_ms": "for each further token",
+    "e2e_ms": "to the end of an answer",
+}
+
+
+class Endpoint:
+    """Sizes one serving job that has a load."""
+
+    def __init__(
+        self, counter: Counter, job: Reasoning, serve: Serve, peaks: tuple[Fraction, ...]
+    ) -> None:
+        """`job` is what is known before a GPU type is chosen.
+
+        `peaks` are requests per second at the peak of each quarter, over all replicas.
+        """
+        self._counter, self._job, self._serve, self._peaks = counter, job, serve, peaks
+        self._tries: dict[tuple[int | None, int | None], Tries] = {}
+        latency = serve.latency
+        self._targets = {
+            name: getattr(latency, name)
+            for name in _TOLD
+            if latency is not None and getattr(latency, name) is not None
+        }
+        self._most = int(job.number("concurrency_at_most") or 1)
+
+    def place(self, gpu_type: str, gpu: Mapping[str, Known]) -> tuple[Placement, ...] | Rejection:
+        """Candidates on one GPU type by GPUs of a replica, none of them no better than another.
+
+        One at least; with more GPUs, a replica holds and takes more requests, or answers sooner.
+        """
+        found: list[Placement] = []
+        objection: Rejection | None = None
+        for gpus in self._counts(gpu):
+            placed = self._on(gpu_type, gpu, gpus)
+            if isinstance(placed, Rejection):
+                objection = placed
+            elif not any(_as_good(other.candidate, placed.candidate) for other in found):
+                found.append(placed)
+            if self._settled and found:
+                break
+        if not found:
+            return objection or self._first(gpu_type, gpu)
+        later = (
+            one._replace(candidate=one.candidate.model_copy(update={"decided_by": "load"}))
+            for one in found[1:]
+        )
+        return (found[0], *later)
+
+    @property
+    def _settled(self) -> bool:
+        """Whether more GPUs than memory asks for are of no use: no target, concurrency stated."""
+        return self._serve.concurrency is not None and not self._targets
+
+    def _first(self, gpu_type: str, gpu: Mapping[str, Known]) -> Rejection:
+        """Why there is no candidate at all, in the words of whatever refuses one request."""
+        found = self._counter.place(gpu_type, gpu, self._at(self._least, None))
+        if isinstance(found, Rejection):
+            return found
+        stated = self._serve.gpus_per_replica
+        message = (
+            "it is not known what requests take of its memory"
+            if stated is None
+            else f"a replica takes {found.candidate.gpus} GPUs here, {stated} are asked for"
+        )
+        rule = "rules" if stated is None else "job.gpus_per_replica"
+        return Rejection(gpu_type=gpu_type, rule=rule, message=message)
+
+    @property
+    def _least(self) -> int:
+        return self._serve.concurrency or 1
+
+    def _counts(self, gpu: Mapping[str, Known]) -> Iterator[int]:
+        """GPUs of a replica that may be tried: up to a node, or what holds a single request."""
+        tries = self._at(self._least, None)
+        if self._serve.gpus_per_replica is not None:
+            yield self._serve.gpus_per_replica
+            return
+        if not tries.by_peak:
+            yield 1
+            return
+        node = gpu.get("gpus_per_node")
+        widest = int(node.value) if node is not None and not isinstance(node.value, str) else 1
+        gpus = tries.counted(1)
+        placed = self._counter.place("", gpu, tries)
+        if not isinstance(placed, Rejection):
+            gpus = placed.candidate.gpus
+        while True:
+            yield gpus
+            larger = tries.counted(gpus + 1)
+            if larger <= gpus or larger > widest:
+                return
+            gpus = larger
+
+    def _on(self, gpu_type: str, gpu: Mapping[str, Known], gpus: int) -> Placement | Rejection:
+        """The candidate on so many GPUs for each replica."""
+        held = self._held(gpu, gpus)
+        if not held:
+            return self._first(gpu_type, gpu)
+        situation = self._at(held, None).on(gpu, gpus)
+        unqueued = self._unqueued(situation, held)
+        taken = _most(held, lambda flight: self._keeps(situation, flight, unqueued))
+        if not taken:
+            return self._too_slow(gpu_type, gpus, situation)
+        if self._serve.concurrency is None:
+            high = _at_flight(situation, taken).number("in_flight_high")
+            held = min(held, ceil(high or held))
+        chosen = self._at(held, taken if taken != held or self._targets else None)
+        placed = self._counter.place(gpu_type, gpu, chosen, gpus)
+        if isinstance(placed, Rejection):
+            return placed
+        if placed.candidate.gpus != gpus:
+            return self._first(gpu_type, gpu)
+        situation = self._at(held, None).on(gpu, gpus)
+        return placed._replace(candidate=self._loaded(placed, situation, held, taken))
+
+    def _held(self, gpu: Mapping[str, Known], gpus: int) -> int:
+        """The most requests that a replica has memory for; 0: not for one."""
+        if self._serve.concurrency is not None:
+            return self._serve.concurrency
+        usable = self._at(1, None).on(gpu, gpus).number("usable_gb_per_gpu")
+        if usable is None:
+            return 1
+
+        def fits(held: int) -> bool:
+            need = self._at(held, None).at(gpus).number("needed_gb_per_gpu")
+            return need is not None and need <= usable
+
+        return _most(self._most, fits)
+
+    def _unqueued(self, situation: Reasoning, held: int) -> Exact | None:
+        """The rate up to which requests hardly wait for a place; None where that is not asked."""
+        if not {"ttft_ms", "e2e_ms"} & self._targets.keys():
+            return None
+
+        def has_room(flight: int) -> bool:
+            high = _at_flight(situation, flight).number("in_flight_high")
+            return high is None or high <= held
+
+        return _rate(situation, max(1, _most(held, has_room)))
+
+    def _keeps(self, situation: Reasoning, flight: int, unqueued: Exact | None) -> bool:
+        """Whether a replica with so many requests in flight keeps to what is asked."""
+        if not self._targets:
+            return True
+        planned = _at_flight(situation, flight).number("planned_requests_per_second") or 0
+        if unqueued is not None and planned > unqueued:
+            return False
+        latency = _latency(situation, flight)
+        return all(
+            (figure := latency[name]) is not None and figure <= target
+            for name, target in self._targets.items()
+        )
+
+    def _too_slow(self, gpu_type: str, gpus: int, situation: Reasoning) -> Rejection:
+        latency = _latency(situation, 1)
+        percentile = self._serve.latency.percentile if self._serve.latency else 0
+        said = [
+            f"{figure:,.0f} ms {_TOLD[name]} where {target:,.0f} ms are asked for"
+            for name, target in self._targets.items()
+            if (figure := latency[name]) is not None and figure > target
+        ]
+        unknown = [name for name in self._targets if latency[name] is None]
+        if unknown:
+            cause = situation.why_unknown(unknown[0])
+            said.append(f"{unknown[0]} cannot be told: nothing is known of {cause}")
+        return Rejection(
+            gpu_type=gpu_type,
+            rule="job.latency",
+            message=f"on {gpus} GPUs a request that is alone takes "
+            f"{' and '.join(said) or 'too long'}, at the {percentile}th percentile",
+        )
+
+    def _at(self, held: int, flight: int | None) -> Tries:
+        """The job where a replica holds so many requests, and takes as many as are in flight."""
+        key = (held, flight)
+        if key not in self._tries:
+            facts = {} if self._serve.concurrency is not None else {"concurrency": _requests(held)}
+            if flight is not None:
+                facts["in_flight"] = _requests(flight)
+            self._tries[key] = Tries(self._job.within(facts, _CHOSEN) if facts else self._job)
+        return self._tries[key]
+
+    def _loaded(self, placed: Placement, full: Reasoning, held: int, taken: int) -> Candidate:
+        """The candidate with its replicas by quarter, and what its users will see."""
+        situation = placed.situation
+        planned = situation.number("planned_requests_per_second")
+        if planned is None:
+            return placed.candidate
+        replicas = tuple(ceil(peak / planned) for peak in self._peaks)
+        most = max(replicas)
+        busiest = max(
+            peak / count for peak, count in zip(self._peaks, replicas, strict=True) if count
+        )
+        flight = 1 + _most(taken, lambda flight: _rate(full, flight) < busiest)
+        latency = _latency(full, min(flight, taken))
+        figures = ServingFigures(
+            concurrency=held,
+            in_flight=min(flight, taken),
+            planned_requests_per_second=float(planned),
+            peaks=tuple(float(peak) for peak in self._peaks),
+            percentile=int(situation.number("latency_percentile") or 0),
+            **{
+                name: None if figure is None else round(float(figure), 1)
+                for name, figure in latency.items()
+            },
+        )
+        told = {"replicas": most, "serving": figures}
+        if len(set(replicas)) > 1:
+            told["replicas_by_quarter"] = replicas
+        return placed.candidate.model_copy(update=told)
+
+
+def _requests(count: Exact) -> Known:
+    return Known(count, "requests", _TRIED)
+
+
+def _at_flight(situation: Reasoning, flight: Exact) -> Reasoning:
+    return situation.within({"in_flight": _requests(flight)}, _CHOSEN)
+
+
+def _rate(situation: Reasoning, flight: int) -> Exact:
+    return _at_flight(situation, flight).number("requests_per_second_per_replica") or 0
+
+
+def _latency(situation: Reasoning, flight: int) -> dict[str, Exact | None]:
+    """What users wait at the percentile with so many requests in flight on the average.
+
+    Tokens come as slowly as with the requests that the percentile allows for.
+    """
+    at = _at_flight(situation, flight)
+    first, high = at.derive("ttft_ms"), at.number("in_flight_high")
+    if high is None:
+        return dict.fromkeys(_TOLD)
+    facts = {"in_flight": _requests(max(high, 1))}
+    if first is not None:
+        facts["ttft_ms"] = first.known
+    crowded = situation.within(facts, _CHOSEN | {"ttft_ms"})
+    return {name: crowded.number(name) if first or name == "tpot_ms" else None for name in _TOLD}
+
+
+def _most(most: int, holds: Callable[[int], bool]) -> int:
+    """The largest figure up to `most` for which it holds, which ends somewhere; 0 if for none."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _as_good(other: Candidate, candidate: Candidate) -> bool:
+    """Whether another candidate takes no more of anything, in pieces that are no larger."""
+    if other.gpus > candidate.gpus:
+        return False
+    quarters = range(len(candidate.serving.peaks if candidate.serving else (0,)))
+    needs = (
+        (other.gpus, candidate.gpus),
+        (other.cpus, candidate.cpus),
+        (other.memory_mb, candidate.memory_mb),
+    )
+    return all(
+        mine * other.replicas_in(quarter) <= its * candidate.replicas_in(quarter)
+        for quarter in quarters
+        for mine, its in needs
+    )
