@@ -103,9 +103,9 @@ SLIPS = (
     ),
     Slip(
         "holds",
-        "",
-        ", context: 2048, concurrency: 8",
-        "jobs.chat.serve: `load` needs `context` and `concurrency`",
+        ", latency: {percentile: 99}",
+        ", latency: {ttft_ms: 800}",
+        "jobs.chat.serve.latency: give at least one of `ttft_ms`, `tpot_ms` and",
     ),
     Slip("model", "small-9b", "small-8b", "jobs.answers.serve.model: unknown model 'small-9b'"),
     Slip("team", "blue", "red", "jobs.answers.team: unknown team 'blue'"),

@@ -92,7 +92,8 @@ def test_a_gpu_without_partitions_has_none(sized):
 
 
 def test_throughput_follows_the_slices_so_that_smaller_partitions_take_more_replicas(sized):
-    serve = {"model": "llama-3.1-8b", "context": 4096, "concurrency": 8, "load": LOAD}
+    load = {**LOAD, "requests_per_second": 300}
+    serve = {"model": "llama-3.1-8b", "context": 4096, "concurrency": 8, "load": load}
     found = ways(sized(MIG, serve=serve))
     half, more, whole = (found[f"{H100}{part}"].replicas for part in (" 3g.40gb", " 4g.40gb", ""))
     assert half > more > whole

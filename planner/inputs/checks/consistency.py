@@ -17,6 +17,7 @@ from planner.inputs.checks.money import misassigned, unusable
 from planner.inputs.checks.running import not_running
 from planner.inputs.checks.sites import misplaced, misstated
 from planner.inputs.scenario.job import SERVING_SUFFIX
+from planner.inputs.scenario.load import TRAFFIC
 from planner.inputs.scenario.spelling import LARGEST_COUNT_PER_QUARTER
 from planner.inputs.text.words import difference, folded
 
@@ -176,12 +177,27 @@ def _derived(name: str, job: Job, names: Mapping[str, str]) -> Iterator[Fault]:
         yield Fault(("jobs", name, "tune", "deploy"), message, "rename one of the two jobs")
 
 
+def _traffic(name: str, job: Job, horizon: Horizon) -> Iterator[Fault]:
+    """Traffic by quarter of quarters that never come, or none of a quarter in which the job runs."""
+    load = job.serve.load if job.serve is not None else None
+    for key in TRAFFIC if load is not None else ():
+        stated = getattr(load, key)
+        if not isinstance(stated, dict):
+            continue
+        path: Path = ("jobs", name, "serve", "load", key)
+        late = [*late_figures(path, stated, horizon)]
+        yield from late
+        if not late and not any(job.peaks(horizon)):
+            yield Fault(path, "is no traffic in any quarter of the horizon")
+
+
 def _activity(name: str, job: Job, scenario: Scenario) -> Iterator[Fault]:
     horizon = scenario.horizon
     where = _horizon_text(horizon)
     path: Path = ("jobs", name, "count")
     after = [*late_figures(path, job.count, horizon)] if isinstance(job.count, dict) else []
     yield from after
+    yield from _traffic(name, job, horizon)
     late = [str(quarter) for quarter in job.quarters or () if not horizon.includes(quarter)]
     if late:
         shown = late[0] if len(late) == 1 else f"{late[0]} to {late[-1]}"

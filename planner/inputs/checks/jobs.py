@@ -52,6 +52,7 @@ def _of_serve(job: Job, catalog: Catalog) -> Iterator[Fault]:
     if serve is not None:
         found = known(
             _too_long(serve, "context", catalog),
+            _request_too_long(serve, catalog),
             _wider(serve, catalog),
             _adapters(serve, catalog),
         )
@@ -80,6 +81,20 @@ def _too_long(
         who = "any model of the catalog takes"
     if tokens is not None and (model or about.model is None) and tokens > longest:
         yield Fault((key,), f"{tokens:,} tokens are more than {who} ({longest:,})")
+
+
+def _request_too_long(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
+    """A request with its answer that is longer than the model takes."""
+    model, load = _model(serve, catalog), serve.load
+    if model is None or load is None or serve.context is not None:
+        return
+    tokens = load.input_tokens + load.output_tokens
+    if tokens > model.longest_context:
+        yield Fault(
+            ("load", "input_tokens"),
+            f"a request of {load.input_tokens:,} and an answer of {load.output_tokens:,} tokens "
+            f"are more than {serve.model} takes ({model.longest_context:,})",
+        )
 
 
 def _rank(tune: Tune, catalog: Catalog) -> Iterator[Fault]:

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
     from planner.inputs.scenario.horizon import Horizon
 
-__all__ = ["Latency", "Load", "Percentile"]
+__all__ = ["TRAFFIC", "Latency", "Load", "Percentile"]
+
+TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
+"""Keys of a load that say how much arrives; one of them stands."""
 
 DAY_SECONDS = 86_400
 HOUR_SECONDS = 3_600
@@ -83,11 +86,7 @@ class Load(Frozen):
 
     @model_validator(mode="after")
     def _one_figure(self) -> Load:
-        stated = [
-            name
-            for name in ("requests_per_second", "tokens_per_day", "users")
-            if getattr(self, name) is not None
-        ]
+        stated = [name for name in TRAFFIC if getattr(self, name) is not None]
         if len(stated) != 1:
             raise ValueError(
                 "give one of `requests_per_second`, `tokens_per_day` and `users`"

@@ -14,6 +14,7 @@ from planner.inputs.scenario import (
     finance,
     horizon,
     job,
+    load,
     offer,
     run,
     scenario,
@@ -84,7 +85,7 @@ class _AsWritten(GenerateJsonSchema):
         return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
 
 
-_MODULES = (scenario, offer, finance, horizon, job, run, site, team)
+_MODULES = (scenario, offer, finance, horizon, job, load, run, site, team)
 """Where the models of the format stand, with what their keys mean."""
 
 
