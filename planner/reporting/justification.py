@@ -28,6 +28,7 @@ from planner.reporting.sections.purchases import (
 from planner.reporting.sections.sensitivity import sensitivity_section
 from planner.reporting.sections.shortage import shortage_section
 from planner.reporting.sections.sites import facility_section
+from planner.reporting.sections.traffic import traffic_section
 from planner.reporting.traced import RelatedResults, TracedPlan, anchor_of
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def justification_document(plan: Plan, related: RelatedResults = _ALONE) -> Docu
         "sensitivity": sensitivity_section(traced, related.sensitivity),
         "assumptions": assumptions_section(traced),
         "risks": risks_section(traced),
-        "trace": (*jobs_section(traced), *placement_section(traced)),
+        "trace": (*jobs_section(traced), *traffic_section(plan), *placement_section(traced)),
         "bill": bill_section(traced),
         "facility": facility_section(traced),
         "affordability": affordability_section(traced),

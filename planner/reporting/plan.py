@@ -16,6 +16,7 @@ from planner.reporting.sections.proof import proof_section, rules_section
 from planner.reporting.sections.purchases import ask_sentence, bill_section
 from planner.reporting.sections.shortage import shortage_section
 from planner.reporting.sections.sites import sites_section
+from planner.reporting.sections.traffic import traffic_section
 from planner.reporting.traced import TracedPlan
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Schedule", schedule_section(plan, lines)),
                 ("Shared GPUs", shared_section(plan, lines)),
                 ("Jobs", jobs_section(traced, detail.jobs, full=False)),
+                ("Traffic and latency", traffic_section(plan)),
                 ("Utilization", utilization_section(traced)),
                 ("Sites", sites_section(traced, lines, full=False)),
                 ("Cost", plan_cost_section(traced)),

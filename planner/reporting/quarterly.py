@@ -34,6 +34,7 @@ from planner.reporting.sections.proof import how_section, provenance_section
 from planner.reporting.sections.purchases import ask_sentence, bill_section, orders_section
 from planner.reporting.sections.shortage import shortage_section
 from planner.reporting.sections.sites import facility_section
+from planner.reporting.sections.traffic import traffic_section
 from planner.reporting.traced import RelatedResults, TracedPlan
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def quarterly_document(plan: Plan, related: RelatedResults = _ALONE) -> Document
         "scope": _scope(traced),
         "capacity": (gpus_table(traced),),
         "demand": demand_section(traced),
-        "need": _services(traced),
+        "need": (*_services(traced), *traffic_section(plan)),
         "facility": _resources(traced),
         "forecast": forecast_section(traced),
         "options": _options(traced, related),

@@ -178,7 +178,7 @@ def _derived(name: str, job: Job, names: Mapping[str, str]) -> Iterator[Fault]:
 
 
 def _traffic(name: str, job: Job, horizon: Horizon) -> Iterator[Fault]:
-    """Traffic by quarter of quarters that never come, or none of a quarter in which the job runs."""
+    """Traffic of quarters that never come, or none in any quarter."""
     load = job.serve.load if job.serve is not None else None
     for key in TRAFFIC if load is not None else ():
         stated = getattr(load, key)

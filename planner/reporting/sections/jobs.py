@@ -139,7 +139,7 @@ def jobs_section(
         one = candidate(row)
         if one is None:
             return "dropped" if jobs[row[0]].name in dropped else "no unit in any quarter"
-        return f"{copies_of(one.replicas, one.gpus)}× {taken(one)}{row[2]}"
+        return f"{_copies(one)}× {taken(one)}{row[2]}"
 
     def gpu_memory(row: _Row, name: str, trace: str) -> Cell:
         one = candidate(row)
@@ -213,6 +213,13 @@ def jobs_section(
         tags = dollars(sum(job.tag_cents for job in jobs[most:]))
         yield Paragraph(f"… {more} with tags of {tags} USD, all of them in plan.json", tone="faint")
     yield from _derived(plan)
+
+
+def _copies(candidate: Candidate) -> str:
+    """`3 × 2`, and `1–3 × 2` where replicas follow traffic."""
+    least = min(candidate.replicas_by_quarter, default=candidate.replicas)
+    told = copies_of(candidate.replicas, candidate.gpus)
+    return told if least == candidate.replicas else f"{least:,}–{told}"
 
 
 def _rows(plan: Plan, most: int) -> Iterator[_Row]:

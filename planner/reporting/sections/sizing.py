@@ -77,7 +77,9 @@ def sizing_document(
 
 def _candidates(candidates: Sequence[Candidate]) -> Table:
     by_peak = any(one.memory is not None for one in candidates)
-    timed = any(one.planned_hours is not None for one in candidates)
+    without = [] if any(one.planned_hours is not None for one in candidates) else ["Planned, h"]
+    loaded = any(one.serving is not None for one in candidates)
+    without += ["Hours"] if loaded else ["At once", "TTFT ms", "TPOT ms"]
 
     def need_and_offer(one: Candidate) -> str:
         if by_peak:
@@ -105,9 +107,16 @@ def _candidates(candidates: Sequence[Candidate]) -> Table:
         ("Host, GB", "number", lambda one: gigabytes(one.memory_mb)),
         ("Hours", "number", lambda one: hours(one.hours).removesuffix(" h")),
         ("Planned, h", "number", lambda one: str(one.planned_hours or _NONE)),
+        ("At once", "number", lambda one: str(one.serving.concurrency) if one.serving else _NONE),
+        ("TTFT ms", "number", lambda one: _ms(one.serving and one.serving.ttft_ms)),
+        ("TPOT ms", "number", lambda one: _ms(one.serving and one.serving.tpot_ms)),
         ("Set by", "text", lambda one: one.decided_by),
-        without=() if timed else ("Planned, h",),
+        without=without,
     )
+
+
+def _ms(figure: float | None) -> str:
+    return _NONE if figure is None else f"{figure:,.0f}"
 
 
 def _rejections(rejections: Sequence[Rejection]) -> Table:
