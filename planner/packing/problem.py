@@ -284,7 +284,8 @@ class Choice:
     way: str = ""
     """Name of the candidate that this is, among those of the job."""
     by_quarter: tuple[int, ...] = ()
-    """Pieces in each quarter, where they differ, as with traffic; `copies` is then the most."""
+    """Pieces in each quarter, one at least while the unit is active, where they differ, as with
+    traffic; `copies` is then the most."""
 
     def copies_in(self, quarter: int) -> int:
         """Pieces that a unit takes in a quarter."""

@@ -171,7 +171,8 @@ class Checker:
             zip(self.problem.demands, self.solution.assigned, strict=True)
         ):
             for position, units in enumerate(taken):
-                copies = demand.choices[position].copies if units else 0
+                choice = demand.choices[position]
+                copies = choice.by_quarter[quarter] if choice.by_quarter else choice.copies
                 due = units * copies if quarter in demand.quarters else 0
                 if placed[number, position] != due:
                     yield f"demand {number}.{position}: {placed[number, position]} placed of {due}"

@@ -73,7 +73,7 @@ class Exhaustive:
             most is None
             or most * SLOTS
             >= sum(
-                choice.copies * choice.shape.gpus * (choice.shape.run.hours // SLOT)
+                pieces_in(choice, quarter) * choice.shape.gpus * (choice.shape.run.hours // SLOT)
                 for demand, choices in zip(self._problem.demands, way, strict=True)
                 for choice in choices
                 if quarter in demand.quarters and counts(quota, demand.owner, choice.gpu_type)
@@ -313,7 +313,7 @@ class Exhaustive:
                     for demand, choices in zip(self._problem.demands, way, strict=True)
                     if quarter in demand.quarters
                     for choice in choices
-                    for _ in range(choice.copies)
+                    for _ in range(pieces_in(choice, quarter))
                 ),
                 key=lambda choice: (choice.shape, choice.gpu_type),
                 reverse=True,
@@ -446,6 +446,11 @@ class Exhaustive:
                     )
                     left.append((after, opened))
                 yield left, held
+
+
+def pieces_in(choice: Choice, quarter: int) -> int:
+    """Pieces of a unit in a quarter."""
+    return choice.by_quarter[quarter] if choice.by_quarter else choice.copies
 
 
 def _owned(choice: Choice, demand: Demand) -> Choice:

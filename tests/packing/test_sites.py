@@ -246,7 +246,19 @@ def with_limits(problem: Problem, rng: random.Random, *, which: set[str]) -> Pro
     if "copies" in which:
         few = problem.demands[:1] if "growth" in which else problem.demands
         problem = replace(problem, demands=tuple(in_copies(one, rng) for one in few))
+    if "traffic" in which:
+        followed = (in_copies_by_quarter(one, problem, rng) for one in problem.demands)
+        problem = replace(problem, demands=tuple(followed))
     return with_budget(problem, rng) if "budget" in which else problem
+
+
+def in_copies_by_quarter(demand: Demand, problem: Problem, rng: random.Random) -> Demand:
+    """The same, where a choice asks for another number of pieces in each quarter."""
+    choices = set()
+    for choice in demand.choices:
+        pieces = tuple(rng.choice((1, 1, 2)) for _ in range(problem.quarters))
+        choices.add(replace(choice, copies=max(pieces), by_quarter=pieces))
+    return replace(demand, choices=tuple(sorted(choices, key=repr)))
 
 
 def in_copies(demand: Demand, rng: random.Random) -> Demand:
@@ -278,6 +290,10 @@ def with_budget(problem: Problem, rng: random.Random) -> Problem:
         {"power", "copies"},
         {"racks", "copies"},
         {"copies"},
+        {"traffic"},
+        {"traffic", "power"},
+        {"traffic", "racks"},
+        {"traffic", "budget"},
         {"growth"},
         {"growth", "power"},
         {"growth", "copies"},

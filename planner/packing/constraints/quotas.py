@@ -107,7 +107,7 @@ def _taken_in(master: MasterProgram, quota: Quota, quarter: int) -> list[tuple[i
     return [
         (index, choice)
         for index, demand, choice in _taken(master, quota)
-        if quarter in demand.quarters and choice.copies_in(quarter)
+        if quarter in demand.quarters
     ]
 
 

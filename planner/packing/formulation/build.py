@@ -112,8 +112,8 @@ def _usages(master: MasterProgram) -> None:
         demand = master.problem.demands[number]
         choice = demand.choices[position]
         for quarter in demand.quarters:
-            if copies := choice.copies_in(quarter):
-                shaped[choice.gpu_type, quarter, choice.shape][index] += copies
+            pieces = choice.copies_in(quarter)
+            shaped[choice.gpu_type, quarter, choice.shape][index] += pieces
     pools = _by_gpu_type(master.problem)
     for (gpu_type, quarter, shape), terms in sorted(shaped.items(), key=lambda item: item[0]):
         running = _running(master.problem, pools[gpu_type], shape)
