@@ -52,6 +52,8 @@ _SHOWN_WITH_HOURS: Final = ("hours", "hours_allowed")
 _LOAD: Final = "requests_per_second"
 """What a job states for which the replicas follow from throughput."""
 _REPLICAS: Final = "replicas_for_load"
+_LATENCY: Final = ("in_flight_high", "ttft_ms", "tpot_ms", "e2e_ms")
+"""Of a replica that takes the most that it may."""
 _PLANNED: Final = "planned_hours"
 _SHARED: Final = "shared_memory_gb"
 
@@ -174,7 +176,7 @@ class Counter:
             *(() if hours is None else _SHOWN_WITH_HOURS),
             *(() if planned is None else (_PLANNED,)),
             *(() if shared_gb is None else (_SHARED,)),
-            *(() if replicas is None else (_REPLICAS,)),
+            *(() if replicas is None else (*_LATENCY, _REPLICAS)),
         )
         too_few, roots = search.too_few(), tuple(at.derive(name) for name in shown)
         recorder = search.job.recorder
