@@ -93,6 +93,19 @@ _OPTIONS = (
     ),
     _Option("input_tokens", "", "load.input_tokens", "TOKENS", "Serving: tokens of one request."),
     _Option("output_tokens", "", "load.output_tokens", "TOKENS", "Serving: tokens of an answer."),
+    _Option(
+        "cached_input", "", "load.cached_input", "SHARE", "Serving: share of prompts in the cache."
+    ),
+    _Option(
+        "arrivals_cv", "", "load.arrivals_cv", "NUMBER", "Serving: 1 is Poisson, more is bursts."
+    ),
+    _Option("ttft_ms", "", "latency.ttft_ms", "MS", "Serving: time to the first token."),
+    _Option("tpot_ms", "", "latency.tpot_ms", "MS", "Serving: time per further token."),
+    _Option("e2e_ms", "", "latency.e2e_ms", "MS", "Serving: time to the end of an answer."),
+    _Option(
+        "percentile", "", "latency.percentile", "50|90|95|99", "Serving: of these three times."
+    ),
+    _Option("gpus_per_replica", "", "gpus_per_replica", "NUMBER", "Serving: GPUs of each replica."),
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
+from planner.inputs.text.words import count_of
 from planner.sizing.candidate import Rejection, ServingFigures
 from planner.sizing.engine import Known
 from planner.sizing.tries import Tries
@@ -93,7 +94,7 @@ class Endpoint:
         message = (
             "it is not known what requests take of its memory"
             if stated is None
-            else f"a replica takes {found.candidate.gpus} GPUs here, {stated} are asked for"
+            else f"a replica takes {count_of(found.candidate.gpus, 'GPU')} here, {stated} are asked for"
         )
         rule = "rules" if stated is None else "job.gpus_per_replica"
         return Rejection(gpu_type=gpu_type, rule=rule, message=message)
@@ -103,7 +104,7 @@ class Endpoint:
         return self._serve.concurrency or 1
 
     def _counts(self, gpu: Mapping[str, Known]) -> Iterator[int]:
-        """GPUs of a replica that may be tried: up to a node, or what holds a single request."""
+        """GPUs of a replica that may be tried: as many as share its layers within a node."""
         tries = self._at(self._least, None)
         if self._serve.gpus_per_replica is not None:
             yield self._serve.gpus_per_replica
@@ -111,8 +112,6 @@ class Endpoint:
         if not tries.by_peak:
             yield 1
             return
-        node = gpu.get("gpus_per_node")
-        widest = int(node.value) if node is not None and not isinstance(node.value, str) else 1
         gpus = tries.counted(1)
         placed = self._counter.place("", gpu, tries)
         if not isinstance(placed, Rejection):
@@ -120,7 +119,9 @@ class Endpoint:
         while True:
             yield gpus
             larger = tries.counted(gpus + 1)
-            if larger <= gpus or larger > widest:
+            at = tries.on(gpu, larger)
+            shared, node = at.number("tensor_parallel"), at.number("gpus_per_node")
+            if larger <= gpus or larger > (shared or 0) or larger > (node or larger):
                 return
             gpus = larger
 
@@ -199,7 +200,7 @@ class Endpoint:
         return Rejection(
             gpu_type=gpu_type,
             rule="job.latency",
-            message=f"on {gpus} GPUs a request that is alone takes "
+            message=f"on {count_of(gpus, 'GPU')} a request that is alone takes "
             f"{' and '.join(said) or 'too long'}, at the {percentile}th percentile",
         )
 

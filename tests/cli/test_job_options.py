@@ -8,10 +8,10 @@ import pytest
 
 from planner.cli.jobs import _OPTIONS
 from planner.inputs.base import AsFact
-from planner.inputs.scenario.job import Adapters, Load, Serve, Tune
+from planner.inputs.scenario.job import Adapters, Latency, Load, Serve, Tune
 
-SECTIONS = {"adapters": Adapters, "load": Load}
-UNITS = {"TOKENS": "tokens", "HOURS": "h", "GB": "GB"}
+SECTIONS = {"adapters": Adapters, "load": Load, "latency": Latency}
+UNITS = {"TOKENS": "tokens", "HOURS": "h", "GB": "GB", "MS": "ms"}
 WITHOUT_OPTION = {"gpu_partition"}
 """A partition is asked for in a scenario alone."""
 PLACES = [
@@ -47,7 +47,7 @@ def test_an_option_fills_a_field_of_the_job_in_its_words_and_unit(option, model,
         assert marked.unit == UNITS[option.metavar]
 
 
-@pytest.mark.parametrize("model", [Tune, Serve, Adapters, Load])
+@pytest.mark.parametrize("model", [Tune, Serve, Adapters, Load, Latency])
 def test_every_field_that_rules_ask_for_has_an_option(model):
     filled = {
         name for _, kind, key in PLACES for section, name in [place(kind, key)] if section is model

@@ -31,6 +31,13 @@ def test_a_place_holds_what_stands_there(read, place, value):
     assert read.at(place).sum == place
 
 
+def test_a_key_of_digits_alone_is_a_key_and_no_number(plan):
+    (key, sizing), *_ = plan.sizings.items()
+    renamed = plan.model_copy(update={"sizings": {"646229189477": sizing}})
+    gpus = FigureReader(renamed).at("sizings[646229189477].candidates[0].gpus")
+    assert gpus.value == FigureReader(plan).at(f"sizings[{key}].candidates[0].gpus").value
+
+
 def test_a_filter_takes_entries_that_are_or_hold_what_it_says(read):
     assert read.sum("nodes[origin=owned].gpus").value == 24
     assert read.count("nodes[in_service=2027Q1]").value == 4

@@ -43,6 +43,7 @@ SECTIONS = {
     "Deploy": "`jobs` · `tune` · `deploy`",
     "Serve": "`jobs` · `serve`",
     "Load": "`jobs` · `serve` · `load`",
+    "Latency": "`jobs` · `serve` · `latency`",
     "Adapters": "`jobs` · `serve` · `adapters`",
     "Fixed": "`jobs` · `fixed`",
 }

@@ -1,4 +1,4 @@
-"""Serving jobs by traffic and latency: what is chosen, and that a simulated replica does the same."""
+"""Serving jobs by traffic and latency: what is chosen, as a simulated replica confirms it."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -129,8 +130,7 @@ class FigureReader:
             elif "=" in bracket:
                 found = self._chosen(walked, found, _conditions(bracket))
             else:
-                step = int(bracket) if bracket.isdecimal() else bracket
-                found = [value[step] for value in found]
+                found = [value[_key(bracket, value)] for value in found]
             walked += f".{key}" if key else f"[{bracket}]"
         return found
 
@@ -168,6 +168,11 @@ def _steps(place: str) -> Iterator[tuple[str, str]]:
         yield step[1] or "", step[2] or ""
     if end != len(place):
         raise ValueError(place)
+
+
+def _key(bracket: str, value: Any) -> str | int:  # noqa: ANN401 - whatever stands there
+    """A key of a mapping as it is written, of digits alone as well; else the number of an entry."""
+    return bracket if isinstance(value, Mapping) or not bracket.isdecimal() else int(bracket)
 
 
 def _conditions(bracket: str) -> tuple[tuple[str, str], ...]:

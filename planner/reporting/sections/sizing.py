@@ -181,8 +181,9 @@ def _fill(candidate: Candidate) -> float:
 
 def peak_blocks(candidates: Sequence[Candidate], level: int = 2) -> tuple[Block, ...]:
     """The table by GPU count and what its columns mean; nothing where a formula decided."""
-    by_count = {one.gpus: one.memory for one in candidates if one.memory is not None}
-    known = sorted(by_count.items())
+    by_count = {one.gpus: one for one in candidates if one.memory is not None}
+    held = {one.gpus: one.serving.concurrency for one in by_count.values() if one.serving}
+    known = sorted((gpus, one.memory) for gpus, one in by_count.items() if one.memory)
     if not known:
         return ()
     tuned = bool(known[0][1].phases)
@@ -190,6 +191,7 @@ def peak_blocks(candidates: Sequence[Candidate], level: int = 2) -> tuple[Block,
     rows = table(
         known,
         ("GPUs", "number", lambda row: str(row[0])),
+        ("At once", "number", lambda row: str(held.get(row[0], _NONE))),
         *columns_for(
             ((part.name[0].upper() + part.name[1:], place) for place, part in enumerate(parts)),
             lambda row, place: gibibytes((row[1].phases or row[1].parts)[place].mb),
@@ -199,7 +201,7 @@ def peak_blocks(candidates: Sequence[Candidate], level: int = 2) -> tuple[Block,
         ("Range", "number", lambda row: f"{_told(row[1].low_mb)}–{_told(row[1].high_mb)}"),
         ("With margin", "number", lambda row: _told(row[1].needed_mb)),
         ("nvidia-smi", "number", lambda row: _told(row[1].nvidia_smi_mb)),
-        without=() if tuned else ("nvidia-smi",),
+        without=("At once",) * (not held) + ("nvidia-smi",) * (not tuned),
     )
     return (
         Heading("Peak memory of each GPU, GiB (2^30 bytes)", level),
