@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
 
 from planner.api.result import Result, paths
 from planner.errors import Finding, InputError
-from planner.inputs.layers.written import as_yaml, flow, resolved
+from planner.inputs.layers.composed import resolved
+from planner.inputs.layers.override import Override, quoted
+from planner.inputs.layers.written import as_yaml, flow
 from planner.inputs.load import Question
 from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
@@ -64,7 +66,9 @@ class Scenario(Result):
 
     _name = "scenario"
 
-    def __init__(self, question: Question, apply: tuple[str, ...], set_: tuple[str, ...]) -> None:
+    def __init__(
+        self, question: Question, apply: tuple[str, ...], set_: tuple[Override, ...]
+    ) -> None:
         """Private: `planner.load` gives scenarios."""
         self._question, self._apply, self._set = question, apply, set_
         self._inputs: Inputs = question.inputs(apply, set_)
@@ -78,7 +82,7 @@ class Scenario(Result):
     @property
     def label(self) -> str:
         """The file, and what was changed: `scenarios/quickstart.yaml, fleet.rack-a.count=2`."""
-        return ", ".join((str(self._question.path), *self._apply, *self._set))
+        return ", ".join((str(self._question.path), *self._apply, *map(str, self._set)))
 
     @property
     def quarters(self) -> tuple[str, ...]:
@@ -223,21 +227,25 @@ def _checked(source: Source, changes: Changes) -> Scenario:
 
 def _read(
     source: str | PathLike[str] | Mapping[str, Any], changes: Changes
-) -> tuple[Question, tuple[str, ...], tuple[str, ...]]:
-    """The files of a scenario; and names and settings that are asked for."""
+) -> tuple[Question, tuple[str, ...], tuple[Override, ...]]:
+    """The files of a scenario; and names and overrides that are asked for."""
     path, text = as_text(source)
     catalog, rules = paths(changes.get("catalog", ())), paths(changes.get("rules", ()))
     question = Question(path, catalog=catalog, rules=rules, text=text)
     return question, *asked_changes(changes)
 
 
-def asked_changes(changes: Changes) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of overrides and scenarios, and settings as `path=value`."""
+def asked_changes(changes: Changes) -> tuple[tuple[str, ...], tuple[Override, ...]]:
+    """Names of overrides and scenarios of the files, and further overrides; raises InputError."""
     require_known_keys(changes, Changes)
     names, values = changes.get("apply", ()), changes.get("set", ())
     if isinstance(values, Mapping):
-        values = [f"{path}={flow(plain_data(value))}" for path, value in values.items()]
-    return (names,) if isinstance(names, str) else tuple(names), tuple(values)
+        values = [f"{quoted(path)}={flow(plain_data(value))}" for path, value in values.items()]
+    attempts = Attempts()
+    overrides = [attempts.take(partial(Override.parse, one)) for one in values]
+    if attempts.findings:
+        raise InputError(*attempts.findings)
+    return (names,) if isinstance(names, str) else tuple(names), tuple(filter(None, overrides))
 
 
 def require_known_keys(given: Mapping[str, object], known: type) -> None:

@@ -25,9 +25,7 @@ from planner.api.scenario import (
     placed,
     require_known_keys,
 )
-from planner.inputs.layers.setting import split_setting
 from planner.inputs.load import Question
-from planner.inputs.text.scalars import plain_value
 from planner.reporting.format import count_of, money_short, percent
 from planner.reporting.sections.options import alternatives_document, near_ones
 from planner.reporting.sections.risk import cost_bands, risk_document
@@ -38,6 +36,7 @@ from planner.reporting.sections.variants import (
     sweep_csv,
     sweep_document,
     sweep_rows,
+    titles_of,
 )
 from planner.whatif.alternatives import alternatives as found_alternatives
 from planner.whatif.grid import read_grid
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
     from planner.api.result import FilePath, Progress, Row
     from planner.api.scenario import Source
     from planner.errors import ExitCode
+    from planner.inputs.layers.override import Override
     from planner.reporting.document import Document, Picture
     from planner.whatif.risk.risk import Risk
     from planner.whatif.sweep import SweepRow as SweptRow
@@ -306,7 +306,7 @@ class AlternativesResult(Result):
 
     def rows(self) -> list[Row]:
         """A row for each plan, the cheapest first; one that there is not says why."""
-        every: list[tuple[str, str, tuple[str, ...], PlanSummary | None, str | None]] = [
+        every: list[tuple[str, str, tuple[Override, ...], PlanSummary | None, str | None]] = [
             ("cheapest", "least net present cost", (), self._found.cheapest, None)
         ]
         every += [
@@ -317,7 +317,7 @@ class AlternativesResult(Result):
             {
                 "plan": name,
                 "objective": objective,
-                "settings": "; ".join(settings),
+                "settings": "; ".join(map(str, settings)),
                 "result": "left out" if figures is None else figures.result,
                 **(dict.fromkeys(_NO_FIGURES) if figures is None else plan_record(figures)),
                 "reason": left_out or (figures.reason if figures else ""),
@@ -449,10 +449,10 @@ class SweepResult(Result):
 
     def rows(self) -> list[Row]:
         """The rows of `sweep.csv`, with the same columns; numbers that are set are numbers."""
-        records = sweep_rows(self._found)
+        records, titles = sweep_rows(self._found), titles_of(self._found)
         for row, record in zip(self._found, records, strict=True):
-            for path, text in map(split_setting, row.settings):
-                record[path] = _number(text)
+            numbers = {one.path: _number(one) for one in row.variant.settings}
+            record.update((titles[path], value) for path, value in numbers.items())
         return records
 
     def files(self) -> dict[str, str | bytes]:
@@ -465,15 +465,15 @@ class SweepResult(Result):
         return sweep_document(self._scenario, self._found)
 
     def _pictures(self) -> Mapping[str, Picture]:
-        return frontiers(self._scenario, [(row.label, row.figures) for row in self._found])
+        return frontiers(self._scenario, [(row.variant.label, row.figures) for row in self._found])
 
 
-def _number(text: str) -> object:
+def _number(override: Override) -> object:
     """A value that is set: a number where it is one, else as it was written."""
-    found = text if text.startswith(("+", "-")) or not text else plain_value(text)
-    if isinstance(found, Decimal):
-        return float(found)
-    return found if isinstance(found, int) else text
+    found, text = override.value, override.value_text
+    if not isinstance(found, int | Decimal) or text.startswith(("+", "-")):
+        return text
+    return float(found) if isinstance(found, Decimal) else found
 
 
 _SWEEP_FILES = ("sweep.csv", "sweep.md", "sweep.html", "headroom.svg", "power.svg")

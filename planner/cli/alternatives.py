@@ -24,7 +24,7 @@ _PICTURES = ("headroom.svg", "power.svg")
 _FILES = ("alternatives.json", "alternatives.md", "alternatives.html", *_PICTURES)
 
 
-@click.command(short_help="Show plans that differ where people care, beside the cheapest.")
+@click.command()
 @click.argument("scenario", type=FILE)
 @click.option(
     "--within",

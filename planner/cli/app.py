@@ -20,25 +20,29 @@ from planner.version import __version__
 __all__ = ["COMMANDS", "OBJECTS_BETWEEN_SCANS", "main", "planner"]
 
 COMMANDS = {
-    "plan": "planner.cli.plan",
-    "size": "planner.cli.size",
-    "explain": "planner.cli.plan",
-    "compare": "planner.cli.compare",
-    "sweep": "planner.cli.sweep",
-    "replay": "planner.cli.replay",
-    "sensitivity": "planner.cli.sensitivity",
-    "alternatives": "planner.cli.alternatives",
-    "risk": "planner.cli.risk",
-    "report": "planner.cli.report",
-    "export": "planner.cli.export",
-    "import": "planner.cli.import_",
-    "check": "planner.cli.check",
-    "rules": "planner.cli.knowledge",
-    "catalog": "planner.cli.knowledge",
-    "schema": "planner.cli.check",
-    "doctor": "planner.cli.doctor",
+    "plan": ("plan", "Plan a scenario: what to buy, what runs where, the proof."),
+    "size": ("size", "Size one job on every GPU type, side by side."),
+    "explain": ("plan", "Say why a job of a saved plan runs where it runs."),
+    "compare": ("compare", "Show what differs between two plans, and why."),
+    "sweep": ("sweep", "Plan many variants of a scenario, a row each."),
+    "replay": ("replay", "Make a saved plan again and say whether it is the same."),
+    "sensitivity": ("sensitivity", "Show which figures cost and recommendation hang on."),
+    "alternatives": (
+        "alternatives",
+        "Show plans that differ where people care, beside the cheapest.",
+    ),
+    "risk": ("risk", "Plan many futures: cost bands, and the chance of falling short."),
+    "report": ("report", "Write the justification and the quarterly plan of a saved plan."),
+    "export": ("export", "Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets."),
+    "import": ("import_", "Read jobs from a table, or actuals from Slurm."),
+    "check": ("check", "Find all mistakes of scenarios at once."),
+    "rules": ("knowledge", "List, show and test the rules."),
+    "catalog": ("knowledge", "List and show the facts."),
+    "schema": ("check", "Print the JSON Schema of a scenario."),
+    "doctor": ("doctor", "Say whether the installed solver can be trusted."),
 }
-"""Command and the module that has a function of its name, in the order in which users meet them.
+"""The module that has the function of a command, and what the command does in short, in the order
+in which users meet them.
 
 Where the name is a word of Python, the function's ends in `_`."""
 
@@ -57,8 +61,14 @@ class _Planner(Group):
         if cmd_name not in COMMANDS:
             return None
         function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), function)
+        module = importlib.import_module(f"planner.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, function)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The commands in short, without a look into their modules."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever a command returns
         """Run; whatever a user can cause becomes a sentence and an exit code."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["check", "schema"]
 
 
-@click.command(short_help="Find all mistakes of scenarios at once.")
+@click.command()
 @click.argument("scenarios", metavar="SCENARIO...", nargs=-1, required=True, type=FILE)
 @asking
 @click.option(
@@ -51,7 +51,7 @@ def check(scenarios: tuple[Path, ...], changes: Changes, resolved: bool) -> None
         raise InputError(*dict.fromkeys(mistakes))
 
 
-@click.command(short_help="Print the JSON Schema of a scenario.")
+@click.command()
 def schema() -> None:
     """Print the JSON Schema of a scenario, for editors that complete and check YAML."""
     print_exact(json.dumps(planner.schema(), indent=2, ensure_ascii=False) + "\n")

@@ -24,7 +24,7 @@ __all__ = ["compare"]
 _FILES = ("compare.json", "compare.md", "compare.html", "waterfall.svg")
 
 
-@click.command(short_help="Show what differs between two plans, and why.")
+@click.command()
 @click.argument("before")
 @click.argument("after")
 @out_option(*_FILES)

@@ -11,7 +11,7 @@ from planner.errors import ExitCode
 __all__ = ["doctor"]
 
 
-@click.command(short_help="Say whether the installed solver can be trusted.")
+@click.command()
 @click.pass_context
 def doctor(ctx: click.Context) -> None:
     """Put small programs on which released solvers have lied to the solver installed here.

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["export"]
 
 
-@click.group(
-    cls=Group, short_help="Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets."
-)
+@click.group(cls=Group)
 def export() -> None:
     """Write what other tools read: of a saved plan for one of its quarters, or of a scenario."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["import_"]
 
 
-@click.command(name="import", short_help="Read jobs from a table, or actuals from Slurm.")
+@click.command(name="import")
 @click.argument("file", type=FILE, required=False)
 @click.option(
     "--out",

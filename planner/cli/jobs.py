@@ -1,23 +1,33 @@
-"""A job described by options, in the words of a scenario."""
+"""A job described by options: each key of `tune:` and `serve:` that rules ask for is one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import click
 
 from planner.errors import Finding, InputError
+from planner.inputs.base import AsFact
+from planner.inputs.scenario.job import Serve, Tune
 from planner.inputs.text.scalars import ScalarError, plain_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pydantic import BaseModel
+
+__all__ = ["OPTIONS", "described_job", "flag", "job_options", "option_of", "plain"]
+
+_NO_OPTION = "gpu_partition"
+"""A partition is asked for in a scenario alone: rules refuse it to tuning jobs."""
+_CALLED = {"adapter_rank": "rank", "adapters.count": "adapters", "adapters.size_gb": "adapter_gb"}
+"""Keys whose options are not named after their last part."""
+_METAVARS = {"tokens": "TOKENS", "h": "HOURS", "GB": "GB"}
+"""How values in a unit are asked for; a `NUMBER` in any other."""
 
 
-__all__ = ["described_job", "flag", "job_options", "option_of", "plain"]
-
-
-class _Option(NamedTuple):
-    """An option and the key of `tune:` or `serve:` that it fills; empty where it fills none."""
+class Option(NamedTuple):
+    """An option, and the keys of `tune:` and `serve:` that it fills; empty where it fills none."""
 
     name: str
     tune: str
@@ -26,95 +36,57 @@ class _Option(NamedTuple):
     help: str
 
 
-_OPTIONS = (
-    _Option("model", "model", "model", "ID", "Model of the catalog, such as `llama-3.1-8b`."),
-    _Option("parameters_b", "parameters_b", "parameters_b", "NUMBER", "Or its size, in billions."),
-    _Option("family", "family", "family", "NAME", "With a bare size: whose shape it has."),
-    _Option("method", "method", "", "full|lora|qlora|p-tuning", "Tune it by this method."),
-    _Option("batch", "batch", "", "NUMBER", "Tuning: sequences per optimizer step."),
-    _Option("sequence", "sequence", "", "TOKENS", "Tuning: maximum sequence length."),
-    _Option("micro_batch", "micro_batch", "", "NUMBER", "Tuning: sequences per GPU and pass."),
-    _Option(
-        "gradient_accumulation", "gradient_accumulation", "", "NUMBER", "Tuning: passes per step."
-    ),
-    _Option("precision", "precision", "", "bf16|bf16-mixed|…", "Tuning: number format."),
-    _Option("optimizer", "optimizer", "", "adamw|adamw-8bit|…", "Tuning: optimizer."),
-    _Option(
-        "gradient_checkpointing",
-        "gradient_checkpointing",
-        "",
-        "on|off|selective",
-        "Tuning: compute activations again rather than keep them.",
-    ),
-    _Option("attention_kernel", "attention_kernel", "", "flash|sdpa|eager", "Tuning: attention."),
-    _Option(
-        "loss_kernel",
-        "loss_kernel",
-        "",
-        "plain|plain-fp32-logits|fused|fused-linear",
-        "Tuning: loss.",
-    ),
-    _Option("layer_kernels", "layer_kernels", "", "plain|fused", "Tuning: norms and gates."),
-    _Option("packing", "packing", "", "true|false", "Tuning: whether all samples are full."),
-    _Option("sharding", "sharding", "", "fsdp|zero-3|ddp|…", "Tuning: how GPUs share the work."),
-    _Option("offload", "offload", "", "none|optimizer|all", "Tuning: what the host holds."),
-    _Option("base_bits", "base_bits", "", "16|8|4", "Tuning: weight width of the frozen base."),
-    _Option(
-        "double_quantization",
-        "double_quantization",
-        "",
-        "true|false",
-        "QLoRA: whether the scales are quantized, too.",
-    ),
-    _Option("rank", "adapter_rank", "", "NUMBER", "Tuning: rank of the adapter."),
-    _Option(
-        "adapter_targets", "adapter_targets", "", "qv|attention|all-linear", "Tuning: its matrices."
-    ),
-    _Option(
-        "adapter_precision", "adapter_precision", "", "bf16|fp32", "Tuning: its number format."
-    ),
-    _Option("adapter_dropout", "adapter_dropout", "", "true|false", "Tuning: inputs dropped out."),
-    _Option("adapter_units", "adapter_units", "", "own|shared", "Tuning: its units under FSDP."),
-    _Option("dataset_tokens", "dataset_tokens", "", "NUMBER", "Tuning: tokens in one epoch."),
-    _Option("epochs", "epochs", "", "NUMBER", "Tuning: passes over the dataset."),
-    _Option("deadline_hours", "deadline_hours", "", "HOURS", "Tuning: hours that a run may take."),
-    _Option("bits", "", "bits", "16|8|4", "Serving: weight width."),
-    _Option("context", "", "context", "TOKENS", "Serving: tokens that one request may hold."),
-    _Option("concurrency", "", "concurrency", "NUMBER", "Serving: requests at once."),
-    _Option("kv_bits", "", "kv_bits", "16|8", "Serving: width of cached keys and values."),
-    _Option("adapters", "", "adapters.count", "NUMBER", "Serving: adapters beside the model."),
-    _Option("adapter_gb", "", "adapters.size_gb", "GB", "Serving: size of one adapter."),
-    _Option(
-        "requests_per_second",
-        "",
-        "load.requests_per_second",
-        "NUMBER",
-        "Serving: requests that arrive; the replicas follow.",
-    ),
-    _Option("input_tokens", "", "load.input_tokens", "TOKENS", "Serving: tokens of one request."),
-    _Option("output_tokens", "", "load.output_tokens", "TOKENS", "Serving: tokens of an answer."),
-    _Option(
-        "cached_input", "", "load.cached_input", "SHARE", "Serving: share of prompts in the cache."
-    ),
-    _Option(
-        "arrivals_cv", "", "load.arrivals_cv", "NUMBER", "Serving: 1 is Poisson, more is bursts."
-    ),
-    _Option("ttft_ms", "", "latency.ttft_ms", "MS", "Serving: time to the first token."),
-    _Option("tpot_ms", "", "latency.tpot_ms", "MS", "Serving: time per further token."),
-    _Option("e2e_ms", "", "latency.e2e_ms", "MS", "Serving: time to the end of an answer."),
-    _Option(
-        "percentile", "", "latency.percentile", "50|90|95|99", "Serving: of these three times."
-    ),
-    _Option("gpus_per_replica", "", "gpus_per_replica", "NUMBER", "Serving: GPUs of each replica."),
-)
+def _options() -> Iterator[Option]:
+    for name, metavar, told in (
+        ("model", "ID", "Model of the catalog, such as `llama-3.1-8b`."),
+        ("parameters_b", "NUMBER", "Or its size, in billions."),
+        ("family", "NAME", "With a bare size: whose shape it has."),
+    ):
+        yield Option(name, name, name, metavar, told)
+    for key, fact, types in _keys(Tune):
+        yield Option(_name(key), key, "", _metavar(fact, types), f"Tuning: {fact.meaning}.")
+    for key, fact, types in _keys(Serve):
+        yield Option(_name(key), "", key, _metavar(fact, types), f"Serving: {fact.meaning}.")
+
+
+def _keys(section: type[BaseModel], outer: str = "") -> Iterator[tuple[str, AsFact, list[Any]]]:
+    """Keys that rules ask for, dotted, with what they mean and the types and words of a value."""
+    facts = AsFact.of(section)
+    for name, field in section.model_fields.items():
+        types = _types(field.annotation)
+        if name in facts and name != _NO_OPTION:
+            yield f"{outer}{name}", facts[name], types
+        for inner in types:
+            if hasattr(inner, "model_fields"):
+                yield from _keys(inner, f"{name}.")
+
+
+def _types(annotation: Any) -> list[Any]:  # noqa: ANN401 - whatever a field can be
+    return [one for inner in get_args(annotation) for one in _types(inner)] or [annotation]
+
+
+def _name(key: str) -> str:
+    return _CALLED.get(key, key.rpartition(".")[2])
+
+
+def _metavar(fact: AsFact, types: list[Any]) -> str:
+    words = [str(one) for one in types if isinstance(one, str | int)]
+    if bool in types:
+        words = ["true", "false"]
+    return "|".join(words) or _METAVARS.get(fact.unit, "NUMBER")
+
+
+OPTIONS = tuple(_options())
 
 
 def job_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add every option that describes a job, and `--serve`."""
-    for option in reversed(_OPTIONS):
+    first = next(option for option in OPTIONS if not option.tune)
+    for option in reversed(OPTIONS):
         command = click.option(flag(option.name), metavar=option.metavar, help=option.help)(command)
-        if option.name == "bits":
-            command = click.option("--serve", is_flag=True, help="Or serve it.")(command)
+        if option is first:
+            told = "Serve it, instead of `--method`."
+            command = click.option("--serve", is_flag=True, help=told)(command)
     return command
 
 
@@ -136,7 +108,7 @@ def described_job(given: Mapping[str, Any]) -> dict[str, Any]:
         hint = "leave one of them out"
         raise InputError(Finding(message, path=flag(named[0]), hint=hint))
     kind = "serve" if given["serve"] else "tune"
-    keys = {option.name: option.serve if given["serve"] else option.tune for option in _OPTIONS}
+    keys = {option.name: option.serve if given["serve"] else option.tune for option in OPTIONS}
     _require_fitting(given, kind, keys)
     values: dict[str, Any] = {}
     for name, key in keys.items():
@@ -150,7 +122,7 @@ def option_of(path: str, *, serves: bool) -> str:
     """The option that fills a place in a job, such as `--rank` for `tune.adapter_rank`."""
     kind = "serve" if serves else "tune"
     names = {kind: "", "gpu_types": "--gpu-type"}
-    for option in _OPTIONS:
+    for option in OPTIONS:
         key = option.serve if serves else option.tune
         names[f"{kind}.{key}"] = flag(option.name)
         names.setdefault(f"{kind}.{key.partition('.')[0]}", flag(option.name))

@@ -20,7 +20,7 @@ __all__ = ["catalog", "rules"]
 _KINDS = ("gpus", "nodes", "models", "prices")
 
 
-@click.group(cls=Group, short_help="List, show and test the rules.")
+@click.group(cls=Group)
 def rules() -> None:
     """List and show the rules of sizing and policy, and run their worked examples."""
 
@@ -51,7 +51,7 @@ def test_rules(ctx: click.Context, rules: tuple[Path, ...]) -> None:
         ctx.exit(ExitCode.INPUT)
 
 
-@click.group(cls=Group, short_help="List and show the facts.")
+@click.group(cls=Group)
 def catalog() -> None:
     """List and show the facts: GPU types, node types, models and prices."""
 

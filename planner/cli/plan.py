@@ -24,7 +24,7 @@ _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
 """What `--crosscheck` writes where another solver refutes the proof."""
 
 
-@click.command(short_help="Plan a scenario: what to buy, what runs where, the proof.")
+@click.command()
 @click.argument("scenario", type=FILE)
 @out_option(*_FILES)
 @click.option(
@@ -98,7 +98,7 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
         ctx.exit(ExitCode.LIMIT)
 
 
-@click.command(short_help="Say why a job of a saved plan runs where it runs.")
+@click.command()
 @click.argument("plan_json", metavar="PLAN.json", type=FILE)
 @click.argument("job")
 def explain(plan_json: Path, job: str) -> None:

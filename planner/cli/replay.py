@@ -15,7 +15,7 @@ from planner.errors import ExitCode
 __all__ = ["replay"]
 
 
-@click.command(short_help="Make a saved plan again and say whether it is the same.")
+@click.command()
 @click.argument("plan_json", metavar="PLAN.json", type=FILE)
 @click.option(
     "--in",

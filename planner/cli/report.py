@@ -34,7 +34,7 @@ _MADE: Mapping[str, tuple[str, ...]] = {
 K = TypeVar("K", "AlternativesResult", "SensitivityResult")
 
 
-@click.command(short_help="Write the justification and the quarterly plan of a saved plan.")
+@click.command()
 @click.argument("plan_json", metavar="PLAN.json", type=FILE)
 @folder_option("the documents, made if needed")
 @click.option(

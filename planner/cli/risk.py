@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["risk"]
 
 
-@click.command(short_help="Plan many futures: cost bands, and the chance of falling short.")
+@click.command()
 @click.argument("futures", type=FILE)
 @click.option(
     "--samples",

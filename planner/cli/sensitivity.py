@@ -23,7 +23,7 @@ __all__ = ["sensitivity"]
 _FILES = ("sensitivity.json", "sensitivity.md", "sensitivity.html", "tornado.svg")
 
 
-@click.command(short_help="Show which figures cost and recommendation hang on.")
+@click.command()
 @click.argument("scenario", type=FILE)
 @click.option(
     "--swing",

@@ -16,7 +16,7 @@ from planner.errors import Finding, InputError
 __all__ = ["size"]
 
 
-@click.command(short_help="Size one job on every GPU type, side by side.")
+@click.command()
 @job_options
 @click.option(
     "--config",

@@ -30,7 +30,7 @@ def _shard(text: str) -> tuple[int, int]:
     return int(number), int(of)
 
 
-@click.command(short_help="Plan many variants of a scenario, a row each.")
+@click.command()
 @click.argument("grid", type=FILE)
 @folder_option("the results, made if needed; a sweep that was stopped carries on from there")
 @click.option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from planner.errors import InputError
@@ -15,6 +15,7 @@ from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.checks.consistency import inconsistencies
 from planner.inputs.checks.references import alike_names, unknown_references
 from planner.inputs.layers.composed import read_layers
+from planner.inputs.layers.override import Override
 from planner.inputs.layers.written import flow, stated
 from planner.inputs.reading.diagnostics import Attempts, validate
 from planner.inputs.reading.document import dotted
@@ -56,6 +57,9 @@ __all__ = [
 
 R = TypeVar("R")
 
+_LEAST_KEPT, _MOST_KEPT, _MOST_JOBS_KEPT = 4, 256, 20_000
+"""Inputs of variants that are kept for whoever asks again, by number and by all of their jobs."""
+
 
 def load_catalog(extra: Sequence[Path] = ()) -> tuple[Catalog, tuple[InputFile, ...]]:
     """Load the shipped catalog and the user's files or folders; later entries win by id.
@@ -93,7 +97,8 @@ def load_inputs(
     `variations` are names of its overrides and scenarios, `settings` are written `path=value`;
     both are applied in order. Raises InputError with all mistakes of all files, each in its place.
     """
-    return Question(scenario, catalog=catalog, rules=rules).inputs(variations, settings)
+    overrides = tuple(map(Override.parse, settings))
+    return Question(scenario, catalog=catalog, rules=rules).inputs(variations, overrides)
 
 
 class Question:
@@ -115,11 +120,18 @@ class Question:
         self.layers = replace(read_layers(scenario, text), listed=self._listed)
         self._folder = scenario.parent
         self.given: dict[Role, Sequence[Path]] = {"catalog": catalog, "rules": rules}
+        stated = (one.data.get("jobs") for one in self.layers.documents)
+        jobs = sum(len(one) for one in stated if isinstance(one, dict))
+        kept = min(_MOST_KEPT, max(_LEAST_KEPT, _MOST_JOBS_KEPT // (jobs or 1)))
+        self._asked = lru_cache(kept)(self._inputs)
         self._facts = cache(merged_catalog)
         self._book = cache(gathered_rules)
 
-    def inputs(self, variations: Sequence[str] = (), settings: Sequence[str] = ()) -> Inputs:
+    def inputs(self, variations: Sequence[str] = (), settings: Sequence[Override] = ()) -> Inputs:
         """One variant with everything it stands on; raises InputError as `load_inputs` does."""
+        return self._asked(tuple(variations), tuple(settings))
+
+    def _inputs(self, variations: tuple[str, ...], settings: tuple[Override, ...]) -> Inputs:
         attempts = Attempts()
         composed = attempts.known(lambda: self.layers.composed(variations, settings))
         assert composed is not None
@@ -191,7 +203,7 @@ class Question:
             raise InputError(*attempts.findings, known=None if untold else gathered)
         return gathered
 
-    def _options(self, variations: Sequence[str], settings: Sequence[str]) -> Options:
+    def _options(self, variations: Sequence[str], settings: Sequence[Override]) -> Options:
         return Options(
             variations=tuple(variations),
             settings=tuple(settings),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.base import Frozen
 from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.layers.override import Override
 from planner.inputs.reading.locate import InputFile
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.scenario.offer import OfferKind
@@ -114,8 +115,8 @@ class Options(Frozen):
 
     variations: tuple[str, ...] = ()
     """Overrides and scenarios, in order."""
-    settings: tuple[str, ...] = ()
-    """`path=value`, in order."""
+    settings: tuple[Override, ...] = ()
+    """In order."""
     catalog: tuple[str, ...] = ()
     """Files and folders."""
     rules: tuple[str, ...] = ()

@@ -187,9 +187,10 @@ def _stated(*sections: Frozen | None) -> dict[str, Plain]:
     """What fields say that are marked as facts."""
     stated = [section for section in sections if section is not None]
     return {
-        marker.fact: getattr(section, name)
+        marker.fact: figure
         for section in stated
         for name, marker in AsFact.of(type(section)).items()
+        if not isinstance(figure := getattr(section, name), dict)
     }
 
 

@@ -14,11 +14,10 @@ from math import floor
 from typing import TYPE_CHECKING, Literal
 
 from planner.errors import CheckError, InputError, LimitError
-from planner.inputs.layers.written import flow
+from planner.inputs.layers.override import Override
 from planner.packing.found import Infeasible
 from planner.whatif.results import AlternativePlan, Alternatives, Best
 from planner.whatif.stored_result import question_of
-from planner.whatif.uncertain_figures import setting
 from planner.whatif.variants.plan_summary import require_plan, summary_of
 
 if TYPE_CHECKING:
@@ -75,9 +74,9 @@ def _beside(
     )
 
 
-def _without(inputs: Inputs, barred: Callable[[str], bool]) -> tuple[str, ...]:
+def _without(inputs: Inputs, barred: Callable[[str], bool]) -> tuple[Override, ...]:
     """Settings that take offers away."""
-    return tuple(setting("offers", name, "maximum", value=0) for name in _offers(inputs, barred))
+    return tuple(Override.of(("offers", name, "maximum"), 0) for name in _offers(inputs, barred))
 
 
 def _offers(inputs: Inputs, wanted: Callable[[str], bool]) -> Iterator[str]:
@@ -87,16 +86,16 @@ def _offers(inputs: Inputs, wanted: Callable[[str], bool]) -> Iterator[str]:
 def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
     """What a board asks for in any case, whatever it costs."""
     inputs = runner.inputs
-    drop: tuple[str, ...] = (setting("policies", "shortage", value="drop"),)
+    drop: tuple[Override, ...] = (Override.of(("policies", "shortage"), "drop"),)
     wherever = ""
     if inputs.scenario.running:  # of which nothing may be dropped
         pinned = [name for name, job in inputs.scenario.jobs.items() if job.pinned]
         drop += (
-            setting("running", value=()),
-            *(setting("jobs", name, "pinned", value=False) for name in pinned),
+            Override.of(("running",), ()),
+            *(Override.of(("jobs", name, "pinned"), False) for name in pinned),
         )
         wherever = ", wherever they run today"
-    shared = (setting("policies", "mig", value="same-node"),)
+    shared = (Override.of(("policies", "mig"), "same-node"),)
     buys = {offer.name for offer in inputs.offers if offer.kind == "buy"}
     asked = (
         (
@@ -186,7 +185,7 @@ class _Near:
                 return AlternativePlan(name=name, objective=objective, left_out=_OPEN)
         return AlternativePlan(name=name, objective=objective, left_out=_OPEN)
 
-    def _only(self, node_types: frozenset[str] | set[str]) -> tuple[str, ...]:
+    def _only(self, node_types: frozenset[str] | set[str]) -> tuple[Override, ...]:
         other = {o.name for o in self.inputs.offers if o.node_type not in node_types}
         return _without(self.inputs, other.__contains__)
 
@@ -252,7 +251,7 @@ class _Near:
         running = sorted({entry.job for entry in self.inputs.scenario.running})
         if not running:
             return AlternativePlan(name=name, objective=objective, left_out=_NOTHING_RUNS)
-        settings = tuple(setting("jobs", job, "pinned", value=True) for job in running)
+        settings = tuple(Override.of(("jobs", job, "pinned"), True) for job in running)
         try:
             figures = self.runner.one(settings)
         except InputError as error:  # what runs where it may not stay
@@ -308,7 +307,8 @@ _NOTHING_RUNS = "the scenario does not say what runs where today (key running)"
 _OPEN = "within the time, it was not proved which plans the tolerance leaves"
 
 
-def _reserve(gpu_types: Sequence[str], per_cent: int) -> tuple[str, ...]:
+def _reserve(gpu_types: Sequence[str], per_cent: int) -> tuple[Override, ...]:
     if not per_cent:
         return ()
-    return (f"policies.growth_reserve={flow(dict.fromkeys(gpu_types, f'{per_cent}%'))}",)
+    share = dict.fromkeys(gpu_types, f"{per_cent}%")
+    return (Override.of(("policies", "growth_reserve"), share),)

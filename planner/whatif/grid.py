@@ -13,11 +13,9 @@ from pydantic import Field
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, Name
 from planner.inputs.layers.composed import base_path
+from planner.inputs.layers.override import OPTION, Override
 from planner.inputs.layers.relative import move_written
-from planner.inputs.layers.setting import OPTION, split_setting
-from planner.inputs.layers.written import flow
-from planner.inputs.reading.diagnostics import read_as
-from planner.inputs.reading.document import parts_of, settable
+from planner.inputs.reading.diagnostics import Attempts, read_as
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.scenario import VariationName
 from planner.inputs.scenario.spelling import Format
@@ -25,7 +23,7 @@ from planner.inputs.text.words import did_you_mean
 from planner.whatif.variants.variant_planner import AS_STATED, Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path as FilePath
 
     from planner.inputs.reading.document import Document, Path
@@ -134,48 +132,51 @@ def read_grid(
         if asked > _MOST_ROWS:
             message = f"has {asked:,} combinations, at most {_MOST_ROWS:,} are planned"
             raise InputError(document.finding(("grid",), message, "leave out values or axes"))
-    return SweepGrid(
-        document, scenario, (*_combined(document, sweep.grid), *_single(document, sweep))
-    )
+    attempts = Attempts()
+
+    def override(path: str, at: Path) -> Override | None:
+        return attempts.take(lambda: _override(document, path, at))
+
+    rows = (*_combined(sweep.grid, override), *_single(sweep, override))
+    if attempts.findings:
+        raise InputError(*attempts.findings)
+    return SweepGrid(document, scenario, rows)
 
 
 def _combined(
-    document: Document, grid: Combinations | None
+    grid: Combinations | None, override: Callable[[str, Path], Override | None]
 ) -> Iterator[tuple[Variant, dict[str, Path]]]:
     if grid is None:
         return
-    axes = [
-        [
-            (_setting(document, ("grid", "set", path, place), path), ("grid", "set", path, place))
-            for place in range(len(values))
-        ]
-        for path, values in grid.set.items()
-    ]
+    axes = []
+    for path, values in grid.set.items():
+        places: list[Path] = [("grid", "set", path, place) for place in range(len(values))]
+        axes.append([(one, at) for at in places if (one := override(path, at))])
     for apply in grid.apply:
         for settings in product(*axes):
-            yield Variant(apply, tuple(text for text, _ in settings)), dict(settings)
+            variant = Variant(apply, tuple(one for one, _ in settings))
+            yield variant, {one.text: at for one, at in settings}
 
 
-def _single(document: Document, sweep: SweepFile) -> Iterator[tuple[Variant, dict[str, Path]]]:
+def _single(
+    sweep: SweepFile, override: Callable[[str, Path], Override | None]
+) -> Iterator[tuple[Variant, dict[str, Path]]]:
     for number, row in enumerate(sweep.rows):
-        places: dict[str, Path] = {
-            _setting(document, ("rows", number, "set", path), path): ("rows", number, "set", path)
-            for path in row.set
-        }
-        yield Variant(row.apply, tuple(places)), places
+        places: dict[Override, Path] = {}
+        for path in row.set:
+            at = ("rows", number, "set", path)
+            if one := override(path, at):
+                places[one] = at
+        yield Variant(row.apply, tuple(places)), {one.text: at for one, at in places.items()}
 
 
-def _setting(document: Document, at: Path, path: str) -> str:
-    """`path=value` of a path as the file states it, where an `=` in a name needs no quotes."""
+def _override(document: Document, path: str, at: Path) -> Override:
+    """What the file sets at a path; raises InputError for what is no path."""
     move = move_written(document, at)
-    value = flow(document.value(at)) if move is None else move.text
-    written = f"{path}={value}"
-    if split_setting(written)[0] == path:
-        return written
     try:
-        return f"{settable(parts_of(path))}={value}"
-    except ValueError:  # no path at all, which is told where it is read
-        return written
+        return Override.of(path, document.value(at), move.text if move else None)
+    except ValueError as error:
+        raise InputError(document.finding(at, str(error))) from None
 
 
 def _names(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.inputs.base import Frozen
+from planner.inputs.layers.override import Override
 from planner.whatif.stored_result import StoredResult
 from planner.whatif.variants.plan_summary import JobShort, PlanSummary
 
@@ -36,9 +37,8 @@ class AlternativePlan(Frozen):
     name: str
     objective: str
     """What it is best in, or what it asks."""
-    settings: tuple[str, ...] = ()
-    """`path=value`, with which `planner plan` makes this plan; empty for goals that are no
-    setting."""
+    settings: tuple[Override, ...] = ()
+    """With which `planner plan` makes this plan; empty for goals that are no setting."""
     figures: PlanSummary | None = None
     best: Best | None = None
     """How good it is in that, where that is a number, and how good any could be."""
@@ -66,8 +66,8 @@ class Moved(Frozen):
 
     by: float
     """Share of the value, or weeks; negative: down."""
-    settings: tuple[str, ...]
-    """`path=value`, with which `planner plan` makes this plan."""
+    settings: tuple[Override, ...]
+    """With which `planner plan` makes this plan."""
     figures: PlanSummary
 
 
@@ -111,8 +111,8 @@ class Corner(Frozen):
     first_by: float
     """Share of the value, or weeks; negative: down."""
     second_by: float
-    settings: tuple[str, ...]
-    """`path=value`, with which `planner plan` makes this plan."""
+    settings: tuple[Override, ...]
+    """With which `planner plan` makes this plan."""
     figures: PlanSummary
     interplay_cents: int | None
     """What both together add to the cost beyond what each adds alone; None where one of the four

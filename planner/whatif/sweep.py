@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.text.words import count_of
 from planner.planning.store import each_once, write_atomically
 from planner.whatif.variants.plan_summary import PlanSummary
-from planner.whatif.variants.variant_planner import Variant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.whatif.variants.executor import Executor
-    from planner.whatif.variants.variant_planner import VariantPlanner
+    from planner.whatif.variants.variant_planner import Variant, VariantPlanner
 
     Hire = Callable[[VariantPlanner], AbstractContextManager[Executor]]
 
@@ -35,19 +34,22 @@ _BEGINS = '{"key":"'
 _HINT = "name another `--out`, or throw them away with `--force`"
 
 
-class SweepRow(Frozen):
-    """One line of the results: what was asked, and what it comes to."""
+class SweepRow(NamedTuple):
+    """What was asked, and what it comes to."""
+
+    variant: Variant
+    figures: PlanSummary
+
+
+class _Line(Frozen):
+    """One line of the results."""
 
     key: str
     """Of everything that the figures depend on."""
     apply: tuple[str, ...]
     settings: tuple[str, ...]
+    """As they were asked for then; nothing is read from them."""
     figures: PlanSummary
-
-    @property
-    def label(self) -> str:
-        """As a person would say it on the command line."""
-        return Variant(self.apply, self.settings).label
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,25 +88,26 @@ def sweep(
     """
     asked = shard.part(variants) if shard else dict(variants)
     file = out / results_name(shard)
-    lost = sum(row.key not in asked for row in _rows(file))
+    lost = sum(line.key not in asked for line in _read(file))
     if lost and not force:
         message = f"holds {count_of(lost, 'row')} that this does not ask for, or asked otherwise"
         raise InputError(Finding(message, file=str(file), hint=_HINT))
-    found = {key: row for key, row in _read(out).items() if key in asked}
+    every = (line for one in _files(out) for line in _read(one))
+    found = {line.key: line.figures for line in every if line.key in asked}
     write_atomically(file, _lines(asked, found))
     kept = len(found)
     progress(kept, kept, len(asked))
     with file.open("a", encoding="utf-8", newline="\n") as results:
 
         def done(key: str, figures: PlanSummary) -> None:
-            found[key] = _row(key, asked[key], figures)
-            results.write(_line(found[key]))
+            found[key] = figures
+            results.write(_line(key, asked[key], figures))
             results.flush()
             progress(len(found), kept, len(asked))
 
         executor.plan({key: one for key, one in asked.items() if key not in found}, done)
     write_atomically(file, _lines(asked, found))
-    return tuple(_row(key, asked[key], found[key].figures) for key in asked)
+    return tuple(SweepRow(variant, found[key]) for key, variant in asked.items())
 
 
 def all_figures(
@@ -121,27 +124,24 @@ def all_figures(
     with hire(planner) as executor:
         variants = dict(zip(keys, asked, strict=True))
         rows = sweep(executor, variants, out, force=force, progress=progress)
-    by_key = {row.key: row.figures for row in rows}
+    by_key = {key: row.figures for key, row in zip(variants, rows, strict=True)}
     return [by_key[key] for key in keys]
 
 
-def _row(key: str, variant: Variant, figures: PlanSummary) -> SweepRow:
-    return SweepRow(key=key, apply=variant.apply, settings=variant.settings, figures=figures)
+def _line(key: str, variant: Variant, figures: PlanSummary) -> str:
+    settings = tuple(map(str, variant.settings))
+    line = _Line(key=key, apply=variant.apply, settings=settings, figures=figures)
+    return line.model_dump_json() + "\n"
 
 
-def _line(row: SweepRow) -> str:
-    return row.model_dump_json() + "\n"
-
-
-def _lines(asked: Mapping[str, Variant], found: Mapping[str, SweepRow]) -> str:
+def _lines(asked: Mapping[str, Variant], found: Mapping[str, PlanSummary]) -> str:
     """Rows that are done, in order, with the words in which they are asked for now."""
-    rows = (_row(key, asked[key], found[key].figures) for key in asked if key in found)
-    return "".join(map(_line, rows))
+    return "".join(_line(key, one, found[key]) for key, one in asked.items() if key in found)
 
 
 def require_rows(out: Path, *, force: bool) -> None:
     """Raise InputError for files of results that hold anything else, unless it may be lost."""
-    foreign = [file for file in _files(out) if not all(_is_row(line) for line in _lines_of(file))]
+    foreign = [file for file in _files(out) if not all(map(_is_row, _lines_of(file)))]
     if foreign and not force:
         message = "holds lines that are no rows of a sweep of this version"
         raise InputError(*(Finding(message, file=str(file), hint=_HINT) for file in foreign))
@@ -150,21 +150,16 @@ def require_rows(out: Path, *, force: bool) -> None:
 def _is_row(line: str) -> bool:
     """Whether a line is a row, or the beginning of one that was cut off."""
     cut_off = not line.endswith("\n") and line[: len(_BEGINS)] == _BEGINS[: len(line)]
-    return cut_off or _row_of(line) is not None
-
-
-def _read(out: Path) -> dict[str, SweepRow]:
-    """Rows of all files of results in a folder."""
-    return {row.key: row for file in _files(out) for row in _rows(file)}
+    return cut_off or _parsed(line) is not None
 
 
 def _files(out: Path) -> list[Path]:
     return sorted(out.glob("results*.jsonl"))
 
 
-def _rows(file: Path) -> Iterator[SweepRow]:
+def _read(file: Path) -> Iterator[_Line]:
     """Rows of a file, if it is there; a line that was cut off is no row."""
-    return filter(None, map(_row_of, _lines_of(file)))
+    return filter(None, map(_parsed, _lines_of(file)))
 
 
 def _lines_of(file: Path) -> list[str]:
@@ -174,9 +169,9 @@ def _lines_of(file: Path) -> list[str]:
         return list(lines)
 
 
-def _row_of(line: str) -> SweepRow | None:
+def _parsed(line: str) -> _Line | None:
     try:
         json.loads(line, object_pairs_hook=each_once(line, RESULTS))
-        return SweepRow.model_validate_json(line)
+        return _Line.model_validate_json(line)
     except (InputError, ValueError, RecursionError):
         return None

@@ -1,4 +1,4 @@
-"""Figures of a scenario that nobody knows for sure, each with the settings that move it."""
+"""Figures of a scenario that nobody knows for sure, each with the overrides that move it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from planner.inputs.layers.written import flow
-from planner.inputs.reading.document import settable
+from planner.inputs.layers.override import Override
 from planner.planning.words import amount
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.offer import Offer
     from planner.inputs.settled import Inputs
 
-__all__ = ["UncertainFigure", "price_of", "repriced", "setting", "uncertain_figures"]
+__all__ = ["UncertainFigure", "price_of", "repriced", "uncertain_figures"]
 
 _FINANCE = {
     "discount_rate_per_year": ("discount rate", "{percent} a year"),
@@ -42,13 +41,8 @@ class UncertainFigure:
     """A figure in shares is moved by a part of its value, one in weeks by whole weeks."""
     stated: str
     """The value as it is, where it is one value."""
-    settings: Callable[[Fraction], tuple[str, ...]]
-    """`path=value` settings that move it by so much."""
-
-
-def setting(*path: str, value: object) -> str:
-    """`path=value` as for `--set`."""
-    return f"{settable(path)}={flow(value)}"
+    settings: Callable[[Fraction], tuple[Override, ...]]
+    """What moves it by so much."""
 
 
 def uncertain_figures(inputs: Inputs) -> Iterator[UncertainFigure]:
@@ -81,22 +75,22 @@ def price_of(inputs: Inputs, name: str) -> tuple[str, Decimal]:
 
 def repriced(
     path: tuple[str, ...], offer: Offer, price: Decimal, moved: Callable[[Decimal], Decimal | int]
-) -> Iterator[str]:
-    """Settings of the price of an offer, moved, and of its price breaks with it."""
-    yield setting(*path, value=moved(price))
+) -> Iterator[Override]:
+    """Overrides of the price of an offer, moved, and of its price breaks with it."""
+    yield Override.of(path, moved(price))
     if offer.price_breaks:
         levels = tuple(
             {"from_nodes": one.from_nodes, "price_usd": moved(one.price_usd)}
             for one in offer.price_breaks
         )
-        yield setting(*path[:2], "price_breaks", value=levels)
+        yield Override.of((*path[:2], "price_breaks"), levels)
 
 
 def _price(inputs: Inputs, name: str) -> UncertainFigure:
     offer = inputs.scenario.offers[name]
     key, price = price_of(inputs, name)
 
-    def settings(by: Fraction) -> tuple[str, ...]:
+    def settings(by: Fraction) -> tuple[Override, ...]:
         return tuple(repriced(("offers", name, key), offer, price, lambda one: _moved(one, by)))
 
     (stated,) = (one.price_text for one in inputs.offers if one.name == name)
@@ -115,16 +109,16 @@ def _growing(inputs: Inputs) -> dict[str, Decimal]:
     }
 
 
-def _grown(growing: dict[str, Decimal], by: Fraction) -> tuple[str, ...]:
+def _grown(growing: dict[str, Decimal], by: Fraction) -> tuple[Override, ...]:
     return tuple(
-        setting("jobs", name, "growth_per_quarter", value=_moved(rate, by))
+        Override.of(("jobs", name, "growth_per_quarter"), _moved(rate, by))
         for name, rate in growing.items()
     )
 
 
-def _late(lead: dict[str, int], by: Fraction) -> tuple[str, ...]:
+def _late(lead: dict[str, int], by: Fraction) -> tuple[Override, ...]:
     return tuple(
-        setting("offers", name, "lead_time_weeks", value=max(0, weeks + round(by)))
+        Override.of(("offers", name, "lead_time_weeks"), max(0, weeks + round(by)))
         for name, weeks in lead.items()
     )
 
@@ -133,8 +127,8 @@ def _setting(name: str, value: Decimal) -> UncertainFigure:
     shown, pattern = _FINANCE[name]
     most = Decimal(1) if name in _SHARES else Decimal("Infinity")
 
-    def settings(by: Fraction) -> tuple[str, ...]:
-        return (setting("finance", name, value=min(_moved(value, by), most)),)
+    def settings(by: Fraction) -> tuple[Override, ...]:
+        return (Override.of(("finance", name), min(_moved(value, by), most)),)
 
     stated = pattern.format(value=f"{value:f}", percent=amount(value, "share"))
     return UncertainFigure(shown, "share", stated, settings)

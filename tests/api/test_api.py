@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import planner
+from planner.inputs import load
+from planner.inputs.layers.composed import Layers
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "scenarios/quickstart.yaml"
@@ -368,3 +370,43 @@ def test_progress_is_told_in_words():
     told: list[str] = []
     planner.plan(SMALL, progress=told.append)
     assert "sizing jobs" in told
+
+
+def test_a_column_of_a_sweep_is_a_path_however_jobs_are_called_and_paths_are_written():
+    jobs = {name: {"fixed": {"gpus": 1}} for name in ("a=b", "x.y", 'say "x"')}
+    rows = [
+        {"set": {"jobs.a=b.count": 2}},
+        {"set": {"jobs.'a=b'.count": 3, "jobs.'x.y'.count": 4}},
+        {"set": {'jobs."x.y".count': 5}},
+    ]
+    asked = {**SMALL, "jobs": jobs}
+    found = planner.sweep({"rows": rows}, asked).rows()
+    assert [row["jobs.'a=b'.count"] for row in found] == [2, 3, None]
+    assert [row["jobs.'x.y'.count"] for row in found] == [None, 4, 5]
+    assert not {"jobs.a=b.count", 'jobs."x.y".count'} & set(found[0])
+    scenario = planner.load(asked, set={"jobs.a=b.count": 6, "jobs.'say \"x\"'.count": 7})
+    assert [(one["path"], one["after"]) for one in scenario.changes] == [
+        ("jobs.'a=b'.count", "6"),
+        ("jobs.'say \"x\"'.count", "7"),
+    ]
+
+
+def test_each_variant_of_a_sweep_is_put_together_and_validated_once(monkeypatch):
+    composed, validated = [], []
+    compose, settle = Layers.composed, load.inputs_from
+
+    def counted(layers, *asked):
+        composed.append(asked)
+        return compose(layers, *asked)
+
+    def checked(document, *given):
+        validated.append(document)
+        return settle(document, *given)
+
+    monkeypatch.setattr(Layers, "composed", counted)
+    monkeypatch.setattr(load, "inputs_from", checked)
+    prices = [4 + row / 10 for row in range(11)]
+    grid = {"grid": {"set": {"offers.rent.price_usd_per_gpu_hour": prices}}}
+    assert len(planner.sweep(grid, SMALL).rows()) == len(prices)
+    assert len([asked for asked in composed if asked and asked[1]]) == len(prices)
+    assert len(validated) == len(prices) + 1

@@ -1,4 +1,4 @@
-"""The options of `planner size` that describe a job are the fields of the job."""
+"""The options of `planner size` that describe a job are the keys that rules ask for."""
 
 from __future__ import annotations
 
@@ -6,50 +6,38 @@ from typing import Any, get_args
 
 import pytest
 
-from planner.cli.jobs import _OPTIONS
+from planner.cli.jobs import OPTIONS
 from planner.inputs.base import AsFact
-from planner.inputs.scenario.job import Adapters, Latency, Load, Serve, Tune
+from planner.inputs.scenario.job import Adapters, Load, Serve, Tune
 
-SECTIONS = {"adapters": Adapters, "load": Load, "latency": Latency}
-UNITS = {"TOKENS": "tokens", "HOURS": "h", "GB": "GB", "MS": "ms"}
 WITHOUT_OPTION = {"gpu_partition"}
 """A partition is asked for in a scenario alone."""
-PLACES = [
-    (option, model, key)
-    for option in _OPTIONS
-    for model, key in ((Tune, option.tune), (Serve, option.serve))
-    if key
-]
-
-
-def place(model: type, key: str) -> tuple[Any, str]:
-    outer, dot, inner = key.partition(".")
-    return (SECTIONS[outer], inner) if dot else (model, outer)
 
 
 def leaves(annotation: Any) -> list[Any]:
     return [leaf for one in get_args(annotation) for leaf in leaves(one)] or [annotation]
 
 
-@pytest.mark.parametrize(("option", "model", "key"), PLACES)
-def test_an_option_fills_a_field_of_the_job_in_its_words_and_unit(option, model, key):
-    section, name = place(model, key)
-    types = leaves(section.model_fields[name].annotation)
-    marked = AsFact.of(section).get(name)
-    words = [one for one in types if isinstance(one, str)]
-    if words and "|" in option.metavar:
-        shown = option.metavar.split("|")
-        assert set(shown) - {"…"} <= set(words)
-        assert "…" in shown or len(shown) == len(words)
-    elif bool in types:
-        assert option.metavar == "true|false"
-    elif marked is not None and option.metavar in UNITS:
-        assert marked.unit == UNITS[option.metavar]
+@pytest.mark.parametrize(("model", "outer"), [(Tune, ""), (Serve, ""), (Adapters, "adapters.")])
+def test_every_key_that_rules_ask_for_has_an_option_in_its_words(model, outer):
+    options = {option.tune if model is Tune else option.serve: option for option in OPTIONS}
+    for key, fact in AsFact.of(model).items():
+        if key in WITHOUT_OPTION:
+            continue
+        option = options[f"{outer}{key}"]
+        assert fact.meaning in option.help
+        types = leaves(model.model_fields[key].annotation)
+        words = [str(one) for one in types if isinstance(one, str | int)]
+        asked = {"tokens": "TOKENS", "h": "HOURS", "GB": "GB"}.get(fact.unit, "NUMBER")
+        assert option.metavar == ("true|false" if bool in types else "|".join(words) or asked)
 
 
-@pytest.mark.parametrize("model", [Tune, Serve, Adapters, Load, Latency])
-def test_every_field_that_rules_ask_for_has_an_option(model):
-    filled = {
-        name for _, kind, key in PLACES for section, name in [place(kind, key)] if section is model
-    }
-    assert set(AsFact.of(model)) - WITHOUT_OPTION <= filled
+def test_the_load_of_a_serving_job_has_its_options():
+    options = {option.serve: option.name for option in OPTIONS}
+    assert {f"load.{key}": key for key in AsFact.of(Load)}.items() <= options.items()
+
+
+def test_no_two_keys_share_an_option():
+    names = [option.name for option in OPTIONS]
+    assert len(names) == len(set(names))
+    assert {"rank", "adapters", "adapter_gb", "model"} <= set(names)

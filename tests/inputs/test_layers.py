@@ -5,8 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.layers.composed import read_layers
-from planner.inputs.layers.written import flow, resolved
+from planner.inputs.layers.composed import read_layers, resolved
+from planner.inputs.layers.override import Override
+from planner.inputs.layers.written import flow
 from planner.inputs.load import Question, load_inputs
 from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import parse_document
@@ -256,7 +257,7 @@ def test_the_files_are_read_once_for_many_variants(base):
 
 
 def test_the_resolved_scenario_says_the_same_and_names_the_place_of_each_value(base, write):
-    composed = read_layers(base).composed(["both"], ["finance.pue=1.5"])
+    composed = read_layers(base).composed(["both"], [Override.parse("finance.pue=1.5")])
     text = resolved(composed)
     again = load_inputs(write(text, "resolved.yaml"))
     assert (

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import pytest
 
+from planner.inputs.layers.override import Override
 from planner.inputs.settled import ChangeNote, Options
 from planner.planning.plan import BudgetUse, SpareCost
 from planner.planning.store import dumps, loads
@@ -300,7 +301,7 @@ def test_an_option_that_costs_less_with_all_jobs_is_on_page_1_with_what_it_takes
     found = beside.alternatives
     less = found.cheapest.model_copy(update={"cost_cents": found.cheapest.cost_cents - 30_000_00})
     share = found.others[1].model_copy(
-        update={"settings": ("policies.mig=same-node",), "figures": less}
+        update={"settings": (Override.parse("policies.mig=same-node"),), "figures": less}
     )
     others = found.model_copy(update={"others": (found.others[0], share)})
     page_1 = markdown.render(make(plan, replace(beside, alternatives=others))).partition("## 2.")[0]
@@ -358,11 +359,17 @@ def test_a_tie_stands_among_the_options_as_what_it_is(plan, make, beside):
 def test_an_option_that_keeps_as_many_jobs_for_less_asks_why_it_is_not_the_plan(plan, make, beside):
     found = beside.alternatives
     less, fewer, as_asked = (
-        one.model_copy(update={"name": name, "settings": settings, "figures": figures})
-        for one, name, settings, figures in (
-            (found.others[0], "share", ("policies.mig=same-node",), found.others[2].figures),
-            (found.others[0], "drop", ("policies.shortage=drop",), found.others[0].figures),
-            (found.others[0], "as asked", (), found.others[2].figures),
+        one.model_copy(
+            update={
+                "name": name,
+                "settings": (Override.parse(setting),) if setting else (),
+                "figures": figures,
+            }
+        )
+        for one, name, setting, figures in (
+            (found.others[0], "share", "policies.mig=same-node", found.others[2].figures),
+            (found.others[0], "drop", "policies.shortage=drop", found.others[0].figures),
+            (found.others[0], "as asked", "", found.others[2].figures),
         )
     )
     others = found.model_copy(update={"others": (less, fewer, as_asked)})
@@ -422,7 +429,7 @@ def test_an_option_that_drops_more_important_jobs_is_no_cheaper_way_to_keep_as_m
     dear = gives_way((20, 3, 0)).model_copy(update={"cost_cents": 2})
     beside = replace(beside, alternatives=beside.alternatives.model_copy(update={"cheapest": dear}))
     one = beside.alternatives.others[0].model_copy(
-        update={"settings": ("a=1",), "figures": gives_way((80, 1, 0))}
+        update={"settings": (Override.parse("a=1"),), "figures": gives_way((80, 1, 0))}
     )
     found = beside.alternatives.model_copy(update={"others": (one,)})
     assert cheaper_ones(found) == []
@@ -431,7 +438,7 @@ def test_an_option_that_drops_more_important_jobs_is_no_cheaper_way_to_keep_as_m
 
 
 def test_a_field_left_open_names_the_command_with_all_that_the_plan_was_asked(plan):
-    options = Options(variations=("late",), settings=("name=a b",), rules=("own",))
+    options = Options(variations=("late",), settings=(Override.parse("name=a b"),), rules=("own",))
     files = (("scenario", "my plan.yaml", "0"),)
     provenance = plan.provenance.model_copy(update={"options": options, "files": files})
     asked = plan.model_copy(update={"provenance": provenance})

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from planner.errors import CheckError, InfeasibleError
+from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
 from planner.planning.figures.costs import break_evens
 from planner.planning.ledger.accounts import Accounts
@@ -121,7 +122,7 @@ def repriced(question, plan, kind, node_type, times):
         offer = offers[name]
         if offer.kind == kind and node_type in (None, offer.node_type):
             price = Fraction(offer.stated_price) * times
-            yield f"offers.{name}.{offer.price_key}={float(price):.7f}"
+            yield Override.parse(f"offers.{name}.{offer.price_key}={float(price):.7f}")
     for key, cost in (
         ("support_share_per_year", "support"),
         ("energy_usd_per_kwh", "energy"),
@@ -130,7 +131,7 @@ def repriced(question, plan, kind, node_type, times):
     ):
         if kind == cost:
             value = Fraction(getattr(question.inputs().scenario.finance, key)) * times
-            yield f"finance.{key}={float(value):.9f}"
+            yield Override.parse(f"finance.{key}={float(value):.9f}")
 
 
 def test_no_margin_is_larger_than_the_smallest_cliff(made):
@@ -280,7 +281,9 @@ def test_a_node_stays_cheaper_to_buy_while_its_price_moves_by_less_than_told(tmp
         asked = f"offers.{name}.{key}={float(Fraction(price) * (1 + by)):.6f}"
         again = next(
             other
-            for other in break_evens(question.inputs((), (asked,)), plan.acquisitions)
+            for other in break_evens(
+                question.inputs((), (Override.parse(asked),)), plan.acquisitions
+            )
             if other.offer == "far"
         )
         assert abs(again.buy_cents - again.rent_cents) < 10

@@ -6,6 +6,7 @@ from itertools import combinations
 import pytest
 
 from planner.errors import CheckError, InfeasibleError, LimitError
+from planner.inputs.layers.override import Override
 from planner.planning.constrained import near_plan
 from planner.reporting.markdown import render
 from planner.reporting.sections.options import alternatives_document, short_text
@@ -87,7 +88,8 @@ def test_the_fewest_node_types_are_those_of_trying_every_set_of_offers(planner, 
     plans = []
     for size in range(len(names) + 1):
         for kept in combinations(names, size):
-            settings = tuple(f"offers.{name}.maximum=0" for name in names if name not in kept)
+            gone = [name for name in names if name not in kept]
+            settings = tuple(Override.of(("offers", name, "maximum"), 0) for name in gone)
             figures = planner.figures(Variant((), settings))
             if figures.cost_cents is not None:
                 plans.append(figures)
@@ -108,8 +110,8 @@ def test_a_point_more_of_headroom_costs_more_than_is_tolerated(planner, found):
     limit = found.cheapest.cost_cents * Fraction(103, 100)
 
     def cost(percent):
-        setting = f"policies.growth_reserve={types.replace('X', f'{percent}%')}"
-        return planner.figures(Variant((), (setting,))).cost_cents
+        asked = f"policies.growth_reserve={types.replace('X', f'{percent}%')}"
+        return planner.figures(Variant((), (Override.parse(asked),))).cost_cents
 
     assert cost(share) <= limit
     dearer = cost(share + 1)
@@ -117,7 +119,7 @@ def test_a_point_more_of_headroom_costs_more_than_is_tolerated(planner, found):
 
 
 def test_no_plan_is_near_the_cheapest_because_it_drops_jobs(found, found_with):
-    lenient = found_with(asked=Variant((), ("policies.shortage=drop",)))
+    lenient = found_with(asked=Variant((), (Override.parse("policies.shortage=drop"),)))
     assert lenient.cheapest == found.cheapest
     for name in ("fewest node types", "single vendor", "most headroom"):
         assert other(lenient, name).figures == other(found, name).figures
@@ -193,10 +195,10 @@ def test_no_moves_pins_all_that_runs_today(planner, tmp_path):
     with ProcessExecutor(planner, 1) as executor:
         found = alternatives(CachedRunner(planner, executor, Variant(), lambda _: None))
     one = other(found, "no moves")
-    assert one.settings == ("jobs.small.pinned=true",)
+    assert one.settings == (Override.of(("jobs", "small", "pinned"), value=True),)
     assert one.figures.cost_cents == found.cheapest.cost_cents
     nothing = other(found, "do nothing")
-    assert "running=[]" in nothing.settings
+    assert "running=[]" in map(str, nothing.settings)
     assert (nothing.figures.result, nothing.figures.short) == ("proved", ("big", "large"))
 
 
@@ -365,20 +367,24 @@ def trades(tmp_path_factory):
     return VariantPlanner(WorkerConfig(file))
 
 
+def asked(*settings):
+    return Variant((), tuple(map(Override.parse, settings)))
+
+
 def traded(planner, within, *settings):
     with ProcessExecutor(planner, 1) as executor:
         return alternatives(
-            CachedRunner(planner, executor, Variant((), settings), lambda _: None),
+            CachedRunner(planner, executor, asked(*settings), lambda _: None),
             within=within,
         )
 
 
 def nearest(planner, goal, within, *settings):
     """The plan for a goal beside the cheapest, both in figures."""
-    asked = Variant((), settings)
-    cheapest = planner.figures(asked)
+    variant = asked(*settings)
+    cheapest = planner.figures(variant)
     most = int(cheapest.cost_cents * (1 + within))
-    near = planner.near(planner.inputs(asked), goal, most)
+    near = planner.near(planner.inputs(variant), goal, most)
     figures = summary_of(near.plan)
     assert figures.result == "proved"
     assert near.plan.proof.cost_cents <= most

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from planner.inputs.layers.override import Override
 from planner.whatif.alternatives import alternatives
 from planner.whatif.risk.futures import read_futures
 from planner.whatif.variants.cached_runner import CachedRunner
@@ -42,7 +43,7 @@ def test_runs_that_go_to_the_cloud_do_not_make_a_quarter_fall_short(planner):
     assert [(one.offer, one.quarters) for one in bought] == [("buy", ("2027Q2",))]
     assert short_quarters(inputs, bought, planner._sizers, 60.0) == ()
     assert short_quarters(inputs, (), planner._sizers, 60.0) == ("2027Q2",)
-    without = planner.inputs(Variant((), ("offers.cloud.maximum_gpus=0",)))
+    without = planner.inputs(Variant((), (Override.parse("offers.cloud.maximum_gpus=0"),)))
     assert short_quarters(without, bought, planner._sizers, 60.0) == ("2027Q1", "2027Q2")
 
 
@@ -75,5 +76,5 @@ def test_what_comes_a_quarter_late_falls_short_in_that_quarter_alone(tmp_path):
     planner = VariantPlanner(WorkerConfig(tmp_path / "hours.yaml"))
     bought = commitments(planner.plan(planner.inputs(Variant())))
     assert [one.quarters for one in bought] == [("2027Q2", "2027Q3")]
-    late = planner.inputs(Variant((), ("offers.buy.lead_time_weeks=+10",)))
+    late = planner.inputs(Variant((), (Override.parse("offers.buy.lead_time_weeks=+10"),)))
     assert short_quarters(late, bought, planner._sizers, 60.0) == ("2027Q2",)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from planner.errors import InputError, LimitError
+from planner.inputs.layers.override import Override
 from planner.whatif.sweep import sweep
 from planner.whatif.variants import dask_executor as cluster_module
 from planner.whatif.variants.dask_executor import DaskExecutor
@@ -19,7 +20,10 @@ distributed = pytest.importorskip(
 )
 
 VARIANTS = (
-    *(Variant((), (f"offers.l40s.price_usd={price}",)) for price in range(200_000, 205_000, 1000)),
+    *(
+        Variant((), (Override.parse(f"offers.l40s.price_usd={price}"),))
+        for price in range(200_000, 205_000, 1000)
+    ),
     Variant(("crowd",)),
 )
 

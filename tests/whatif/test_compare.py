@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InfeasibleError, LimitError
+from planner.inputs.layers.override import Override
 from planner.inputs.load import Question, load_inputs
 from planner.inputs.scenario.scenario import Scenario
 from planner.planning.make import make_plan
@@ -186,11 +187,12 @@ def test_what_a_price_changes_is_no_offer_and_what_is_no_price_is_one(path, plan
     }
     base = planned()
     for cause, setting in settings.items():
-        side = planned_side(cause, question.inputs((), [setting]), lambda _: base.plan)
+        inputs = question.inputs((), [Override.parse(setting)])
+        side = planned_side(cause, inputs, lambda _: base.plan)
         assert side.source is not None
         assert differing(base.source, side.source) == (cause,)
         whole = mixed(base.source, side.source, {cause})
-        assert whole.inputs().scenario == question.inputs((), [setting]).scenario
+        assert whole.inputs().scenario == inputs.scenario
 
 
 def test_an_offer_that_one_side_lacks_keeps_its_price_where_offers_are_exchanged(path, planned):

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from planner.errors import InputError
+from planner.inputs.layers.override import Override
 from planner.planning.constrained import Purchase
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
@@ -61,7 +62,7 @@ def read(tmp_path):
 
 
 def values(variant):
-    return dict(text.split("=") for text in variant.settings)
+    return {one.path_text: one.value_text for one in variant.settings}
 
 
 def test_the_same_file_gives_the_same_futures_and_another_seed_others(read):
@@ -125,7 +126,7 @@ def test_price_breaks_move_with_the_price_that_they_take_off(read, tmp_path):
 
 def held(planner, *settings):
     plan = planner.plan(planner.inputs(Variant()))
-    inputs = planner.inputs(Variant((), settings))
+    inputs = planner.inputs(Variant((), tuple(map(Override.parse, settings))))
     return short_quarters(inputs, commitments(plan), Sizers(), 60.0)
 
 
@@ -170,7 +171,7 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
     each = [planner.figures(variant) for variant in drawn]
     assert found.costs_cents == tuple(sorted(one.cost_cents for one in each))
     assert found.cost_cents[2] == sorted(one.cost_cents for one in each)[2]
-    short = [held(planner, *variant.settings) for variant in drawn]
+    short = [held(planner, *map(str, variant.settings)) for variant in drawn]
     for chance in found.chances:
         assert chance.short == sum(chance.quarter in one for one in short)
         assert chance.of == 6
@@ -224,7 +225,8 @@ def test_futures_that_no_purchases_hold_together_are_counted(tmp_path):
     path.write_text(APART, encoding="utf-8")
     planner = VariantPlanner(WorkerConfig(path))
     counts = ((9, 8), (8, 9), (10, 8), (16, 8))
-    drawn = [Variant((), (f"jobs.one.count={one}", f"jobs.two.count={two}")) for one, two in counts]
+    named = ("jobs", "one", "count"), ("jobs", "two", "count")
+    drawn = [Variant((), tuple(map(Override.of, named, each))) for each in counts]
     known = [planner.figures(variant) for variant in drawn]
     assert [one.result for one in known] == ["proved"] * 4
     search = Hedging(planner, drawn, known)
@@ -244,7 +246,11 @@ def test_nothing_is_proposed_where_no_purchases_hold_any_future(tmp_path):
     path = tmp_path / "apart.yaml"
     path.write_text(APART, encoding="utf-8")
     planner = VariantPlanner(WorkerConfig(path))
-    drawn = [Variant((), ("policies.shortage=drop", "jobs.one.count=999"))]
+    drawn = [
+        Variant(
+            (), (Override.parse("policies.shortage=drop"), Override.parse("jobs.one.count=999"))
+        )
+    ]
     known = [planner.figures(variant) for variant in drawn]
     assert (known[0].result, known[0].short) == ("proved", ("one",))
     search = Hedging(planner, drawn, known)
@@ -301,7 +307,9 @@ def test_a_star_moves_every_offer_and_what_is_asked_holds_in_every_future(tmp_pa
     text = FUTURES.partition("uncertain:")[0]
     text += "uncertain: {late: {plus: [0, 1, 6], of: [offers.*.lead_time_weeks]}}\n"
     (tmp_path / "futures.yaml").write_text(text, encoding="utf-8")
-    futures = read_futures(tmp_path / "futures.yaml", asked=Variant((), ("finance.pue=2",)))
+    futures = read_futures(
+        tmp_path / "futures.yaml", asked=Variant((), (Override.parse("finance.pue=2"),))
+    )
     planner = VariantPlanner(WorkerConfig(futures.scenario))
     for one in futures.drawn(planner, 4):
         inputs = planner.inputs(one)

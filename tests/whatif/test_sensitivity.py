@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from planner.inputs.layers.setting import split_setting
+from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
 from planner.inputs.reading.document import parts_of, settable
 from planner.reporting.html.pictures import picture_file
@@ -179,10 +179,10 @@ def test_a_plan_that_costs_as_much_as_the_same_nodes_would_is_no_turn(
     """The scenario buys two `h100`; where their price is moved, planning tells what they cost."""
     stated, moved = (
         planner.inputs(Variant()),
-        planner.inputs(Variant((), (setting,))),
+        planner.inputs(Variant((), (Override.parse(setting),))),
     )
     base = planner.figures(Variant())
-    held = base if by_base == 0 else planner.figures(Variant((), (setting,)))
+    held = base if by_base == 0 else planner.figures(Variant((), (Override.parse(setting),)))
     assert held.acquired == base.acquired
     assert would_do(stated, moved, base, otherwise(held, -less)) is would
 
@@ -193,7 +193,7 @@ def test_equal_plans_take_turns_without_the_recommendation_turning(planner):
             """Every plan with a price of `bridge`, which nobody pays, comes with other nodes."""
             asked = [*wanted]
             return [
-                otherwise(figures) if any("bridge" in one for one in settings) else figures
+                otherwise(figures) if any("bridge" in one.path for one in settings) else figures
                 for settings, figures in zip(asked, super().all(asked), strict=True)
             ]
 
@@ -304,7 +304,7 @@ def test_lead_times_turn_from_one_week_to_the_next(tmp_path):
             CachedRunner(
                 planner,
                 executor,
-                Variant((), ("offers.'h200.v2'.maximum=0",)),
+                Variant((), (Override.parse("offers.'h200.v2'.maximum=0"),)),
                 lambda _: None,
             ),
             swing=Fraction(1, 10),
@@ -318,10 +318,12 @@ def test_lead_times_turn_from_one_week_to_the_next(tmp_path):
 
 def test_growth_is_moved_for_all_jobs_that_grow_and_price_breaks_with_their_price(planner):
     by_name = {figure.name: figure for figure in uncertain_figures(planner.inputs(Variant()))}
-    assert by_name["growth of demand"].settings(Fraction(1, 5)) == (
-        "jobs.search.growth_per_quarter=1.2",
-    )
-    assert by_name["price of h200.v2"].settings(Fraction(-1, 10)) == (
+
+    def moved(name, by):
+        return tuple(map(str, by_name[name].settings(by)))
+
+    assert moved("growth of demand", Fraction(1, 5)) == ("jobs.search.growth_per_quarter=1.2",)
+    assert moved("price of h200.v2", Fraction(-1, 10)) == (
         "offers.'h200.v2'.price_usd=297900",
         "offers.'h200.v2'.price_breaks=[{from_nodes: 5, price_usd: 288000}]",
     )
@@ -338,9 +340,11 @@ def test_any_name_can_be_set(name, tmp_path):
     file = tmp_path / "named.yaml"
     written = "'" + name.replace("'", "''") + "'"
     file.write_text(SCENARIO.replace("h200.v2:", f"{written}:"), encoding="utf-8")
-    setting = f"{settable(path)}=7"
-    assert split_setting(setting) == (settable(path), "7")
-    inputs = Question(file).inputs((), [setting])
+    override = Override.parse(f"{settable(path)}=7")
+    assert (override.path, override.value) == (path, 7)
+    assert (override.path_text, override.value_text) == (settable(path), "7")
+    assert override == Override.of(path, 7)
+    inputs = Question(file).inputs((), [override])
     assert inputs.scenario.offers[name].maximum == 7
     moved = [
         text for figure in uncertain_figures(inputs) for text in figure.settings(Fraction(1, 10))

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from planner.errors import InputError, LimitError
+from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.sections.variants import frontiers, sweep_csv
@@ -83,10 +84,10 @@ def swept(planner, read, tmp_path):
 def test_every_combination_is_a_row_and_what_asks_the_same_is_one(planner, read):
     variants = list(read().variants(planner).values())
     assert variants == [
-        Variant((), ("offers.l40s.maximum=0",)),
-        Variant((), ("offers.l40s.maximum=3",)),
-        Variant(("dear",), ("offers.l40s.maximum=0",)),
-        Variant(("dear",), ("offers.l40s.maximum=3",)),
+        Variant((), (Override.parse("offers.l40s.maximum=0"),)),
+        Variant((), (Override.parse("offers.l40s.maximum=3"),)),
+        Variant(("dear",), (Override.parse("offers.l40s.maximum=0"),)),
+        Variant(("dear",), (Override.parse("offers.l40s.maximum=3"),)),
         Variant(("crowd",), ()),
     ]
 
@@ -206,7 +207,8 @@ def test_what_is_sized_alike_is_sized_once(path):
     question, sizers = Question(path), Sizers()
 
     def sizer(*settings):
-        return sizers.sizer(question.inputs((), settings), ("h100-80gb-sxm",))
+        asked = tuple(map(Override.parse, settings))
+        return sizers.sizer(question.inputs((), asked), ("h100-80gb-sxm",))
 
     assert sizer() is sizer("offers.l40s.price_usd=1", "jobs.search.count.2027Q1=2")
     assert sizer() is sizer("finance.energy_usd_per_kwh=0.5")
@@ -216,7 +218,8 @@ def test_what_is_sized_alike_is_sized_once(path):
 
 def test_where_gpus_are_divided_otherwise_serving_jobs_alone_are_sized_anew():
     question, sizers = Question(QUICKSTART), Sizers()
-    whole, divided = question.inputs(), question.inputs((), ("policies.mig=same-node",))
+    whole = question.inputs()
+    divided = question.inputs((), (Override.parse("policies.mig=same-node"),))
 
     def sized(inputs, sizers):
         return {job.name: job for job in sizers.portfolio(inputs)}
@@ -235,7 +238,7 @@ def test_a_setting_sizes_anew_where_a_rule_asks_for_it(path, tmp_path):
     question, sizers = Question(path, rules=(rule,)), Sizers()
 
     def sized(price):
-        inputs = question.inputs((), (f"finance.energy_usd_per_kwh={price}",))
+        inputs = question.inputs((), (Override.parse(f"finance.energy_usd_per_kwh={price}"),))
         (search, _) = size_portfolio(sizers.sizer(inputs, ("h100-80gb-sxm",)), inputs.scenario)
         return search.sizing
 
@@ -279,7 +282,7 @@ def test_a_scenario_that_no_sweep_may_reach_is_refused(read):
 
 def test_a_table_for_a_spreadsheet_holds_no_formula():
     figures = PlanSummary(result="infeasible", reason="=HYPERLINK(1)")
-    row = SweepRow(key="k", apply=("=1+1",), settings=("jobs.a.team=@x",), figures=figures)
+    row = SweepRow(Variant(("=1+1",), (Override.of(("jobs", "a", "team"), "@x", "@x"),)), figures)
     header, line = sweep_csv([row]).splitlines()
     assert header.startswith("apply,jobs.a.team,result,cost_usd")
     assert line.startswith('"""=1+1""",\'@x,infeasible,,')
@@ -367,7 +370,7 @@ def test_what_is_asked_of_all_rows_holds_in_each_and_a_row_has_the_last_word(rea
     text = "format: 1\nscenario: small.yaml\nrows:\n  - {set: {finance.pue: 2}}\n  - {}\n"
     grid = read(text)
     planner = VariantPlanner(WorkerConfig(grid.scenario))
-    asked = grid.variants(planner, Variant((), ("finance.pue=1.5",)))
+    asked = grid.variants(planner, Variant((), (Override.parse("finance.pue=1.5"),)))
     assert [planner.inputs(one).scenario.finance.pue for one in asked.values()] == [
         2,
         Decimal("1.5"),
@@ -380,8 +383,8 @@ format: 1
 scenario: small.yaml
 grid: {set: {offers.*.lead_time_weeks: [+0, +4, '+8', -1]}}
 """)
-    told = [one.settings for one, _ in grid.rows]
-    assert told == [(f"offers.*.lead_time_weeks={by}",) for by in ("+0", "+4", "+8", "-1")]
+    told = [str(*one.settings) for one, _ in grid.rows]
+    assert told == [f"offers.*.lead_time_weeks={by}" for by in ("+0", "+4", "+8", "-1")]
     planner = VariantPlanner(WorkerConfig(grid.scenario))
     weeks = [
         [offer.lead_time_weeks for offer in planner.inputs(one).offers] for one, _ in grid.rows[:3]

@@ -37,6 +37,8 @@ class Change:
     """One change as it was written."""
 
     verb: Literal["set", "replace", "delete"]
+    path: tuple[str, ...]
+    """Names; `*` stands for every name there."""
     text: str
     """The path as written."""
     written_in: Document
@@ -74,19 +76,29 @@ Listed: TypeAlias = "Callable[[Document, Path], Decimal | None]"
 """The price book's figure for a price that a document leaves open; None where there is none."""
 
 
-def changes_of(written_in: Document, override: str) -> Iterator[Change]:
-    """Give the changes of one override of a file, in the order of the file."""
-    at = ("overrides", override)
+def changes_of(written_in: Document, override: str, findings: list[Finding]) -> Iterator[Change]:
+    """Give the changes of one override of a file, in its order; adds to `findings` what is none."""
     by = f"override {override}"
+    for verb, text, at in _written(written_in, ("overrides", override)):
+        change = Change(verb, (), text, written_in, at, by)
+        try:
+            yield replace(change, path=parts_of(text))
+        except ValueError as error:
+            findings.append(change.finding(str(error)))
+
+
+def _written(
+    written_in: Document, at: Path
+) -> Iterator[tuple[Literal["set", "replace", "delete"], str, Path]]:
+    """Each change of an override: what it does, its path as written, and where it stands."""
     stated = written_in.value(at)
     for key, value in stated.items() if isinstance(stated, dict) else ():
         if key == REPLACE and isinstance(value, dict):
-            yield from (Change("replace", path, written_in, (*at, key, path), by) for path in value)
+            yield from (("replace", path, (*at, key, path)) for path in value)
         elif key == DELETE and isinstance(value, tuple):
-            for position, path in enumerate(value):
-                yield Change("delete", str(path), written_in, (*at, key, position), by)
+            yield from (("delete", str(one), (*at, key, n)) for n, one in enumerate(value))
         elif value is not None:  # what is empty is told by its place in the override
-            yield Change("set", key, written_in, (*at, key), by)
+            yield "set", key, (*at, key)
 
 
 def changed(
@@ -145,12 +157,8 @@ def _put(document: Document, path: Path, value: object, change: Change) -> tuple
 
 def _paths(document: Document, change: Change) -> list[Path]:
     """Where a change is made; raises InputError for a path that leads nowhere."""
-    try:
-        found = list(matching(document.data, change.text))
-        several = EVERY in parts_of(change.text)
-    except ValueError as error:
-        raise InputError(change.finding(str(error))) from None
-    if not several:
+    found = list(matching(document.data, change.path))
+    if EVERY not in change.path:
         return [_path(document, change, *found)]
     known: list[Path] = []
     for path in found:

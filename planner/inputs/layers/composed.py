@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import Finding, InputError
 from planner.inputs.layers.changes import changed, changes_of, grafted
-from planner.inputs.layers.setting import setting_change
+from planner.inputs.layers.written import flow, flow_key
 from planner.inputs.reading.diagnostics import Attempts, require_kind, validate
 from planner.inputs.reading.document import Document, Refused, dotted
 from planner.inputs.reading.locate import fault_of_path
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from pathlib import Path as FilePath
 
     from planner.inputs.layers.changes import Applied, Listed
+    from planner.inputs.layers.override import Override
     from planner.inputs.reading.document import Entry, Path
 
-__all__ = ["Composed", "Layers", "base_path", "read_layers"]
+__all__ = ["Composed", "Layers", "base_path", "read_layers", "resolved"]
 
 _TITLES = ("format", "name", "description")
 """Keys that each file states for itself."""
@@ -119,8 +120,10 @@ class Layers:
         for name in layer.variations.apply:
             yield from self._scenarios.get(name, (name,))
 
-    def composed(self, variations: Sequence[str] = (), settings: Sequence[str] = ()) -> Composed:
-        """Apply overrides and scenarios by name, then settings written `path=value`.
+    def composed(
+        self, variations: Sequence[str] = (), settings: Sequence[Override] = ()
+    ) -> Composed:
+        """Apply overrides and scenarios of the files by name, then others.
 
         An override that is named twice is applied once, where it is named first.
         Raises InputError for unknown names and for changes that cannot be made; it knows the
@@ -131,10 +134,8 @@ class Layers:
         named = [one for name in variations for one in self._scenarios.get(name, (name,))]
         fresh = [name for name in dict.fromkeys(named) if name not in _made(base)]
         composed = self._applied(base, fresh, findings)
-        attempts = Attempts()
-        written = [attempts.take(partial(setting_change, text)) for text in settings]
-        findings += attempts.findings
-        document, applied = changed(composed.document, filter(None, written), findings, self.listed)
+        changes = (one.change for one in settings)
+        document, applied = changed(composed.document, changes, findings, self.listed)
         composed = Composed(document, (*composed.applied, *applied))
         if findings:
             raise InputError(*findings, known=composed)
@@ -154,7 +155,8 @@ class Layers:
         self, composed: Composed, names: Iterable[str], findings: list[Finding]
     ) -> Composed:
         known = [name for name in names if name in self._overrides]
-        changes = chain.from_iterable(changes_of(self._overrides[name], name) for name in known)
+        each = (changes_of(self._overrides[name], name, findings) for name in known)
+        changes = chain.from_iterable(each)
         document, applied = changed(composed.document, changes, findings, self.listed)
         return Composed(document, (*composed.applied, *applied))
 
@@ -326,3 +328,37 @@ def _additions(base: Any, own: dict[str, Any], outer: Path) -> Iterator[tuple[Pa
             yield from _additions(there, value, path)
         else:
             yield path, value
+
+
+def resolved(composed: Composed) -> str:
+    """The whole scenario as YAML, each value with the file and line, or the change, it is from."""
+    by_path = {one.path: one.by for one in composed.applied}
+    lines = _lines(composed.document, by_path)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(document: Document, by_path: dict[Path, str]) -> Iterator[str]:
+    for path, value in _values((), document.data):
+        indent = "  " * (len(path) - 1)
+        key = flow_key(str(path[-1]))
+        if isinstance(value, dict) and value:
+            yield f"{indent}{key}:"
+        else:
+            yield f"{indent}{key}: {flow(value)}  # {_origin(document, path, by_path)}"
+
+
+def _values(outer: Path, data: dict[str, object]) -> Iterator[tuple[Path, object]]:
+    for key, value in data.items():
+        path = (*outer, key)
+        yield path, value
+        if isinstance(value, dict):
+            yield from _values(path, value)
+
+
+def _origin(document: Document, path: Path, by_path: dict[Path, str]) -> str:
+    by = next((by_path[path[:n]] for n in range(len(path), 0, -1) if path[:n] in by_path), None)
+    origin = document.origin(path)
+    if origin.path is None:
+        return f"{by} {origin.text}" if by else origin.shown_as
+    place = f"{origin.shown_as}:{document.value_place(path).line}"
+    return f"{place} ({by})" if by else place

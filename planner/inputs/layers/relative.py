@@ -12,8 +12,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from planner.inputs.reading.document import parts_of
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -59,14 +57,13 @@ def move_written(document: Document, path: Path) -> RelativeChange | None:
     return RelativeChange(f"{written[1]}{written[2]}", Decimal(written[1]), bool(written[2]))
 
 
-def matching(data: object, text: str) -> Iterator[tuple[str, ...]]:
+def matching(data: object, pattern: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Every path that a pattern such as `offers.*.price_usd` stands for, in the file's order.
 
-    A name in place of `*` is one that is stated; what follows the last of them need not be. Raises
-    ValueError for what is no path.
+    A name in place of `*` is one that is stated; what follows the last of them need not be.
     """
     paths: list[tuple[str, ...]] = [()]
-    for part in parts_of(text):
+    for part in pattern:
         paths = [
             (*path, name)
             for path in paths

@@ -1,4 +1,4 @@
-"""Values as a person would write them in a scenario, and a whole scenario with its origins."""
+"""Values as a person would write them in a scenario."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from planner.inputs.text.scalars import ScalarError, plain_value
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.inputs.layers.composed import Composed
-    from planner.inputs.reading.document import Document, Path
 
-__all__ = ["as_yaml", "flow", "resolved", "stated"]
+__all__ = ["as_yaml", "flow", "flow_key", "stated"]
 
 _BARE = re.compile(r"[A-Za-z0-9](?:[\w ./%+()-]*[\w.%+()])?", re.ASCII)
 """Words that read the same without quotes, as long as they are no number, boolean or nothing."""
@@ -25,7 +23,7 @@ _BARE = re.compile(r"[A-Za-z0-9](?:[\w ./%+()-]*[\w.%+()])?", re.ASCII)
 def flow(value: object) -> str:
     """A value on one line: `8`, `0.15`, `'10%'` without its quotes, `[a, b]`, `{a: 1}`."""
     if isinstance(value, dict):
-        inside = ", ".join(f"{_key(key)}: {flow(item)}" for key, item in value.items())
+        inside = ", ".join(f"{flow_key(key)}: {flow(item)}" for key, item in value.items())
         return f"{{{inside}}}"
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(flow, value))}]"
@@ -40,7 +38,8 @@ def flow(value: object) -> str:
     return str(value)
 
 
-def _key(key: str) -> str:
+def flow_key(key: str) -> str:
+    """A key of a mapping, in quotes where it needs them."""
     return key if _reads_as_text(key) else json.dumps(key, ensure_ascii=False)
 
 
@@ -78,11 +77,11 @@ def as_yaml(data: dict[str, Any]) -> str:
 
 def _stated(key: str, value: object, indent: str) -> Iterator[str]:
     if isinstance(value, dict) and value:
-        yield f"{indent}{_key(key)}:"
+        yield f"{indent}{flow_key(key)}:"
         for inner, held in value.items():
             yield from _stated(inner, held, f"{indent}  ")
     else:
-        yield f"{indent}{_key(key)}: {flow(value)}"
+        yield f"{indent}{flow_key(key)}: {flow(value)}"
 
 
 def _in_order(value: object, *, is_set: bool) -> object:
@@ -95,37 +94,3 @@ def _in_order(value: object, *, is_set: bool) -> object:
         items = tuple(_in_order(item, is_set=is_set) for item in value)
         return tuple(sorted(items, key=flow)) if is_set else items
     return value
-
-
-def resolved(composed: Composed) -> str:
-    """The whole scenario as YAML, each value with the file and line, or the change, it is from."""
-    by_path = {one.path: one.by for one in composed.applied}
-    lines = _lines(composed.document, by_path)
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _lines(document: Document, by_path: dict[Path, str]) -> Iterator[str]:
-    for path, value in _values((), document.data):
-        indent = "  " * (len(path) - 1)
-        key = _key(str(path[-1]))
-        if isinstance(value, dict) and value:
-            yield f"{indent}{key}:"
-        else:
-            yield f"{indent}{key}: {flow(value)}  # {_origin(document, path, by_path)}"
-
-
-def _values(outer: Path, data: dict[str, object]) -> Iterator[tuple[Path, object]]:
-    for key, value in data.items():
-        path = (*outer, key)
-        yield path, value
-        if isinstance(value, dict):
-            yield from _values(path, value)
-
-
-def _origin(document: Document, path: Path, by_path: dict[Path, str]) -> str:
-    by = next((by_path[path[:n]] for n in range(len(path), 0, -1) if path[:n] in by_path), None)
-    origin = document.origin(path)
-    if origin.path is None:
-        return f"{by} {origin.text}" if by else origin.shown_as
-    place = f"{origin.shown_as}:{document.value_place(path).line}"
-    return f"{place} ({by})" if by else place

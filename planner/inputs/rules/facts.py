@@ -8,7 +8,7 @@ What rules compute carries a name of its own (`result`) and may stand in for a f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
 from planner.inputs.base import AsFact
 from planner.inputs.scenario.job import Adapters, Family, Fixed, Latency, Load, Serve, Tune
@@ -64,6 +64,8 @@ def _stated(model: type[BaseModel]) -> Iterator[Fact]:
 
 def _types(annotation: Any) -> list[Any]:  # noqa: ANN401 - whatever a field can be
     """The plain types and words that a field can be, within options and unions."""
+    if get_origin(annotation) is dict:  # figures by quarter are one figure to a rule
+        return []
     return [one for inner in get_args(annotation) for one in _types(inner)] or [annotation]
 
 
@@ -92,7 +94,6 @@ _FACTS = (
         "whether it is known how many requests of which length a replica holds",
         "truth",
     ),
-    Fact("requests_per_second", "job", "requests/s", "requests at the peak, over all replicas"),
     Fact("has_adapters", "job", "true/false", "whether adapters are served", "truth"),
     Fact("gpu_partitioned", "job", "true/false", "whether a GPU partition is asked for", "truth"),
     Fact("stated_gpus", "job", "GPUs", "the same, for rules that leave stated figures alone"),

@@ -258,7 +258,10 @@ class Serve(Frozen):
     """What arrives; the replicas then follow from it."""
     latency: Latency | None = None
     """How long users will wait; goes with `load`."""
-    gpus_per_replica: Annotated[PositiveCount, Field(le=1024)] | None = None
+    gpus_per_replica: Annotated[
+        Annotated[PositiveCount, Field(le=1024)] | None,
+        AsFact("GPUs of each replica, if the job states them", "GPUs"),
+    ] = None
     """GPUs that each replica takes; chosen on each GPU type if left out. Goes with `load`."""
     replicas: Replicas | None = None
     """Copies that serve side by side; 1 if neither this nor `load` is given."""

@@ -53,7 +53,10 @@ Percentile = Annotated[Literal[50, 90, 95, 99], BeforeValidator(whole)]
 class Load(Frozen):
     """What arrives at an endpoint; with it the replicas follow from throughput and latency."""
 
-    requests_per_second: RateByQuarter | None = None
+    requests_per_second: Annotated[
+        RateByQuarter | None,
+        AsFact("requests that arrive at the peak, over all replicas", "requests/s"),
+    ] = None
     """Requests per second over all replicas: one figure, or by quarter, each until the next."""
     tokens_per_day: RateByQuarter | None = None
     """Or tokens per day, prompts and answers together, in the same two ways."""

@@ -95,7 +95,7 @@ def command_for(name: str, plan: Plan, out: str = "DIR") -> str:
     words += [path for role, path, _ in plan.provenance.files if role == "scenario"]
     for option, values in (
         ("--scenario", asked.variations),
-        ("--set", asked.settings),
+        ("--set", map(str, asked.settings)),
         ("--catalog", asked.catalog),
         ("--rules", asked.rules),
     ):
@@ -200,7 +200,7 @@ def cheaper_text(one: AlternativePlan, plan: PlanSummary) -> str:
 
 def _settings(one: AlternativePlan) -> str:
     """The settings with which `planner plan` makes it."""
-    return listed([code(setting) for setting in one.settings])
+    return listed([code(setting.text) for setting in one.settings])
 
 
 def short_text(figures: PlanSummary) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from math import inf
 from typing import TYPE_CHECKING
 
-from planner.inputs.layers.setting import split_setting
 from planner.planning.ledger.traced import TracedFigure, total
 from planner.reporting.document import (
     Blank,
@@ -266,13 +265,12 @@ def _by(one: Swing, moved: Moved) -> str:
     """`+20.0 % ($323,531.25)`: how far, and what it then is."""
     stated = ""
     if one.unit == "share" and len(moved.settings) == 1:
-        path, value = split_setting(moved.settings[0])
-        try:
-            figure = f"{Decimal(value):,f}"
-            priced = "price_usd" in path or path.endswith("usd_per_kwh")
-            stated = f" (${figure})" if priced else f" ({figure})"
-        except InvalidOperation:
-            stated = f" ({value})"
+        (override,) = moved.settings
+        key, value = override.path[-1], override.value
+        stated = f" ({override.value_text})"
+        if isinstance(value, int | Decimal):
+            priced = "price_usd" in key or key.endswith("usd_per_kwh")
+            stated = f" (${value:,f})" if priced else f" ({value:,f})"
     return f"{moved_text(one.unit, moved.by)}{stated}"
 
 

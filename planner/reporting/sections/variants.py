@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from functools import partial
 from typing import TYPE_CHECKING
 
-from planner.inputs.layers.setting import split_setting
 from planner.inputs.layers.written import flow
 from planner.inputs.text.scalars import csv_text
 from planner.planning.words import nodes_text
@@ -22,7 +21,7 @@ from planner.reporting.format import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from planner.reporting.document import End
     from planner.whatif.sweep import SweepRow
@@ -39,6 +38,7 @@ __all__ = [
     "sweep_csv",
     "sweep_document",
     "sweep_rows",
+    "titles_of",
 ]
 
 _NONE = "–"
@@ -88,7 +88,7 @@ def moved_text(unit: str, by: float) -> str:
 
 def sweep_document(title: str, rows: Sequence[SweepRow]) -> Document:
     """All rows of a sweep, with the cheapest and the dearest named."""
-    every = [(*row.apply, *row.settings) for row in rows]
+    every = [_changes(row) for row in rows]
     shared = [one for one in every[0] if all(one in row for row in every)] if len(rows) > 1 else []
     told = [Paragraph(f"In all of them: {listed(shared)}.")] if shared else []
     return (
@@ -106,9 +106,13 @@ def sweep_document(title: str, rows: Sequence[SweepRow]) -> Document:
     )
 
 
+def _changes(row: SweepRow) -> tuple[str, ...]:
+    return (*row.variant.apply, *map(str, row.variant.settings))
+
+
 def _table(rows: Sequence[SweepRow], shared: Sequence[str]) -> Table:
     def label(row: SweepRow) -> str:
-        own = (one for one in (*row.apply, *row.settings) if one not in shared)
+        own = (one for one in _changes(row) if one not in shared)
         return ", ".join(own) or "as it is"
 
     def planned(cell: Callable[[PlanSummary], str]) -> Callable[[SweepRow], str]:
@@ -223,21 +227,32 @@ def _csv_cell(column: str, value: object) -> object:
 
 def sweep_rows(rows: Sequence[SweepRow]) -> list[dict[str, object]]:
     """The same as records: a value that is set stays as it was written, dollars are floats."""
-    paths = list(dict.fromkeys(split_setting(text)[0] for row in rows for text in row.settings))
+    titles = titles_of(rows)
     offers = sorted({one.offer for row in rows for one in row.figures.acquired})
-    return [_record(row, paths, offers) for row in rows]
+    return [_record(row, titles, offers) for row in rows]
 
 
-def _record(row: SweepRow, paths: Sequence[str], offers: Sequence[str]) -> dict[str, object]:
+def titles_of(rows: Sequence[SweepRow]) -> dict[tuple[str, ...], str]:
+    """The columns of what is set: each path, as it is written where it is set first."""
+    titles: dict[tuple[str, ...], str] = {}
+    for row in rows:
+        for one in row.variant.settings:
+            titles.setdefault(one.path, one.path_text)
+    return titles
+
+
+def _record(
+    row: SweepRow, titles: Mapping[tuple[str, ...], str], offers: Sequence[str]
+) -> dict[str, object]:
     figures = row.figures
-    stated = dict(map(split_setting, row.settings))
+    stated = {one.path: one.value_text for one in row.variant.settings}
     bought = Counter[str]()
     for one in figures.acquired:
         bought[one.offer] += one.count
     planned = figures.cost_cents is not None
     return {
-        "apply": _listed(row.apply),
-        **{path: stated.get(path) for path in paths},
+        "apply": _listed(row.variant.apply),
+        **{title: stated.get(path) for path, title in titles.items()},
         "result": figures.result,
         **plan_record(figures),
         **{f"acquired {offer}": bought[offer] if planned else None for offer in offers},

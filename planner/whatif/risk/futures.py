@@ -19,14 +19,16 @@ from pydantic import Field, model_validator
 from planner.errors import InputError
 from planner.inputs.base import Count, Frozen, Name, Number, share
 from planner.inputs.layers.composed import base_path
+from planner.inputs.layers.override import Override
 from planner.inputs.layers.relative import matching
 from planner.inputs.reading.diagnostics import read_as
+from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import read_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.scenario import Scenario, VariationName
 from planner.inputs.scenario.spelling import Format
 from planner.whatif.grid import placed, unknown_names
-from planner.whatif.uncertain_figures import price_of, repriced, setting
+from planner.whatif.uncertain_figures import price_of, repriced
 from planner.whatif.variants.variant_planner import AS_STATED, Variant
 
 if TYPE_CHECKING:
@@ -105,10 +107,10 @@ class _Value:
     offer: Offer | None
     """Whose price it is: its price breaks move with it."""
 
-    def settings(self, moved: Callable[[Decimal], Fraction]) -> Iterator[str]:
-        """`path=value` for what is stated in its place."""
+    def settings(self, moved: Callable[[Decimal], Fraction]) -> Iterator[Override]:
+        """What states another value in its place."""
         if self.offer is None:
-            yield setting(*self.path, value=self.written(moved(self.stated)))
+            yield Override.of(self.path, self.written(moved(self.stated)))
         else:
             yield from repriced(
                 self.path, self.offer, self.stated, lambda price: self.written(moved(price))
@@ -143,24 +145,27 @@ class Futures:
         """So many futures; raises InputError where an end of an estimate is no possible value."""
         base = self.base(planner)
         inputs = planner.inputs(base)
-        values = {name: self._values(planner, inputs, name) for name in self.file.uncertain}
+        document = planner.question.layers.composed(base.apply, base.settings).document
+        values = {name: self._values(document, inputs, name) for name in self.file.uncertain}
         self._require_apart(values)
         for end in (0, -1):
             points = {name: Fraction(one.points[end]) for name, one in self.file.uncertain.items()}
-            self._require_possible(planner, values, points)
-        return [
-            base.with_more(Variant((), tuple(self._settings(values, self._draws(number)))))
-            for number in range(futures)
-        ]
+            pairs = list(self._settings(values, points))
+            try:
+                planner.inputs(base.with_more(Variant((), tuple(one for one, _ in pairs))))
+            except InputError as error:
+                places = {one.text: place for one, place in pairs}
+                found = (placed(self.document, one, places) for one in error.findings)
+                raise InputError(*found) from None
+        drawn = (self._settings(values, self._draws(number)) for number in range(futures))
+        return [base.with_more(Variant((), tuple(one for one, _ in pairs))) for pairs in drawn]
 
-    def _values(self, planner: VariantPlanner, inputs: Inputs, name: str) -> list[_Value]:
-        base = self.base(planner)
-        document = planner.question.layers.composed(base.apply, base.settings).document
+    def _values(self, document: Document, inputs: Inputs, name: str) -> list[_Value]:
         found: list[_Value] = []
         for number, text in enumerate(self.file.uncertain[name].of):
             place: Path = ("uncertain", name, "of", number)
             try:
-                paths = list(matching(document.data, text))
+                paths = list(matching(document.data, parts_of(text)))
             except ValueError as error:
                 raise InputError(self.document.finding(place, str(error))) from None
             stated = [
@@ -188,30 +193,15 @@ class Futures:
                     raise InputError(self.document.finding(one.place, message))
                 seen[one.path] = name
 
-    def _require_possible(
-        self, planner: VariantPlanner, values: dict[str, list[_Value]], points: dict[str, Fraction]
-    ) -> None:
-        pairs = list(self._placed_settings(values, points))
-        try:
-            moved = Variant((), tuple(text for text, _ in pairs))
-            planner.inputs(self.base(planner).with_more(moved))
-        except InputError as error:
-            found = (placed(self.document, one, dict(pairs)) for one in error.findings)
-            raise InputError(*found) from None
-
     def _settings(
         self, values: dict[str, list[_Value]], points: dict[str, Fraction]
-    ) -> Iterator[str]:
-        return (text for text, _ in self._placed_settings(values, points))
-
-    def _placed_settings(
-        self, values: dict[str, list[_Value]], points: dict[str, Fraction]
-    ) -> Iterator[tuple[str, Path]]:
+    ) -> Iterator[tuple[Override, Path]]:
+        """What a future states, with the places in this file that it is from."""
         for name, moving in values.items():
             moved = partial(self.file.uncertain[name].moved, by=points[name])
             for one in moving:
-                for text in one.settings(moved):
-                    yield text, one.place
+                for stated in one.settings(moved):
+                    yield stated, one.place
 
     def _draws(self, number: int) -> dict[str, Fraction]:
         """What each uncertainty comes out as in a future."""

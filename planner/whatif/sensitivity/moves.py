@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from fractions import Fraction
 
+    from planner.inputs.layers.override import Override
     from planner.whatif.uncertain_figures import UncertainFigure
     from planner.whatif.variants.cached_runner import CachedRunner
     from planner.whatif.variants.plan_summary import PlanSummary
@@ -43,7 +44,7 @@ class Moves:
 
     def together(
         self, *moves: tuple[UncertainFigure, Fraction]
-    ) -> tuple[tuple[str, ...], PlanSummary]:
+    ) -> tuple[tuple[Override, ...], PlanSummary]:
         """A plan with several moves at once, and its settings."""
         settings = _settings(moves)
         return settings, self._runner.one(settings)
@@ -53,5 +54,5 @@ class Moves:
         self._runner.all([*map(_settings, asked), ()])
 
 
-def _settings(moves: Iterable[tuple[UncertainFigure, Fraction]]) -> tuple[str, ...]:
+def _settings(moves: Iterable[tuple[UncertainFigure, Fraction]]) -> tuple[Override, ...]:
     return tuple(setting for figure, by in moves if by for setting in figure.settings(by))

@@ -10,6 +10,7 @@ from planner.whatif.variants.variant_planner import Variant
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from planner.inputs.layers.override import Override
     from planner.inputs.settled import Inputs
     from planner.whatif.variants.executor import Executor
     from planner.whatif.variants.plan_summary import PlanSummary
@@ -39,23 +40,23 @@ class CachedRunner:
         """The inputs of what is asked; raises InputError."""
         return self.planner.inputs(self._asked)
 
-    def inputs_with(self, settings: tuple[str, ...]) -> Inputs:
+    def inputs_with(self, settings: tuple[Override, ...]) -> Inputs:
         """The same with more settings; raises InputError."""
         return self.planner.inputs(self._with(settings))
 
-    def _with(self, settings: tuple[str, ...]) -> Variant:
+    def _with(self, settings: tuple[Override, ...]) -> Variant:
         return Variant(self._asked.apply, (*self._asked.settings, *settings))
 
     def know(self, figures: PlanSummary) -> None:
         """What is asked need not be planned: it comes to this."""
         self._figures[self.planner.key(self._asked)] = figures
 
-    def one(self, settings: tuple[str, ...] = ()) -> PlanSummary:
+    def one(self, settings: tuple[Override, ...] = ()) -> PlanSummary:
         """One plan; without settings that of what is asked."""
         (figures,) = self.all([settings])
         return figures
 
-    def all(self, wanted: Iterable[tuple[str, ...]]) -> list[PlanSummary]:
+    def all(self, wanted: Iterable[tuple[Override, ...]]) -> list[PlanSummary]:
         """Several plans, in this order; those that there are not yet are made together."""
         variants = [self._with(one) for one in wanted]
         keys = [self.planner.key(variant) for variant in variants]

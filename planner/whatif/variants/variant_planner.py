@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
-from planner.inputs.layers.written import flow
 from planner.inputs.load import Question
 from planner.packing import translate
 from planner.planning.make import make_plan
@@ -23,6 +21,7 @@ from planner.whatif.variants.plan_summary import tried
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from planner.inputs.layers.override import Override
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.planning.constrained import Goal, NearPlan, Purchase
@@ -32,21 +31,18 @@ if TYPE_CHECKING:
 
 __all__ = ["AS_STATED", "Variant", "VariantPlanner", "WorkerConfig"]
 
-_MOST_READ = 8
-"""Inputs of variants that are kept: what is asked for is named by them before it is planned."""
-
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What is asked of a scenario: overrides and scenarios by name, then `path=value` settings."""
+    """What is asked of a scenario: its overrides and scenarios by name, then further overrides."""
 
     apply: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
+    settings: tuple[Override, ...] = ()
 
     @property
     def label(self) -> str:
         """As a person would say it on the command line."""
-        return ", ".join((*self.apply, *self.settings)) or "as it is"
+        return ", ".join((*self.apply, *map(str, self.settings))) or "as it is"
 
     def with_more(self, other: Variant) -> Variant:
         """Both: the other's overrides and settings come later, and win."""
@@ -83,7 +79,6 @@ class VariantPlanner:
         self.question = question or Question(
             config.scenario, catalog=config.catalog, rules=config.rules, text=config.text
         )
-        self._read = lru_cache(maxsize=_MOST_READ)(self.question.inputs)
         self._sizers = Sizers()
         self._keys: dict[Variant, str] = {}
 
@@ -95,7 +90,7 @@ class VariantPlanner:
 
     def inputs(self, variant: Variant) -> Inputs:
         """The inputs of a variant; raises InputError."""
-        return self._read(variant.apply, variant.settings)
+        return self.question.inputs(variant.apply, variant.settings)
 
     def key(self, variant: Variant) -> str:
         """All that the figures of a variant depend on, in short; raises InputError."""
@@ -105,14 +100,13 @@ class VariantPlanner:
 
     def _key(self, variant: Variant) -> str:
         inputs = self.inputs(variant)
-        data = self.question.layers.composed(variant.apply, variant.settings).document.data
         files = [
             (file.role, file.sha256) for file in inputs.files if file.role in ("catalog", "rules")
         ]
         config = self.config
         given = config.committed if config.purchases is None else config.purchases
         effort = (config.gap, config.time_limit_s, given)
-        asked = repr((__version__, effort, files, flow(data)))
+        asked = repr((__version__, effort, files, inputs.question))
         return hashlib.sha256(asked.encode()).hexdigest()[:24]
 
     def plan(self, inputs: Inputs) -> Plan:
