@@ -94,7 +94,8 @@ class Endpoint:
         message = (
             "it is not known what requests take of its memory"
             if stated is None
-            else f"a replica takes {count_of(found.candidate.gpus, 'GPU')} here, {stated} are asked for"
+            else f"a replica takes {count_of(found.candidate.gpus, 'GPU')} here, "
+            f"{stated} are asked for"
         )
         rule = "rules" if stated is None else "job.gpus_per_replica"
         return Rejection(gpu_type=gpu_type, rule=rule, message=message)

@@ -171,8 +171,8 @@ class Checker:
             zip(self.problem.demands, self.solution.assigned, strict=True)
         ):
             for position, units in enumerate(taken):
-                choice = demand.choices[position]
-                copies = choice.by_quarter[quarter] if choice.by_quarter else choice.copies
+                way = demand.choices[position]
+                copies = way.by_quarter[quarter] if way.by_quarter else way.copies
                 due = units * copies if quarter in demand.quarters else 0
                 if placed[number, position] != due:
                     yield f"demand {number}.{position}: {placed[number, position]} placed of {due}"

@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
+from planner.costs import node_costs, owned_costs
 from planner.inputs.scenario.scenario import Finance
 from planner.packing.solution import PriceTag
-from planner.packing.statement.economics import node_costs, owned_costs
 from planner.planning.checks.money import expected_costs
 from planner.planning.checks.view import View
 from planner.planning.figures.shares import JOB_TAGS, bill

@@ -66,7 +66,9 @@ def replica(sized, shipped):
 
         def figure(name, flight):
             flying = {"in_flight": Known(flight, "requests", "tried")}
-            return float(situation.within(flying, FLIGHT).number(name))
+            found = situation.within(flying, FLIGHT).number(name)
+            assert found is not None
+            return float(found)
 
         return figure
 
@@ -86,12 +88,15 @@ def simulated(figure, job, rate, held, requests, seed=1):
     for _ in range(requests):
         clock += rng.expovariate(rate)
         arrivals.append(clock)
-    now, count, waiting, ending = 0.0, 0, 0, []
-    first, each, flights = [], [], []
+    now, count, waiting = 0.0, 0, 0
+    ending: list[tuple[int, float]] = []
+    first: list[float] = []
+    each: list[float] = []
+    flights: list[int] = []
     while len(each) < requests:
         if not ending and waiting < requests and arrivals[waiting] > now:
             now = arrivals[waiting]
-        taken = []
+        taken: list[float] = []
         while waiting < requests and arrivals[waiting] <= now and len(ending) + len(taken) < held:
             taken.append(arrivals[waiting])
             waiting += 1

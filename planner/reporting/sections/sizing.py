@@ -108,8 +108,8 @@ def _candidates(candidates: Sequence[Candidate]) -> Table:
         ("Hours", "number", lambda one: hours(one.hours).removesuffix(" h")),
         ("Planned, h", "number", lambda one: str(one.planned_hours or _NONE)),
         ("At once", "number", lambda one: str(one.serving.concurrency) if one.serving else _NONE),
-        ("TTFT ms", "number", lambda one: _ms(one.serving and one.serving.ttft_ms)),
-        ("TPOT ms", "number", lambda one: _ms(one.serving and one.serving.tpot_ms)),
+        ("TTFT ms", "number", lambda one: _ms(one.serving.ttft_ms if one.serving else None)),
+        ("TPOT ms", "number", lambda one: _ms(one.serving.tpot_ms if one.serving else None)),
         ("Set by", "text", lambda one: one.decided_by),
         without=without,
     )
