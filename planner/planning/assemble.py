@@ -23,7 +23,7 @@ from planner.planning.figures.costs import (
     cost_lines,
     paid_changes,
 )
-from planner.planning.figures.shares import bill, chargeback
+from planner.planning.figures.shares import bill, chargeback, endpoint_uses
 from planner.planning.figures.use import pool_uses, site_uses
 from planner.planning.placing.fleet import build_fleet, racks_by_node, with_racks
 from planner.planning.placing.moves import current_placement, nodes_today, type_changes
@@ -103,6 +103,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         budgets=budget_uses(inputs, costs),
         break_evens=break_evens(inputs, bought),
         chargeback=chargeback(inputs, jobs, fleet.nodes, placement.uses, current, changes),
+        endpoints=endpoint_uses(inputs, jobs, fleet.nodes, placement.uses),
         storage_mb=stored_assets(jobs, translation, placement.kept),
         warnings=(),
         assumptions=assumption_notes(inputs, jobs),

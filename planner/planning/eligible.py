@@ -260,6 +260,8 @@ def _remedies(job: str, sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str
         fabric = any(candidate.may_span for candidate in sizing.candidates)
         or_fabric = ", or with a fabric" if fabric else ""
         yield f"{job}: offer a node type with more GPUs, cores or host memory{or_fabric}"
+    elif any(rejection.rule == "job.latency" for rejection in sizing.rejections):
+        yield f"{job}: allow it more time (`serve.latency`), or offer a faster GPU type"
     else:
         yield f"{job}: change it, or waive a rule under policies.waived_rules with the reason"
 

@@ -355,6 +355,16 @@ class TeamUse(Frozen):
     """All types together first, then by GPU type."""
 
 
+class EndpointUse(Frozen):
+    """What a serving job with a load takes in and gives out, and what its GPUs cost."""
+
+    job: str
+    million_tokens: tuple[float, ...]
+    """Of prompts and answers in each quarter, at its mean traffic."""
+    cost_cents: tuple[int, ...]
+    """Net present cost of the GPUs that it holds in each quarter, idle ones not counted."""
+
+
 class Chargeback(Frozen):
     """The net present cost shared among the teams by the GPUs that they hold; adds up exactly."""
 
@@ -717,6 +727,8 @@ class Plan(Frozen):
     budgets: tuple[BudgetUse, ...] = ()
     break_evens: tuple[BreakEven, ...] = ()
     chargeback: Chargeback | None = None
+    endpoints: tuple[EndpointUse, ...] = ()
+    """Serving jobs with a load, in the order of `jobs`."""
     """None where the scenario names no team."""
     storage_mb: tuple[int, ...]
     """Storage for tuned assets that exist by the end of each quarter."""

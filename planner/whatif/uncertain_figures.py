@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import floor
 from typing import TYPE_CHECKING, Literal
 
 from planner.inputs.layers.override import Override
+from planner.inputs.scenario.load import TRAFFIC
 from planner.planning.words import amount
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from planner.inputs.scenario.job import Latency, Serve
     from planner.inputs.scenario.offer import Offer
     from planner.inputs.settled import Inputs
 
@@ -46,13 +49,14 @@ class UncertainFigure:
 
 
 def uncertain_figures(inputs: Inputs) -> Iterator[UncertainFigure]:
-    """Every offer's price, then growth, lead times and the settings of cost, as far as stated."""
+    """Every offer's price, growth, traffic, lead times and settings of cost, as far as stated."""
     for offer in inputs.offers:
         yield _price(inputs, offer.name)
     if growing := _growing(inputs):
         one, *others = growing.values()
         stated = f"{len(growing)} jobs that grow" if others else amount(one, "share")
         yield UncertainFigure("growth of demand", "share", stated, lambda by: _grown(growing, by))
+    yield from _of_serving(inputs)
     if any(offer.lead_time_weeks for offer in inputs.offers):
         lead = {offer.name: offer.lead_time_weeks for offer in inputs.offers}
         yield UncertainFigure("lead times", "weeks", "", lambda by: _late(lead, by))
@@ -114,6 +118,58 @@ def _grown(growing: dict[str, Decimal], by: Fraction) -> tuple[Override, ...]:
         Override.of(("jobs", name, "growth_per_quarter"), _moved(rate, by))
         for name, rate in growing.items()
     )
+
+
+def _of_serving(inputs: Inputs) -> Iterator[UncertainFigure]:
+    """Traffic, lengths and latency of all serving jobs that state them, each kind together."""
+    jobs = sorted(inputs.scenario.jobs.items())
+    served = {name: job.serve for name, job in jobs if job.serve and job.serve.load}
+    if served:
+        one = f"{len(served)} jobs" if len(served) > 1 else next(iter(served))
+        yield UncertainFigure("traffic", "share", one, lambda by: _busier(served, by))
+        yield UncertainFigure(
+            "length of prompts and answers", "share", one, lambda by: _longer(served, by)
+        )
+    waited = {name: serve.latency for name, serve in served.items() if serve.latency}
+    if waited:
+        one = f"{len(waited)} jobs" if len(waited) > 1 else next(iter(waited))
+        yield UncertainFigure(
+            "latency asked for", "share", one, lambda by: tuple(_slower(waited, by))
+        )
+
+
+def _busier(served: Mapping[str, Serve], by: Fraction) -> tuple[Override, ...]:
+    found = []
+    for name, serve in served.items():
+        for key in TRAFFIC:
+            stated, path = getattr(serve.load, key), ("jobs", name, "serve", "load", key)
+            if isinstance(stated, dict):
+                found += [Override.of((*path, at), _moved(one, by)) for at, one in stated.items()]
+            elif stated is not None:
+                found.append(Override.of(path, _moved(stated, by)))
+    return tuple(found)
+
+
+def _longer(served: Mapping[str, Serve], by: Fraction) -> tuple[Override, ...]:
+    """Both lengths moved alike, as far as a stated context has room for them."""
+    found = []
+    for name, serve in served.items():
+        if serve.load is None:
+            continue
+        tokens = serve.load.input_tokens + serve.load.output_tokens
+        most = None if serve.context is None else Fraction(serve.context, tokens) - 1
+        share = 1 + (by if most is None else min(by, most))
+        for key in ("input_tokens", "output_tokens"):
+            moved = max(1, floor(getattr(serve.load, key) * share))
+            found.append(Override.of(("jobs", name, "serve", "load", key), moved))
+    return tuple(found)
+
+
+def _slower(waited: Mapping[str, Latency], by: Fraction) -> Iterator[Override]:
+    for name, latency in waited.items():
+        for key in ("ttft_ms", "tpot_ms", "e2e_ms"):
+            if (stated := getattr(latency, key)) is not None:
+                yield Override.of(("jobs", name, "serve", "latency", key), _moved(stated, by))
 
 
 def _late(lead: dict[str, int], by: Fraction) -> tuple[Override, ...]:

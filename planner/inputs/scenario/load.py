@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.scenario.horizon import Horizon
 
-__all__ = ["TRAFFIC", "Latency", "Load", "Percentile"]
+__all__ = ["HOUR_SECONDS", "TRAFFIC", "Latency", "Load", "Percentile"]
 
 TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
 """Keys of a load that say how much arrives; one of them stands."""

@@ -285,4 +285,43 @@ def _told(use: TeamUse) -> str:
 
 
 _HOURS = "GPU-hours of the teams are counted from the placements"
-CHECKS = (_quotas, _listed, _hours, _charged)
+
+
+def _endpoints(view: View) -> Findings:
+    """Tokens and cost of serving jobs with a load, from the scenario and the placements."""
+    hours = Fraction(view.inputs.settings.hours_per_quarter.value)
+    costs, gpus = _pool_costs(view)
+    held: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
+    for quarter, seats in enumerate(view.seats):
+        for (job, _, _), places in seats.items():
+            for node, one in places:
+                slot = (*node.pool, quarter)
+                held[job, quarter] += gpu_hours(one, hours) / hours / gpus[slot] * costs[slot]
+    stated = {
+        name: job.serve.load
+        for name, job in view.inputs.scenario.jobs.items()
+        if job.serve is not None and job.serve.load is not None
+    }
+    found = {use.job: use for use in view.plan.endpoints}
+    yield from differences("the list of endpoints", sorted(found), sorted(stated))
+    units = {job.name: job.units for job in view.jobs}
+    for name, load in stated.items():
+        if name not in found:
+            continue
+        use, peaks = (
+            found[name],
+            view.inputs.scenario.jobs[name].peaks(view.inputs.scenario.horizon),
+        )
+        yield from _near(
+            view, name, use.cost_cents, {at: held[name, at] for at in range(len(view.labels))}
+        )
+        for quarter, label in enumerate(view.labels):
+            a_request = (load.input_tokens + load.output_tokens) / Fraction(load.peak_to_mean)
+            tokens = units[name][quarter] * peaks[quarter] * a_request * hours * 3600
+            if abs(Fraction(use.million_tokens[quarter]) * 10**6 - tokens) > 1:
+                given = use.million_tokens[quarter]
+                yield f"{label}: {name} has {given} million tokens, not {float(tokens) / 10**6}"
+    return "tokens of endpoints follow from their traffic, and their cost from the GPUs they hold"
+
+
+CHECKS = (_quotas, _listed, _hours, _charged, _endpoints)

@@ -15,12 +15,13 @@ from math import floor
 from typing import TYPE_CHECKING, TypeVar
 
 from planner.costs import node_costs, owned_costs, present_cents
+from planner.inputs.scenario.load import HOUR_SECONDS
 from planner.packing.solution import RUNNING_COST, WHOLE_NODES
 from planner.planning.figures.use import at_peak
-from planner.planning.plan import Chargeback, QuotaUse, TeamUse
+from planner.planning.plan import Chargeback, EndpointUse, QuotaUse, TeamUse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from planner.costs import CostStream
     from planner.inputs.settled import Inputs
@@ -30,7 +31,15 @@ if TYPE_CHECKING:
     from planner.planning.plan import CurrentPlacement, Node, NodeUse, Occupant
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["JOB_TAGS", "Bill", "bill", "chargeback", "largest_remainder", "most_saved"]
+__all__ = [
+    "JOB_TAGS",
+    "Bill",
+    "bill",
+    "chargeback",
+    "endpoint_uses",
+    "largest_remainder",
+    "most_saved",
+]
 
 Key = TypeVar("Key")
 
@@ -94,7 +103,7 @@ def most_saved(solution: Solution, tags_cents: int) -> int:
 PoolQuarter = tuple[tuple[str, str, str], int]
 """Pool and quarter."""
 Line = str | None
-"""A team, or None for the jobs without one."""
+"""A team, or None for the jobs without one; or a job."""
 _IDLE = object()
 Cell = tuple[object, int]
 """A line, or `_IDLE`, and a quarter."""
@@ -147,12 +156,13 @@ def chargeback(
     if None in named:
         lines.append(None)
     hours = Fraction(inputs.settings.hours_per_quarter.value)
-    held = _held(jobs, nodes, placements, hours)
+    held = _held(jobs, nodes, placements, hours, lambda job: job.team)
     there: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     for node in nodes:
         for quarter in _quarters(inputs, node):
             there[node.pool, quarter] += node.gpu_hours(hours) / hours
-    shares = _shares(inputs, nodes, held, there)
+    spread = inputs.scenario.policies.charge_idle == "spread"
+    shares = _shares(inputs, nodes, held, there, spread=spread)
     team_of = {job.name: job.team for job in jobs}
     for move in current.moves if current else ():
         shares[team_of[move.job], 0] += move.cost_cents
@@ -170,6 +180,50 @@ def chargeback(
         idle_gpu_hours=float(idle * hours),
         idle_cents=tuple(cents.get((_IDLE, quarter), 0) for quarter in quarters),
     )
+
+
+def endpoint_uses(
+    inputs: Inputs,
+    jobs: tuple[SizedJob, ...],
+    nodes: Sequence[Node],
+    placements: Sequence[Sequence[NodeUse]],
+) -> tuple[EndpointUse, ...]:
+    """Tokens of each serving job with a load, and what the GPUs that it holds cost, by quarter."""
+    loads = {
+        job.name: stated.serve.load
+        for job in jobs
+        if (stated := inputs.scenario.jobs.get(job.name)) and stated.serve and stated.serve.load
+    }
+    if not loads:
+        return ()
+    hours = Fraction(inputs.settings.hours_per_quarter.value)
+    held = _held(jobs, nodes, placements, hours, lambda job: job.name)
+    there: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
+    for node in nodes:
+        for quarter in _quarters(inputs, node):
+            there[node.pool, quarter] += node.gpu_hours(hours) / hours
+    shares = _shares(inputs, nodes, held, there, spread=False)
+    found = []
+    for job in jobs:
+        load = loads.get(job.name)
+        if load is None:
+            continue
+        peaks = inputs.scenario.jobs[job.name].peaks(inputs.scenario.horizon)
+        tokens = (load.input_tokens + load.output_tokens) * hours * HOUR_SECONDS
+        means = (peak / Fraction(load.peak_to_mean) for peak in peaks)
+        found.append(
+            EndpointUse(
+                job=job.name,
+                million_tokens=tuple(
+                    float(round(units * mean * tokens / 10**6, 6))
+                    for units, mean in zip(job.units, means, strict=True)
+                ),
+                cost_cents=tuple(
+                    round(shares[job.name, quarter]) for quarter in range(len(placements))
+                ),
+            )
+        )
+    return tuple(found)
 
 
 def _quarters(inputs: Inputs, node: Node) -> tuple[int, ...]:
@@ -211,6 +265,7 @@ def _held(
     nodes: Sequence[Node],
     placements: Sequence[Sequence[NodeUse]],
     quarter_hours: Fraction,
+    line_of: Callable[[SizedJob], Line],
 ) -> dict[Line, _Held]:
     """By line; of the hours that it holds, a tuning job delivers its run, any other job all."""
     found: dict[Line, _Held] = defaultdict(_Held)
@@ -223,7 +278,7 @@ def _held(
     for quarter, uses in enumerate(placements):
         for node, one in ((of_id[use.node], one) for use in uses for one in use.occupants):
             job = of_job[one.job]
-            team, hours = found[job.team], one.gpu_hours(quarter_hours)
+            team, hours = found[line_of(job)], one.gpu_hours(quarter_hours)
             team.gpus[node.pool, quarter] += hours / quarter_hours
             team.occupants[node.gpu_type, quarter].append(one)
             run = run_hours[one.job, one.way]
@@ -241,9 +296,13 @@ def _shares(
     nodes: Sequence[Node],
     held: Mapping[Line, _Held],
     there: Mapping[PoolQuarter, Fraction],
+    *,
+    spread: bool,
 ) -> dict[Cell, Fraction]:
-    """Cents by line and quarter, exactly; `there` are all GPUs, on the average of the quarter."""
-    spread = inputs.scenario.policies.charge_idle == "spread"
+    """Cents by line and quarter, exactly; `there` are all GPUs, on the average of the quarter.
+
+    What is idle is shared by those who hold GPUs if it is `spread`, and stands apart else.
+    """
     cells: dict[Cell, Fraction] = defaultdict(Fraction)
     for slot, cents in _charges(inputs, nodes).items():
         here = {line: use.gpus[slot] for line, use in held.items()}

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.quarter import Quarter
 from planner.reporting.document import Block, Paragraph, table
-from planner.reporting.format import copies_of, quarter_runs
+from planner.reporting.format import copies_of, dollars, quarter_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.planning.plan import Plan, PlannedJob
+    from planner.planning.plan import EndpointUse, Plan, PlannedJob
     from planner.sizing.candidate import Candidate, ServingFigures
 
-__all__ = ["latency_text", "traffic_section"]
+__all__ = ["traffic_section"]
 
 _QUARTER_DAYS = 91
 _FAR_DAYS = 3650
@@ -80,16 +80,20 @@ def traffic_section(plan: Plan) -> Iterator[Block]:
     )
     if len(rows) > len(shown):
         yield Paragraph(f"… {len(rows) - len(shown):,} more rows, all in plan.json", tone="faint")
-
-
-def latency_text(serving: ServingFigures) -> str:
-    """`TTFT 420 ms, TPOT 31 ms, an answer 12.4 s (95th percentile)`."""
-    said = (
-        f"TTFT {_ms(serving.ttft_ms)} ms",
-        f"TPOT {_ms(serving.tpot_ms)} ms",
-        f"an answer {_seconds(serving.e2e_ms)} s",
+    yield table(
+        plan.endpoints[:_MANY_ROWS],
+        ("Job", "text", lambda one: one.job),
+        ("Million tokens", "number", lambda one: f"{sum(one.million_tokens):,.0f}"),
+        ("Cost of its GPUs, USD", "number", lambda one: dollars(sum(one.cost_cents))),
+        ("USD per million tokens", "number", _per_million),
+        caption="Prompts and answers over the horizon at mean traffic, and the net present cost of "
+        "the GPUs held, idle ones not counted",
     )
-    return f"{', '.join(said)} ({serving.percentile}th percentile)"
+
+
+def _per_million(one: EndpointUse) -> str:
+    tokens = sum(one.million_tokens)
+    return f"{sum(one.cost_cents) / 100 / tokens:,.2f}" if tokens else "–"
 
 
 def _rows(plan: Plan) -> Iterator[_Row]:

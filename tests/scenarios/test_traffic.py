@@ -1,0 +1,137 @@
+"""Serving jobs by traffic and latency, from the scenario to the plan, its sums and what-if."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+import planner
+from planner import CheckError, InfeasibleError
+from planner.inputs.load import Question
+from planner.planning.store import loads
+from planner.planning.verify import verify
+from planner.reporting import markdown
+from planner.reporting.plan import FULL, plan_document
+
+LOAD = {
+    "requests_per_second": {"2027Q1": 4, "2027Q3": 12},
+    "peak_to_mean": 2,
+    "input_tokens": 1000,
+    "output_tokens": 400,
+}
+LATENCY = {"ttft_ms": 800, "tpot_ms": 40}
+
+
+def scenario(load=LOAD, latency=LATENCY, **serve):
+    chat = {"model": "llama-3.1-70b", "load": load, **serve}
+    return {
+        "format": 1,
+        "name": "One endpoint",
+        "horizon": {"first_quarter": "2027Q1", "quarters": 4},
+        "offers": {
+            "h100": {"node_type": "xe9680-h100", "kind": "buy"},
+            "l40s": {"node_type": "xe7740-l40s", "kind": "buy"},
+        },
+        "jobs": {"chat": {"serve": chat if latency is None else {**chat, "latency": latency}}},
+    }
+
+
+def planned(asked, **changes):
+    return loads(planner.plan(asked, **changes).to_json(), "plan.json")
+
+
+@pytest.fixture(scope="module")
+def made():
+    return planned(scenario())
+
+
+@pytest.fixture(scope="module")
+def document(made):
+    return markdown.render(plan_document(made, FULL))
+
+
+def chosen(plan):
+    (job,) = plan.jobs
+    ((way, _),) = job.ways
+    return next(one for one in plan.sizings[job.sizing].candidates if one.way == way)
+
+
+def test_nodes_are_bought_when_traffic_needs_them_and_not_before(made):
+    one = chosen(made)
+    early, late = one.replicas_in(0), one.replicas_in(3)
+    assert early < late
+    placed = [
+        {(held.unit, held.replica) for use in uses for held in use.occupants}
+        for uses in made.placements
+    ]
+    assert [len(pieces) for pieces in placed] == [early, early, late, late]
+    assert {one.quarter for one in made.acquisitions} == {"2027Q1", "2027Q3"}
+
+
+def test_replicas_that_go_on_keep_their_nodes(made):
+    def homes(uses):
+        return {(one.unit, one.replica): use.node for use in uses for one in use.occupants}
+
+    before, after = (homes(made.placements[quarter]) for quarter in (1, 2))
+    assert before.items() <= after.items()
+
+
+def test_tokens_and_their_cost_follow_from_traffic_and_from_the_gpus_held(made):
+    (use,) = made.endpoints
+    seconds = 2190 * 3600
+    assert use.million_tokens[0] == pytest.approx(4 * 1400 * seconds / 1e6)
+    assert use.million_tokens[3] == pytest.approx(12 * 1400 * seconds / 1e6)
+    assert 0 < sum(use.cost_cents) <= made.proof.cost_cents
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"million_tokens": (1.0, 1.0, 1.0, 1.0)}, "million tokens, not"),
+        ({"cost_cents": (1, 1, 1, 1)}, "the share is"),
+        ({"job": "other"}, "the list of endpoints"),
+    ],
+)
+def test_the_check_works_tokens_and_cost_out_again(made, change, said, tmp_path):
+    file = tmp_path / "endpoint.yaml"
+    file.write_text(yaml.safe_dump(scenario()), encoding="utf-8")
+    (use,) = made.endpoints
+    wrong = made.model_copy(update={"endpoints": (use.model_copy(update=change),)})
+    with pytest.raises(CheckError, match=said):
+        verify(Question(file).inputs(), wrong)
+
+
+def test_the_plan_tells_traffic_replicas_latency_and_cost_of_tokens(document):
+    (section,) = [part for part in document.split("\n## ") if part.startswith("Traffic and")]
+    assert "| chat | 2027Q1–Q2 | 8 |" in section
+    assert "|  | 2027Q3–Q4 | 24 |" in section
+    assert "95th percentile" in section
+    assert "an estimate by the rules under serving/" in section
+    assert "USD per million tokens" in section
+
+
+def test_a_plan_without_a_load_has_no_such_section():
+    plain = scenario(latency=None, context=4096, concurrency=8)
+    del plain["jobs"]["chat"]["serve"]["load"]
+    made = planned(plain)
+    assert made.endpoints == ()
+    assert "Traffic and latency" not in markdown.render(plan_document(made, FULL))
+
+
+def test_a_latency_that_nothing_reaches_is_told_with_what_would_help():
+    with pytest.raises(InfeasibleError) as refusal:
+        planner.plan(scenario(latency={"tpot_ms": 2}))
+    assert "where 2 ms are asked for" in str(refusal.value)
+    assert "allow it more time (`serve.latency`)" in str(refusal.value)
+
+
+def test_traffic_is_moved_by_a_relative_change_in_every_quarter(made):
+    busier = planned(scenario(), set={"jobs.chat.serve.load.requests_per_second": "+200%"})
+    assert chosen(busier).serving.peaks == pytest.approx((24, 24, 72, 72))
+    assert busier.proof.cost_cents > made.proof.cost_cents
+
+
+def test_what_if_moves_traffic_lengths_and_latency():
+    found = planner.sensitivity(scenario(), pairs=0)
+    names = {row["figure"] for row in found.rows()}
+    assert {"traffic", "length of prompts and answers", "latency asked for"} <= names
