@@ -23,7 +23,8 @@ class Horizon(Frozen):
     quarters: Annotated[PositiveCount, Field(le=40)]
     """How many quarters are planned."""
     as_of: Day | None = None
-    """Earliest day an order can be placed; the first day of the first quarter if left out."""
+    """Earliest day an order can be placed, from which lead times count; the first day of the first
+    quarter if left out."""
 
     @property
     def all_quarters(self) -> tuple[Quarter, ...]:

@@ -54,7 +54,8 @@ class Run(Frozen):
     """
 
     hours: Annotated[PositiveNumber, Field(le=RUN_HOURS)] | None = None
-    """Hours that one run takes; of a tuning job from its data set if left out."""
+    """Hours that one run takes; of a tuning job from its data set if left out, and required for a
+    fixed one."""
     release: WeekOrDate = 1
     """Week of the quarter in which it may start, or the date on which it may."""
     deadline: WeekOrDate = _WEEKS
