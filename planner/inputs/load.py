@@ -13,11 +13,11 @@ from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.checks.consistency import inconsistencies
-from planner.inputs.checks.references import alike_names, unknown_references
+from planner.inputs.checks.faults import alike_names, unknown_references
 from planner.inputs.layers.composed import read_layers
 from planner.inputs.layers.override import Override
 from planner.inputs.layers.written import flow, stated
-from planner.inputs.reading.diagnostics import Attempts, validate
+from planner.inputs.reading.diagnostics import Attempts, nothing_of, validate
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.locate import (
     AS_DICT,
@@ -30,11 +30,16 @@ from planner.inputs.reading.locate import (
     shipped_files,
     used_files,
 )
-from planner.inputs.reading.partial import nothing_of
-from planner.inputs.rules.gathered import gathered_rules
+from planner.inputs.rules.book import gathered_rules
 from planner.inputs.scenario.scenario import Scenario, ScenarioFile
-from planner.inputs.settle import settled_catalog, settled_offers, settled_settings
-from planner.inputs.settled import ChangeNote, Inputs, Options
+from planner.inputs.settled import (
+    ChangeNote,
+    Inputs,
+    Options,
+    settled_catalog,
+    settled_offers,
+    settled_settings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -20,7 +20,7 @@ from planner.inputs.base import (
     PositiveNumber,
     Share,
 )
-from planner.inputs.scenario.run import Run
+from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.spelling import (
     LARGEST_COUNT_PER_QUARTER,
     PRIORITIES,

@@ -15,7 +15,6 @@ from planner.inputs.scenario import (
     horizon,
     job,
     offer,
-    run,
     scenario,
     site,
     spelling,
@@ -84,7 +83,7 @@ class _AsWritten(GenerateJsonSchema):
         return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
 
 
-_MODULES = (scenario, offer, finance, horizon, job, run, site, team)
+_MODULES = (scenario, offer, finance, horizon, job, site, team)
 """Where the models of the format stand, with what their keys mean."""
 
 

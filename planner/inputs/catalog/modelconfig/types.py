@@ -9,8 +9,8 @@ from pydantic import Field
 
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.locate import MODEL_TYPES, shipped
 from planner.inputs.reading.reader import read_document
-from planner.inputs.reading.shipped import MODEL_TYPES, shipped
 
 __all__ = [
     "EXPERT_KEYS",
