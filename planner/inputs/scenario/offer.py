@@ -41,17 +41,15 @@ class Nodes(Frozen):
     """Node type id of the catalog."""
     max_power_kw: NodePower | None = None
     """Nameplate of one node, which sites and racks must feed and colocation is charged for; the
-    catalog's if left out. Holds for all nodes of the type."""
+    catalog's if left out."""
     mean_power_kw: NodePower | None = None
-    """Mean draw of one node under load, which energy is charged for; the catalog's if left out.
-    Holds for all of the type."""
+    """Mean draw of one node under load, which energy is charged for; the catalog's if left out."""
     rack_units: Annotated[PositiveCount, Field(le=100)] | None = None
-    """Height of one node; the catalog's if left out. Holds for all nodes of the type."""
+    """Height of one node; the catalog's if left out."""
     network_ports: Annotated[PositiveCount, Field(le=1000)] | None = None
-    """Ports of the site's switches that one node takes; the catalog's if left out. Holds for all
-    nodes of the type."""
+    """Ports of the site's switches that one node takes; the catalog's if left out."""
     cooling: Cooling | None = None
-    """What cools one node; the catalog's if left out. Holds for all nodes of the type."""
+    """What cools one node; the catalog's if left out."""
 
 
 class FleetEntry(Nodes):
