@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Branch, Document, Entry, Path
 
 __all__ = [
-    "EVERY",
     "Applied",
     "Change",
     "Listed",

@@ -23,7 +23,6 @@ __all__ = [
     "AS_TEXT",
     "MODEL_TYPES",
     "InputFile",
-    "Kind",
     "Located",
     "Role",
     "fault_of_path",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document
     from planner.inputs.reading.locate import Located
 
-__all__ = ["catalogued_models", "native_bits", "parse_model_config", "read_model_config"]
+__all__ = ["catalogued_models", "parse_model_config", "read_model_config"]
 
 LARGEST_MODEL = 100_000 * 10**9
 
