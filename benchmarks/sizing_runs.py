@@ -12,7 +12,7 @@ from planner.cli.app import OBJECTS_BETWEEN_SCANS
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
-from planner.inputs.settle import settled_settings
+from planner.inputs.settled import settled_settings
 from planner.sizing import Sizer
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from benchmarks.accuracy.origins import HERE, read_origins
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.measured import read_measurements
 from planner.inputs.scenario.scenario import Policies
-from planner.inputs.settle import settled_settings
+from planner.inputs.settled import settled_settings
 from planner.sizing import Sizer
 from planner.sizing.calibrate import compare
 from planner.sizing.engine import Known

@@ -9,8 +9,8 @@ from planner.api.result import Result, paths
 from planner.api.scenario import plain_data
 from planner.errors import Finding, InputError
 from planner.inputs.catalog.modelconfig import read_model_config
+from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.checks.jobs import contradictions
-from planner.inputs.checks.references import unknown_reference
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.measured import read_measurements
 from planner.inputs.reading.diagnostics import Attempts, validate_values
@@ -18,7 +18,7 @@ from planner.inputs.reading.document import dotted
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
-from planner.inputs.settle import settled_settings
+from planner.inputs.settled import settled_settings
 from planner.reporting.sections.sizing import sizing_document
 from planner.sizing import Sizer
 from planner.sizing.calibrate import calibrate

@@ -13,11 +13,11 @@ from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.checks.consistency import inconsistencies
-from planner.inputs.checks.references import alike_names, unknown_references
+from planner.inputs.checks.faults import alike_names, unknown_references
 from planner.inputs.layers.composed import read_layers
 from planner.inputs.layers.override import Override
 from planner.inputs.layers.written import flow, stated
-from planner.inputs.reading.diagnostics import Attempts, validate
+from planner.inputs.reading.diagnostics import Attempts, nothing_of, validate
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.locate import (
     AS_DICT,
@@ -30,11 +30,16 @@ from planner.inputs.reading.locate import (
     shipped_files,
     used_files,
 )
-from planner.inputs.reading.partial import nothing_of
-from planner.inputs.rules.gathered import gathered_rules
+from planner.inputs.rules.book import gathered_rules
 from planner.inputs.scenario.scenario import Scenario, ScenarioFile
-from planner.inputs.settle import settled_catalog, settled_offers, settled_settings
-from planner.inputs.settled import ChangeNote, Inputs, Options
+from planner.inputs.settled import (
+    ChangeNote,
+    Inputs,
+    Options,
+    settled_catalog,
+    settled_offers,
+    settled_settings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +47,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.errors import Finding
-    from planner.inputs.layers.composed import Composed
     from planner.inputs.reading.document import Document
     from planner.inputs.reading.document import Path as DocumentPath
     from planner.inputs.rules.book import RuleBook
@@ -145,12 +149,24 @@ class Question:
         )
         if attempts.findings or not attempts.sound or inputs is None:
             raise InputError(*self.in_order(attempts.findings))
-        files = (*self.scenario_files, *inputs.files)
         said = {
-            "files": files,
-            "changes": _notes(composed),
+            "files": (*self.scenario_files, *inputs.files),
+            "changes": tuple(
+                ChangeNote(
+                    path=dotted(one.path),
+                    before=None if one.before is None else flow(one.before),
+                    after=None if one.after is None else flow(one.after),
+                    by=one.by,
+                )
+                for one in composed.applied
+            ),
             "question": stated(document.data),
-            "options": self._options(variations, settings),
+            "options": Options(
+                variations=variations,
+                settings=settings,
+                catalog=tuple(map(str, self.given["catalog"])),
+                rules=tuple(map(str, self.given["rules"])),
+            ),
         }
         return inputs.model_copy(update=said)
 
@@ -203,14 +219,6 @@ class Question:
             raise InputError(*attempts.findings, known=None if untold else gathered)
         return gathered
 
-    def _options(self, variations: Sequence[str], settings: Sequence[Override]) -> Options:
-        return Options(
-            variations=tuple(variations),
-            settings=tuple(settings),
-            catalog=tuple(map(str, self.given["catalog"])),
-            rules=tuple(map(str, self.given["rules"])),
-        )
-
     @cached_property
     def scenario_files(self) -> tuple[InputFile, ...]:
         """The scenario and what it extends, with the digests of what they state."""
@@ -251,34 +259,13 @@ def inputs_from(
     attempts.findings += inconsistencies(document, asked, catalog)
     if attempts.findings or not (attempts.sound and known and ruled):
         raise InputError(*attempts.findings)
-    return _settled(asked, known[0], ruled[0], (*known[1], *ruled[1]))
-
-
-def _notes(composed: Composed) -> tuple[ChangeNote, ...]:
-    return tuple(
-        ChangeNote(
-            path=dotted(one.path),
-            before=None if one.before is None else flow(one.before),
-            after=None if one.after is None else flow(one.after),
-            by=one.by,
-        )
-        for one in composed.applied
-    )
-
-
-def _settled(
-    scenario: Scenario,
-    catalog: Catalog,
-    rules: RuleBook,
-    files: tuple[InputFile, ...],
-) -> Inputs:
-    settings = settled_settings(rules, scenario.policies, scenario.finance)
+    settings = settled_settings(ruled[0], asked.policies, asked.finance)
     return Inputs(
-        scenario=scenario,
-        catalog=settled_catalog(scenario, catalog),
-        catalog_of_files=catalog,
-        rules=rules,
+        scenario=asked,
+        catalog=settled_catalog(asked, known[0]),
+        catalog_of_files=known[0],
+        rules=ruled[0],
         settings=settings,
-        offers=settled_offers(scenario, catalog, settings),
-        files=files,
+        offers=settled_offers(asked, known[0], settings),
+        files=(*known[1], *ruled[1]),
     )

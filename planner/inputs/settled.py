@@ -6,20 +6,26 @@ Each settled figure remembers where it came from, so that nothing is guessed sil
 from __future__ import annotations
 
 from datetime import date
-from decimal import Decimal
-from typing import TYPE_CHECKING
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import TYPE_CHECKING, Any
 
-from planner.inputs.base import Frozen
+from planner.errors import Finding, InputError
+from planner.inputs.base import Frozen, SourcedFigure
 from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.checks.faults import entries
 from planner.inputs.layers.override import Override
+from planner.inputs.reading.document import dotted
 from planner.inputs.reading.locate import InputFile
 from planner.inputs.rules.book import RuleBook
-from planner.inputs.scenario.offer import OfferKind
+from planner.inputs.rules.facts import SETTINGS
+from planner.inputs.scenario.offer import OWN_FIGURES, OfferKind
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.scenario import Scenario
+from planner.inputs.scenario.scenario import Finance, Policies, Scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from planner.inputs.scenario.scenario import Offer
 
 __all__ = [
     "ChangeNote",
@@ -29,6 +35,9 @@ __all__ = [
     "Setting",
     "Settings",
     "SettledOffer",
+    "settled_catalog",
+    "settled_offers",
+    "settled_settings",
 ]
 
 
@@ -165,3 +174,139 @@ class Inputs(Frozen):
         """GPU types of the nodes that are owned or offered, sorted."""
         nodes = (self.catalog.nodes[name] for name in self.scenario.node_types_in_play)
         return tuple(sorted({node.gpu_type for node in nodes}))
+
+
+_CENT = Decimal("0.01")
+_EXACT = Context(prec=100)
+
+
+def settled_catalog(scenario: Scenario, catalog: Catalog) -> Catalog:
+    """Give node types the figures that a fleet entry or an offer states of them.
+
+    All nodes of a type are alike, so the first entry that states a figure speaks for all; that no
+    other contradicts it is a check of its own.
+    """
+    own: dict[str, dict[str, SourcedFigure[Any]]] = {}
+    for path, entry in entries(scenario):
+        for key in OWN_FIGURES:
+            stated = getattr(entry, key)
+            if stated is not None and entry.node_type in catalog.nodes:
+                figures = own.setdefault(entry.node_type, {})
+                source = f"{dotted(path)} of the scenario"
+                figures.setdefault(key, SourcedFigure(value=stated, source=source, basis="stated"))
+    nodes = {name: catalog.nodes[name].model_copy(update=own[name]) for name in own}
+    return catalog.model_copy(update={"nodes": {**catalog.nodes, **nodes}}) if nodes else catalog
+
+
+def settled_settings(
+    rules: RuleBook, policies: Policies | None = None, finance: Finance | None = None
+) -> Settings:
+    """Take each setting from the scenario, else from the policy rule that gives it.
+
+    Raises InputError naming every setting that neither gives.
+    """
+    stated: dict[str, Decimal | None] = {**dict(finance or Finance())}
+    policies = policies or Policies()
+    stated |= {"headroom": policies.headroom, "run_utilization": policies.run_utilization}
+    settings: dict[str, Setting] = {}
+    findings: list[Finding] = []
+    for name in Settings.model_fields:
+        try:
+            settings[name] = _setting(rules, name, stated.get(name))
+        except KeyError:
+            findings.append(
+                Finding(
+                    f"no policy rule sets {name}",
+                    hint=f"give the rule that set it its `sets: {name}` again",
+                )
+            )
+    if findings:
+        raise InputError(*findings)
+    return Settings(**settings)
+
+
+def _setting(rules: RuleBook, name: str, stated: Decimal | None) -> Setting:
+    unit = SETTINGS[name].unit
+    if stated is not None:
+        return Setting(value=stated, unit=unit, origin="scenario", assumed=False)
+    origin = f"rule {rules.setting(name).id}"
+    return Setting(value=rules.figure(name), unit=unit, origin=origin, assumed=True)
+
+
+def settled_offers(
+    scenario: Scenario, catalog: Catalog, settings: Settings
+) -> tuple[SettledOffer, ...]:
+    """Give each offer its price, sorted by name; an offer without any is a KeyError here."""
+    hours = settings.hours_per_quarter.value
+    return tuple(
+        _settled_offer(name, scenario.offers[name], catalog, hours)
+        for name in sorted(scenario.offers)
+    )
+
+
+def _settled_offer(name: str, offer: Offer, catalog: Catalog, hours: Decimal) -> SettledOffer:
+    own = offer.stated_price
+    if own is None:
+        price, origin, priced_on, illustrative = _listed_price(offer, catalog)
+    else:
+        price, priced_on, illustrative = own, offer.price_date, offer.quote is None
+        origin = f"quote {offer.quote}" if offer.quote else "scenario, without a quote"
+    if offer.kind == "buy":
+        unit, text = price, f"${_money(price)} per node"
+    else:
+        gpus = catalog.nodes[offer.node_type].gpus.value
+        each = hours if offer.step_hours is None else Decimal(offer.step_hours)
+        unit = _EXACT.multiply(_EXACT.multiply(price, gpus), each)
+        text = f"${_money(price)} per GPU-hour"
+    return SettledOffer(
+        name=name,
+        node_type=offer.node_type,
+        sites=offer.sites,
+        kind=offer.kind,
+        unit_price_usd=unit.quantize(_CENT, ROUND_HALF_EVEN, _EXACT),
+        price_text=text,
+        price_origin=origin,
+        price_date=priced_on.isoformat() if priced_on else None,
+        illustrative=illustrative,
+        lead_time_weeks=offer.lead_time_weeks,
+        maximum=_maximum(offer, catalog),
+        levels=tuple(
+            PriceLevel(
+                from_nodes=level.from_nodes,
+                unit_price_usd=level.price_usd.quantize(_CENT, ROUND_HALF_EVEN, _EXACT),
+                price_text=f"${_money(level.price_usd)} per node from {level.from_nodes} nodes on",
+            )
+            for level in offer.price_breaks
+        ),
+        term_quarters=None if offer.term_years is None else 4 * offer.term_years,
+        step_hours=offer.step_hours,
+        minimum_hours=offer.minimum_hours or offer.step_hours or 1,
+        available=offer.available,
+        end_of_sale=offer.end_of_sale,
+        licence_included=offer.licence_included,
+    )
+
+
+def _maximum(offer: Offer, catalog: Catalog) -> int | None:
+    """Whole nodes."""
+    most = [] if offer.maximum is None else [offer.maximum]
+    if offer.maximum_gpus is not None:
+        most.append(offer.maximum_gpus // catalog.nodes[offer.node_type].gpus.value)
+    return min(most, default=None)
+
+
+def _listed_price(offer: Offer, catalog: Catalog) -> tuple[Decimal, str, date | None, bool]:
+    """Price, origin, date and whether it is illustrative, by the price book."""
+    book = catalog.prices
+    listed = book.listed(offer.kind, offer.node_type)
+    if listed is None:
+        raise KeyError(offer.node_type)
+    origin = f"price book {book.header.id}: {catalog.source_text(listed.source)}"
+    return listed.usd, origin, listed.date, book.header.illustrative
+
+
+def _money(price: Decimal) -> str:
+    """`325,000`, `4.14`, `2.267`: as offered, never rounded."""
+    text = f"{price.normalize(_EXACT):,f}"
+    whole, _, fraction = text.partition(".")
+    return f"{whole}.{fraction:0<2}" if fraction else whole

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import ROUND_UP, Decimal
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.job import SERVING_SUFFIX, Adapters, Job, Serve
-from planner.inputs.scenario.run import Run
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizer import Sizer
 

@@ -9,7 +9,7 @@ from planner.errors import Finding, InputError
 from planner.inputs.base import AsFact
 from planner.inputs.rules.expression import exact
 from planner.inputs.rules.facts import FACTS
-from planner.inputs.scenario.run import Run
+from planner.inputs.scenario.horizon import Run
 from planner.inputs.text.words import did_you_mean
 from planner.sizing.engine import ASSUMED, Known
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from planner.inputs.catalog.catalog import Catalog, CatalogFile, PriceBook
-from planner.inputs.reading.shipped import MODEL_TYPES
+from planner.inputs.reading.locate import MODEL_TYPES
 
 FOLDER = Path(__file__).parents[2] / "catalog"
 

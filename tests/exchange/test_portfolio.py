@@ -26,8 +26,8 @@ from planner.exchange.workbook import workbook_grid
 from planner.inputs.layers.composed import read_layers
 from planner.inputs.load import load_inputs
 from planner.inputs.reading.grid import csv_grid
+from planner.inputs.reading.locate import shipped
 from planner.inputs.reading.reader import parse_document
-from planner.inputs.reading.shipped import shipped
 from planner.inputs.text.scalars import PLACEHOLDER, csv_text, plain_cell
 
 SHIPPED = sorted(shipped("scenarios").glob("*.yaml"))

@@ -8,7 +8,7 @@ from planner.errors import InputError
 from planner.inputs.layers.written import stated
 from planner.inputs.load import load_catalog, load_inputs, load_rules
 from planner.inputs.reading.reader import parse_document
-from planner.inputs.settle import settled_settings
+from planner.inputs.settled import settled_settings
 
 pytestmark = pytest.mark.usefixtures("small_world")
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.checks.references import unknown_reference
+from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.diagnostics import validate, validate_values
 from planner.inputs.reading.reader import parse_document

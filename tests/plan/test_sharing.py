@@ -14,9 +14,9 @@ import pytest
 
 from planner.errors import CheckError
 from planner.inputs.catalog.catalog import MigProfile
+from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.job import Fixed, Job, Serve
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
-from planner.inputs.scenario.run import Run
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.scenario.team import Team
 from planner.packing import solve

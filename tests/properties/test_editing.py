@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from planner.errors import InfeasibleError
 from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.load import Question as Asked
-from planner.inputs.rules.gathered import gathered_rules
+from planner.inputs.rules.book import gathered_rules
 from planner.planning.make import make_plan
 from planner.planning.saved import checked, read_saved
 from planner.planning.store import dumps, loads

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pytest
 from click.testing import CliRunner
-from pydantic import BaseModel
 
 from planner.cli.app import planner
 from planner.costs import node_costs
-from planner.inputs.base import AsFact
-from planner.inputs.load import load_inputs, load_rules
-from planner.inputs.scenario.scenario import ScenarioFile, Variations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,63 +17,10 @@ if TYPE_CHECKING:
 
 LEFT_OUT = "[...]"
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "docs/decisions", "docs/examples")
-SECTIONS = {
-    "Running": "`running`",
-    "ScenarioFile": "Top level",
-    "Horizon": "`horizon`",
-    "UserFiles": "`use`",
-    "Site": "`sites`",
-    "Racks": "`sites` · `racks`",
-    "FleetEntry": "`fleet`",
-    "Offer": "`offers`",
-    "PriceBreak": "`offers` · `price_breaks`",
-    "Policies": "`policies`",
-    "Finance": "`finance`",
-    "Budget": "`budget`",
-    "Team": "`teams`",
-    "Job": "`jobs`",
-    "Run": "`jobs` · `run`",
-    "Tune": "`jobs` · `tune`",
-    "Deploy": "`jobs` · `tune` · `deploy`",
-    "Serve": "`jobs` · `serve`",
-    "Load": "`jobs` · `serve` · `load`",
-    "Latency": "`jobs` · `serve` · `latency`",
-    "Adapters": "`jobs` · `serve` · `adapters`",
-    "Fixed": "`jobs` · `fixed`",
-}
 
 
 def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-
-
-def models_within(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
-    """This model and all that its fields can hold, by name."""
-    found = {model.__name__: model}
-    waiting: list[Any] = [field.annotation for field in model.model_fields.values()]
-    while waiting:
-        kind = waiting.pop()
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            found |= {name: one for name, one in models_within(kind).items() if name not in found}
-        waiting += getattr(kind, "__args__", ())
-    return found
-
-
-FORMAT = models_within(ScenarioFile)
-KEYS = [(name, key) for name, model in FORMAT.items() for key in model.model_fields]
-
-
-@pytest.fixture(scope="session")
-def sections(root):
-    """The rows of docs/scenario.md: by heading, then by key."""
-    text = (root / "docs" / "scenario.md").read_text(encoding="utf-8")
-    rows = {}
-    for section in text.split("\n## ")[1:]:
-        heading, _, body = section.partition("\n")
-        rows[heading] = {
-            row[1]: row[0] for row in re.finditer(r"^\| `(\w+)` \|.*$", body, re.MULTILINE)
-        }
-    return rows
 
 
 def pages(root: Path) -> Iterator[Path]:
@@ -132,50 +73,6 @@ def test_the_excerpts_of_the_readme_are_what_the_commands_print(root, monkeypatc
 def test_the_scenario_of_the_readme_is_the_one_that_ships(root):
     (shown,) = blocks((root / "README.md").read_text(encoding="utf-8"), "yaml")
     assert shown in (root / "scenarios" / "quickstart.yaml").read_text(encoding="utf-8")
-
-
-def test_every_part_of_the_scenario_format_has_its_section():
-    assert set(FORMAT) == set(SECTIONS)
-
-
-@pytest.mark.parametrize(("model", "key"), KEYS)
-def test_every_key_of_a_scenario_is_documented_with_its_default(sections, model, key):
-    row = sections[SECTIONS[model]][key]
-    field = FORMAT[model].model_fields[key]
-    if field.is_required():
-        assert row.endswith("| required |")
-    elif isinstance(field.default, str | int):
-        assert row.endswith(f"| `{str(field.default).lower()}` |")
-    marked = AsFact.of(FORMAT[model]).get(key)
-    if marked is not None and marked.unit:
-        assert f" | {marked.unit} | " in row
-
-
-@pytest.mark.parametrize("model", FORMAT)
-def test_no_key_is_documented_that_does_not_exist(sections, model):
-    assert set(sections[SECTIONS[model]]) == set(FORMAT[model].model_fields)
-
-
-def test_rules_named_as_defaults_exist(root):
-    text = (root / "docs" / "scenario.md").read_text(encoding="utf-8")
-    named = re.findall(r"rules? `([\w/*-]+)`", text)
-    assert len(named) > 8
-    known = load_rules()[0].rules
-    for rule in named:
-        assert fnmatch.filter(known, rule), rule
-
-
-def test_the_complete_example_is_valid_and_uses_every_key(root, tmp_path):
-    text = (root / "docs" / "scenario.md").read_text(encoding="utf-8")
-    (example,) = (block for block in blocks(text, "yaml") if block.startswith("format:"))
-    path = tmp_path / "every-key.yaml"
-    path.write_text(example, encoding="utf-8")
-    assert load_inputs(path).scenario.name == "Every key"
-    left_out = {"use", "catalog", "rules", "gpu_partition"}
-    left_out |= set(Variations.model_fields)
-    for _, key in KEYS:
-        used = re.search(rf"\b{key}:", example) is not None
-        assert used != (key in left_out), key
 
 
 def test_links_between_the_documents_lead_somewhere(root):

@@ -7,7 +7,7 @@ import pytest
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
-from planner.inputs.settle import settled_settings
+from planner.inputs.settled import settled_settings
 from planner.sizing import Sizer
 
 LORA = {"model": "llama-3.1-70b", "method": "lora", "batch": 8, "sequence": 4096}

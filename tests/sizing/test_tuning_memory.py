@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
-from planner.inputs.settle import settled_settings
+from planner.inputs.settled import settled_settings
 from planner.sizing import Sizer
 
 if TYPE_CHECKING:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Catalog",
     "CatalogFile",
-    "Counted",
     "GpuType",
     "MigProfile",
     "Model",

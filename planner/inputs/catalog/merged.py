@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from planner.errors import Finding, InputError
 from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog, CatalogFile, Model, PriceBook, shape_faults
-from planner.inputs.reading.diagnostics import Attempts, validate
+from planner.inputs.reading.diagnostics import Attempts, nothing_of, validate
 from planner.inputs.reading.document import Refused
 from planner.inputs.reading.locate import Located, open_documents
-from planner.inputs.reading.partial import nothing_of
 from planner.inputs.text.words import described, did_you_mean, difference, folded
 
 if TYPE_CHECKING:

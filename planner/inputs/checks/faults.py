@@ -1,4 +1,4 @@
-"""What is wrong with a scenario seen whole, and the faults that several of its checks can find."""
+"""Names that stand for nothing, and the faults that several checks of a whole scenario can find."""
 
 from __future__ import annotations
 
@@ -8,25 +8,30 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner.inputs.base import NotKnown
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.site import SITE_LIMITS
+from planner.inputs.text.words import did_you_mean, difference, folded, foreign_letter, pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
+    from planner.errors import Finding
     from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.reading.document import Path
+    from planner.inputs.reading.document import Document, Path
+    from planner.inputs.rules.book import RuleBook
     from planner.inputs.scenario.horizon import Horizon
     from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
 
 __all__ = [
     "Fault",
+    "alike_names",
     "entries",
     "held_figures",
     "known",
     "late_figures",
     "not_in_play",
+    "unknown_reference",
+    "unknown_references",
     "unstated_figure",
 ]
-
 
 _WRITTEN = {
     limit.figure: f"…` ({limit.of_node} of one node, {limit.stated_in})" for limit in SITE_LIMITS
@@ -97,3 +102,190 @@ def held_figures(path: Path, stated: Mapping[str, object], horizon: Horizon) -> 
     if all(Quarter.parse(key) > first for key in stated):
         message = f"says nothing of {first}: a figure holds from its quarter on"
         yield Fault(path, message, f"state one for {first}")
+
+
+_NAMED = ("sites", "fleet", "offers", "teams", "jobs")
+"""Sections whose entries have names of the user's."""
+_SITES = (("fleet", "*", "site"), ("offers", "*", "site"))
+_TEAMS = (("jobs", "*", "team"),)
+_LABELS = (("sites", "*", "labels"),)
+
+
+def alike_names(scenario: Document) -> Iterator[Finding]:
+    """Find each name that another one of its kind looks like, beside the place of the other.
+
+    Works on the file's plain data, so that a mistake elsewhere in it hides none of these.
+    """
+    for section in _NAMED:
+        entries = scenario.data.get(section)
+        if isinstance(entries, dict):
+            yield from _alike(scenario, (((section, name), name) for name in entries))
+    if not scenario.data.get("sites"):
+        yield from _alike(scenario, _stated(scenario, _SITES))
+    if not scenario.data.get("teams"):
+        yield from _alike(scenario, _stated(scenario, _TEAMS))
+    yield from _alike(scenario, _stated(scenario, _LABELS))
+
+
+def _alike(scenario: Document, names: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
+    met: dict[str, tuple[Path, str]] = {}
+    told: set[str] = set()
+    for path, name in names:
+        where, first = met.setdefault(folded(name), (path, name))
+        if name != first and name not in told:
+            told.add(name)
+            is_key, place = path[-1] == name, scenario.value_place(where)
+            yield scenario.finding(
+                path,
+                f"{name!r} differs from {first!r} in {difference(name, first)} "
+                f"({scenario.origin(where).shown_as}:{place.line})",
+                f"{'' if is_key else 'write both alike, or '}give one of them another name",
+                at_key=is_key,
+            )
+
+
+def _stated(scenario: Document, patterns: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    """Every name at the patterns: one text, or each of a list."""
+    for section, _, key in patterns:
+        entries = scenario.data.get(str(section))
+        for name, entry in entries.items() if isinstance(entries, dict) else ():
+            value = entry.get(key) if isinstance(entry, dict) else None
+            if isinstance(value, str):
+                yield (section, name, key), value
+            for position, item in enumerate(value if isinstance(value, tuple) else ()):
+                if isinstance(item, str):
+                    yield (section, name, key, position), item
+
+
+_EACH = "*"
+_KEYS = "keys"
+
+
+class _Reference(NamedTuple):
+    """Where names of one sort stand in a scenario; `*` is every entry, `keys` the keys."""
+
+    pattern: tuple[str, ...]
+    sort: str
+
+
+_REFERENCES = (
+    _Reference(("fleet", _EACH, "node_type"), "node type"),
+    _Reference(("offers", _EACH, "node_type"), "node type"),
+    _Reference(("policies", "spare_nodes", _KEYS), "node type"),
+    _Reference(("finance", "licence_usd_per_gpu_year", _KEYS), "GPU type"),
+    _Reference(("policies", "growth_reserve", _KEYS), "GPU type"),
+    _Reference(("policies", "allowed_gpu_types", _EACH), "GPU type"),
+    _Reference(("policies", "excluded_gpu_types", _EACH), "GPU type"),
+    _Reference(("policies", "waived_rules", _KEYS), "rule"),
+    _Reference(("jobs", _EACH, "gpu_types", _EACH), "GPU type"),
+    _Reference(("jobs", _EACH, "tune", "model"), "model"),
+    _Reference(("jobs", _EACH, "serve", "model"), "model"),
+    _Reference(("jobs", _EACH, "tune", "gpu_partition"), "MIG profile"),
+)
+
+
+def unknown_references(
+    scenario: Document, catalog: Catalog | None, rules: RuleBook | None
+) -> Iterator[Finding]:
+    """Find every name in the scenario that stands for nothing.
+
+    Works on the file's plain data, so that a mistake elsewhere in it hides none of these; where
+    catalog or rules are not known, their names are passed over.
+    """
+    for reference in _REFERENCES:
+        for path, name in _matches(scenario.data, reference.pattern, ()):
+            with suppress(NotKnown):
+                fault = _fault(reference.sort, name, catalog, rules)
+                if fault is not None:
+                    at_key = reference.pattern[-1] == _KEYS
+                    yield scenario.finding(path, *fault, at_key=at_key)
+
+
+def _fault(
+    sort: str, name: str, catalog: Catalog | None, rules: RuleBook | None
+) -> tuple[str, str | None] | None:
+    if sort == "rule":
+        return None if rules is None else _of_rule(name, rules)
+    if catalog is None:
+        return None
+    names = _names(sort, catalog)
+    return None if name in names else unknown_reference(sort, name, names, catalog)
+
+
+def _names(sort: str, catalog: Catalog) -> Collection[str]:
+    if sort == "MIG profile":
+        return {name for gpu in catalog.gpus.values() for name in gpu.mig_profiles}
+    if sort == "node type":
+        return catalog.nodes
+    return catalog.gpus if sort == "GPU type" else catalog.models
+
+
+def _of_rule(name: str, rules: RuleBook) -> tuple[str, str | None] | None:
+    if name not in rules.rules:
+        return unknown_reference("rule", name, rules.rules, None)
+    exclusions = {rule.id for rule in rules.exclusions}
+    if name in exclusions:
+        return None
+    message = f"rule {name!r} excludes nothing, only exclusions can be waived"
+    return message, did_you_mean(name, sorted(exclusions), 3)
+
+
+def _matches(value: object, pattern: tuple[str, ...], path: Path) -> Iterator[tuple[Path, str]]:
+    """Every text at a pattern; what has another shape is reported when the model is built."""
+    if not pattern:
+        if isinstance(value, str):
+            yield path, value
+        return
+    step, rest = pattern[0], pattern[1:]
+    if isinstance(value, tuple) and step == _EACH:
+        for position, item in enumerate(value):
+            yield from _matches(item, rest, (*path, position))
+    elif isinstance(value, dict) and step == _KEYS:
+        yield from (((*path, key), key) for key in value)
+    elif isinstance(value, dict) and step == _EACH:
+        for key, inner in value.items():
+            yield from _matches(inner, rest, (*path, key))
+    elif isinstance(value, dict) and step in value:
+        yield from _matches(value[step], rest, (*path, step))
+
+
+def unknown_reference(
+    sort: str, name: str, known: Collection[str], catalog: Catalog | None
+) -> tuple[str, str | None]:
+    """What is wrong with a name that is not known, and what may have been meant."""
+    names = sorted(known)
+    if catalog is not None and sort == "GPU type":
+        several = _of_family(name, catalog)
+    else:
+        several = _made_of(name, sort, names)
+    if len(several) > 1:
+        return f"{sort} {name!r} is ambiguous", f"write one of {', '.join(several)}"
+    message = f"unknown {sort} {name!r}"
+    if letter := foreign_letter(name):
+        message += f", it contains the non-Latin letter {letter}"
+    if several:
+        return message, f"did you mean {several[0]!r}?"
+    return message, did_you_mean(name, names, 3) or _listing(sort, names)
+
+
+def _of_family(name: str, catalog: Catalog) -> list[str]:
+    """GPU types that a loose name such as `H100` or `h100 80gb` may stand for."""
+    loose = name.casefold().replace(" ", "-").replace("_", "-")
+    return sorted(
+        key
+        for key, gpu in catalog.gpus.items()
+        if gpu.family.casefold() == loose or key.startswith(f"{loose}-")
+    )
+
+
+def _made_of(name: str, sort: str, names: list[str]) -> list[str]:
+    """Node types of which a name is a part, such as their GPUs or their product."""
+    asked = pieces(name)
+    return [one for one in names if asked < pieces(one)] if asked and sort == "node type" else []
+
+
+def _listing(sort: str, names: list[str]) -> str | None:
+    """All names where they are few, else the command that lists them."""
+    if len(names) <= 8:
+        return f"known: {', '.join(names)}" if names else None
+    return f"`planner {'rules' if sort == 'rule' else 'catalog'} list` lists them"

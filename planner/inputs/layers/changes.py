@@ -3,17 +3,22 @@
 A change sets one value at a key that the scenario states or that the format knows there, or moves
 the figure that is there. It never throws a mapping away: `replace:` and `delete:` do. Lists are
 values like others, set as a whole.
+
+`+15%` and `-8` move the figure that is there, and `*` is every name. A share (`growth_per_quarter`,
+`headroom`) is set as a whole: `+2%` of one could mean two points more or a fiftieth more.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
 from planner.errors import InputError
-from planner.inputs.layers.relative import EVERY, matching, move_written
 from planner.inputs.reading.document import Refused, dotted, parts_of, settable
+from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import DELETE, REPLACE, Scenario
 from planner.inputs.text.words import did_you_mean, key_meant
@@ -22,12 +27,81 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from planner.errors import Finding
-    from planner.inputs.layers.relative import RelativeChange
     from planner.inputs.reading.document import Branch, Document, Entry, Path
 
-__all__ = ["Applied", "Change", "Listed", "changed", "changes_of", "grafted"]
+__all__ = [
+    "Applied",
+    "Change",
+    "Listed",
+    "RelativeChange",
+    "changed",
+    "changes_of",
+    "grafted",
+    "matching",
+    "move_written",
+]
+
+EVERY = "*"
+_WRITTEN = re.compile(r"([+-][0-9]{1,15}(?:\.[0-9]{1,20})?)\s*(%?)")
+_DIGITS = Decimal("0.000001")
+
+
+@dataclass(frozen=True, slots=True)
+class RelativeChange:
+    """By how much a figure is moved."""
+
+    text: str
+    """As written: `+15%`."""
+    by: Decimal
+    """The percentage where `percent`, else in the figure's own unit."""
+    percent: bool
+
+    def of(self, value: Decimal | int, *, whole: bool) -> Decimal | int:
+        """The figure after it, to six decimals; a percentage of a whole figure is rounded."""
+        exact = Fraction(value) * (1 + Fraction(self.by) / 100 if self.percent else 1)
+        exact += 0 if self.percent else Fraction(self.by)
+        if exact.denominator == 1 or (whole and self.percent):
+            return round(exact)
+        decimal = Decimal(exact.numerator) / Decimal(exact.denominator)
+        return decimal.quantize(_DIGITS).normalize()
+
+
+def move_written(document: Document, path: Path) -> RelativeChange | None:
+    """What is written at a path with a sign in front; None for everything else.
+
+    Numbers lose their sign where YAML reads them, so the text decides.
+    """
+    value: Any = document.value(path)
+    text = value if isinstance(value, str) else document.written(path)
+    written = _WRITTEN.fullmatch(text.strip()) if text and not isinstance(value, bool) else None
+    if written is None or isinstance(value, dict | tuple):
+        return None
+    return RelativeChange(f"{written[1]}{written[2]}", Decimal(written[1]), bool(written[2]))
+
+
+def matching(data: object, pattern: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Every path that a pattern such as `offers.*.price_usd` stands for, in the file's order.
+
+    A name in place of `*` is one that is stated; what follows the last of them need not be.
+    """
+    paths: list[tuple[str, ...]] = [()]
+    for part in pattern:
+        paths = [
+            (*path, name)
+            for path in paths
+            for name in (_names(data, path) if part == EVERY else (part,))
+        ]
+    yield from paths
+
+
+def _names(data: Any, path: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401 - what files hold
+    for part in path:
+        data = data.get(part) if isinstance(data, dict) else None
+    return tuple(data) if isinstance(data, dict) else ()
+
 
 _VERBS = {REPLACE: "mapping", DELETE: "list"}
+_SHAPE = FieldTree(Scenario)
 _FIXED = ("format",)
 """Keys that say how to read the file and so are not changed."""
 
@@ -172,21 +246,16 @@ def _paths(document: Document, change: Change) -> list[Path]:
 
 
 def _is_figure(path: Path) -> bool:
-    from planner.inputs.reading.shape import FieldTree  # noqa: PLC0415 - only a change needs it
-
-    return FieldTree(Scenario).is_number(path)
+    return _SHAPE.is_number(path)
 
 
 def _moved(
     document: Document, paths: list[Path], change: Change, move: RelativeChange, listed: Listed
 ) -> Iterator[tuple[Path, Any]]:
     """Figures after a relative change, one by one; raises InputError where there is none."""
-    from planner.inputs.reading.shape import FieldTree  # noqa: PLC0415 - only a change needs it
-
-    shape = FieldTree(Scenario)
     found = False
     for path in paths:
-        if shape.is_share(path):
+        if _SHAPE.is_share(path):
             if move.by < 0:  # a share may be less than nothing: growth is
                 found = True
                 yield path, change.value
@@ -196,7 +265,7 @@ def _moved(
             raise InputError(change.finding(message, hint))
         for inner, value in _figures(document, path, listed):
             found = True
-            yield inner, move.of(value, whole=shape.is_whole(inner))
+            yield inner, move.of(value, whole=_SHAPE.is_whole(inner))
             yield from _price_breaks(document, inner, move)
     if not found:
         message = f"{change.text} is stated nowhere, {move.text} has nothing to change"
@@ -207,8 +276,6 @@ def _figures(
     document: Document, path: Path, listed: Listed
 ) -> Iterator[tuple[Path, Decimal | int]]:
     """The figure at a path, or each by quarter; else the price book's, or what holds otherwise."""
-    from planner.inputs.reading.shape import FieldTree  # noqa: PLC0415 - only a change needs it
-
     value = document.value(path) if _stated(document, path) else None
     if isinstance(value, dict):
         pairs = (((*path, key), one) for key, one in value.items())
@@ -217,7 +284,7 @@ def _figures(
     if value is None:
         value = listed(document, path)
     if value is None:
-        value = FieldTree(Scenario).default(path)
+        value = _SHAPE.default(path)
     if _counts(value):
         yield path, value
 
@@ -245,8 +312,6 @@ def _price_breaks(
 
 def _path(document: Document, change: Change, parts: tuple[str, ...]) -> Path:
     """The path of a change; raises InputError where a part of it is neither stated nor known."""
-    from planner.inputs.reading.shape import FieldTree  # noqa: PLC0415 - only a change needs it
-
     if parts[0] in _FIXED:
         raise InputError(change.finding(f"`{parts[0]}` cannot be changed"))
     here: Any = document.data
@@ -260,7 +325,7 @@ def _path(document: Document, change: Change, parts: tuple[str, ...]) -> Path:
             message = f"{dotted(outer)} is one value ({where}), there is no {part!r} in it"
             raise InputError(change.finding(message, f"set {dotted(outer)} as a whole"))
         stated = here or {}
-        keys = FieldTree(Scenario).keys(outer)
+        keys = _SHAPE.keys(outer)
         if part not in stated and part not in keys and not _another_quarter(part, stated):
             raise InputError(change.finding(*_nowhere(outer, part, change.text, stated, keys)))
         here = stated.get(part)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-__all__ = ["DEEPEST_NESTING", "MOST_FINDINGS", "MOST_NODES", "Builder"]
+__all__ = ["MOST_FINDINGS", "Builder"]
 
 _LONGEST_NAME = 120
 _LONGEST_KEY = 1000

@@ -1,21 +1,40 @@
-"""Turns data into models, and every mistake in it into a finding in the user's own words."""
+"""Turns data into models, and every mistake in it into a finding in the user's own words.
+
+Where values are wrong, a model is built of the sound ones; the others are absent from it. Whoever
+asks for one of those is stopped by NotKnown, so that nothing is told that may be right once the
+first mistake is mended.
+"""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from contextlib import suppress
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, create_model
 
 from planner.errors import Finding, InputError
+from planner.inputs.base import Frozen, NotKnown
 from planner.inputs.reading.document import Document, dotted
+from planner.inputs.reading.mistakes import Told, kept_as_written, told
+from planner.inputs.reading.shape import FieldTree, alternatives
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from planner.inputs.reading.document import Path
 
-__all__ = ["Attempts", "read_as", "require_kind", "validate", "validate_values"]
+    _Wrong = Mapping[str | int, "_Wrong | None"]
+    """Keys and positions with what is wrong below; None where the value itself is."""
+
+__all__ = [
+    "Attempts",
+    "nothing_of",
+    "read_as",
+    "require_kind",
+    "validate",
+    "validate_values",
+]
 
 M = TypeVar("M", bound=BaseModel)
 R = TypeVar("R")
@@ -67,7 +86,7 @@ def validate(document: Document, model: type[M], *, known_as: type[BaseModel] | 
     """
     require_kind(document, known_as or model)
     built, error = _attempted(document, model)
-    if error is not None and _kept_as_written(document, error):
+    if error is not None and kept_as_written(document, error):
         built, error = _attempted(document, model)
     empty = document.empty_values()
     if built is None or empty:
@@ -102,12 +121,6 @@ def _attempted(document: Document, model: type[M]) -> tuple[M | None, Validation
         return None, error
 
 
-def _kept_as_written(document: Document, error: ValidationError) -> bool:
-    from planner.inputs.reading.mistakes import kept_as_written  # noqa: PLC0415 - seldom needed
-
-    return kept_as_written(document, error)
-
-
 def _refusal(
     document: Document,
     model: type[M],
@@ -116,18 +129,15 @@ def _refusal(
     empty: Sequence[Path],
 ) -> InputError:
     """All mistakes: of values, of sections that contradict themselves, and keys without a value."""
-    from planner.inputs.reading.mistakes import Told, told  # noqa: PLC0415 - only a mistake needs it
-    from planner.inputs.reading.partial import contradictions, partly  # noqa: PLC0415 - likewise
-
     found = Told((), frozenset(), frozenset())
     if error is not None:
         found = told(document, known_as, error)
-    known = partly(model, document.data, (*found.wrong, *empty), found.odd)
+    known = _partly(model, document.data, (*found.wrong, *empty), found.odd)
     findings = [*found.findings, *_empty(document, model, found.findings, empty)]
     said = {(finding.path, finding.message) for finding in findings}
     findings += (
         document.finding(path, message)
-        for path, message in contradictions(known, (*found.wrong, *found.odd, *empty))
+        for path, message in _contradictions(known, (*found.wrong, *found.odd, *empty))
         if (dotted(path) or None, message) not in said
     )
     in_order = sorted(findings, key=lambda f: (f.line or 0, f.column or 0))
@@ -141,8 +151,6 @@ def _empty(
     empty: Sequence[Path],
 ) -> Iterator[Finding]:
     """A finding for each key without a value: it may mean nothing, or all the defaults."""
-    from planner.inputs.reading.shape import FieldTree  # noqa: PLC0415 - only a mistake needs it
-
     shape = FieldTree(model)
     reported = {finding.path for finding in findings}
     for path in empty:
@@ -166,3 +174,132 @@ def validate_values(values: Mapping[str, Any], model: type[M], name_of: Callable
         raise InputError(
             *(Finding(f.message, path=name_of(f.path or ""), hint=f.hint) for f in findings)
         ) from None
+
+
+_NOTHING = object()
+
+
+def _partly(
+    model: type[M], data: Mapping[str, Any], wrong: Iterable[Path], odd: Iterable[Path] = ()
+) -> M:
+    """Build a model of all but the values at these paths.
+
+    What is `odd` is kept: its values are right one by one, but not together, or under their name.
+    """
+    return _model(model, data, _tree(wrong, odd))
+
+
+def nothing_of(model: type[M]) -> M:
+    """A model of which no value is known."""
+    nothing = model.model_construct()
+    nothing.__dict__.clear()
+    return nothing
+
+
+def _contradictions(built: BaseModel, paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    """What contradicts itself in the models on the way to these paths, with the place of each."""
+    outer = {path[:depth] for path in paths for depth in range(len(path) + 1)}
+    for path in sorted(outer, key=lambda path: tuple(map(str, path))):
+        with suppress(NotKnown, KeyError, IndexError):
+            found = _at(built, path)
+            if isinstance(found, BaseModel):
+                yield from ((path, message) for message in _messages(found))
+
+
+def _messages(model: BaseModel) -> Iterator[str]:
+    for check in type(model).__pydantic_decorators__.model_validators.values():
+        if check.info.mode == "after":
+            try:
+                getattr(model, check.cls_var_name)()
+            except NotKnown:
+                continue
+            except ValueError as error:
+                yield str(error)
+
+
+def _at(value: Any, path: Path) -> Any:  # noqa: ANN401 - whatever a model holds
+    for part in path:
+        if isinstance(value, BaseModel):
+            value = getattr(value, str(part), None)
+        elif isinstance(value, dict) or (isinstance(value, tuple) and isinstance(part, int)):
+            value = value[part]  # type: ignore[index]
+        else:
+            return None
+    return value
+
+
+def _tree(wrong: Iterable[Path], odd: Iterable[Path]) -> _Wrong:
+    tree: dict[str | int, Any] = {}
+    for paths, is_odd in ((wrong, False), (odd, True)):
+        for path in sorted(paths, key=len):
+            inner: dict[str | int, Any] | None = tree
+            for part in path[:-1]:
+                inner = None if inner is None else inner.setdefault(part, {})
+            if inner is not None and path:
+                inner.setdefault(path[-1], {} if is_odd else None)
+    return tree
+
+
+def _model(model: type[M], data: Mapping[str, Any], wrong: _Wrong) -> M:
+    fields = model.model_fields
+    stated = frozenset(name for name in fields if name in data and name not in wrong)
+    sound = _of_fields(model, stated).model_validate({name: data[name] for name in stated})
+    known = {name: getattr(sound, name) for name in stated}
+    for name, below in wrong.items():
+        if name in fields and name in data and below is not None:
+            value = _value(fields[str(name)].annotation, data[str(name)], below)
+            if value is not _NOTHING:
+                known[str(name)] = value
+    built = model.model_construct(set(known), **known)
+    for name, field in fields.items():
+        if name not in known and (name in wrong or field.is_required()):
+            built.__dict__.pop(name, None)
+    return built
+
+
+@lru_cache(maxsize=1024)
+def _of_fields(model: type[BaseModel], names: frozenset[str]) -> type[BaseModel]:
+    """A model of some of the fields, each of which is what it is in the whole."""
+    fields: dict[str, Any] = {
+        name: (field.annotation, field)
+        for name, field in model.model_fields.items()
+        if name in names
+    }
+    return create_model(model.__name__, __base__=Frozen, **fields)
+
+
+def _value(annotation: object, value: object, wrong: _Wrong) -> object:
+    """What is known of a value in which something is wrong; of figures by key, nothing is."""
+    with suppress(ValidationError):
+        for one in alternatives(annotation):
+            if isinstance(value, dict) and _is_model(one):
+                return _model(one, value, wrong)
+            if isinstance(value, dict) and get_origin(one) is dict and _has_parts(one):
+                entries = get_args(one)[1]
+                return {key: _entry(entries, key, item, wrong) for key, item in value.items()}
+            if isinstance(value, tuple) and get_origin(one) is tuple and _has_parts(one):
+                items = get_args(one)[0]
+                return tuple(_entry(items, at, item, wrong) for at, item in enumerate(value))
+    return _NOTHING
+
+
+def _entry(annotation: object, key: str | int, value: object, wrong: _Wrong) -> object:
+    (kind,) = (one for one in alternatives(annotation) if one is not type(None))
+    if key not in wrong:
+        return kind.model_validate(value) if _is_model(kind) else value
+    below = wrong[key]
+    known = _NOTHING if below is None else _value(annotation, value, below)
+    if known is not _NOTHING:
+        return known
+    return nothing_of(kind) if _is_model(kind) else get_origin(kind)()
+
+
+def _has_parts(container: object) -> bool:
+    """Whether what it holds are models, mappings or lists: one entry may be wrong by itself."""
+    inner = get_args(container)[1 if get_origin(container) is dict else 0]
+    kinds = [one for one in alternatives(inner) if one is not type(None)]
+    return len(kinds) == 1 and (_is_model(kinds[0]) or get_origin(kinds[0]) in (dict, tuple))
+
+
+def _is_model(kind: Any) -> bool:  # noqa: ANN401 - whatever an annotation holds
+    return isinstance(kind, type) and issubclass(kind, BaseModel)

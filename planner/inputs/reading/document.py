@@ -13,17 +13,7 @@ from planner.errors import Finding
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
 
-__all__ = [
-    "Branch",
-    "Document",
-    "Entry",
-    "Path",
-    "Refused",
-    "TextPosition",
-    "dotted",
-    "parts_of",
-    "settable",
-]
+__all__ = ["Branch", "Document", "Entry", "Path", "Refused", "dotted", "parts_of", "settable"]
 
 Path = tuple[str | int, ...]
 """Keys and list positions from the top of a file to one value."""

@@ -1,4 +1,4 @@
-"""A file that was read, as a plan records it."""
+"""Files that are read: shipped ones, given ones, those that a scenario uses; and their record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.reading.reader import read_document
-from planner.inputs.reading.shipped import MODEL_TYPES, shipped
 from planner.inputs.text.words import nearest
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AS_DICT",
     "AS_TEXT",
+    "MODEL_TYPES",
     "InputFile",
     "Located",
     "Role",
@@ -29,9 +29,26 @@ __all__ = [
     "given_files",
     "named_twice",
     "open_documents",
+    "shipped",
     "shipped_files",
     "used_files",
 ]
+
+MODEL_TYPES = "model-types.yaml"
+"""In the folder of the catalog, and no file of it: how configurations are read."""
+
+Kind = Literal["catalog", "rules", "scenarios"]
+
+
+def shipped(kind: Kind) -> Path:
+    """Give the folder of shipped catalog, rules or scenarios; raises InputError if it is gone."""
+    package = Path(__file__).resolve().parents[2]
+    for folder in (package / "_data" / kind, package.parent / kind):
+        if folder.is_dir():
+            return folder
+    raise InputError(
+        Finding(f"the shipped {kind} folder is missing", hint="install gpu-fit-planner again")
+    )
 
 
 class InputFile(Frozen):

@@ -45,19 +45,24 @@ class Finance(Frozen):
     """Parameters of the cost; one left out takes a policy rule's value, as an assumption."""
 
     discount_rate_per_year: Annotated[Share, Field(ge=0, le=10)] | None = None
-    """Rate at which later money counts less."""
+    """Rate at which later money counts less; rule `policies/discount-rate` if left out."""
     useful_life_years: PositiveNumber | None = None
-    """Straight-line life; what is left of it at the end of the horizon is the residual value."""
+    """Straight-line life, of which what is left at the end of the horizon is the residual value;
+    rule `policies/useful-life` if left out."""
     support_share_per_year: Annotated[Share, Field(ge=0, le=1)] | None = None
-    """Yearly support as a share of the purchase price."""
+    """Yearly support of bought nodes as a share of the price; rule `policies/support` if left
+    out."""
     energy_usd_per_kwh: NotNegative | None = None
-    """Price of electricity, USD per kWh."""
+    """Price of electricity; rule `policies/energy-price` if left out."""
     pue: Annotated[Number, Field(ge=1, le=5)] | None = None
-    """Power usage effectiveness: facility power over computer power."""
+    """Power usage effectiveness: facility power over computer power; rule `policies/pue` if left
+    out."""
     licence_usd_per_gpu_year: FigureByGpuType | None = None
-    """Software licence of one GPU for one year: one figure, or by GPU type; none if left out."""
+    """Software licence of one GPU, such as NVIDIA AI Enterprise, for one year: one figure, or by
+    GPU type; none is counted if left out."""
     colocation_usd_per_kw_month: NotNegative | None = None
-    """Price of one kW of nameplate power in the data centre for one month; none if left out."""
+    """What the data centre charges for one kW of nameplate power of owned and bought nodes; none is
+    counted if left out."""
 
     def licence_usd(self, gpu_type: str) -> Decimal:
         """What the licence of one GPU costs for one year; 0 where none is stated."""
@@ -91,7 +96,8 @@ class Budget(Frozen):
     capex_usd: FigureByQuarter | None = None
     """Purchases: one figure for the whole horizon, or by quarter, with `total` for the whole."""
     opex_usd: FigureByQuarter | None = None
-    """Rents, reservations, support, energy, licences and colocation, likewise."""
+    """Rents, reservations, support, energy, licences and colocation, those of owned nodes too,
+    likewise."""
     total_usd: FigureByQuarter | None = None
     """Both together, likewise."""
 

@@ -20,8 +20,8 @@ from planner.inputs.base import (
     PositiveNumber,
     Share,
 )
+from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.load import Latency, Load
-from planner.inputs.scenario.run import Run
 from planner.inputs.scenario.spelling import (
     LARGEST_COUNT_PER_QUARTER,
     PRIORITIES,
@@ -91,11 +91,13 @@ class Deploy(Frozen):
     """Serve the tuned model from the quarter after it is tuned."""
 
     replicas: Replicas = 1
-    """Copies that serve side by side."""
+    """Copies side by side, for each unit tuned at once."""
     bits: Bits | None = None
-    """Weight width of a deployed full fine-tune; LoRA keeps 16, QLoRA keeps its base's."""
+    """Weight width of a deployed full fine-tune, rule `policies/deployed-bits` if left out; LoRA
+    keeps 16, QLoRA that of its base."""
     adapter_gb: PositiveNumber | None = None
-    """Size of the tuned adapter, GB; by the adapter-size rule if left out."""
+    """Size of the tuned adapter, not of a full fine-tune; rule `storage/tuned-asset` if left
+    out."""
 
 
 class Tune(Frozen):
@@ -110,12 +112,13 @@ class Tune(Frozen):
     method: Annotated[Method, AsFact("how a model is tuned")]
     """How the model is tuned."""
     precision: Annotated[Precision, AsFact("data type that is trained")] = "bf16"
-    """Data type that is trained; `-mixed` keeps 32-bit master weights and computes in 16 bit,
-    `fp8` keeps 16-bit weights and multiplies in 8 bit."""
+    """Data type that is trained; `-mixed` keeps 32-bit master weights and computes in 16 bit, `fp8`
+    keeps 16-bit weights and multiplies in 8 bit."""
     base_bits: Annotated[
         Bits | None, AsFact("width of the weights as loaded", "bit", fact="weight_bits")
     ] = None
-    """Weight width of the frozen base: 16 for LoRA and p-tuning, 8 or 4 for QLoRA."""
+    """Weight width of the frozen base: 16 for LoRA and p-tuning, 8 or 4 for QLoRA; rules
+    `tuning/base-*` if left out."""
     double_quantization: Annotated[
         bool, AsFact("whether the scales of a 4-bit base are quantized, too")
     ] = True
@@ -125,14 +128,15 @@ class Tune(Frozen):
     batch: Annotated[
         PositiveCount | None, AsFact("sequences per optimizer step, over all GPUs", "sequences")
     ] = None
-    """Sequences per optimizer step, over all GPUs."""
+    """Sequences per optimizer step, over all GPUs; a multiple of `micro_batch` ×
+    `gradient_accumulation`."""
     sequence: Annotated[PositiveCount | None, AsFact("maximum sequence length", "tokens")] = None
-    """Maximum sequence length, tokens."""
+    """Maximum sequence length; not above what the model takes."""
     gradient_accumulation: Annotated[
         PositiveCount, AsFact("passes that one optimizer step sums up", "passes")
     ] = Field(default=1, validate_default=True)
-    """Passes whose gradients one optimizer step sums up: fewer activations, but gradients stay,
-    under FSDP whole ones."""
+    """Passes whose gradients one optimizer step sums up: less memory for activations, but gradients
+    stay from pass to pass, under FSDP whole ones."""
     micro_batch: Annotated[
         PositiveCount | None,
         AsFact("sequences per GPU and pass, if the job states it", "sequences"),
@@ -141,22 +145,26 @@ class Tune(Frozen):
     gradient_checkpointing: Annotated[
         Literal["on", "off", "selective"], AsFact("gradient checkpointing")
     ] = "on"
-    """Whether activations are computed again in the backward pass rather than kept."""
+    """`on`: activations are computed again in the backward pass; `off`: all are kept; `selective`:
+    attention and every second matrix product are kept."""
     attention_kernel: Annotated[Literal["flash", "sdpa", "eager"], AsFact("attention kernel")] = (
         "flash"
     )
-    """`eager` keeps the whole matrix of attention scores."""
+    """How attention is computed; `eager` keeps the whole matrix of scores."""
     loss_kernel: Annotated[
         Literal["plain", "plain-fp32-logits", "fused", "fused-linear"], AsFact("loss kernel")
     ] = "plain"
-    """`plain-fp32-logits` widens all logits inside the model, as transformers did before 4.45;
-    `fused-linear` never keeps the logits of all tokens."""
+    """`plain-fp32-logits` widens all logits inside the model (transformers before 4.45) or keeps
+    them until the backward pass has ended; `fused-linear` (Liger, cut cross-entropy) never keeps
+    the logits of all tokens."""
     layer_kernels: Annotated[Literal["plain", "fused"], AsFact("kernels of norms and gates")] = (
         "plain"
     )
-    """`fused`: norms and gates in one kernel each (Liger, Transformer Engine, torch.compile)."""
+    """`fused`: norms and gates in one kernel each (Liger, Transformer Engine, Unsloth,
+    torch.compile)."""
     packing: Annotated[bool, AsFact("whether all samples are as long as stated")] = True
-    """Whether all samples are as long as `sequence`; others make the allocator's cache grow."""
+    """Whether all samples are as long as `sequence`; others make the allocator's cache grow, so
+    what `nvidia-smi` shows, not the need."""
     sharding: Annotated[Sharding, AsFact("how several GPUs share the work")] = "fsdp"
     """How several GPUs share the work; `none` keeps the job on one GPU."""
     offload: Annotated[
@@ -166,7 +174,8 @@ class Tune(Frozen):
     dataset_tokens: Annotated[PositiveNumber | None, AsFact("size of the data set", "tokens")] = (
         None
     )
-    """Size of the data set, tokens; without it the run time stays open."""
+    """Size of the data set; without it the run time stays open, and GPUs are held all quarter
+    unless `run` says how long."""
     epochs: Annotated[PositiveNumber, AsFact("passes over the data set", "passes")] = Field(
         default=1, validate_default=True
     )
@@ -177,11 +186,13 @@ class Tune(Frozen):
             "what one tuning run may take, if the job states a deadline", "h", fact="hours_allowed"
         ),
     ] = None
-    """Hours that one run may take; a quarter if left out."""
+    """Hours that one run may take; one that would miss it takes more GPUs. A quarter if left out,
+    rule `time/quarter`."""
     adapter_rank: Annotated[PositiveCount | None, AsFact("rank of the LoRA matrices", "rank")] = (
         None
     )
-    """Rank of the LoRA matrices; by the adapter rule if left out."""
+    """Rank of the LoRA matrices, of LoRA and QLoRA only; rule `tuning/lora-parameters` if left
+    out."""
     adapter_targets: Annotated[
         Literal["qv", "attention", "all-linear"], AsFact("matrices with adapters")
     ] = "all-linear"
@@ -191,18 +202,19 @@ class Tune(Frozen):
     )
     """Data type of the adapter's weights."""
     adapter_dropout: Annotated[bool, AsFact("whether adapters drop inputs out")] = True
-    """Whether adapters drop out part of their input, of which each then keeps a copy."""
+    """Whether adapters drop out part of their input (`lora_dropout` above 0), of which each then
+    keeps a copy where nothing is computed again."""
     adapter_units: Annotated[
         Literal["own", "shared"], AsFact("FSDP units of adapters and base")
     ] = "own"
-    """FSDP units: `own` keeps adapters apart from the frozen base, as the wrapping policy of PEFT
-    does; `shared` puts both into one, which then has gradients of both (LitGPT)."""
+    """Units under FSDP: `own` keeps adapters apart from the frozen base, as the wrapping policy of
+    PEFT does; `shared` puts both into one, which then has gradients of both (LitGPT)."""
     gpu_partition: Annotated[
         str | None, AsFact("the GPU partition (MIG profile) that is asked for")
     ] = None
-    """MIG profile to run on; there is a rule about that."""
+    """MIG profile to run on; refused by rule `exclusions/no-tuning-on-partitioned-gpu`."""
     deploy: Deploy | None = None
-    """Derive the job that serves the tuned model."""
+    """Derive the job that serves the tuned model, `NAME-serving`; `{}` is enough."""
 
     @model_validator(mode="after")
     def _one_model(self) -> Tune:
@@ -314,12 +326,12 @@ class Fixed(Frozen):
     gpus: Annotated[
         PositiveCount | None, AsFact("number of GPUs, if a fixed job states it", "GPUs")
     ] = None
-    """GPUs, or give `gpu_memory_gb`."""
+    """GPUs, taken as stated; or give `gpu_memory_gb`."""
     gpu_memory_gb: Annotated[
         PositiveNumber | None,
         AsFact("GPU memory over all GPUs, if a fixed job states it", "GB", fact="memory_gb"),
     ] = None
-    """Memory over all its GPUs, GB."""
+    """Memory over all its GPUs; their number follows as for serving."""
     cpus: Annotated[Count, AsFact("host CPU cores, if a fixed job states them", "cores")] = 0
     """Host CPU cores."""
     memory_gb: Annotated[
@@ -360,25 +372,25 @@ class Job(Frozen):
     """How many alike: one figure, or by quarter, each holding until the next; none before the
     first, and `0` ends them."""
     growth_per_quarter: Annotated[Share, Field(gt=-1, le=LARGEST_COUNT_PER_QUARTER)] | None = None
-    """Growth of `count` from quarter to quarter, rounded up."""
+    """Growth of `count` from its first active quarter on, rounded up; none if left out."""
     runs_per_quarter: Annotated[PositiveCount, Field(le=LARGEST_COUNT_PER_QUARTER)] = 1
-    """How often each unit of a tuning job runs in each of its quarters."""
+    """How often each unit of a tuning job of known length runs in each of its quarters."""
     run: Run | None = None
-    """When in its quarters it runs; all quarter if left out, but for a tuning job whose hours are
-    known."""
+    """How long a run takes and when it may be; all quarter if left out, but for a tuning job whose
+    hours are known."""
     gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """GPU types it may use; all that the rules allow if left out."""
     sites: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
     """Sites it may run at; all if left out."""
     labels: tuple[Name, ...] = ()
-    """Labels that a site must carry for it to run there."""
+    """Labels that a site must carry for it to run there, all of them."""
     team: Name | None = None
     """Who asks for it and pays for it; one of `teams` where the scenario lists any."""
     priority: Priority = PRIORITIES["normal"]
-    """How much it matters where not everything fits: `low`, `normal`, `high`, or a whole number
-    from 0 to 100; the highest is kept first."""
+    """How much it matters where not everything fits: `low` (25), `normal` (50), `high` (75), or a
+    whole number from 0 to 100; the highest is kept first."""
     required: bool = False
-    """Whether it is kept in any case: never left out, though it may slip."""
+    """Whether it is kept in any case: never dropped, though it may slip."""
     may_slip_quarters: Annotated[Count, Field(le=39)] = 0
     """By how many quarters it may start later where not everything fits."""
     may_change_gpu_type: bool | None = None

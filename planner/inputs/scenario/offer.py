@@ -40,15 +40,16 @@ class Nodes(Frozen):
     node_type: str
     """Node type id of the catalog."""
     max_power_kw: NodePower | None = None
-    """Nameplate of one node; the catalog's if left out. Holds for all nodes of the type."""
+    """Nameplate of one node, which sites and racks must feed and colocation is charged for; the
+    catalog's if left out."""
     mean_power_kw: NodePower | None = None
-    """Mean draw of one node under load; the catalog's if left out. Holds for all of the type."""
+    """Mean draw of one node under load, which energy is charged for; the catalog's if left out."""
     rack_units: Annotated[PositiveCount, Field(le=100)] | None = None
-    """Height of one node; the catalog's if left out. Holds for all nodes of the type."""
+    """Height of one node; the catalog's if left out."""
     network_ports: Annotated[PositiveCount, Field(le=1000)] | None = None
-    """Network ports of one node; the catalog's if left out. Holds for all nodes of the type."""
+    """Ports of the site's switches that one node takes; the catalog's if left out."""
     cooling: Cooling | None = None
-    """What cools one node; the catalog's if left out. Holds for all nodes of the type."""
+    """What cools one node; the catalog's if left out."""
 
 
 class FleetEntry(Nodes):
@@ -75,45 +76,49 @@ class PriceBreak(Frozen):
     from_nodes: Annotated[PositiveCount, Field(ge=2, le=LARGEST_FLEET)]
     """Nodes of one order, that is of one quarter, from which this price holds for all of them."""
     price_usd: NodePrice
-    """Price of one node."""
+    """Price of one node, for all nodes of the order."""
 
 
 class Offer(Nodes):
     """Nodes that may be had; a price left out is that of the price book."""
 
     kind: OfferKind
-    """To buy for good, to rent whole for a quarter or for weeks, to reserve whole for a term, or to
-    have whole by the hour. Runs of known length alone use nodes by the hour and by the week."""
+    """`buy`: for good, from the quarter it arrives. `rent`: a whole node for a quarter, or for
+    `term_weeks`. `reserve`: a whole node for a term. `hourly`: a whole node by the hour, for runs
+    of known length."""
     site: OneOrMoreNames = "main"
     """Where they will stand: one site, or several that share the offer; the plan says which."""
     price_usd: NodePrice | None = None
-    """Buy only: price of one node."""
+    """Buy only: price of one node; the price book's if left out."""
     price_usd_per_gpu_hour: HourPrice | None = None
-    """All but buy: price of one GPU for one hour, of a whole node in every hour it is held."""
+    """All but buy: price of one GPU for one hour, energy and support included, of a whole node in
+    every hour it is held; the price book's if left out, which has none to reserve."""
     price_breaks: tuple[PriceBreak, ...] = ()
     """Buy only: lower prices for larger orders."""
     term_years: Term | None = None
-    """Reserve only: how long a node is held and paid, 1 or 3 years."""
+    """Reserve only, and required there: how long a node is held and paid."""
     term_weeks: Annotated[PositiveCount, Field(le=QUARTER_WEEKS)] | None = None
-    """Rent only: a node is held and paid for terms of so many weeks, not for a quarter."""
+    """Rent only: a node is held and paid for terms of so many weeks, by runs of known length; for a
+    whole quarter if left out."""
     minimum_hours: Annotated[PositiveCount, Field(le=RUN_HOURS)] | None = None
     """By the hour only: what a node is paid for at the least each time it is had; 1 if left out."""
     price_date: Day | None = None
-    """Day of the price stated here."""
+    """Day of the price stated here; an old one is warned of."""
     quote: Name | None = None
-    """Quote or contract reference; without one a price counts as illustrative."""
+    """Quote or contract; a price without one counts as illustrative."""
     lead_time_weeks: Annotated[Count, Field(le=520)] = 0
-    """Order to in service."""
+    """From the order to in service."""
     available: Quarters = None
-    """Quarters in which nodes may enter service."""
+    """Quarters in which nodes may enter service; all if left out."""
     end_of_sale: Day | None = None
     """Last day of an order."""
     maximum: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
-    """Buy: nodes over the whole horizon. All else: nodes at any one time."""
+    """Buy: nodes over the whole horizon. All else: nodes at any one time. No limit if left out."""
     maximum_gpus: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
-    """By the hour only: GPUs at any one time, of whole nodes."""
+    """By the hour only: GPUs at any one time, of whole nodes; no limit if left out."""
     licence_included: Name | None = None
-    """What shows that the price covers the software licence; without it `finance` says its cost."""
+    """What shows that the price covers the software licence, such as a contract, printed in the
+    plan; without it `finance` says its cost."""
 
     @property
     def price_key(self) -> Literal["price_usd", "price_usd_per_gpu_hour"]:

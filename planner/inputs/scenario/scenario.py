@@ -50,17 +50,20 @@ class Running(Frozen):
     job: Name
     """The job that runs; its entries are its units 1, 2, … in the order listed."""
     node: Name | None = None
-    """Owned node that holds them, named as in a plan: `xe9680-h100/frankfurt/03`."""
+    """The owned node that holds them, by type, site and number as in a plan:
+    `xe9680-h100/frankfurt/03`."""
     nodes: Annotated[tuple[Name, ...], Field(min_length=2)] | None = None
     """For one unit over several whole nodes: all of them."""
     pool: Name | None = None
-    """Where the node does not matter: node type and site, `xe9680-h100/frankfurt`."""
+    """Where the node does not matter, or is none of yours: type and site,
+    `xe9680-h100/frankfurt`."""
     gpus: PositiveCount | None = None
-    """GPUs that each unit holds there."""
+    """GPUs that each unit holds there; the plan warns where the rules give another number. Not
+    compared if left out."""
     count: PositiveCount = 1
     """Units there."""
     pinned: bool = False
-    """Whether they must stay; others may move at a cost."""
+    """Whether they must stay, as all of a job must that is `pinned`."""
 
     @model_validator(mode="after")
     def _one_place(self) -> Running:
@@ -110,11 +113,13 @@ class Policies(Frozen):
     """House rules of this scenario."""
 
     headroom: Annotated[Share, Field(ge=0, lt=1)] | None = None
-    """Share of each GPU's memory kept free, on top of the margins in the formulas."""
+    """Share of each GPU's memory kept free, on top of the margins in the formulas; rule
+    `policies/headroom` if left out."""
     spare_nodes: CountByNodeType = 0
     """Nodes kept empty in each pool that runs a job: one figure for all, or by node type."""
     growth_reserve: dict[str, Annotated[Share, Field(ge=0, lt=1)]] = Field(default_factory=dict)
-    """Share of the GPUs in service that no job holds, by GPU type, for growth."""
+    """Share of the GPUs in service that no job holds in any quarter, by GPU type over all sites;
+    GPUs of spare nodes are free ones too, and a run counts by its hours."""
     allowed_gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Only these GPU types may be used; all if left out."""
     excluded_gpu_types: tuple[str, ...] = ()
@@ -122,10 +127,11 @@ class Policies(Frozen):
     waived_rules: dict[str, Name] = Field(default_factory=dict)
     """Exclusion rules that do not hold here: rule id and the reason, both printed in the plan."""
     run_utilization: Annotated[Share, Field(gt=0, le=1)] | None = None
-    """Share of the hours in which runs make progress on the GPUs that they hold."""
+    """Share of the hours for which runs hold their GPUs in which they make progress, the rest being
+    queueing, failures and maintenance; rule `policies/run-utilization` if left out."""
     mig: Literal["never", "same-node", "own-node"] = "never"
-    """Whether serving jobs may have MIG partitions of a GPU: not at all, on nodes that hold whole
-    GPUs as well, or on nodes of which every GPU is partitioned."""
+    """Whether serving jobs may have MIG partitions of a GPU: `never`; `same-node`, on nodes that
+    hold whole GPUs as well; `own-node`, on nodes of which every GPU is partitioned."""
     shared_gpus: bool = False
     """Whether serving jobs may share a GPU that is not partitioned, by memory."""
     may_change_gpu_type: Literal["none", "tuning", "all"] = "tuning"
@@ -134,21 +140,23 @@ class Policies(Frozen):
     gpu_type_change_cost_usd: ChangeCost | None = None
     """What it costs if a unit that may change its GPU type does; nothing if left out."""
     charge_idle: Literal["separate", "spread"] = "separate"
-    """Who pays for GPUs that no job holds: a line of its own, or the teams that use the pool."""
+    """Who pays for GPUs that no job holds: `separate`, a line of its own; `spread`, the teams that
+    use the pool."""
     shortage: Literal["refuse", "drop"] = "refuse"
-    """What happens where not everything fits: no plan, or jobs are delayed and left out by
-    priority."""
+    """What happens where not everything fits: `refuse`, there is no plan, and the reasons are told;
+    `drop`, jobs are delayed and dropped by priority."""
     move_cost_usd: NotNegative | None = None
-    """What it costs to move one running unit to another pool; nothing if left out."""
+    """What it costs to move one running unit to another pool; nothing if left out, listed as an
+    assumption."""
 
 
 class UserFiles(Frozen):
     """The user's own files, relative to the scenario, inside its folder; later ones win by id."""
 
     catalog: tuple[str, ...] = ()
-    """Catalog and price files."""
+    """Catalog and price files, relative to the scenario and inside its folder; later ones win."""
     rules: tuple[str, ...] = ()
-    """Rule files."""
+    """Rule files, likewise."""
 
 
 class Scenario(Frozen):
@@ -165,21 +173,22 @@ class Scenario(Frozen):
     use: UserFiles = UserFiles()
     """Files of your own that extend or replace shipped ones."""
     sites: dict[Name, Site] = Field(default_factory=dict)
-    """Where nodes stand and what limits them there; without any, a site is a name alone."""
+    """Where nodes stand and what limits them there, by a name of your own; without any, a site is a
+    name alone, and with some, every site that is named is one of them."""
     fleet: dict[Name, FleetEntry] = Field(default_factory=dict)
     """Nodes owned, by a name of your own."""
     offers: dict[Name, Offer] = Field(default_factory=dict)
-    """What may be bought, rented or reserved, by a name of your own."""
+    """What may be bought, rented, reserved or had by the hour, by a name of your own."""
     policies: Policies = Policies()
     """House rules."""
     finance: Finance = Finance()
-    """Parameters of the cost."""
+    """Parameters of the cost; by policy rules, listed as assumptions, where they are left out."""
     budget: Budget = Budget()
-    """What may be paid, by quarter and in total."""
+    """What may be paid, by quarter and in total; not limited where it is left out."""
     teams: dict[Name, Team] = Field(default_factory=dict)
     """Who asks for jobs, with quotas; without any, a job's team is a name alone."""
     jobs: dict[Name, Job]
-    """What is to run, by a name of your own."""
+    """What is to run, by a name of your own; `{}` where nothing is, and the plan buys nothing."""
     running: tuple[Running, ...] = ()
     """What runs today, and where; left out, a plan starts on empty nodes."""
 

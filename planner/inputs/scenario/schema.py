@@ -16,7 +16,6 @@ from planner.inputs.scenario import (
     job,
     load,
     offer,
-    run,
     scenario,
     site,
     spelling,
@@ -85,7 +84,7 @@ class _AsWritten(GenerateJsonSchema):
         return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
 
 
-_MODULES = (scenario, offer, finance, horizon, job, load, run, site, team)
+_MODULES = (scenario, offer, finance, horizon, job, load, site, team)
 """Where the models of the format stand, with what their keys mean."""
 
 

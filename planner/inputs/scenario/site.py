@@ -134,19 +134,22 @@ class Site(Frozen):
     """A place with its limits; what is left out is not limited."""
 
     power_kw: PowerByQuarter | None = None
-    """What the site can feed, by the nameplates of all nodes in service."""
+    """What the site can feed, by the nameplates of all nodes in service: one figure, or by quarter,
+    each holding until the next, `0` until there is power; no limit if left out."""
     rack_units: AmountByQuarter | None = None
-    """Rack units that nodes may take."""
+    """Height that nodes may take, one figure or by quarter likewise; no limit if left out."""
     network_ports: AmountByQuarter | None = None
-    """Ports of its network that nodes may take."""
+    """Ports of the site's switches that nodes may take, one figure or by quarter likewise; no limit
+    if left out."""
     racks: Racks | None = None
-    """Racks that hold the nodes."""
+    """Racks in which every node of the site stands; not looked at if left out."""
     cooling: Annotated[tuple[Cooling, ...], Field(min_length=1)] | None = None
     """What it can cool: `air`, `liquid` or both; not checked if left out."""
     labels: tuple[Name, ...] = ()
     """What jobs may ask for, such as `eu` or `low-latency`."""
     spare_nodes: Annotated[Count, Field(le=1000)] = 0
-    """Nodes of this site that may fail at once without a job losing its place."""
+    """Nodes of this site that may fail at once without a job losing its place: so many of each pool
+    that runs a job stay empty."""
 
     @property
     def limits(self) -> tuple[SiteLimit, ...]:

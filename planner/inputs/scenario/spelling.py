@@ -24,7 +24,6 @@ __all__ = [
     "Quarters",
     "canonical_quarter",
     "in_force",
-    "quarters",
 ]
 
 KNOWN_FORMAT = 1

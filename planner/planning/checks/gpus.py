@@ -12,8 +12,8 @@ from planner.planning.words import moment
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from planner.inputs.scenario.horizon import Run
     from planner.inputs.scenario.job import Job
-    from planner.inputs.scenario.run import Run
     from planner.planning.checks.view import Findings, View
     from planner.planning.plan import Node, Occupant
     from planner.sizing.candidate import Candidate

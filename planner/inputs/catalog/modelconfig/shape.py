@@ -11,23 +11,7 @@ if TYPE_CHECKING:
     from planner.inputs.catalog.modelconfig.section import Section
     from planner.inputs.catalog.modelconfig.types import ModelType
 
-__all__ = [
-    "MOST_LAYERS",
-    "WIDEST",
-    "Attention",
-    "Latent",
-    "LinearAttention",
-    "Mamba",
-    "Mamba2",
-    "Mixture",
-    "ModelShape",
-    "Reader",
-    "Recurrence",
-    "Sorts",
-    "count_layers",
-    "read_shape",
-    "sort_layers",
-]
+__all__ = ["Attention", "Latent", "Mixture", "ModelShape", "read_shape"]
 
 MOST_LAYERS = 10_000
 

@@ -9,17 +9,10 @@ from pydantic import Field
 
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.locate import MODEL_TYPES, shipped
 from planner.inputs.reading.reader import read_document
-from planner.inputs.reading.shipped import MODEL_TYPES, shipped
 
-__all__ = [
-    "EXPERT_KEYS",
-    "FOREIGN_KEYS",
-    "ModelType",
-    "ModelTypes",
-    "model_types",
-    "structure_keys",
-]
+__all__ = ["EXPERT_KEYS", "FOREIGN_KEYS", "ModelType", "model_types", "structure_keys"]
 
 
 class ModelType(Frozen):

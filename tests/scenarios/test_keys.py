@@ -1,0 +1,177 @@
+"""docs/scenario.md: its tables of keys are what the models know of them."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic import BaseModel
+
+from planner.inputs.base import AsFact
+from planner.inputs.load import load_inputs, load_rules
+from planner.inputs.scenario.scenario import ScenarioFile, Variations
+from planner.inputs.scenario.schema import scenario_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BLOCK = re.compile(r"<!-- keys of (.*?) -->\n.*?<!-- end -->\n", re.DOTALL)
+_TOP = "a scenario"
+_UNITS = {
+    **{"b": "billions", "deadline": "week", "release": "week"},
+    **{"gb": "GB", "gpus": "GPUs", "hour": "USD/h", "hours": "h", "kw": "kW", "kwh": "USD/kWh"},
+    **{"month": "USD/month", "nodes": "nodes", "ports": "ports", "quarters": "quarters"},
+    **{"units": "U", "usd": "USD", "weeks": "weeks", "year": "USD/year", "years": "years"},
+}
+"""By the end of a key's name, of a number that is no fact for rules."""
+
+
+def models_within(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
+    """This model and all that its fields can hold, by name."""
+    found = {model.__name__: model}
+    waiting: list[Any] = [field.annotation for field in model.model_fields.values()]
+    while waiting:
+        kind = waiting.pop()
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            found |= {name: one for name, one in models_within(kind).items() if name not in found}
+        waiting += getattr(kind, "__args__", ())
+    return found
+
+
+FORMAT = models_within(ScenarioFile)
+SCHEMA = scenario_schema()
+
+
+def sections(model: str, path: str) -> Iterator[tuple[str, str]]:
+    """A model and all within it, by their dotted paths."""
+    yield path, model
+    outer = "" if path == _TOP else f"{path}."
+    for key, stated in definition(model)["properties"].items():
+        place, inner = f"{outer}{key}", stated
+        if "additionalProperties" in inner:
+            place, inner = f"{place}.NAME", inner["additionalProperties"]
+        elif "items" in inner:
+            place, inner = f"{place}[]", inner["items"]
+        if isinstance(inner, dict) and "$ref" in inner:
+            yield from sections(inner["$ref"].rpartition("/")[2], place)
+
+
+def definition(model: str) -> dict[str, Any]:
+    found: dict[str, Any] = SCHEMA if model == "ScenarioFile" else SCHEMA["$defs"][model]
+    return found
+
+
+def table(path: str) -> str:
+    model = dict(sections("ScenarioFile", _TOP))[path]
+    rows = [row(model, key, one) for key, one in definition(model)["properties"].items()]
+    head = f"| key of {path if path == _TOP else f'`{path}`'} | value | default | means |"
+    return "\n".join((head, "|---|---|---|---|", *rows))
+
+
+def row(model: str, key: str, stated: dict[str, Any]) -> str:
+    field = FORMAT[model].model_fields[key]
+    default = f"`{str(stated['default']).lower()}`" if "default" in stated else ""
+    default = "required" if field.is_required() else default
+    means = " ".join(stated["description"].split()).removesuffix(".")
+    fact = AsFact.of(FORMAT[model]).get(key)
+    unit = fact.unit if fact else _UNITS.get(key.rpartition("_")[2], "")
+    return f"| `{key}` | {value(stated, unit)} | {default} | {means} |"
+
+
+def value(stated: dict[str, Any], unit: str = "") -> str:  # noqa: PLR0911 - a case each
+    """What may stand there, in words."""
+    if "$ref" in stated:
+        return "keys"
+    if "anyOf" in stated:
+        return ", or ".join(dict.fromkeys(choices(stated["anyOf"], unit)))
+    if "enum" in stated or "const" in stated:
+        every = stated.get("enum", [stated.get("const")])
+        return ", ".join(f"`{one}`" for one in every) + (f" {unit}" if unit else "")
+    kind = stated["type"]
+    if kind == "object":
+        inner = stated["additionalProperties"]
+        return "values by path" if inner is True else f"{value(inner, unit)} by name"
+    if kind == "array":
+        inner = value(stated["items"])
+        return f"list of {'names' if inner in ('name', 'text') else inner}"
+    if kind in ("integer", "number"):
+        most = stated.get("maximum", 10**5)
+        limit = f", at most {most:,}" if most < 10**5 else ""
+        return (unit or {"integer": "count", "number": "number"}[kind]) + limit
+    if kind == "boolean":
+        return "`true`, `false`"
+    if "Q[1-4]" in stated.get("pattern", ""):
+        return "quarters" if r"\.\." in stated["pattern"] else "quarter"
+    return str(stated.get("format", "name" if "maxLength" in stated else "text"))
+
+
+def choices(every: list[dict[str, Any]], unit: str) -> Iterator[str]:
+    first, *others = every
+    if any("%" in one.get("pattern", "") for one in others):
+        yield "share"
+        return
+    yield value(first, unit)
+    for one in others:
+        if one.get("type") == "object":
+            yield "by quarter" if "patternProperties" in one else "by key"
+        elif value(first) != "quarters":
+            yield value(one, unit)
+
+
+@pytest.fixture(scope="module")
+def page(root):
+    return (root / "docs" / "scenario.md").read_text(encoding="utf-8")
+
+
+def test_the_tables_of_keys_are_what_the_models_know(root, page, request):
+    """`pytest --update-golden` writes them anew, as it does golden files."""
+    made = _BLOCK.sub(
+        lambda found: f"<!-- keys of {found[1]} -->\n\n{table(found[1])}\n\n<!-- end -->\n", page
+    )
+    if request.config.getoption("--update-golden"):
+        (root / "docs" / "scenario.md").write_text(made, encoding="utf-8", newline="\n")
+        page = made
+    assert page == made
+
+
+def test_every_key_of_a_scenario_has_its_table(page):
+    told = {found[1] for found in _BLOCK.finditer(page)}
+    found = dict(sections("ScenarioFile", _TOP))
+    assert told == set(found)
+    assert set(found.values()) | {"ScenarioFile"} == set(FORMAT)
+
+
+def test_a_number_has_its_unit_and_a_choice_its_words(page):
+    for part in (
+        "| `sequence` | tokens |",
+        "| `power_kw` | kW, or by quarter |",
+        "| `lead_time_weeks` | weeks, at most 520 | `0` |",
+        "| `headroom` | share |",
+        "| `kind` | `buy`, `rent`, `reserve`, `hourly` | required |",
+        "| `gpu_types` | list of names |",
+        "| `site` | name, or list of names | `main` |",
+        "| `release` | week, at most 13, or date | `1` |",
+    ):
+        assert part in page, part
+
+
+def test_rules_named_as_defaults_exist(page):
+    named = re.findall(r"rules? `([\w/*-]+)`", page)
+    assert len(named) > 8
+    known = load_rules()[0].rules
+    for rule in named:
+        assert fnmatch.filter(known, rule), rule
+
+
+def test_the_complete_example_is_valid_and_uses_every_key(page, tmp_path):
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    (example,) = (block for block in blocks if block.startswith("format:"))
+    path = tmp_path / "every-key.yaml"
+    path.write_text(example, encoding="utf-8")
+    assert load_inputs(path).scenario.name == "Every key"
+    left_out = {"use", "catalog", "rules", "gpu_partition", *Variations.model_fields}
+    for key in {key for model in FORMAT.values() for key in model.model_fields}:
+        used = re.search(rf"\b{key}:", example) is not None
+        assert used != (key in left_out), key
