@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.api.folder import plan_text
 from planner.api.planning import PlanResult, read_plan, require_effort, text_of
-from planner.api.result import Result, usd
+from planner.api.result import Result
 from planner.api.scenario import Scenario, load
+from planner.costs import in_usd
 from planner.planning.make import make_plan
-from planner.reporting.format import count_of, money
+from planner.reporting.format import count_of, usd
 from planner.reporting.sections.comparison import (
     comparison_document,
     replay_document,
@@ -85,8 +86,8 @@ class ComparisonResult(Result):
                 "site": one.site,
                 "before": one.before,
                 "after": one.after,
-                "before_usd": usd(one.before_cents),
-                "after_usd": usd(one.after_cents),
+                "before_usd": in_usd(one.before_cents),
+                "after_usd": in_usd(one.after_cents),
             }
             for one in self._found.purchases
         ]
@@ -99,7 +100,7 @@ class ComparisonResult(Result):
         before, after = self._found.before.cost_cents, self._found.after.cost_cents
         inputs, bought = len(self._found.inputs), len(self._found.purchases)
         return (
-            f"{money(before)} → {money(after)} net present cost",
+            f"{usd(before)} → {usd(after)} net present cost",
             f"{count_of(inputs, 'input')} and {count_of(bought, 'purchase')} differ",
         )
 
@@ -108,8 +109,8 @@ class ComparisonResult(Result):
         return [
             {
                 "cost": one.name,
-                "before_usd": _dollars(one.before),
-                "after_usd": _dollars(one.after),
+                "before_usd": in_usd(one.before),
+                "after_usd": in_usd(one.after),
             }
             for one in self._found.costs
         ]
@@ -124,10 +125,6 @@ class ComparisonResult(Result):
     def _pictures(self) -> dict[str, Picture]:
         chart = waterfall_chart(self._found)
         return {"waterfall.svg": chart} if chart else {}
-
-
-def _dollars(cents: float | None) -> float | None:
-    return None if cents is None else cents / 100
 
 
 CompareSource: TypeAlias = "PlanResult | Scenario | str | PathLike[str] | dict[str, Any]"

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from planner.api.folder import plan_text
-from planner.api.result import Result, paths, require, usd, warn
+from planner.api.result import Result, paths, require, warn
 from planner.api.scenario import load
+from planner.costs import in_usd
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
 from planner.inputs.reading.reader import parse_document
 from planner.packing.written import written_program
@@ -23,7 +24,7 @@ from planner.planning.saved import Saved, checked, read_saved, sound
 from planner.planning.store import dumps
 from planner.planning.words import nodes_text
 from planner.reporting.document import Heading
-from planner.reporting.format import gap_percent, listed, money
+from planner.reporting.format import gap_percent, listed, usd
 from planner.reporting.plan import FULL, SCREEN, plan_document
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import action_of
@@ -134,8 +135,8 @@ class PlanResult(Result):
                 "site": one.site,
                 "count": one.count,
                 "step_hours": one.step_hours,
-                "unit_price_usd": usd(one.unit_price_cents),
-                "total_usd": usd(one.total_cents),
+                "unit_price_usd": in_usd(one.unit_price_cents),
+                "total_usd": in_usd(one.total_cents),
                 "order_by": one.order_by,
                 "price_origin": one.price_origin,
             }
@@ -151,7 +152,7 @@ class PlanResult(Result):
                 "kind": job.kind,
                 "team": job.team,
                 "gpu_types": ", ".join(name for name, _ in job.gpu_types),
-                "price_tag_usd": usd(job.tag_cents),
+                "price_tag_usd": in_usd(job.tag_cents),
                 **dict(zip(self.quarters, job.units, strict=True)),
             }
             for job in self._plan.jobs
@@ -163,9 +164,9 @@ class PlanResult(Result):
         return [
             {
                 "cost": line.name,
-                "present_usd": usd(line.present_cents),
-                "total_usd": usd(line.total_cents),
-                **dict(zip(self.quarters, map(usd, line.cents), strict=True)),
+                "present_usd": in_usd(line.present_cents),
+                "total_usd": in_usd(line.total_cents),
+                **dict(zip(self.quarters, map(in_usd, line.cents), strict=True)),
             }
             for line in self._plan.costs
         ]
@@ -188,7 +189,7 @@ class PlanResult(Result):
     @property
     def summary(self) -> tuple[str, ...]:
         """What is bought, the cost and the proof."""
-        cost = f"{money(self._plan.proof.cost_cents)} net present cost, {self.status}"
+        cost = f"{usd(self._plan.proof.cost_cents)} net present cost, {self.status}"
         lines = [
             f"{one.quarter}: {action_of(one.kind, one.term_quarters, one.step_hours)} "
             f"{nodes_text(one.count, one.step_hours)} {'of' if one.step_hours else '×'} "
@@ -356,7 +357,7 @@ class ExplainResult(Result):
                 "way": one.way,
                 "outcome": one.outcome,
                 "units": one.units,
-                "extra_usd": usd(one.extra_cents),
+                "extra_usd": in_usd(one.extra_cents),
                 "reasons": "; ".join(reason.text for reason in one.reasons),
             }
             for one in self._told.verdicts

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from planner.reporting.document import Document, Picture
 
-__all__ = ["FilePath", "Progress", "Result", "Row", "paths", "require", "usd", "warn"]
+__all__ = ["FilePath", "Progress", "Result", "Row", "paths", "require", "warn"]
 
 FilePath: TypeAlias = str | PathLike[str]
 Progress: TypeAlias = "Callable[[str], None] | None"
@@ -143,11 +143,6 @@ def require(fits: bool, name: str, value: object, needed: str) -> None:
     """Raise InputError for an argument that does not fit."""
     if not fits:
         raise InputError(Finding(f"{value!r} is not {needed}", path=name))
-
-
-def usd(cents: int | None) -> float | None:
-    """Dollars; None stays None."""
-    return None if cents is None else cents / 100
 
 
 def warn(sentence: str) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from planner.api.folder import Folder, plan_text
 from planner.api.planning import Effort, PlanResult, require_effort
-from planner.api.result import Result, paths, require, usd
+from planner.api.result import Result, paths, require
 from planner.api.scenario import (
     Changes,
     Scenario,
@@ -25,6 +25,7 @@ from planner.api.scenario import (
     placed,
     require_known_keys,
 )
+from planner.costs import in_usd
 from planner.inputs.layers.setting import split_setting
 from planner.inputs.load import Question
 from planner.inputs.text.scalars import plain_value
@@ -210,10 +211,10 @@ class SensitivityResult(Result):
                 "stated": one.stated,
                 "unit": one.unit,
                 "low_by": one.low.by,
-                "low_cost_usd": usd(one.low.figures.cost_cents),
+                "low_cost_usd": in_usd(one.low.figures.cost_cents),
                 "high_by": one.high.by,
-                "high_cost_usd": usd(one.high.figures.cost_cents),
-                "spread_usd": usd(one.spread_cents),
+                "high_cost_usd": in_usd(one.high.figures.cost_cents),
+                "spread_usd": in_usd(one.spread_cents),
                 "turns_at": ", ".join(f"{turn.after.by:+.4g}" for turn in one.turns),
             }
             for one in self._found.swings
@@ -616,7 +617,7 @@ class RiskResult(Result):
     def rows(self) -> list[Row]:
         """A row for each percentile of the futures: what the best plan of one costs."""
         pairs = zip(self._found.percentiles, self._found.cost_cents, strict=True)
-        return [{"percentile": share, "cost_usd": usd(cents)} for share, cents in pairs]
+        return [{"percentile": share, "cost_usd": in_usd(cents)} for share, cents in pairs]
 
     def to_json(self) -> str:
         """The whole result as `risk.json`."""

@@ -26,8 +26,6 @@ from planner.planning.parts import (
 from planner.sizing.candidate import Sizing
 
 __all__ = [
-    "CAPEX_LINES",
-    "NOT_PAID_LINES",
     "Acquisition",
     "Alternative",
     "BreakEven",
@@ -168,12 +166,6 @@ CostName = Literal[
     "moves",
     "type changes",
 ]
-
-
-CAPEX_LINES = frozenset({"purchase"})
-"""Cost lines that are capital expenditure."""
-NOT_PAID_LINES = frozenset({"residual value", "moves", "type changes"})
-"""Cost lines that weigh a worth or a trouble and are no payment; others are operating cost."""
 
 
 class SiteUse(Frozen):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.scenario.quarter import Quarter
 
-__all__ = ["amount", "moment", "nodes_text", "price", "some_of", "usd"]
+__all__ = ["amount", "moment", "nodes_text", "price", "some_of"]
 
 
 def some_of(names: Sequence[str], shown: int) -> str:
@@ -49,8 +49,3 @@ def moment(quarter: Quarter, hour: int) -> str:
 def price(usd: Decimal) -> str:
     """A price as it is stated, without needless zeros: `$2.5`, `$310,000`."""
     return f"${usd.normalize():,f}"
-
-
-def usd(cents: int) -> str:
-    """`$1,234.56`."""
-    return f"${cents // 100:,}.{cents % 100:02d}"

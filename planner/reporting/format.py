@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.text.words import count_of
+from planner.inputs.text.words import count_of, usd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +35,6 @@ __all__ = [
     "listed",
     "memory",
     "moments",
-    "money",
     "money_short",
     "numbers",
     "percent",
@@ -46,6 +45,7 @@ __all__ = [
     "signed_percent",
     "styled",
     "towards_zero",
+    "usd",
     "visible",
     "with_unit",
 ]
@@ -124,13 +124,6 @@ def styled(value: Fraction | date, style: Style) -> str:
     if isinstance(value, date):
         return value.isoformat()
     return _STYLED[style](value)
-
-
-def money(cents: int) -> str:
-    """Dollars and cents: `$1,234,567.89`."""
-    sign = "-" if cents < 0 else ""
-    whole, rest = divmod(abs(cents), 100)
-    return f"{sign}${whole:,}.{rest:02}"
 
 
 def dollars(cents: int, *, per: int = 1) -> str:

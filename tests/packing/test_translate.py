@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from planner.costs import node_costs, owned_costs
 from planner.inputs.catalog.catalog import (
     Catalog,
     GpuType,
@@ -26,7 +27,6 @@ from planner.inputs.scenario.scenario import FleetEntry, Policies, Scenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing import solve, translate
 from planner.packing.problem import ALWAYS, WHOLE, Part, Pool, RunWindow, Shape
-from planner.packing.statement.economics import node_costs, owned_costs
 from planner.packing.statement.sharing import divisions_of
 from planner.sizing.candidate import Candidate, SizedJob, Sizing
 

@@ -12,7 +12,6 @@ from planner.reporting.format import (
     hours,
     listed,
     memory,
-    money,
     money_short,
     percent,
     quarter_runs,
@@ -20,6 +19,7 @@ from planner.reporting.format import (
     range_of,
     shortened,
     signed_percent,
+    usd,
     with_unit,
 )
 
@@ -29,7 +29,7 @@ from planner.reporting.format import (
     [(0, "$0.00"), (5, "$0.05"), (123456789, "$1,234,567.89"), (-101, "-$1.01")],
 )
 def test_money_shows_every_cent(cents, text):
-    assert money(cents) == text
+    assert usd(cents) == text
 
 
 @pytest.mark.parametrize(

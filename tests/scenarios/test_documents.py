@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from pydantic import BaseModel
 
 from planner.cli.app import planner
+from planner.costs import node_costs
 from planner.inputs.base import AsFact
 from planner.inputs.load import load_inputs, load_rules
 from planner.inputs.scenario.scenario import ScenarioFile, Variations
-from planner.packing.statement.economics import node_costs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,6 +25,7 @@ __all__ = [
     "nearest",
     "one_of",
     "pieces",
+    "usd",
 ]
 
 _UNITS = (
@@ -169,6 +170,12 @@ def amount_text(amount: int, unit: str) -> str:
     if unit == "W":
         return f"{amount / 1000:,.10g} kW"
     return f"{amount:,} {unit.removesuffix('s') if amount == 1 else unit}"
+
+
+def usd(cents: int, *, short: bool = False) -> str:
+    """Dollars and cents: `$1,234,567.89`; if `short`, cents only where there are some."""
+    whole, rest = divmod(abs(cents), 100)
+    return f"{'-' if cents < 0 else ''}${whole:,}{'' if short and not rest else f'.{rest:02}'}"
 
 
 def count_of(number: int, singular: str, plural: str | None = None) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 from typing import TYPE_CHECKING
 
+from planner.inputs.text.words import usd
 from planner.packing.constraints.base import LIMITED_OFFERS, Rising, widened
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def conditions(translation: Translation) -> Iterator[_Budget]:
     """The budgets."""
     for limit in translation.problem.budgets:
         stated = limit.at_most_cents + limit.fixed_cents
-        yield _Budget(limit.name, _usd(stated), None, stated, limit)
+        yield _Budget(limit.name, usd(stated, short=True), None, stated, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +84,18 @@ class _Budget(Rising):
     limit: SpendLimit
 
     def _told(self, amount: int) -> str:
-        return _usd(amount)
+        return usd(amount, short=True)
 
     def reason(self) -> str:
         fixed = self.limit.fixed_cents
-        return f"{self.name}: {self.figure}, owned nodes take {_usd(fixed)}" if fixed else ""
+        return (
+            f"{self.name}: {self.figure}, owned nodes take {usd(fixed, short=True)}"
+            if fixed
+            else ""
+        )
 
     def raised(self, problem: Problem, more: int | None) -> Problem:
         def wider(limit: SpendLimit, more: int) -> SpendLimit:
             return replace(limit, at_most_cents=limit.at_most_cents + more)
 
         return widened(problem, "budgets", "name", self.limit.name, more, wider)
-
-
-def _usd(cents: int) -> str:
-    """`$12,000`, `$12,000.50`, from cents."""
-    whole, rest = divmod(cents, 100)
-    return f"${whole:,}.{rest:02d}" if rest else f"${whole:,}"

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from planner.costs import entry_quarters, node_costs, owned_costs, present_cents, spent_cents
 from planner.packing.limits import SpendLimit
 from planner.packing.problem import Lot, Supply
-from planner.packing.statement.economics import CAPEX, NOT_PAID, node_costs, owned_costs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.inputs.scenario.finance import SpendCap
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.packing.problem import Pool
-    from planner.packing.statement.economics import CostStream
 
-__all__ = ["entry_quarters", "spend_limits", "supplies_of"]
+__all__ = ["spend_limits", "supplies_of"]
 
 
 def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Supply, ...]:
@@ -58,27 +55,9 @@ def _lots(offer: SettledOffer) -> Iterator[Lot | None]:
 def _unit_costs(inputs: Inputs, offer: SettledOffer, nodes: int) -> tuple[int | None, ...]:
     possible = entry_quarters(inputs, offer)
     return tuple(
-        sum(stream.present_cents for stream in node_costs(inputs, offer, quarter, nodes))
-        if quarter in possible
-        else None
+        present_cents(node_costs(inputs, offer, quarter, nodes)) if quarter in possible else None
         for quarter in range(inputs.scenario.horizon.quarters)
     )
-
-
-def entry_quarters(inputs: Inputs, offer: SettledOffer) -> tuple[int, ...]:
-    """Quarters, from 0, in which nodes of an offer may enter service.
-
-    Ordered the lead time before, neither before the day of the plan nor after the end of sale.
-    """
-    horizon = inputs.scenario.horizon
-    found = []
-    for step, quarter in enumerate(horizon.all_quarters):
-        ordered = quarter.start - timedelta(weeks=offer.lead_time_weeks)
-        on_sale = offer.end_of_sale is None or ordered <= offer.end_of_sale
-        offered = offer.available is None or quarter in offer.available
-        if horizon.earliest_order <= ordered and on_sale and offered:
-            found.append(step)
-    return tuple(found)
 
 
 def spend_limits(inputs: Inputs, supplies: Sequence[Supply]) -> tuple[SpendLimit, ...]:
@@ -95,27 +74,11 @@ def spend_limits(inputs: Inputs, supplies: Sequence[Supply]) -> tuple[SpendLimit
         for supply in supplies
     ]
     owned = [(entry.count, owned_costs(inputs, entry)) for entry in inputs.scenario.fleet.values()]
-    labels = inputs.scenario.horizon.labels
     limits = []
     for cap in caps:
-        fixed = sum(count * _spent(cap, labels, streams) for count, streams in owned)
+        fixed = sum(count * spent_cents(inputs, cap, streams) for count, streams in owned)
         cents = tuple(
-            tuple(_spent(cap, labels, streams) for streams in by_entry) for by_entry in paid
+            tuple(spent_cents(inputs, cap, streams) for streams in by_entry) for by_entry in paid
         )
         limits.append(SpendLimit(cap.name, cap.cents - fixed, cents, fixed))
     return tuple(limits)
-
-
-def _spent(cap: SpendCap, labels: Sequence[str], streams: Sequence[CostStream]) -> int:
-    """Cents that count against a budget, not discounted."""
-    counted = [stream.cents for stream in streams if _counts(cap, stream.name)]
-    if cap.quarter is None:
-        return sum(sum(cents) for cents in counted)
-    quarter = labels.index(cap.quarter)
-    return sum(cents[quarter] for cents in counted)
-
-
-def _counts(cap: SpendCap, name: str) -> bool:
-    if name == NOT_PAID:
-        return False
-    return cap.spend == "spending" or (cap.spend == "capex") == (name == CAPEX)

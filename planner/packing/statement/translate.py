@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from planner.costs import change_costs, portfolio_costs
 from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.packing.problem import (
     Choice,
@@ -18,7 +19,6 @@ from planner.packing.problem import (
     RunWindow,
     Shape,
 )
-from planner.packing.statement.economics import change_costs, owned_costs
 from planner.packing.statement.facility import (
     growth_reserves,
     rack_spaces,
@@ -77,11 +77,7 @@ def translate(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Translation:
         jobs, frozenset(pool.site for pool in pools), owners, running, inputs
     )
     horizon = inputs.scenario.horizon
-    owned = sum(
-        entry.count * stream.present_cents
-        for entry in inputs.scenario.fleet.values()
-        for stream in owned_costs(inputs, entry)
-    )
+    owned = sum(count * stream.present_cents for count, stream in portfolio_costs(inputs, ()))
     problem = Problem(
         horizon.quarters,
         pools,

@@ -12,13 +12,14 @@ from decimal import Decimal
 from math import floor
 from typing import TYPE_CHECKING
 
+from planner.costs import NOT_PAID, in_cents
 from planner.inputs.catalog.catalog import counted_parameters
 from planner.inputs.checks.faults import entries
 from planner.inputs.rules.facts import SETTINGS
 from planner.inputs.scenario.offer import FleetEntry
-from planner.inputs.text.words import count_of
-from planner.planning.plan import NOT_PAID_LINES, Note
-from planner.planning.words import amount, price, some_of, usd
+from planner.inputs.text.words import count_of, usd
+from planner.planning.plan import Note
+from planner.planning.words import amount, price, some_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -202,8 +203,8 @@ def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[
         for usd_each in (offer.unit_price_usd, *(one.unit_price_usd for one in offer.levels))
     ]
     buys = [usd_each for kind, usd_each in every if kind == "buy"]
-    paid = sum(line.total_cents for line in costs or () if line.name not in NOT_PAID_LINES)
-    most = max([paid, *(int(usd_each * 100) for usd_each in buys)])
+    paid = sum(line.total_cents for line in costs or () if line.name not in NOT_PAID)
+    most = max([paid, *(in_cents(usd_each) for usd_each in buys)])
     factor = inputs.rules.figure("idle_budget_factor")
     for cap in inputs.scenario.budget.caps():
         keys = {"capex": "capex_usd", "opex": "opex_usd", "spending": "total_usd"}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from planner.inputs.text.words import usd
 from planner.planning.eligible import beyond_quota, obstacle
 from planner.planning.plan import Alternative, PlannedJob
-from planner.planning.words import some_of, usd
+from planner.planning.words import some_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,14 +6,14 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.places import node_places, place_of, pool_places
-from planner.inputs.text.words import count_of
+from planner.inputs.text.words import count_of, usd
 from planner.packing.solution import Status
 from planner.packing.statement.facility import spare_nodes
 from planner.planning.annotations.doubtful import unit_slips, unlikely_figures
 from planner.planning.figures.costs import acquired_cents
 from planner.planning.figures.shares import most_saved
 from planner.planning.plan import Note
-from planner.planning.words import some_of, usd
+from planner.planning.words import some_of
 from planner.sizing.sizer import LENGTH_UNKNOWN
 
 if TYPE_CHECKING:

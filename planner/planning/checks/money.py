@@ -9,11 +9,10 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.inputs.text.words import count_of
+from planner.inputs.text.words import count_of, usd
 from planner.planning.checks.moves import moves_cents, priced_changes
 from planner.planning.checks.view import View, differences
 from planner.planning.plan import Node
-from planner.planning.words import usd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

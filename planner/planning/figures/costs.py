@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from datetime import timedelta
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from planner.packing.statement.economics import PRICED, change_costs, node_costs, owned_costs
-from planner.packing.statement.offers import entry_quarters
+from planner.costs import (
+    PRICED,
+    Entering,
+    change_costs,
+    entry_quarters,
+    in_cents,
+    node_costs,
+    portfolio_costs,
+    present_cents,
+    spent_cents,
+)
 from planner.planning.plan import (
-    CAPEX_LINES,
-    NOT_PAID_LINES,
     Acquisition,
     BreakEven,
     BudgetUse,
@@ -26,10 +33,10 @@ from planner.planning.words import amount, price, some_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from planner.costs import CostStream
     from planner.inputs.settled import Inputs, Setting, SettledOffer
     from planner.packing import Translation
     from planner.packing.solution import Solution
-    from planner.packing.statement.economics import CostStream
     from planner.planning.parts import CurrentPlacement
     from planner.planning.placing.moves import TypeChange
     from planner.sizing.candidate import SizedJob
@@ -49,28 +56,16 @@ _PRICES = 6
 """Of changes: at most so many are named."""
 
 
-class _Entry(NamedTuple):
-    """Nodes of an offer that enter service at a site."""
-
-    quarter: int
-    """From 0."""
-    offer: SettledOffer
-    site: str
-    nodes: int
-    ordered: int
-    """Nodes of the whole order, at all sites."""
-
-
 def acquisitions(
     inputs: Inputs, translation: Translation, solution: Solution
 ) -> tuple[Acquisition, ...]:
     """One line per offer, site and quarter of entry: by quarter, bought before rented, by offer."""
     quarters = inputs.scenario.horizon.all_quarters
     lines = []
-    for quarter, offer, site, count, ordered in _entries(inputs, translation, solution):
+    for offer, quarter, count, ordered, site in _entering(inputs, translation, solution):
         node = inputs.catalog.nodes[offer.node_type]
         level = offer.level(ordered)
-        price = int((level.unit_price_usd * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
+        price = in_cents(level.unit_price_usd)
         within, after = _payments(offer, len(quarters) - quarter)
         start = quarters[quarter].start
         lines.append(
@@ -117,8 +112,9 @@ def cost_lines(
     quarters = inputs.scenario.horizon.quarters
     cents: dict[str, list[int]] = defaultdict(lambda: [0] * quarters)
     present: Counter[str] = Counter()
+    acquired = _entering(inputs, translation, solution)
     each = ((1, stream) for stream in changes)
-    for count, stream in chain(_streams(inputs, translation, solution), each):
+    for count, stream in chain(portfolio_costs(inputs, acquired), each):
         present[stream.name] += count * stream.present_cents
         for quarter, each_cents in enumerate(stream.cents):
             cents[stream.name][quarter] += count * each_cents
@@ -149,12 +145,11 @@ def acquired_cents(inputs: Inputs, bought: Iterable[Acquisition]) -> Counter[tup
         quarter = inputs.scenario.horizon.labels.index(line.quarter)
         nodes = ordered[line.offer, line.quarter]
         streams = node_costs(inputs, offers[line.offer], quarter, nodes)
-        each = sum(stream.present_cents for stream in streams)
-        cents[line.node_type, line.site] += line.count * each
+        cents[line.node_type, line.site] += line.count * present_cents(streams)
     return cents
 
 
-def _entries(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[_Entry]:
+def _entering(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Entering]:
     offers, problem = {offer.name: offer for offer in inputs.offers}, translation.problem
     order = sorted(
         range(len(translation.offers)),
@@ -169,19 +164,7 @@ def _entries(inputs: Inputs, translation: Translation, solution: Solution) -> It
             name, pool = translation.offers[supply], problem.supplies[supply].pool
             if nodes:
                 site = problem.pools[pool].site
-                yield _Entry(quarter, offers[name], site, nodes, ordered[name])
-
-
-def _streams(
-    inputs: Inputs, translation: Translation, solution: Solution
-) -> Iterator[tuple[int, CostStream]]:
-    """Nodes, and what each of them costs."""
-    for entry in inputs.scenario.fleet.values():
-        for stream in owned_costs(inputs, entry):
-            yield entry.count, stream
-    for quarter, offer, _, count, ordered in _entries(inputs, translation, solution):
-        for stream in node_costs(inputs, offer, quarter, ordered):
-            yield count, stream
+                yield Entering(offers[name], quarter, nodes, ordered[name], site)
 
 
 def _payments(offer: SettledOffer, left: int) -> tuple[int, int]:
@@ -271,25 +254,15 @@ def paid_changes(
 
 def budget_uses(inputs: Inputs, costs: Sequence[CostLine]) -> tuple[BudgetUse, ...]:
     """Each budget of the scenario with what the plan spends of it, not discounted."""
-    labels = inputs.scenario.horizon.labels
-    uses = []
-    for cap in inputs.scenario.budget.caps():
-        counted = [
-            line.cents
-            for line in costs
-            if line.name not in NOT_PAID_LINES
-            and (cap.spend == "spending" or (cap.spend == "capex") == (line.name in CAPEX_LINES))
-        ]
-        if cap.quarter is None:
-            spent = sum(sum(cents) for cents in counted)
-        else:
-            spent = sum(cents[labels.index(cap.quarter)] for cents in counted)
-        uses.append(
-            BudgetUse(
-                spend=cap.spend, quarter=cap.quarter, limit_cents=cap.cents, spent_cents=spent
-            )
+    return tuple(
+        BudgetUse(
+            spend=cap.spend,
+            quarter=cap.quarter,
+            limit_cents=cap.cents,
+            spent_cents=spent_cents(inputs, cap, costs),
         )
-    return tuple(uses)
+        for cap in inputs.scenario.budget.caps()
+    )
 
 
 def break_evens(inputs: Inputs, acquisitions: Sequence[Acquisition]) -> tuple[BreakEven, ...]:
@@ -335,9 +308,9 @@ def _break_even(
         for step in range(entry, inputs.scenario.horizon.quarters)
         for stream in node_costs(inputs, rent, step, 1)
     ]
-    buy, rented = (sum(one.present_cents for one in each) for each in (buying, renting))
+    buy, rented = (present_cents(each) for each in (buying, renting))
     buy_price, rent_price = (
-        sum(one.present_cents for one in each if one.name in PRICED) for each in (buying, renting)
+        present_cents(one for one in each if one.name in PRICED) for each in (buying, renting)
     )
     hours = Fraction(inputs.settings.hours_per_quarter.value)
     return BreakEven(

@@ -14,18 +14,18 @@ from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING, TypeVar
 
+from planner.costs import node_costs, owned_costs, present_cents
 from planner.packing.solution import RUNNING_COST, WHOLE_NODES
-from planner.packing.statement.economics import node_costs, owned_costs
 from planner.planning.figures.use import at_peak
 from planner.planning.parts import Chargeback, QuotaUse, TeamUse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from planner.costs import CostStream
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.packing.solution import Solution
-    from planner.packing.statement.economics import CostStream
     from planner.planning.parts import CurrentPlacement
     from planner.planning.placing.moves import TypeChange
     from planner.planning.plan import Node, NodeUse, Occupant
@@ -283,10 +283,9 @@ def _spells(
 ) -> Iterator[tuple[tuple[int, ...], int]]:
     """Quarters for which one node is paid together, and its net present cost for them."""
     if origin == "owned":
-        streams = owned_costs(inputs, inputs.scenario.fleet[entry])
-        yield served, sum(stream.present_cents for stream in streams)
+        yield served, present_cents(owned_costs(inputs, inputs.scenario.fleet[entry]))
         return
     offer = next(offer for offer in inputs.offers if offer.name == entry)
     for quarters in [(quarter,) for quarter in served] if origin == "rent" else [served]:
-        streams = node_costs(inputs, offer, quarters[0], orders[entry, quarters[0]])
-        yield quarters, sum(stream.present_cents for stream in streams)
+        ordered = orders[entry, quarters[0]]
+        yield quarters, present_cents(node_costs(inputs, offer, quarters[0], ordered))

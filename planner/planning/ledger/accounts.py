@@ -6,8 +6,8 @@ from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.costs import CAPEX, NOT_PAID
 from planner.planning.ledger.traced import NOTHING, FigureReader, TracedFigure, total, where
-from planner.planning.plan import NOT_PAID_LINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Accounts", "Meets", "Price", "Year"]
 
-_CAPEX = "purchase"
 _FIRST_YEAR = 4
 _RUNNING = ("support", "energy", "licence", "colocation")
 """Costs that are paid by a price of their own, which moves all of them."""
@@ -79,20 +78,20 @@ class Accounts:
 
     def capex(self, quarters: Iterable[int]) -> TracedFigure:
         """Purchases in these quarters."""
-        return self._lines(tuple(quarters), lambda name: name == _CAPEX)
+        return self._lines(tuple(quarters), lambda name: name == CAPEX)
 
     def opex(self, quarters: Iterable[int]) -> TracedFigure:
         """All else that is paid in these quarters."""
-        return self._lines(tuple(quarters), lambda name: name not in (_CAPEX, *NOT_PAID_LINES))
+        return self._lines(tuple(quarters), lambda name: name not in (CAPEX, *NOT_PAID))
 
     def paid(self, quarters: Iterable[int] | None = None) -> TracedFigure:
         """Everything that is paid in these quarters, or over the horizon."""
         chosen = self._all if quarters is None else tuple(quarters)
-        return self._lines(chosen, lambda name: name not in NOT_PAID_LINES)
+        return self._lines(chosen, lambda name: name not in NOT_PAID)
 
     def unpaid(self, quarters: Iterable[int]) -> TracedFigure:
         """What is counted in these quarters and paid by nobody: the value left, and weights."""
-        return self._lines(tuple(quarters), lambda name: name in NOT_PAID_LINES)
+        return self._lines(tuple(quarters), lambda name: name in NOT_PAID)
 
     @property
     def first_year(self) -> tuple[int, ...]:

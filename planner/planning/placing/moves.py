@@ -6,8 +6,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.places import running_units
+from planner.inputs.text.words import usd
 from planner.planning.parts import CurrentPlacement, Move
-from planner.planning.words import usd
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -25,11 +25,11 @@ from planner.reporting.document import (
 from planner.reporting.format import (
     count_of,
     listed,
-    money,
     money_short,
     quarter_runs,
     shortened,
     signed_percent,
+    usd,
 )
 from planner.reporting.sections.purchases import action_of
 from planner.reporting.traced import TracedFile
@@ -120,15 +120,15 @@ def _forecast(compared: Comparison) -> Iterator[Block]:
 def _sentence(compared: Comparison) -> str:
     before, after = compared.before, compared.after
     if compared.same:
-        return f"Nothing differs: both cost {money(after.cost_cents)}, net present cost."
+        return f"Nothing differs: both cost {usd(after.cost_cents)}, net present cost."
     added = after.cost_cents - before.cost_cents
-    figures = f"{money(before.cost_cents)} → {money(after.cost_cents)}"
+    figures = f"{usd(before.cost_cents)} → {usd(after.cost_cents)}"
     unproved = [side.label for side in (before, after) if side.status != "proved"]
     proof = f"NOT proved: {listed(unproved)}" if unproved else "both proved"
     if before.short or after.short:
         proof += f"; jobs dropped or delayed: {before.short:,} → {after.short:,}"
     if not added:
-        return f"The cost is the same, {money(after.cost_cents)} net present cost; {proof}."
+        return f"The cost is the same, {usd(after.cost_cents)} net present cost; {proof}."
     share = f" ({signed_percent(added / abs(before.cost_cents))})" if before.cost_cents else ""
     more = "more" if added > 0 else "less"
     return f"{money_short(abs(added))} {more}{share}: {figures}, net present cost; {proof}."

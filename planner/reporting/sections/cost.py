@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planner.planning.plan import NOT_PAID_LINES
+from planner.costs import NOT_PAID
 from planner.reporting.document import (
     Blank,
     Block,
@@ -19,7 +19,7 @@ from planner.reporting.document import (
     columns_for,
     table,
 )
-from planner.reporting.format import code, listed, money, quarter_span, range_of
+from planner.reporting.format import code, listed, quarter_span, range_of, usd
 from planner.reporting.sections.jobs import some_share
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _NOT_IN_THE_INPUTS = (
 
 def plan_cost_section(traced: TracedPlan) -> Iterator[Block]:
     """Cost by kind and quarter, what each is, then budgets and break-evens: for a short page."""
-    yield Paragraph(f"Net present cost: {money(traced.plan.proof.cost_cents)}.")
+    yield Paragraph(f"Net present cost: {usd(traced.plan.proof.cost_cents)}.")
     yield from cost_by_quarter(traced, full=False)
     lines = traced.plan.costs
     yield Bullets(tuple(f"{line.name}: {line.explanation}" for line in lines if line.explanation))
@@ -156,7 +156,7 @@ def _chart(traced: TracedPlan) -> Iterator[Chart]:
             ),
         )
         for line, cost in enumerate(plan.costs)
-        if cost.name not in NOT_PAID_LINES
+        if cost.name not in NOT_PAID
     )
     says = "; ".join(
         f"{label}: {traced.figure(traced.accounts.paid((place,)), 'usd').text} USD"
@@ -182,7 +182,7 @@ def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]
         place = f"{stem}.total_cents" if row is every else f"{stem}.cents[{row[0]}]"
         return traced.at(place, style, f"how-cost-{line}")
 
-    weights = [line.name for line in plan.costs if line.name in NOT_PAID_LINES - {"residual value"}]
+    weights = [line.name for line in plan.costs if line.name in NOT_PAID - {"residual value"}]
     unit = "Thousand USD" if large else "USD"
     sums: dict[str, Cell] = {
         "Quarter": "Sum",

@@ -15,9 +15,9 @@ from planner.reporting.format import (
     listed,
     memory,
     moments,
-    money,
     percent,
     quarter_span,
+    usd,
 )
 from planner.reporting.sections.jobs import parts_held, share_of, taken
 from planner.reporting.sections.shortage import outcome_of, why_short
@@ -112,8 +112,7 @@ def _answer(told: Explanation) -> str:
     )
     whose = "Each unit runs" if len(told.chosen) == 1 else "Its units run"
     return (
-        f"{whose} on {runs_on}. Units: {units}. "
-        f"Price tag over the horizon: {money(told.tag_cents)}."
+        f"{whose} on {runs_on}. Units: {units}. Price tag over the horizon: {usd(told.tag_cents)}."
     )
 
 
@@ -179,7 +178,7 @@ def _verdicts(told: Explanation) -> Table:
         return copies_of(row.candidate.replicas, row.candidate.gpus) if row.candidate else "–"
 
     def extra(row: ModeVerdict) -> str:
-        return "–" if row.extra_cents is None else money(row.extra_cents).replace("$", "")
+        return "–" if row.extra_cents is None else usd(row.extra_cents).replace("$", "")
 
     def why(row: ModeVerdict) -> str:
         return "; ".join(

@@ -27,10 +27,10 @@ from planner.reporting.format import (
     code,
     count_of,
     listed,
-    money,
     money_short,
     percent,
     signed_percent,
+    usd,
 )
 from planner.reporting.sections.cost import residual_row, spare_total
 from planner.reporting.sections.variants import acquired_short
@@ -482,7 +482,7 @@ def alternatives_document(found: Alternatives) -> Document:
         Heading(f"Alternatives for {found.scenario}", 1),
         Paragraph(
             f"The cheapest plan of the scenario as it stands costs "
-            f"{money(cheapest.cost_cents or 0)}, {cheapest.result}; near it are plans that cost at "
+            f"{usd(cheapest.cost_cents or 0)}, {cheapest.result}; near it are plans that cost at "
             f"most {percent(found.within or 0)} more.",
             tone="strong",
         ),

@@ -26,10 +26,10 @@ from planner.reporting.format import (
     duration,
     memory,
     moments,
-    money,
     numbers,
     percent,
     quarter_span,
+    usd,
 )
 from planner.reporting.sections.nodemap import node_map_picture, range_of_ids
 
@@ -141,7 +141,7 @@ def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
         yield Paragraph(
             f"Runs make progress in {percent(share)} of the hours for which they hold their GPUs "
             "(policies.run_utilization). That they do not in all of them costs "
-            f"{money(plan.utilization_cents) if plan.utilization_cents else 'nothing'} here, as "
+            f"{usd(plan.utilization_cents) if plan.utilization_cents else 'nothing'} here, as "
             "proved."
         )
 
@@ -232,7 +232,7 @@ def shared_section(plan: Plan, most_lines: int) -> Iterator[Block]:
             more = count_of(len(rows) - most_lines, "more row")
             yield Paragraph(f"… {more}, all in {code('placements')} of plan.json", tone="faint")
     if saving := plan.partition_saving:
-        cost = f"{money(saving.cents or 0)} net present cost"
+        cost = f"{usd(saving.cents or 0)} net present cost"
         told = f"Parts of GPUs save {cost}: the best plan on whole GPUs costs so much more."
         if saving.outcome == "no other plan":
             told = "On whole GPUs alone no plan keeps all of these jobs."
@@ -289,7 +289,7 @@ def moves_section(plan: Plan, most: int) -> Iterator[Block]:
     alike = Counter((one.quarter, one.job, one.before, one.after) for one in changes)
     yield Paragraph(
         f"{count_of(len(changes), 'change')} of GPU type from quarter to quarter, priced at "
-        f"{money(paid.present_cents)} together, in net present cost."
+        f"{usd(paid.present_cents)} together, in net present cost."
     )
     yield table(
         list(alike.items())[:most],
@@ -344,7 +344,7 @@ def _sentence(current: CurrentPlacement) -> str:
     parts = []
     if leaving:
         verb = "leaves its pool" if leaving == 1 else "leave their pools"
-        parts.append(f"{leaving:,} {verb} for {money(current.cost_cents)}")
+        parts.append(f"{leaving:,} {verb} for {usd(current.cost_cents)}")
     if within:
         verb = "changes its node" if within == 1 else "change their nodes"
         parts.append(f"{within:,} {verb} within the pool, which has no price")

@@ -16,7 +16,7 @@ from planner.reporting.document import (
     Table,
     table,
 )
-from planner.reporting.format import code, count_of, gap_percent, listed, money
+from planner.reporting.format import code, count_of, gap_percent, listed, usd
 from planner.reporting.sections.notes import changes_section
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def proof_section(traced: TracedPlan, *, every_check: bool) -> Iterator[Block]:
     """Status, bound with its terms, the independent checks, and what the plan was made from."""
     plan, proof = traced.plan, traced.plan.proof
     yield Paragraph(
-        f"Status: {proof.status}. Cost {money(proof.cost_cents)}, bound "
-        f"{money(proof.bound_cents)}: no plan for these inputs costs less than the bound. "
+        f"Status: {proof.status}. Cost {usd(proof.cost_cents)}, bound "
+        f"{usd(proof.bound_cents)}: no plan for these inputs costs less than the bound. "
         f"Gap {gap_percent(proof.gap)} (asked: {gap_percent(proof.asked_gap)})."
     )
     yield Paragraph(f"Method: {proof.method}", tone="faint")
@@ -108,7 +108,7 @@ def _second_opinions(opinions: Sequence[SecondOpinion]) -> Iterator[Block]:
         yield Bullets(
             tuple(
                 f"{one.solver}: {VERDICTS[one.verdict]}"
-                f"{'' if one.bound_cents is None else least.format(money(one.bound_cents))}"
+                f"{'' if one.bound_cents is None else least.format(usd(one.bound_cents))}"
                 for one in opinions
             )
         )
@@ -150,7 +150,7 @@ def provenance_section(traced: TracedPlan, changed: tuple[str, ...]) -> Iterator
     """What was proved and checked, from which files, by which versions; and who signs."""
     plan = traced.plan
     proof, made_by = plan.proof, plan.provenance
-    off = money(proof.cost_cents - proof.bound_cents)
+    off = usd(proof.cost_cents - proof.bound_cents)
     words = (
         f"Optimal for these inputs, proved to within {off}."
         if proof.status == "proved"

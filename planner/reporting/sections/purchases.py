@@ -23,9 +23,9 @@ from planner.reporting.format import (
     count_of,
     gap_percent,
     listed,
-    money,
     money_short,
     quarter_runs,
+    usd,
 )
 from planner.reporting.sections.jobs import rejections_section
 from planner.reporting.sections.sites import (
@@ -238,7 +238,7 @@ def _committed_line(line: Acquisition) -> str:
     """What a reservation costs after the horizon, which no other figure holds."""
     years = count_of((line.term_quarters or 0) // 4, "year")
     return (
-        f"committed after the horizon: {money(line.committed_cents)} for {line.offer} from "
+        f"committed after the horizon: {usd(line.committed_cents)} for {line.offer} from "
         f"{line.quarter} ({years}), counted in no other figure of this plan"
     )
 
@@ -391,7 +391,7 @@ def _gives_way(plan: Plan) -> str:
 def proof_clause(plan: Plan) -> str:
     """What is proved, so that nobody can take a found plan for a proved one."""
     proof = plan.proof
-    off = money(proof.cost_cents - proof.bound_cents)
+    off = usd(proof.cost_cents - proof.bound_cents)
     gap = gap_percent(proof.gap)
     if proof.status == "proved":
         return f"proved optimal for these inputs to within {off} (gap {gap})"

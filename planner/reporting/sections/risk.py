@@ -14,7 +14,7 @@ from planner.reporting.document import (
     columns_for,
     table,
 )
-from planner.reporting.format import count_of, dollars, money, money_short, percent
+from planner.reporting.format import count_of, dollars, money_short, percent, usd
 from planner.reporting.sections.variants import acquired_text
 from planner.whatif.risk.choices import WORST_PER_CENT
 from planner.whatif.risk.risk import at_percentile
@@ -150,7 +150,7 @@ def _summary(found: Risk) -> str:
     if found.without_plan:
         most = f"of the {len(found.costs_cents):,} futures with a plan, nine in ten cost"
     text = (
-        f"{money(found.base.cost_cents or 0)} as the scenario stands; {most} "
+        f"{usd(found.base.cost_cents or 0)} as the scenario stands; {most} "
         f"{money_short(low)} to {money_short(high)}"
     )
     if worst is None or not worst.short:

@@ -25,7 +25,7 @@ from planner.reporting.document import (
     columns_for,
     table,
 )
-from planner.reporting.format import code, count_of, dollars, listed, money, money_short, percent
+from planner.reporting.format import code, count_of, dollars, listed, money_short, percent, usd
 from planner.reporting.sections.margins import margins_section
 from planner.reporting.sections.options import command_for, short_text
 from planner.reporting.sections.variants import (
@@ -214,7 +214,7 @@ def headline(found: Sensitivity) -> str:
     cost = found.base.cost_cents
     if cost is None:
         return "No plan exists as it stands."
-    told = f"{money(cost)}, {found.base.result}"
+    told = f"{usd(cost)}, {found.base.result}"
     none = [
         f"{one.name} {_by(one, moved)}"
         for one in found.swings

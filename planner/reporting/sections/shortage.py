@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.reporting.document import Block, Bullets, Heading, Paragraph, Table, table
-from planner.reporting.format import listed, money, range_of
+from planner.reporting.format import listed, range_of, usd
 from planner.reporting.sections.proof import VERDICTS
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _unproved(plan: Plan, shortage: Shortage) -> Iterator[Block]:
             tone="warning",
         )
     elif not shortage.proves(plan.proof.cost_cents, plan.proof.asked_gap):
-        off = money(plan.proof.cost_cents - shortage.bound_cents)
+        off = usd(plan.proof.cost_cents - shortage.bound_cents)
         yield Paragraph(
             f"Dropping others of the same priorities might be cheaper, by at most {off}.",
             tone="warning",
@@ -73,7 +73,7 @@ def _confirmed(shortage: Shortage) -> Iterator[Block]:
 def _claim(step: ProvedStep) -> str:
     if step.counted:
         return f"{step.counted}: no fewer than {step.least:,}"
-    return f"cost of whatever keeps as much: no less than {money(step.least)}"
+    return f"cost of whatever keeps as much: no less than {usd(step.least)}"
 
 
 def _opinions(step: ProvedStep) -> str:

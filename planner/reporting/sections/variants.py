@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from functools import partial
 from typing import TYPE_CHECKING
 
+from planner.costs import in_usd
 from planner.inputs.layers.setting import split_setting
 from planner.inputs.layers.written import flow
 from planner.inputs.text.scalars import csv_text
@@ -15,10 +16,10 @@ from planner.reporting.format import (
     count_of,
     dollars,
     listed,
-    money,
     money_short,
     percent,
     signed_percent,
+    usd,
 )
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ _AXES = (
 
 _COSTS: tuple[Callable[[float], str], ...] = (
     lambda cents: money_short(round(cents)),
-    lambda cents: money(round(cents)),
+    lambda cents: usd(round(cents)),
 )
 _GAINS: dict[str, tuple[Callable[[float], str], ...]] = {
     "headroom": (percent, partial(percent, digits=3)),
@@ -249,9 +250,9 @@ def _record(row: SweepRow, paths: Sequence[str], offers: Sequence[str]) -> dict[
 def plan_record(figures: PlanSummary) -> dict[str, object]:
     """The figures of one plan; None where there is no plan."""
     return {
-        "cost_usd": _usd(figures.cost_cents),
-        "bound_usd": _usd(figures.bound_cents),
-        "capex_usd": _usd(figures.capex_cents),
+        "cost_usd": in_usd(figures.cost_cents),
+        "bound_usd": in_usd(figures.bound_cents),
+        "capex_usd": in_usd(figures.capex_cents),
         "nodes": figures.nodes,
         "node_types": figures.node_types,
         "gpus_idle": figures.gpus_idle,
@@ -264,7 +265,3 @@ def plan_record(figures: PlanSummary) -> dict[str, object]:
 def _listed(names: Iterable[str]) -> str:
     """Names as a list in a scenario has them, without its brackets: unusual ones in quotes."""
     return flow(tuple(names))[1:-1]
-
-
-def _usd(cents: int | None) -> float | None:
-    return None if cents is None else cents / 100

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from planner.packing.statement.economics import CAPEX, NOT_PAID, node_costs, owned_costs
-from planner.packing.statement.offers import entry_quarters
+from planner.costs import Entering, entry_quarters, portfolio_costs, spent_cents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from planner.costs import CostStream
     from planner.inputs.settled import Inputs
-    from planner.packing.statement.economics import CostStream
     from planner.whatif.variants.plan_summary import PlanSummary
 
 __all__ = ["would_do"]
@@ -43,17 +42,16 @@ def _present(inputs: Inputs, plan: PlanSummary) -> int:
 
 def _streams(inputs: Inputs, plan: PlanSummary) -> Iterator[tuple[int, CostStream]]:
     """Nodes, and what each of them costs: those that are owned, and those that are acquired."""
-    for entry in inputs.scenario.fleet.values():
-        for stream in owned_costs(inputs, entry):
-            yield entry.count, stream
     offers = {offer.name: offer for offer in inputs.offers}
     labels = inputs.scenario.horizon.labels
     orders: Counter[tuple[str, str]] = Counter()
     for one in plan.acquired:
         orders[one.offer, one.quarter] += one.count
-    for (name, quarter), count in orders.items():
-        for stream in node_costs(inputs, offers[name], labels.index(quarter), count):
-            yield count, stream
+    acquired = (
+        Entering(offers[name], labels.index(quarter), count, count)
+        for (name, quarter), count in orders.items()
+    )
+    return portfolio_costs(inputs, acquired)
 
 
 def _in_time(inputs: Inputs, plan: PlanSummary) -> bool:
@@ -66,15 +64,8 @@ def _in_time(inputs: Inputs, plan: PlanSummary) -> bool:
 
 
 def _affordable(inputs: Inputs, plan: PlanSummary) -> bool:
-    labels = inputs.scenario.horizon.labels
-    for cap in inputs.scenario.budget.caps():
-        spent = sum(
-            count * (sum(stream.cents) if cap.quarter is None else stream.cents[place])
-            for place in [labels.index(cap.quarter) if cap.quarter else 0]
-            for count, stream in _streams(inputs, plan)
-            if stream.name != NOT_PAID
-            and (cap.spend == "spending" or (cap.spend == "capex") == (stream.name == CAPEX))
-        )
-        if spent > cap.cents:
-            return False
-    return True
+    return all(
+        sum(count * spent_cents(inputs, cap, (one,)) for count, one in _streams(inputs, plan))
+        <= cap.cents
+        for cap in inputs.scenario.budget.caps()
+    )

@@ -1,4 +1,4 @@
-"""What one node costs over the horizon, component by component, in whole cents; and one change.
+"""What nodes, and changes of GPU type, cost over the horizon, in whole cents; and what is spent.
 
 Purchase is paid when the node enters service, all else at the start of each quarter in service, and
 the residual value returns at the end of the horizon. What a reservation costs after the horizon is
@@ -10,23 +10,40 @@ roots are known to some forty digits, so that 10^-20 of a cent off half a cent i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from planner.inputs.scenario.finance import SpendCap
     from planner.inputs.scenario.scenario import FleetEntry
     from planner.inputs.settled import Inputs, Settings, SettledOffer
 
-__all__ = ["CAPEX", "NOT_PAID", "PRICED", "CostStream", "change_costs", "node_costs", "owned_costs"]
+__all__ = [
+    "CAPEX",
+    "NOT_PAID",
+    "PRICED",
+    "CostStream",
+    "Entering",
+    "change_costs",
+    "entry_quarters",
+    "in_cents",
+    "in_usd",
+    "node_costs",
+    "owned_costs",
+    "portfolio_costs",
+    "present_cents",
+    "spent_cents",
+]
 
 CAPEX = "purchase"
 """The one component that is capital expenditure."""
-NOT_PAID = "residual value"
-"""The one component that nobody pays or is paid: a worth in the books."""
-PRICED = (CAPEX, NOT_PAID, "support", "rent", "reservation")
+NOT_PAID = frozenset({"residual value", "moves", "type changes"})
+"""Components that weigh a worth or a trouble and are no payment; others are operating cost."""
+PRICED = (CAPEX, "residual value", "support", "rent", "reservation")
 """Components that move with the price of the offer."""
 
 _PRECISION = 50
@@ -93,6 +110,80 @@ def change_costs(inputs: Inputs, job: str, quarter: int) -> CostStream:
     return _stream("type changes", {quarter: usd}, inputs.settings, horizon)
 
 
+class Entering(NamedTuple):
+    """Nodes of an offer that enter service together."""
+
+    offer: SettledOffer
+    quarter: int
+    """From 0."""
+    nodes: int
+    ordered: int
+    """Nodes of the whole order, at all sites, by which the price goes."""
+    site: str = ""
+
+
+def portfolio_costs(
+    inputs: Inputs, acquired: Iterable[Entering]
+) -> Iterator[tuple[int, CostStream]]:
+    """Numbers of nodes, and what each of them costs: those that are owned and those acquired."""
+    for entry in inputs.scenario.fleet.values():
+        yield from ((entry.count, stream) for stream in owned_costs(inputs, entry))
+    for one in acquired:
+        streams = node_costs(inputs, one.offer, one.quarter, one.ordered)
+        yield from ((one.nodes, stream) for stream in streams)
+
+
+def present_cents(streams: Iterable[CostStream]) -> int:
+    """Net present cost of components together."""
+    return sum(stream.present_cents for stream in streams)
+
+
+class Booked(Protocol):
+    """A component with its cents by quarter, not discounted."""
+
+    @property
+    def name(self) -> str:
+        """As the cost lines of a plan are named."""
+
+    @property
+    def cents(self) -> tuple[int, ...]:
+        """By quarter."""
+
+
+def spent_cents(inputs: Inputs, cap: SpendCap, components: Iterable[Booked]) -> int:
+    """What of these counts against a budget."""
+    labels = inputs.scenario.horizon.labels
+    quarters = range(len(labels)) if cap.quarter is None else (labels.index(cap.quarter),)
+    return sum(
+        one.cents[quarter]
+        for one in components
+        if one.name not in NOT_PAID
+        and (cap.spend == "spending" or (cap.spend == "capex") == (one.name == CAPEX))
+        for quarter in quarters
+    )
+
+
+def entry_quarters(inputs: Inputs, offer: SettledOffer) -> tuple[int, ...]:
+    """Quarters, from 0, in which nodes of an offer may enter service.
+
+    Ordered the lead time before, neither before the day of the plan nor after the end of sale.
+    """
+    horizon = inputs.scenario.horizon
+    found = []
+    for step, quarter in enumerate(horizon.all_quarters):
+        ordered = quarter.start - timedelta(weeks=offer.lead_time_weeks)
+        on_sale = offer.end_of_sale is None or ordered <= offer.end_of_sale
+        offered = offer.available is None or quarter in offer.available
+        if horizon.earliest_order <= ordered and on_sale and offered:
+            found.append(step)
+    return tuple(found)
+
+
+def in_usd(cents: float | None) -> float | None:
+    """US dollars; None stays None."""
+    return None if cents is None else cents / 100
+
+
 def _running(inputs: Inputs, node_type: str, served: range) -> Iterator[CostStream]:
     """Energy and colocation of a node on the buyer's own floor."""
     yield from _each_quarter("energy", _energy_usd(inputs, node_type), served, inputs)
@@ -146,8 +237,8 @@ def _residual(price: Decimal, quarter: int, settings: Settings, horizon: int) ->
         left = max(Decimal(0), 1 - served / (4 * settings.useful_life_years.value))
         value = -price * left
         present = value * _factor(settings.discount_rate_per_year.value, horizon)
-        cents = [0] * (horizon - 1) + [_cents(value)]
-        return CostStream("residual value", tuple(cents), _cents(present))
+        cents = [0] * (horizon - 1) + [in_cents(value)]
+        return CostStream("residual value", tuple(cents), in_cents(present))
 
 
 def _stream(name: str, usd: dict[int, Decimal], settings: Settings, horizon: int) -> CostStream:
@@ -158,8 +249,8 @@ def _stream(name: str, usd: dict[int, Decimal], settings: Settings, horizon: int
         present = sum(
             (amount * _factor(rate, quarter) for quarter, amount in usd.items()), Decimal(0)
         )
-        cents = tuple(_cents(usd.get(quarter, Decimal(0))) for quarter in range(horizon))
-        return CostStream(name, cents, _cents(present))
+        cents = tuple(in_cents(usd.get(quarter, Decimal(0))) for quarter in range(horizon))
+        return CostStream(name, cents, in_cents(present))
 
 
 @lru_cache(maxsize=1000)
@@ -170,6 +261,8 @@ def _factor(rate_per_year: Decimal, quarters: int) -> Decimal:
         return (1 + rate_per_year) ** (Decimal(-quarters) / 4)
 
 
-def _cents(usd: Decimal) -> int:
-    known = (usd * 100).quantize(_KNOWN_CENTS, rounding=ROUND_HALF_EVEN)
-    return int(known.quantize(Decimal(1), rounding=ROUND_HALF_EVEN))
+def in_cents(usd: Decimal) -> int:
+    """Whole cents, half to even."""
+    with localcontext(prec=_PRECISION):
+        known = (usd * 100).quantize(_KNOWN_CENTS, rounding=ROUND_HALF_EVEN)
+        return int(known.quantize(Decimal(1), rounding=ROUND_HALF_EVEN))
