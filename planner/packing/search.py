@@ -108,7 +108,7 @@ def rooted(problem: Problem, time_limit_s: float) -> Found:
 
 def bound_cents(problem: Problem, *, asked_gap: float, time_limit_s: float) -> int:
     """No plan costs less; nothing is laid out. Raises Infeasible where none exists."""
-    return Search(kept_apart(problem), asked_gap, time_limit_s).bound()
+    return Search(kept_apart(problem), asked_gap, time_limit_s, cost_alone=True).bound()
 
 
 class Search:
@@ -226,13 +226,14 @@ class Search:
 
         It may take a share of the time left.
         """
-        limited = bool(self._problem.limits or self._problem.racks) or self._runs
+        sites = bool(self._problem.limits or self._problem.racks)
+        limited = sites or self._runs
         answer = solve_integer(
             self._master.program,
             time_limit_s=self._left_s() * (_BOUND_TIME if limited else share),
             relative_gap=self._asked_gap * _BOUND_GAP if limited else 0.0,
             relaxed=relaxed,
-            effort="branching" if relaxed and not limited else "usual",
+            effort="branching" if relaxed and (self._cost_alone or not sites) else "usual",
         )
         if answer.outcome is Outcome.INFEASIBLE:
             raise Infeasible(self._master, relaxed)
