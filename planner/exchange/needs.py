@@ -13,8 +13,7 @@ from planner.inputs.text.words import one_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from planner.planning.parts import Occupant
-    from planner.planning.plan import Node, Plan
+    from planner.planning.plan import Node, Occupant, Plan
 
 __all__ = ["Need", "Pods", "Pool", "held_at_once", "pods_of", "quarter_of", "refuse_shares"]
 

@@ -25,11 +25,10 @@ from planner.planning.figures.costs import (
 )
 from planner.planning.figures.shares import bill, chargeback
 from planner.planning.figures.use import pool_uses, site_uses
-from planner.planning.parts import SecondOpinion
 from planner.planning.placing.fleet import build_fleet, racks_by_node, with_racks
 from planner.planning.placing.moves import current_placement, nodes_today, type_changes
 from planner.planning.placing.place import place
-from planner.planning.plan import FORMAT, Plan, Proof
+from planner.planning.plan import FORMAT, Plan, Proof, SecondOpinion
 from planner.planning.verify import verify
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
-    from planner.planning.parts import Shortage
+    from planner.planning.plan import Shortage
     from planner.sizing.candidate import SizedJob
     from planner.sizing.sizers import Sizers
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.text.words import did_you_mean
-from planner.planning.parts import ShortJob
-from planner.planning.plan import Alternative, GpuPart, PlannedJob
+from planner.planning.plan import Alternative, GpuPart, PlannedJob, ShortJob
 from planner.sizing.candidate import Candidate, Sizing
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from planner.packing.statement.claims import claims_of
 from planner.packing.triage import triage
 from planner.packing.work import spent
 from planner.planning.assemble import second_opinion
-from planner.planning.parts import PriorityUse, ProvedStep, Shortage, ShortJob
+from planner.planning.plan import PriorityUse, ProvedStep, Shortage, ShortJob
 from planner.planning.words import some_of
 
 if TYPE_CHECKING:

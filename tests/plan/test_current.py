@@ -21,8 +21,7 @@ from planner.reporting.plan import FULL, plan_document
 from planner.reporting.terminal import TerminalOptions, render
 
 if TYPE_CHECKING:
-    from planner.planning.parts import CurrentPlacement
-    from planner.planning.plan import Plan
+    from planner.planning.plan import CurrentPlacement, Plan
 
 SCENARIO = """
 format: 1

@@ -11,8 +11,7 @@ from planner.packing.problem import Choice, Demand, Pool, Problem, RunWindow, Sh
 from planner.packing.solution import Bundle, Layout, Member, Solution, Status
 from planner.packing.statement.translate import Translation
 from planner.planning.placing.fleet import Fleet
-from planner.planning.placing.mode_assignment import assigned_modes
-from planner.planning.placing.place import place
+from planner.planning.placing.place import assigned_modes, place
 from planner.planning.plan import Node
 
 H100 = "h100-80gb-sxm"

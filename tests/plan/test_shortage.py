@@ -13,7 +13,7 @@ from planner.packing import crosscheck
 from planner.packing.solvers.solver import solve_with_cbc
 from planner.planning.explain import explain
 from planner.planning.make import make_plan
-from planner.planning.parts import PriorityUse
+from planner.planning.plan import PriorityUse
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check, verify
 from planner.reporting.markdown import render
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.inputs.settled import Inputs
-    from planner.planning.parts import Shortage, ShortJob
-    from planner.planning.plan import Plan
+    from planner.planning.plan import Plan, Shortage, ShortJob
 
 SERVER = {"node_type": "xe9680-h100", "count": 1}
 BUY = {

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from planner.planning.parts import PriorityUse, Shortage, ShortJob
 from planner.planning.plan import (
     Acquisition,
     Alternative,
@@ -22,10 +21,13 @@ from planner.planning.plan import (
     Plan,
     PlannedJob,
     PoolUse,
+    PriorityUse,
     Proof,
     Provenance,
     RuleUse,
     SettingUse,
+    Shortage,
+    ShortJob,
     SpareCost,
     SparePrice,
 )

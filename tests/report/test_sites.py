@@ -2,8 +2,7 @@
 
 import pytest
 
-from planner.planning.parts import CurrentPlacement, Move, ProvedStep
-from planner.planning.plan import BreakEven, SiteUse
+from planner.planning.plan import BreakEven, CurrentPlacement, Move, ProvedStep, SiteUse
 from planner.reporting import markdown
 from planner.reporting.justification import justification_document
 from planner.reporting.plan import FULL, plan_document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.planning.parts import Chargeback, QuotaUse, TeamUse
+from planner.planning.plan import Chargeback, QuotaUse, TeamUse
 from planner.reporting import markdown
 from planner.reporting.document import Bullets, Paragraph, Table, cell_text
 from planner.reporting.justification import justification_document

@@ -9,7 +9,7 @@ from planner.errors import InfeasibleError, LimitError
 from planner.inputs.load import Question, load_inputs
 from planner.inputs.scenario.scenario import Scenario
 from planner.planning.make import make_plan
-from planner.planning.parts import GpuPart
+from planner.planning.plan import GpuPart
 from planner.planning.saved import read_saved
 from planner.planning.store import dumps
 from planner.reporting.markdown import render

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.planning.checks.view import Findings
-    from planner.planning.parts import Shortage, ShortJob
-    from planner.planning.plan import Node
+    from planner.planning.plan import Node, Shortage, ShortJob
     from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = ["CHECKS", "FIRST"]

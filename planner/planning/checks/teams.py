@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from planner.planning.checks.view import Findings
-    from planner.planning.parts import Chargeback, TeamUse
-    from planner.planning.plan import Node, Occupant
+    from planner.planning.plan import Chargeback, Node, Occupant, TeamUse
 
 __all__ = ["CHECKS"]
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.scenario.quarter import Quarter
     from planner.inputs.settled import Inputs, SettledOffer
-    from planner.planning.parts import ShortJob
-    from planner.planning.plan import Node, Occupant, Plan
+    from planner.planning.plan import Node, Occupant, Plan, ShortJob
     from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = [

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs, Setting, SettledOffer
     from planner.packing import Translation
     from planner.packing.solution import Solution
-    from planner.planning.parts import CurrentPlacement
     from planner.planning.placing.moves import TypeChange
+    from planner.planning.plan import CurrentPlacement
     from planner.sizing.candidate import SizedJob
 
 __all__ = [

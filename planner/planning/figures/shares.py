@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from planner.costs import node_costs, owned_costs, present_cents
 from planner.packing.solution import RUNNING_COST, WHOLE_NODES
 from planner.planning.figures.use import at_peak
-from planner.planning.parts import Chargeback, QuotaUse, TeamUse
+from planner.planning.plan import Chargeback, QuotaUse, TeamUse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.packing.solution import Solution
-    from planner.planning.parts import CurrentPlacement
     from planner.planning.placing.moves import TypeChange
-    from planner.planning.plan import Node, NodeUse, Occupant
+    from planner.planning.plan import CurrentPlacement, Node, NodeUse, Occupant
     from planner.sizing.candidate import SizedJob
 
 __all__ = ["JOB_TAGS", "Bill", "bill", "chargeback", "largest_remainder", "most_saved"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.packing import Translation
     from planner.packing.limits import RackSpace
     from planner.packing.solution import Racked, Solution
-    from planner.planning.parts import Origin
+    from planner.planning.plan import Origin
 
 __all__ = ["Fleet", "build_fleet", "racks_by_node", "with_racks"]
 

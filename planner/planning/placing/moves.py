@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.places import running_units
 from planner.inputs.text.words import usd
-from planner.planning.parts import CurrentPlacement, Move
+from planner.planning.plan import CurrentPlacement, Move
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.places import NodePlace
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
-    from planner.planning.parts import NodeUse
     from planner.planning.placing.fleet import Fleet
     from planner.planning.placing.place import UnitPlacement
+    from planner.planning.plan import NodeUse
     from planner.sizing.candidate import SizedJob
 
 __all__ = ["TypeChange", "current_placement", "nodes_today", "type_changes"]

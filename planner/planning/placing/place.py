@@ -1,15 +1,15 @@
-"""From layouts to units on GPUs: who sits where in each quarter."""
+"""From layouts to units on GPUs: in which way each unit runs, and who sits where when."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from planner.packing.problem import WHOLE
-from planner.planning.parts import GpuPart, NodeUse, Occupant
-from planner.planning.placing.mode_assignment import assigned_modes
 from planner.planning.placing.node_assignment import QuarterNodes
+from planner.planning.plan import GpuPart, NodeUse, Occupant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,10 +21,14 @@ if TYPE_CHECKING:
     from planner.planning.placing.fleet import Fleet
     from planner.planning.placing.node_assignment import Group, NodeAssignment
 
-__all__ = ["GpuAssignment", "GpuAssignments", "Piece", "UnitPlacement", "place", "seats_today"]
+__all__ = ["GpuAssignment", "GpuAssignments", "Piece", "UnitPlacement", "assigned_modes", "place"]
 
 Piece = tuple[int, int, int]
 """Demand, position among its members, and replica from 1."""
+Unit = tuple[str, int]
+"""Job and unit number."""
+Way = tuple[str, str]
+"""GPU type, and the name of a choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,68 @@ class GpuAssignment:
 GpuAssignments = dict[Piece, GpuAssignment]
 
 
-def seats_today(
+def assigned_modes(translation: Translation, solution: Solution) -> tuple[tuple[int, ...], ...]:
+    """Choice of each member of each demand, so that a job runs in one way where it can.
+
+    Units that have run before go on as they did, as many as can; where changing the GPU type has a
+    price, as many others as can keep that. Then large jobs choose first; a job goes where its other
+    units are, else where it fits tightest, and is split only where it fits nowhere whole.
+    """
+    ways_of_job: dict[str, Counter[Way]] = defaultdict(Counter)
+    before: dict[Unit, Way] = {}
+    kept = []
+    for demand, members in enumerate(translation.members):
+        asked = translation.problem.demands[demand]
+        choices = [(choice.gpu_type, choice.way) for choice in asked.choices]
+        left = list(solution.assigned[demand])
+        ways = [before.get(unit) for unit in members]
+        chosen = [_first_left(left, [n for n, one in enumerate(choices) if one == w]) for w in ways]
+        for position, way in enumerate(ways if asked.chain else ()):
+            if chosen[position] < 0 and way is not None:
+                alike = [n for n, (gpu_type, _) in enumerate(choices) if gpu_type == way[0]]
+                chosen[position] = _first_left(left, alike)
+        by_job = groupby(range(len(members)), key=lambda position: members[position][0])
+        every = [(job, list(positions)) for job, positions in by_job]
+        for job, mine in sorted(every, key=lambda one: (-len(one[1]), one[0])):
+            seen = ways_of_job[job]
+            positions = [position for position in mine if chosen[position] < 0]
+            taken = _take(choices, left, seen, len(positions))
+            for position, choice in zip(positions, taken, strict=True):
+                chosen[position] = choice
+                seen[choices[choice]] += 1
+        before |= {unit: choices[choice] for unit, choice in zip(members, chosen, strict=True)}
+        kept.append(tuple(chosen))
+    return tuple(kept)
+
+
+def _first_left(left: list[int], among: list[int]) -> int:
+    """Take the first of these choices of which something is left; -1 if there is none."""
+    choice = next((choice for choice in among if left[choice]), -1)
+    if choice >= 0:
+        left[choice] -= 1
+    return choice
+
+
+def _take(choices: list[Way], left: list[int], seen: Counter[Way], units: int) -> list[int]:
+    """Take `units` from `left`, in as few choices as can be; choices by unit.
+
+    Whole before split, then the job's own way, then tightest (or largest if split).
+    """
+    taken: list[int] = []
+    while wanted := units - len(taken):
+        ranked = [
+            (count < wanted, -seen[choices[index]], count if count >= wanted else -count, index)
+            for index, count in enumerate(left)
+            if count
+        ]
+        best = min(ranked)[-1]
+        count = min(left[best], wanted)
+        left[best] -= count
+        taken += [best] * count
+    return taken
+
+
+def _seats_today(
     translation: Translation,
     fleet: Fleet,
     kept: tuple[tuple[int, ...], ...],
@@ -130,7 +195,7 @@ def place(
     them.
     """
     kept = assigned_modes(translation, solution)
-    seats = seats_today(translation, fleet, kept, today or {})
+    seats = _seats_today(translation, fleet, kept, today or {})
     uses, moves = [], []
     for quarter, layouts in enumerate(solution.layouts):
         before, left = _going_on(translation, kept, seats, quarter)

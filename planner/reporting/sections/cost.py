@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from planner.planning.ledger.traced import TracedFigure
-    from planner.planning.parts import Chargeback, QuotaUse
-    from planner.planning.plan import Plan, SparePrice
+    from planner.planning.plan import Chargeback, Plan, QuotaUse, SparePrice
     from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
 

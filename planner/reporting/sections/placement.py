@@ -36,8 +36,7 @@ from planner.reporting.sections.nodemap import node_map_picture, range_of_ids
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.planning.parts import CurrentPlacement, Move
-    from planner.planning.plan import GpuPart, NodeUse, Occupant, Plan
+    from planner.planning.plan import CurrentPlacement, GpuPart, Move, NodeUse, Occupant, Plan
     from planner.reporting.traced import TracedPlan
 
 __all__ = ["moves_section", "placement_section", "schedule_section", "shared_section"]

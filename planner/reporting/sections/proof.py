@@ -22,8 +22,7 @@ from planner.reporting.sections.notes import changes_section
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.planning.parts import SecondOpinion
-    from planner.planning.plan import Plan
+    from planner.planning.plan import Plan, SecondOpinion
     from planner.reporting.traced import TracedPlan
 
 __all__ = ["VERDICTS", "how_section", "proof_section", "provenance_section", "rules_section"]

@@ -11,8 +11,7 @@ from planner.reporting.sections.proof import VERDICTS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.planning.parts import ProvedStep, Shortage, ShortJob
-    from planner.planning.plan import Plan
+    from planner.planning.plan import Plan, ProvedStep, Shortage, ShortJob
 
 __all__ = ["outcome_of", "shortage_section", "why_short"]
 

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Path
     from planner.inputs.scenario.offer import OfferKind
     from planner.inputs.settled import Inputs
-    from planner.planning.parts import Occupant, ShortJob
-    from planner.planning.plan import Plan
+    from planner.planning.plan import Occupant, Plan, ShortJob
     from planner.whatif.comparison.actuals import Actual
     from planner.whatif.comparison.sides import Side
 

@@ -12,8 +12,7 @@ from planner.inputs.scenario.offer import OfferKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.planning.parts import Shortage
-    from planner.planning.plan import Plan
+    from planner.planning.plan import Plan, Shortage
 
 __all__ = ["Acquired", "JobShort", "PlanSummary", "require_plan", "summary_of", "tried"]
 
