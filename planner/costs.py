@@ -263,7 +263,6 @@ def _factor(rate_per_year: Decimal, quarters: int) -> Decimal:
 
 def in_cents(usd: Decimal) -> int:
     """Whole cents, half to even."""
-    with localcontext() as context:
-        context.prec = _PRECISION
+    with localcontext(prec=_PRECISION):
         known = (usd * 100).quantize(_KNOWN_CENTS, rounding=ROUND_HALF_EVEN)
         return int(known.quantize(Decimal(1), rounding=ROUND_HALF_EVEN))

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from planner.costs import node_costs, owned_costs
+from planner.costs import in_cents, node_costs, owned_costs
 from planner.inputs.scenario.scenario import Finance
 from planner.packing.solution import PriceTag
 from planner.planning.checks.money import expected_costs
@@ -105,6 +105,12 @@ def test_half_a_cent_is_half_a_cent_though_roots_are_never_exact(case, plan):
         offers = (*case.inputs.offers[:2], offer)
         inputs = case.inputs.model_copy(update={"settings": settings, "offers": offers})
         assert agree(case, plan, inputs, offer, 2)["rent"][1] == present_cents
+
+
+def test_amounts_of_any_size_are_rounded_to_the_cent_half_to_even():
+    assert in_cents(Decimal("1000000")) == 100_000_000
+    assert in_cents(Decimal("987654321012.345")) == 98_765_432_101_234
+    assert in_cents(Decimal("-0.015")) == -2
 
 
 def test_an_owned_node_costs_its_energy(case):

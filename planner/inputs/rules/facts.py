@@ -228,6 +228,6 @@ UNITS: Final = frozenset(fact.unit for fact in FACTS.values()).union(
     ("GPUs of 80 GB", "copies", "matrices", "nodes", "replicas", "runs", "stages"),
     ("B/element", "B/parameter", "B/token", "bytes per token", "MB/token", "GB/pass"),
     ("10^6 elements/token", "GFLOP/token", "ms/layer", "s", "s/pass", "us/token"),
-    ("tokens/pass", "tokens/s", "deviations", "ms"),
+    ("tokens/pass", "tokens/s", "deviations"),
 )
 """Every unit that a rule may give its result in: those of the facts, and of results alone."""

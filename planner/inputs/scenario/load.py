@@ -58,11 +58,15 @@ class Load(Frozen):
         AsFact("requests that arrive at the peak, over all replicas", "requests/s"),
     ] = None
     """Requests per second over all replicas: one figure, or by quarter, each until the next."""
-    tokens_per_day: RateByQuarter | None = None
+    tokens_per_day: Annotated[
+        RateByQuarter | None, AsFact("tokens that arrive in a day", "tokens/day")
+    ] = None
     """Or tokens per day, prompts and answers together, in the same two ways."""
-    users: RateByQuarter | None = None
+    users: Annotated[RateByQuarter | None, AsFact("users at the same time", "users")] = None
     """Or users at work at the same time, with `requests_per_user_hour`."""
-    requests_per_user_hour: PositiveNumber | None = None
+    requests_per_user_hour: Annotated[
+        PositiveNumber | None, AsFact("requests of one user in an hour", "requests/h")
+    ] = None
     """Requests that one of these users sends in an hour."""
     growth_per_quarter: Annotated[Share, Field(gt=-1, le=LARGEST_COUNT_PER_QUARTER)] | None = None
     """Growth of the traffic from quarter to quarter; not beside figures by quarter."""
