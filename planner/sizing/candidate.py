@@ -175,8 +175,9 @@ class Candidate(Frozen):
     """Whether a copy may take several whole nodes where one does not hold its GPUs."""
     decided_by: str
     """What set the count: `memory`, `baseline`, `floor`, `deadline`, `parallelism` or `stated`;
-    `time` where fewer GPUs would do and more of them are free again earlier, `load` where a replica
-    on fewer holds the model, and one on more takes more requests or answers sooner."""
+    `time` where fewer GPUs would do and more of them are free again earlier; `latency` where a
+    replica on fewer is too slow, `load` where it would do, and takes fewer requests or answers
+    later."""
     trace: Annotated[Sequence[DerivationStep], _AsSteps()]
 
     @property

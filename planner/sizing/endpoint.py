@@ -30,6 +30,7 @@ __all__ = ["Endpoint"]
 _TRIED: Final = "tried"
 _CHOSEN: Final = frozenset({"concurrency", "in_flight"})
 """What is known once it is chosen how many requests a replica holds and takes."""
+_TOO_SLOW: Final = "job.latency"
 _TOLD: Final = {
     "ttft_ms": "to the first token",
     "tpot_ms": "for each further token",
@@ -67,18 +68,16 @@ class Endpoint:
         for gpus in self._counts(gpu):
             placed = self._on(gpu_type, gpu, gpus)
             if isinstance(placed, Rejection):
-                objection = placed
+                objection = objection if found else placed
             elif not any(_as_good(other.candidate, placed.candidate) for other in found):
                 found.append(placed)
             if self._settled and found:
                 break
         if not found:
             return objection or self._first(gpu_type, gpu)
-        later = (
-            one._replace(candidate=one.candidate.model_copy(update={"decided_by": "load"}))
-            for one in found[1:]
-        )
-        return (found[0], *later)
+        slow = objection is not None and objection.rule == _TOO_SLOW
+        smallest = _decided(found[0], "latency") if slow else found[0]
+        return (smallest, *(_decided(one, "load") for one in found[1:]))
 
     @property
     def _settled(self) -> bool:
@@ -200,7 +199,7 @@ class Endpoint:
             said.append(f"{unknown[0]} cannot be told: nothing is known of {cause}")
         return Rejection(
             gpu_type=gpu_type,
-            rule="job.latency",
+            rule=_TOO_SLOW,
             message=f"on {count_of(gpus, 'GPU')} a request that is alone takes "
             f"{' and '.join(said) or 'too long'}, at the {percentile}th percentile",
         )
@@ -245,6 +244,10 @@ class Endpoint:
         return placed.candidate.model_copy(update=told)
 
 
+def _decided(placed: Placement, by: str) -> Placement:
+    return placed._replace(candidate=placed.candidate.model_copy(update={"decided_by": by}))
+
+
 def _requests(count: Exact) -> Known:
     return Known(count, "requests", _TRIED)
 
@@ -275,7 +278,9 @@ def _latency(situation: Reasoning, flight: int) -> dict[str, Exact | None]:
 
 def _most(most: int, holds: Callable[[int], bool]) -> int:
     """The largest figure up to `most` for which it holds, which ends somewhere; 0 if for none."""
-    low, high = 0, most
+    if holds(most):
+        return most
+    low, high = 0, most - 1
     while low < high:
         middle = (low + high + 1) // 2
         if holds(middle):

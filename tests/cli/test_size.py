@@ -155,3 +155,24 @@ def test_options_that_would_change_nothing_are_refused(run, words, told):
     result = run("size", "--model", "llama-3.1-8b", *words)
     assert result.exit_code == 2
     assert told in result.stderr
+
+
+ASKED = ("--serve", "--model", "llama-3.1-70b", "--requests-per-second", "4")
+LENGTHS = ("--input-tokens", "1000", "--output-tokens", "400")
+
+
+def test_an_endpoint_is_sized_by_traffic_and_latency_without_a_concurrency(run):
+    sized = run("size", *ASKED, *LENGTHS, "--ttft-ms", "800", "--tpot-ms", "30", "--bits", "8")
+    assert sized.exit_code == 0, sized.output
+    assert "4 requests a second, TTFT 800 ms, TPOT 30 ms at p95" in sized.output
+    (row,) = [line for line in sized.output.splitlines() if line.startswith("h100-80gb-sxm × 4")]
+    at_once, ttft_ms, tpot_ms, set_by = row.split()[-4:]
+    assert 1 < int(at_once) <= 256
+    assert (int(ttft_ms) <= 800, int(tpot_ms) <= 30, set_by) == (True, True, "load")
+
+
+def test_a_count_that_only_the_latency_asks_for_says_so(run):
+    words = ("--tpot-ms", "12", "--gpu-type", "h100-80gb-sxm", "--bits", "8")
+    sized = run("size", *ASKED, *LENGTHS, *words)
+    (row,) = [line for line in sized.output.splitlines() if line.startswith("h100-80gb-sxm ")]
+    assert row.split()[-1] == "latency"

@@ -51,6 +51,8 @@ _DECIDED_BY = {
     "baseline": "as many as the published baseline",
     "floor": "as many as a published point for a job of this size",
     "deadline": "as many as the deadline asks for",
+    "latency": "as many as the latency asks for",
+    "load": "more than hold the model, so that it takes more requests or answers sooner",
     "parallelism": "the next count that a job can be split over",
     "stated": "as the job states",
 }
