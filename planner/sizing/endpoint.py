@@ -66,6 +66,8 @@ class Endpoint:
         found: list[Placement] = []
         objection: Rejection | None = None
         for gpus in self._counts(gpu):
+            if any(one.candidate.gpus * one.candidate.replicas <= gpus for one in found):
+                break  # a single replica of so many takes no fewer than all of these
             placed = self._on(gpu_type, gpu, gpus)
             if isinstance(placed, Rejection):
                 objection = objection if found else placed

@@ -107,7 +107,7 @@ def test_the_plan_tells_traffic_replicas_latency_and_cost_of_tokens(document):
     assert "|  | 2027Q3–Q4 | 24 |" in section
     assert "95th percentile" in section
     assert "an estimate by the rules under serving/" in section
-    assert "USD per million tokens" in section
+    assert "USD/M tokens" in section
 
 
 def test_a_plan_without_a_load_has_no_such_section():

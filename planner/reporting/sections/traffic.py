@@ -56,11 +56,11 @@ def traffic_section(plan: Plan) -> Iterator[Block]:
     percentiles = sorted({row.serving.percentile for row in rows})
     at = " or ".join(f"{one}th" for one in percentiles)
     yield Paragraph(
-        "Requests per second are those at the peak; Takes is what the replicas are planned for at "
-        "the most, within the latency that is asked for where one is. Times are expected at the "
+        "Requests per second at the peak, and what the replicas are planned for at the most "
+        "(Takes), within the latency that is asked for where one is. Times in ms are expected at the "
         f"{at} percentile at the peak of the busiest quarter: an estimate by the rules under "
-        "serving/, not a measurement. At once is what a replica must be allowed to hold "
-        "(max_num_seqs). Full is when growth as in the last quarters takes up what is left.",
+        "serving/, not a measurement. Full is when growth as in the last quarters takes up what is "
+        "left.",
         tone="faint",
     )
     shown = rows[:_MANY_ROWS]
@@ -69,25 +69,27 @@ def traffic_section(plan: Plan) -> Iterator[Block]:
         shown,
         ("Job", "text", lambda row: row.job.name if row is first[id(row.job)] else ""),
         ("Quarter", "text", lambda row: quarter_runs(plan.quarters, _labels(plan, row))),
-        ("Requests/s", "number", lambda row: _figure(row.peak)),
-        ("Replicas", "number", lambda row: copies_of(row.replicas, row.candidate.gpus)),
-        ("At once", "number", lambda row: f"{row.serving.concurrency:,}"),
-        ("TTFT ms", "number", lambda row: _ms(row.serving.ttft_ms)),
-        ("TPOT ms", "number", lambda row: _ms(row.serving.tpot_ms)),
-        ("Answer s", "number", lambda row: _seconds(row.serving.e2e_ms)),
+        ("Req/s", "number", lambda row: _figure(row.peak)),
         ("Takes", "number", lambda row: _figure(row.takes)),
+        ("Replicas", "number", lambda row: copies_of(row.replicas, row.candidate.gpus)),
+        ("TTFT", "number", lambda row: _ms(row.serving.ttft_ms)),
+        ("TPOT", "number", lambda row: _ms(row.serving.tpot_ms)),
         ("Full", "text", lambda row: _full(plan, row)),
     )
     if len(rows) > len(shown):
         yield Paragraph(f"… {len(rows) - len(shown):,} more rows, all in plan.json", tone="faint")
+    serving = {row.job.name: row.serving for row in reversed(rows)}
     yield table(
-        plan.endpoints[:_MANY_ROWS],
-        ("Job", "text", lambda one: one.job),
-        ("Million tokens", "number", lambda one: f"{sum(one.million_tokens):,.0f}"),
-        ("Cost of its GPUs, USD", "number", lambda one: dollars(sum(one.cost_cents))),
-        ("USD per million tokens", "number", _per_million),
-        caption="Prompts and answers over the horizon at mean traffic, and the net present cost of "
-        "the GPUs held, idle ones not counted",
+        [use for use in plan.endpoints[:_MANY_ROWS] if use.job in serving],
+        ("Job", "text", lambda use: use.job),
+        ("At once", "number", lambda use: f"{serving[use.job].concurrency:,}"),
+        ("Answer, s", "number", lambda use: _seconds(serving[use.job].e2e_ms)),
+        ("M tokens", "number", lambda use: f"{sum(use.million_tokens):,.0f}"),
+        ("GPUs, USD", "number", lambda use: dollars(sum(use.cost_cents))),
+        ("USD/M tokens", "number", _per_million),
+        caption="Requests that a replica must be allowed to hold (max_num_seqs), time to the end "
+        "of an answer, millions of tokens over the horizon at mean traffic, and the net present "
+        "cost of the GPUs held (of owned nodes what running them costs), idle ones not counted",
     )
 
 
