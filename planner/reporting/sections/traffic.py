@@ -57,8 +57,8 @@ def traffic_section(plan: Plan) -> Iterator[Block]:
     at = " or ".join(f"{one}th" for one in percentiles)
     yield Paragraph(
         "Requests per second at the peak, and what the replicas are planned for at the most "
-        "(Takes), within the latency that is asked for where one is. Times in ms are expected at the "
-        f"{at} percentile at the peak of the busiest quarter: an estimate by the rules under "
+        "(Takes), within the latency that is asked for where one is. Times in ms are expected at "
+        f"the {at} percentile at the peak of the busiest quarter: an estimate by the rules under "
         "serving/, not a measurement. Full is when growth as in the last quarters takes up what is "
         "left.",
         tone="faint",
