@@ -54,12 +54,8 @@ def carried_over(
     kept_off = [Finding(one.message, shown_as, hint=one.hint) for one in not_staying(scenario)]
     if kept_off:
         raise InputError(*dict.fromkeys(kept_off))
-    file = InputFile(
-        role="placement",
-        path=shown_as,
-        sha256=hashlib.sha256(text.encode()).hexdigest(),
-        location=path,
-    )
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    file = InputFile(role="placement", path=shown_as, sha256=digest, location=path)
     return inputs.model_copy(
         update={
             "scenario": scenario,
@@ -72,31 +68,19 @@ def carried_over(
 def _require_fitting(scenario: Scenario, earlier: Plan, label: str, shown_as: str) -> None:
     """Raise InputError where an earlier plan cannot say what runs before the horizon."""
     if scenario.running:
-        raise InputError(
-            Finding(
-                "the scenario says itself what runs today",
-                shown_as,
-                hint="leave out either `running:` or `--from`",
-            )
-        )
-    if scenario.policies.shortage == "drop":
-        raise InputError(
-            Finding(
-                "jobs cannot be dropped where an earlier plan says what runs today: to stop it "
-                "has no price here",
-                shown_as,
-                hint="set `policies.shortage: refuse`",
-            )
-        )
-    if label not in earlier.quarters:
+        told = "the scenario says itself what runs today"
+        hint = "leave out either `running:` or `--from`"
+    elif scenario.policies.shortage == "drop":
+        told = "jobs cannot be dropped where an earlier plan says what runs today: to stop it "
+        told += "has no price here"
+        hint = "set `policies.shortage: refuse`"
+    elif label not in earlier.quarters:
         span = " to ".join(dict.fromkeys((earlier.quarters[0], earlier.quarters[-1])))
-        raise InputError(
-            Finding(
-                f"plans {span}, and so says nothing of {label}, the quarter before the horizon",
-                shown_as,
-                hint="begin the horizon in one of its quarters, or right after the last",
-            )
-        )
+        told = f"plans {span}, and so says nothing of {label}, the quarter before the horizon"
+        hint = "begin the horizon in one of its quarters, or right after the last"
+    else:
+        return
+    raise InputError(Finding(told, shown_as, hint=hint))
 
 
 def _with_running(question: str, running: tuple[Running, ...], shown_as: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -152,11 +152,16 @@ def _origins(made_from: Provenance) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
     What a base was is not asked where the file that extends it cannot be read.
     """
-    now = dict(_digests(made_from))
+    asked = _question_now(made_from)
+    now = {file.path: file.sha256 for file in asked.scenario_files} if asked else {}
+    if earlier := made_from.path_of("placement"):
+        with suppress(OSError, UnicodeDecodeError):
+            text = earlier.read_text(encoding="utf-8-sig")
+            now[str(earlier)] = hashlib.sha256(text.encode()).hexdigest()
     then = {
         path: digest
         for role, path, digest in made_from.files
-        if role in _OF_QUESTION and path not in (AS_DICT, AS_TEXT)
+        if role in ("scenario", "base", "placement") and path not in (AS_DICT, AS_TEXT)
     }
     scenario = str(scenario_of(made_from))
     known = then.keys() if scenario in now else then.keys() - _bases(made_from)
@@ -165,23 +170,8 @@ def _origins(made_from: Provenance) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(sorted(changed)), tuple(sorted(gone))
 
 
-_OF_QUESTION = ("scenario", "base", "placement")
-
-
 def _bases(made_from: Provenance) -> set[str]:
     return {path for role, path, _ in made_from.files if role == "base"}
-
-
-def _digests(made_from: Provenance) -> Iterator[tuple[str, str]]:
-    """The files of the question that can be read, as they are now."""
-    if now := _question_now(made_from):
-        yield from ((file.path, file.sha256) for file in now.scenario_files)
-    if earlier := made_from.path_of("placement"):
-        try:
-            text = earlier.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError):
-            return
-        yield str(earlier), hashlib.sha256(text.encode()).hexdigest()
 
 
 def _question_now(made_from: Provenance) -> Question | None:

@@ -87,14 +87,17 @@ def give_way(
         priorities=tuple(_priorities(inputs, jobs, delays, found)),
         jobs=short,
         bound_cents=found.bound_cents,
-        steps=tuple(_confirmed(found)),
+        steps=tuple(
+            ProvedStep(
+                counted=step.counted,
+                least=step.least,
+                second_opinions=tuple(
+                    second_opinion(one, of_cost=not step.counted) for one in step.opinions
+                ),
+            )
+            for step in found.confirmed
+        ),
     )
-
-
-def _confirmed(found: Triage) -> Iterator[ProvedStep]:
-    for step in found.confirmed:
-        opinions = (second_opinion(one, of_cost=not step.counted) for one in step.opinions)
-        yield ProvedStep(counted=step.counted, least=step.least, second_opinions=tuple(opinions))
 
 
 def _as_kept(job: SizedJob, delays: dict[str, int | None]) -> SizedJob:
@@ -139,7 +142,9 @@ def _explained(
             known[alike] = name, "no GPU type in play can run it", unfit[name]
         if alike not in known:
             left_s = min(_TIME_S, deadline - spent())
-            known[alike] = name, *_lacking(inputs, _as_asked(jobs, kept, asked), left_s)
+            pairs = zip(jobs, kept, strict=True)
+            beside = tuple(before if before in asked else now for before, now in pairs)
+            known[alike] = name, *_lacking(inputs, beside, left_s)
         first, cause, remedies = known[alike]
         yield ShortJob(
             name=name,
@@ -161,11 +166,6 @@ def _own(remedies: tuple[str, ...], first: str, name: str, delay: int | None) ->
             yield one
         elif delay is None:
             yield f"start {name} {one.removeprefix(later)}"
-
-
-def _as_asked(jobs: Jobs, kept: Jobs, these: Jobs) -> Jobs:
-    """All jobs as they are kept, but these as they were asked for."""
-    return tuple(before if before in these else now for before, now in zip(jobs, kept, strict=True))
 
 
 def _lacking(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> tuple[str, tuple[str, ...]]:

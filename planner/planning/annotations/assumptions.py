@@ -45,8 +45,7 @@ def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, 
 
 
 def _settings(inputs: Inputs) -> Iterator[Note]:
-    for name in type(inputs.settings).model_fields:
-        setting = getattr(inputs.settings, name)
+    for name, setting in inputs.settings:
         if setting.assumed:
             text = f"{name} = {amount(setting.value, setting.unit)} ({setting.origin})"
             yield Note(text=text, origin=setting.origin)
@@ -188,30 +187,22 @@ def _moves(inputs: Inputs) -> Iterator[Note]:
 
 def _beside_the_price(inputs: Inputs) -> Iterator[Note]:
     """Licences and colocation: at which price, that none is counted, or what shows it is paid."""
-    finance, fleet = inputs.scenario.finance, sorted(inputs.scenario.fleet.items())
-    licence, colocation = finance.licence_usd_per_gpu_year, finance.colocation_usd_per_kw_month
+    finance = inputs.scenario.finance
+    licence = finance.licence_usd_per_gpu_year
+    none_else = ", none for any other GPU type" if isinstance(licence, dict) else ""
     silent = []
-    if licence is None:
-        silent.append("no software licence is counted (licence_usd_per_gpu_year)")
-    else:
-        none_else = ", none for any other GPU type" if isinstance(licence, dict) else ""
-        yield Note(
-            text=f"a software licence costs {licence_text(inputs)}{none_else}: stated in the "
-            "scenario, which names no quote",
-            origin="finance.licence_usd_per_gpu_year",
-        )
-    if colocation is None:
-        silent.append("no colocation is counted (colocation_usd_per_kw_month)")
-    else:
-        yield Note(
-            text=f"colocation costs {colocation_text(inputs)}: stated in the scenario, which "
-            "names no quote",
-            origin="finance.colocation_usd_per_kw_month",
-        )
+    for key, what, costs in (
+        ("licence_usd_per_gpu_year", "a software licence", f"{licence_text(inputs)}{none_else}"),
+        ("colocation_usd_per_kw_month", "colocation", colocation_text(inputs)),
+    ):
+        if getattr(finance, key) is None:
+            silent.append(f"no {what.removeprefix('a ')} is counted ({key})")
+        else:
+            text = f"{what} costs {costs}: stated in the scenario, which names no quote"
+            yield Note(text=text, origin=f"finance.{key}")
     if silent:
         yield Note(text="; ".join(silent), origin="finance")
-    evidence = [(f"fleet.{name}", entry.licence_included) for name, entry in fleet]
-    evidence += [(f"offers.{offer.name}", offer.licence_included) for offer in inputs.offers]
-    for origin, text in evidence:
-        if text is not None and licence is not None:
-            yield Note(text=f"the licence is included, as shown by: {text}", origin=origin)
+    for origin, entry in _entries(inputs) if licence is not None else ():
+        if entry.licence_included is not None:
+            text = f"the licence is included, as shown by: {entry.licence_included}"
+            yield Note(text=text, origin=origin)

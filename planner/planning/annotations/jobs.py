@@ -45,9 +45,8 @@ def planned_jobs(
     for job in jobs:
         gpu_type_of = {candidate.way: candidate.gpu_type for candidate in job.sizing.candidates}
         units_in = Counter(way for _, way in ways[job.name])
-        units_on = Counter(
-            gpu_type for _, gpu_type in {(unit, gpu_type_of[way]) for unit, way in ways[job.name]}
-        )
+        on = {(unit, gpu_type_of[way]) for unit, way in ways[job.name]}
+        units_on = Counter(gpu_type for _, gpu_type in on)
         stages = of_first.get(job.name, ())
         key = (job.sizing.id, stages, frozenset(units_in))
         if key not in known:

@@ -11,13 +11,13 @@ from planner.inputs.scenario.site import POWER, SITE_LIMITS
 from planner.planning.plan import NodeFacts, Provenance, RuleUse, SettingUse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from planner.inputs.base import SourcedFigure
     from planner.inputs.catalog.catalog import NodeType
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Node
-    from planner.sizing.candidate import SizedJob, Sizing
+    from planner.sizing.candidate import SizedJob
 
 __all__ = ["node_facts", "provenance", "rules_used", "settings_used"]
 
@@ -27,16 +27,14 @@ def rules_used(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[RuleUse, ...
 
     A rule that gives a setting counts for all jobs.
     """
-    counts: Counter[str] = Counter()
-    of_sizing: dict[str, frozenset[str]] = {}
-    for job in jobs:
-        if job.sizing.id not in of_sizing:
-            of_sizing[job.sizing.id] = _speakers(job.sizing)
-        counts.update(of_sizing[job.sizing.id])
-        if job.derived_by:
-            counts[job.derived_by] += 1
-    for name in type(inputs.settings).model_fields:
-        kind, _, rule_id = getattr(inputs.settings, name).origin.partition(" ")
+    counts = Counter(job.derived_by for job in jobs if job.derived_by)
+    sizings = {job.sizing.id: job.sizing for job in jobs}
+    for key, times in Counter(job.sizing.id for job in jobs).items():
+        spoke = [one.rules for one in sizings[key].candidates]
+        refused = {rejection.rule for rejection in sizings[key].rejections}
+        counts.update(dict.fromkeys(refused.union(*spoke), times))
+    for _, setting in inputs.settings:
+        kind, _, rule_id = setting.origin.partition(" ")
         if kind == "rule":
             counts[rule_id] = len(jobs)
     return tuple(
@@ -44,11 +42,6 @@ def rules_used(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[RuleUse, ...
         for rule_id, used in sorted(counts.items())
         if rule_id in inputs.rules.rules
     )
-
-
-def _speakers(sizing: Sizing) -> frozenset[str]:
-    refused = {rejection.rule for rejection in sizing.rejections}
-    return frozenset(refused.union(*(candidate.rules for candidate in sizing.candidates)))
 
 
 def _rule_use(inputs: Inputs, rule_id: str, used: int) -> RuleUse:
@@ -89,9 +82,7 @@ def settings_used(inputs: Inputs) -> tuple[SettingUse, ...]:
             origin=setting.origin,
             assumed=setting.assumed,
         )
-        for name, setting in (
-            (n, getattr(inputs.settings, n)) for n in type(inputs.settings).model_fields
-        )
+        for name, setting in inputs.settings
     )
 
 
@@ -104,34 +95,27 @@ def node_facts(inputs: Inputs, nodes: Iterable[Node]) -> tuple[NodeFacts, ...]:
 
 
 def _facts(inputs: Inputs, name: str, node: NodeType) -> NodeFacts:
+    known: dict[str, SourcedFigure[Any]] = {
+        key: figure for key in OWN_FIGURES if (figure := getattr(node, key)) is not None
+    }
     return NodeFacts(
         node_type=name,
         vendor=node.vendor,
         product=node.product,
         gpu_type=node.gpu_type,
         gpus=node.gpus.value,
-        takes=dict(_takes(node)),
+        takes={
+            limit.need: taken
+            for limit in (*SITE_LIMITS, _MEAN)
+            if (taken := limit.taken_by(node)) is not None
+        },
         cooling=node.cooling.value if node.cooling else None,
         sources=tuple(
-            f"{name} ({figure.basis}): {inputs.catalog.source_text(figure.source)}"
-            for name, figure in _figures(node)
+            f"{key} ({figure.basis}): {inputs.catalog.source_text(figure.source)}"
+            for key, figure in known.items()
         ),
         estimated=tuple(
-            name for name, figure in _figures(node) if figure.basis in ("estimate", "assumption")
+            key for key, figure in known.items() if figure.basis in ("estimate", "assumption")
         ),
         kubernetes_resource=inputs.catalog.gpus[node.gpu_type].kubernetes_resource,
     )
-
-
-def _takes(node: NodeType) -> Iterator[tuple[str, int]]:
-    for limit in (*SITE_LIMITS, _MEAN):
-        taken = limit.taken_by(node)
-        if taken is not None:
-            yield limit.need, taken
-
-
-def _figures(node: NodeType) -> Iterator[tuple[str, SourcedFigure[Any]]]:
-    for name in OWN_FIGURES:
-        figure = getattr(node, name)
-        if figure is not None:
-            yield name, figure

@@ -254,20 +254,14 @@ def _idle_though_owned(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -
 
 def _no_spare(inputs: Inputs, plan: Plan) -> Iterator[Note]:
     """Everything on one node type, of which a failed node stops its jobs."""
-    node_type_of = {node.id: node.node_type for node in plan.nodes if not node.hours}
-    at_work = (use.node for uses in plan.placements for use in uses)
-    used = {node_type_of[name] for name in at_work if name in node_type_of}
-    spare = inputs.scenario.policies.spare_nodes
+    used = {node_type for node_type, _ in _most_at_work(plan)}
     by_site = any(site.spare_nodes for site in inputs.scenario.sites.values())
-    if len(used) == 1:
-        node_type = used.pop()
-        kept = spare if isinstance(spare, int) else spare.get(node_type, 0)
-        if not (kept or by_site):
-            yield Note(
-                text=f"everything runs on one node type, {node_type}, and no spare node is kept: "
-                "a failed node stops its jobs",
-                origin=_SPARE_NODES,
-            )
+    if len(used) == 1 and not by_site and not spare_nodes(inputs, min(used), ""):
+        yield Note(
+            text=f"everything runs on one node type, {min(used)}, and no spare node is kept: "
+            "a failed node stops its jobs",
+            origin=_SPARE_NODES,
+        )
 
 
 def from_sizing(

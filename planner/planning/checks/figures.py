@@ -55,7 +55,7 @@ def _pool(
     used = [(node, held[node.id]) for node in serving if node.id in held]
     gpus_used = sum(len({gpu for one in holders for gpu in one.gpus}) for _, holders in used)
     peak, _ = most_at_once((one, at_once(one)) for _, holders in used for one in holders)
-    hours = Fraction(view.inputs.settings.hours_per_quarter.value)
+    hours = view.quarter_hours
     expected = {
         "nodes": len(serving),
         "nodes_used": len(used),

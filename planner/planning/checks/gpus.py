@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planner.inputs.scenario.horizon import Run
-    from planner.inputs.scenario.job import Job
     from planner.planning.checks.view import Findings, View
     from planner.planning.plan import Node, Occupant
     from planner.sizing.candidate import Candidate
@@ -110,12 +109,12 @@ def _faults(gpu: str, holders: Sequence[Occupant]) -> Iterator[str]:
 def _parts(view: View) -> Findings:
     """Each partition is one that the catalog lists, at a place where the driver allows it."""
     for label, node, occupants in view.uses():
-        gpu_type = view.inputs.catalog.gpus[node.gpu_type]
+        profiles = view.inputs.catalog.gpus[node.gpu_type].mig_profiles
         for one in occupants:
             if one.part is None or one.part.profile is None:
                 continue
             what = f"{label}: the {one.part.profile} of {one.job} on {node.id}"
-            profile = gpu_type.mig_profiles.get(one.part.profile)
+            profile = profiles.get(one.part.profile)
             if profile is None:
                 yield f"{what} is no partition of {node.gpu_type}"
                 continue
@@ -123,18 +122,13 @@ def _parts(view: View) -> Findings:
                 starts = ", ".join(map(str, profile.placement_starts))
                 yield f"{what} begins at memory slice {one.part.first}, it may at {starts}"
             slices = (one.part.taken, one.part.of)
-            expected = (profile.memory_slices, _memory_slices(view, node))
+            ends = (max(p.placement_starts) + p.memory_slices for p in profiles.values())
+            expected = (profile.memory_slices, max(ends))
             if slices != expected:
                 yield f"{what} states memory slices {slices}, the catalog {expected}"
     if any(one.part and one.part.profile for _, _, held in view.uses() for one in held):
         return "each partition lies where the GPU allows it"
     return "no GPU is partitioned"
-
-
-def _memory_slices(view: View, node: Node) -> int:
-    """Of a GPU of this node: where the last of all placements ends."""
-    profiles = view.inputs.catalog.gpus[node.gpu_type].mig_profiles.values()
-    return max(max(one.placement_starts) + one.memory_slices for one in profiles)
 
 
 def _hosts(view: View) -> Findings:
@@ -161,11 +155,6 @@ def _seated(view: View) -> Iterator[tuple[Quarter, str, str, list[tuple[Node, Oc
             yield quarter, f"{quarter}: {which} of {job}", job, places
 
 
-def _stated(view: View, job: str) -> Job | None:
-    """As the scenario has it; None for a deployment, which is always on."""
-    return view.inputs.scenario.jobs.get(job)
-
-
 def _runs(view: View) -> Findings:
     for quarter, what, job, places in _seated(view):
         node, first = places[0]
@@ -174,9 +163,8 @@ def _runs(view: View) -> Findings:
         candidate = view.candidate(job, node, first)
         if candidate is None:
             continue
-        stated = _stated(view, job)
-        run = stated.run if stated else None
-        window = _window(run)
+        stated = view.inputs.scenario.jobs.get(job)  # a deployment, always on, is not stated
+        window = _window(stated.run if stated else None)
         for fault in _timed(quarter, candidate.planned_hours, first.hours, window):
             yield f"{what} {fault}"
     runs = sum(bool(places[0][1].hours) for *_, places in _seated(view))
@@ -254,7 +242,8 @@ def _as_sized(what: str, candidate: Candidate, one: Occupant) -> Iterator[str]:
 
 
 def _allowed(view: View, what: str, job: str, one: Occupant) -> Iterator[str]:
-    policies, sized, stated = view.inputs.scenario.policies, view.sized.get(job), _stated(view, job)
+    policies, sized = view.inputs.scenario.policies, view.sized.get(job)
+    stated = view.inputs.scenario.jobs.get(job)
     if sized is None or sized.kind != "serve":
         yield f"{what} takes a part of a GPU, which only serving jobs may"
     if stated and stated.serve and stated.serve.whole_gpu:

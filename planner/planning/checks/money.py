@@ -155,14 +155,13 @@ def _licence_usd(view: View, node: Node) -> Fraction:
     quarter = Fraction(by_type.get(kind.gpu_type, 0)) * kind.gpus.value / 4
     if node.hours is None:
         return quarter
-    of_quarter = Fraction(view.inputs.settings.hours_per_quarter.value)
-    return quarter * Fraction(node.hours[1] - node.hours[0], node.steps) / of_quarter
+    return quarter * Fraction(node.hours[1] - node.hours[0], node.steps) / view.quarter_hours
 
 
 def _energy_usd(view: View, node_type: str) -> Fraction:
     power = view.inputs.catalog.nodes[node_type].mean_power_kw
     settings = view.inputs.settings
-    kwh = Fraction(power.value if power else 0) * Fraction(settings.hours_per_quarter.value)
+    kwh = Fraction(power.value if power else 0) * view.quarter_hours
     return kwh * Fraction(settings.pue.value) * Fraction(settings.energy_usd_per_kwh.value)
 
 
@@ -219,7 +218,7 @@ def _budgets(view: View) -> Findings:
 
 
 def _break_evens(view: View) -> Findings:
-    hours = view.inputs.settings.hours_per_quarter.value
+    hours = view.quarter_hours
     expected = []
     for offer, rent, entry, nodes in _comparisons(view):
         buying, renting = (_present_cents(view, one, entry) for one in (offer, rent))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.inputs.text.words import count_of
-from planner.planning.checks.view import View, differences
+from planner.planning.checks.view import View, differences, most_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,22 +168,12 @@ def _maxima(view: View) -> Findings:
     for offer in view.inputs.offers:
         most = max(held[offer.name].values(), default=0)
         if offer.step_hours:
-            most = _at_once(view, offer.name)
+            had = [node for node in view.plan.nodes if node.entry == offer.name]
+            there = [[node for node in had if label in node.in_service] for label in view.labels]
+            most = int(max(most_at_once((node, 1) for node in nodes)[0] for nodes in there))
         if offer.maximum is not None and most > offer.maximum:
             yield f"offer {offer.name} gives at most {offer.maximum} nodes, the plan takes {most}"
     return "no offer is taken beyond its maximum"
-
-
-def _at_once(view: View, offer: str) -> int:
-    """The most nodes of an offer that are there at any hour."""
-    had = [(n.in_service, *n.hours) for n in view.plan.nodes if n.entry == offer and n.hours]
-    return max(
-        (
-            sum(there == when and first <= start < last for there, first, last in had)
-            for when, start, _ in had
-        ),
-        default=0,
-    )
 
 
 def _acquisitions(view: View) -> Findings:

@@ -188,7 +188,10 @@ def _figures(view: View) -> Findings:
         expected = {
             "nodes": tuple(map(len, each)),
             "racks": site.racks.count if site.racks else None,
-            "racks_used": tuple(_racks_used(nodes, label) for label in view.labels),
+            "racks_used": tuple(
+                len({rack for node in there for rack in _racks_in(node, label)})
+                for there, label in zip(each, view.labels, strict=True)
+            ),
             "spare_nodes": site.spare_nodes,
             "labels": tuple(sorted(site.labels)),
             "cooling": tuple(sorted(site.cooling or ())),
@@ -208,11 +211,9 @@ def _figures(view: View) -> Findings:
     return "what the nodes take of their sites is counted rightly"
 
 
-def _racks_used(nodes: Sequence[Node], label: str) -> int:
-    standing = ((node.in_service, node.racks) for node in nodes if label in node.in_service)
-    return len(
-        {racks[at] for labels, racks in standing if (at := labels.index(label)) < len(racks)}
-    )
+def _racks_in(node: Node, label: str) -> tuple[int, ...]:
+    """The rack in which a node stands in a quarter; nothing where it has none."""
+    return node.racks[node.in_service.index(label) :][:1]
 
 
 def _whole(sums: Sequence[int | None]) -> tuple[int, ...] | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from planner.planning.checks.view import Findings
-    from planner.planning.plan import Chargeback, Node, Occupant, TeamUse
+    from planner.planning.plan import Chargeback, Occupant, TeamUse
 
 __all__ = ["CHECKS"]
 
@@ -74,7 +74,7 @@ class _Held:
 def _held(view: View) -> dict[str | None, _Held]:
     """By team."""
     found: dict[str | None, _Held] = defaultdict(_Held)
-    hours = Fraction(view.inputs.settings.hours_per_quarter.value)
+    hours = view.quarter_hours
     for quarter, seats in enumerate(view.seats):
         for (job, _, _), places in seats.items():
             team, here, gpus = found[_team_of(view, job)], Fraction(0), 0
@@ -153,13 +153,11 @@ def _hours(view: View) -> Findings:
     if charged is None:
         return _HOURS
     held, quarters = _held(view), range(len(view.labels))
-    quarter_hours = Fraction(view.inputs.settings.hours_per_quarter.value)
-    idle = sum(
-        (node_hours(one, quarter_hours) * len(one.in_service) for one in view.plan.nodes), _0
-    )
+    offered = (node_hours(one, view.quarter_hours) * len(one.in_service) for one in view.plan.nodes)
+    idle = sum(offered, _0)
     for use in charged.teams:
         mine = held[use.team]
-        hours = sum(mine.gpus.values(), _0) * quarter_hours
+        hours = sum(mine.gpus.values(), _0) * view.quarter_hours
         idle -= hours
         gpus = tuple(mine.most(None, quarter)[0] for quarter in quarters)
         yield from differences(f"{_told(use)}: GPUs by quarter", use.gpus, gpus)
@@ -253,11 +251,7 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
 
 
 def _pool_costs(view: View) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuarter, Fraction]]:
-    """Cents by pool and quarter, each node's cost spread evenly, and the GPUs in service.
-
-    GPUs on the average of the quarter.
-    """
-    hours = Fraction(view.inputs.settings.hours_per_quarter.value)
+    """Cents by pool and quarter, each node's cost spread evenly, and the mean GPUs in service."""
     costs: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     gpus: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     known: dict[tuple[str, str, tuple[str, ...], int], int] = {}
@@ -266,18 +260,14 @@ def _pool_costs(view: View) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuart
         for labels in [(label,) for label in node.in_service] if rented else [node.in_service]:
             key = (node.entry, node.origin, labels, node.steps)
             if key not in known:
-                known[key] = _present_cents(view, node, labels)
+                alone = node.model_copy(update={"in_service": labels})
+                kinds = node_costs(view, alone).values()
+                known[key] = sum(sums.present_cents for sums in kinds)
             for label in labels:
                 slot = (*node.pool, view.labels.index(label))
                 costs[slot] += Fraction(known[key], len(labels))
-                gpus[slot] += node_hours(node, hours) / hours
+                gpus[slot] += node_hours(node, view.quarter_hours) / view.quarter_hours
     return costs, gpus
-
-
-def _present_cents(view: View, node: Node, labels: tuple[str, ...]) -> int:
-    """Net present cost of a node for these quarters of its service."""
-    alone = node.model_copy(update={"in_service": labels})
-    return sum(sums.present_cents for sums in node_costs(view, alone).values())
 
 
 def _told(use: TeamUse) -> str:

@@ -98,6 +98,11 @@ class View:
             return Fraction((1 + rate) ** (Decimal(-1) / 4))
 
     @cached_property
+    def quarter_hours(self) -> Fraction:
+        """Hours of a quarter."""
+        return Fraction(self.inputs.settings.hours_per_quarter.value)
+
+    @cached_property
     def nodes(self) -> dict[str, Node]:
         """By id."""
         return {node.id: node for node in self.plan.nodes}
@@ -222,7 +227,9 @@ def node_hours(node: Node, of_quarter: Fraction) -> Fraction:
     return node.gpus * Fraction(end - start)
 
 
-def most_at_once(held: Iterable[tuple[Occupant, int | Fraction]]) -> tuple[int | Fraction, int]:
+def most_at_once(
+    held: Iterable[tuple[Occupant | Node, int | Fraction]],
+) -> tuple[int | Fraction, int]:
     """The most that is held together at any hour, and the first such hour."""
     known = [(one.hours, amount) for one, amount in held]
     always = sum((amount for hours, amount in known if hours is None), Fraction(0))

@@ -66,7 +66,7 @@ def acquisitions(
         node = inputs.catalog.nodes[offer.node_type]
         level = offer.level(ordered)
         price = in_cents(level.unit_price_usd)
-        within, after = _payments(offer, len(quarters) - quarter)
+        term, left = offer.term_quarters or 1, len(quarters) - quarter
         start = quarters[quarter].start
         lines.append(
             Acquisition(
@@ -80,7 +80,7 @@ def acquisitions(
                 quarter=str(quarters[quarter]),
                 count=count,
                 unit_price_cents=price,
-                total_cents=count * price * within,
+                total_cents=count * price * min(term, left),
                 price_text=level.price_text,
                 price_origin=offer.price_origin,
                 price_date=offer.price_date,
@@ -89,7 +89,7 @@ def acquisitions(
                 order_by=(start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
                 term_quarters=offer.term_quarters,
                 step_hours=offer.step_hours,
-                committed_cents=count * price * after,
+                committed_cents=count * price * max(0, term - left),
                 sites=offer.sites if len(offer.sites) > 1 else (),
                 maximum=offer.maximum,
                 end_of_sale=offer.end_of_sale.isoformat() if offer.end_of_sale else None,
@@ -165,12 +165,6 @@ def _entering(inputs: Inputs, translation: Translation, solution: Solution) -> I
             if nodes:
                 site = problem.pools[pool].site
                 yield Entering(offers[name], quarter, nodes, ordered[name], site)
-
-
-def _payments(offer: SettledOffer, left: int) -> tuple[int, int]:
-    """How often the price of a node is paid within the horizon, and after it."""
-    term = offer.term_quarters or 1
-    return min(term, left), max(0, term - left)
 
 
 def _explanations(inputs: Inputs) -> dict[CostName, str]:

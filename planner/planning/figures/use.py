@@ -49,7 +49,11 @@ def pool_uses(
                 [node for node in nodes[key] if label in node.in_service],
                 used[quarter, key],
                 hours_per_quarter,
-                [one for one in shapes[quarter][pool.gpu_type] if _runs_at(one, pool.site)],
+                [
+                    one
+                    for one in shapes[quarter][pool.gpu_type]
+                    if not one.sites or pool.site in one.sites
+                ],
             )
             for quarter, label in enumerate(translation.quarters)
         ]
@@ -64,10 +68,6 @@ def pool_uses(
             )
         )
     return tuple(found)
-
-
-def _runs_at(shape: Shape, site: str) -> bool:
-    return not shape.sites or site in shape.sites
 
 
 def _figures(
