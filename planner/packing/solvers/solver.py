@@ -46,15 +46,15 @@ _LONGEST_S = 1e6
 _LAST_GRACE_S = 15.0
 """Time until it is given up if it does not stop even then."""
 
+_SUB_PROGRAMS = ("feasibility_jump", "rens", "rins", "root_reduced_cost")
 Effort = Literal["usual", "rounding", "branching"]
-_LEFT_OUT: dict[Effort, tuple[str, ...]] = {
-    "usual": (),
-    "rounding": ("feasibility_jump", "rins"),
-    "branching": ("feasibility_jump", "rens", "rins", "root_reduced_cost"),
+_EFFORTS: dict[Effort, dict[str, bool | float]] = {
+    "usual": {},
+    "rounding": {"mip_heuristic_run_feasibility_jump": False},
+    "branching": dict.fromkeys(map("mip_heuristic_run_{}".format, _SUB_PROGRAMS), False),
 }
-"""Ways of HiGHS to look for solutions that are left out where the relaxation is nearly whole: far
-from it, and near a solution that it has; and where few variables are whole: by smaller programs.
-They take half the time there and win nothing."""
+"""What HiGHS looks for where the relaxation is nearly whole: no solution far from it; and where few
+variables are whole: none by smaller programs, which take half the time there and win nothing."""
 _TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
 """By default a count may be off by 10^-6, which is dollars in a budget of millions."""
 
@@ -208,7 +208,7 @@ def solve_integer(
         mip_allow_restart=False,  # restarts take half the time of our programs and win nothing
         **({} if node_limit is None else {"mip_max_nodes": node_limit}),
         **({} if presolve else {"presolve": "off"}),
-        **{f"mip_heuristic_run_{way}": False for way in _LEFT_OUT[effort]},
+        **_EFFORTS[effort],
         **(_TIGHT if any(row.exact for row in program.rows) else {}),
     )
     solver.most_checks = max(1, round(max(time_limit_s, 0.0) / each_s))
