@@ -111,6 +111,8 @@ Style = Literal[
     "more_kw",
     "points",
     "tenths",
+    "three_digits",
+    "seconds",
     "number",
     "gap",
     "day",
@@ -348,6 +350,10 @@ def _signed(text: str) -> str:
     return text if text.startswith("-") or not text.strip("0.") else f"+{text}"
 
 
+def _three_digits(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
 _STYLED: dict[Style, Callable[[Fraction], str]] = {
     "usd": lambda cents: _rounded(cents / 100, 0),
     "thousands": lambda cents: _rounded(cents / 100_000, 0),
@@ -366,6 +372,8 @@ _STYLED: dict[Style, Callable[[Fraction], str]] = {
     "more_kw": lambda watts: _signed(_trimmed_down(watts / 1000, 3)),
     "points": lambda share: f"{_signed(_rounded(share * 100, 1))} points",
     "tenths": lambda number: _trimmed_down(number, 1),
+    "three_digits": lambda number: _three_digits(float(number)),
+    "seconds": lambda milliseconds: _rounded(milliseconds / 1000, 1),
     "number": lambda number: _trimmed_down(number, 4),
     "gap": lambda gap: gap_percent(float(gap)),
 }

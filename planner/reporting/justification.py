@@ -81,7 +81,7 @@ def justification_document(plan: Plan, related: RelatedResults = _ALONE) -> Docu
         "sensitivity": sensitivity_section(traced, related.sensitivity),
         "assumptions": assumptions_section(traced),
         "risks": risks_section(traced),
-        "trace": (*jobs_section(traced), *traffic_section(plan), *placement_section(traced)),
+        "trace": (*jobs_section(traced), *traffic_section(traced), *placement_section(traced)),
         "bill": bill_section(traced),
         "facility": facility_section(traced),
         "affordability": affordability_section(traced),

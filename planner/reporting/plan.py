@@ -67,7 +67,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Schedule", schedule_section(plan, lines)),
                 ("Shared GPUs", shared_section(plan, lines)),
                 ("Jobs", jobs_section(traced, detail.jobs, full=False)),
-                ("Traffic and latency", traffic_section(plan)),
+                ("Traffic and latency", traffic_section(traced)),
                 ("Utilization", utilization_section(traced)),
                 ("Sites", sites_section(traced, lines, full=False)),
                 ("Cost", plan_cost_section(traced)),

@@ -80,7 +80,7 @@ def quarterly_document(plan: Plan, related: RelatedResults = _ALONE) -> Document
         "scope": _scope(traced),
         "capacity": (gpus_table(traced),),
         "demand": demand_section(traced),
-        "need": (*_services(traced), *traffic_section(plan)),
+        "need": (*_services(traced), *traffic_section(traced)),
         "facility": _resources(traced),
         "forecast": forecast_section(traced),
         "options": _options(traced, related),

@@ -171,9 +171,10 @@ class Checker:
             zip(self.problem.demands, self.solution.assigned, strict=True)
         ):
             for position, units in enumerate(taken):
-                way = demand.choices[position]
-                copies = way.by_quarter[quarter] if way.by_quarter else way.copies
-                due = units * copies if quarter in demand.quarters else 0
+                due = 0
+                if units and quarter in demand.quarters:
+                    way = demand.choices[position]
+                    due = units * (way.by_quarter[quarter] if way.by_quarter else way.copies)
                 if placed[number, position] != due:
                     yield f"demand {number}.{position}: {placed[number, position]} placed of {due}"
 

@@ -286,7 +286,8 @@ def _endpoints(view: View) -> Findings:
         for (job, _, _), places in seats.items():
             for node, one in places:
                 slot = (*node.pool, quarter)
-                held[job, quarter] += gpu_hours(one, hours) / hours / gpus[slot] * costs[slot]
+                share = gpu_hours(one, hours) / hours / (gpus[slot] or 1)
+                held[job, quarter] += share * costs[slot]
     stated = {
         name: job.serve.load
         for name, job in view.inputs.scenario.jobs.items()

@@ -49,6 +49,8 @@ _WRITTEN: dict[Style, _Written] = {
     "more_kw": _Written(1000, "+#,##0.000;-#,##0.000;0"),
     "points": _Written(Fraction(1, 100), '+0.0 "points";-0.0 "points";0 "points"'),
     "tenths": _Written(1, "#,##0.0"),
+    "three_digits": _Written(1, "General"),
+    "seconds": _Written(1000, "#,##0.0"),
     "number": _Written(1, "General"),
     "gap": _Written(1, "0.0000 %"),
     "day": _Written(1, "yyyy-mm-dd"),

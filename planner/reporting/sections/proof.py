@@ -294,6 +294,13 @@ _HOW = {
         "Charges",
         "The net present cost of each pool and quarter is shared by the GPUs held there.",
     ),
+    "how-serving": (
+        "Traffic and latency",
+        "Requests per second are those of the scenario at the peak; what a replica is planned for "
+        "and how long users wait follows from the rules under serving/, as the sums of the job "
+        "show. Tokens are those of prompts and answers at mean traffic; their cost is that of the "
+        "GPUs held.",
+    ),
     "how-site": (
         "Power and space",
         "Nodes in service times what the catalog says of one; limits are those of the scenario.",

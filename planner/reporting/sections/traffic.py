@@ -8,13 +8,16 @@ from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.quarter import Quarter
-from planner.reporting.document import Block, Paragraph, table
-from planner.reporting.format import copies_of, dollars, quarter_runs
+from planner.reporting.document import Block, Cell, Paragraph, table
+from planner.reporting.format import copies_of, quarter_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.planning.plan import EndpointUse, Plan, PlannedJob
+    from planner.planning.ledger.traced import TracedFigure
+    from planner.planning.plan import Plan, PlannedJob
+    from planner.reporting.format import Style
+    from planner.reporting.traced import TracedPlan
     from planner.sizing.candidate import Candidate, ServingFigures
 
 __all__ = ["traffic_section"]
@@ -23,6 +26,7 @@ _QUARTER_DAYS = 91
 _FAR_DAYS = 3650
 """Beyond which nobody asks when traffic will have grown."""
 _MANY_ROWS = 200
+_HOW = "how-serving"
 
 
 class _Row(NamedTuple):
@@ -31,12 +35,9 @@ class _Row(NamedTuple):
     job: PlannedJob
     candidate: Candidate
     serving: ServingFigures
+    place: str
+    """Of the candidate in plan.json."""
     quarters: tuple[int, ...]
-
-    @property
-    def peak(self) -> float:
-        """Requests per second at the peak."""
-        return self.serving.peaks[self.quarters[-1]]
 
     @property
     def replicas(self) -> int:
@@ -48,13 +49,13 @@ class _Row(NamedTuple):
         return self.replicas * self.serving.planned_requests_per_second
 
 
-def traffic_section(plan: Plan) -> Iterator[Block]:
+def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     """One row per endpoint and quarters alike: what arrives, what takes it, what users wait."""
+    plan = traced.plan
     rows = list(_rows(plan))
     if not rows:
         return
-    percentiles = sorted({row.serving.percentile for row in rows})
-    at = " or ".join(f"{one}th" for one in percentiles)
+    at = " or ".join(f"{one}th" for one in sorted({row.serving.percentile for row in rows}))
     yield Paragraph(
         "Requests per second at the peak, and what the replicas are planned for at the most "
         "(Takes), within the latency that is asked for where one is. Times in ms are expected at "
@@ -63,56 +64,80 @@ def traffic_section(plan: Plan) -> Iterator[Block]:
         "left.",
         tone="faint",
     )
+
+    def figure(row: _Row, name: str, style: Style = "three_digits") -> Cell:
+        place = f"{row.place}.serving.{name}"
+        return traced.at(place, style, _HOW) if getattr(row.serving, name, 0) is not None else "–"
+
+    def takes(row: _Row) -> Cell:
+        each = traced.read.at(f"{row.place}.serving.planned_requests_per_second")
+        followed = f"replicas_by_quarter[{row.quarters[-1]}]"
+        replicas = followed if row.candidate.replicas_by_quarter else "replicas"
+        total = traced.read.at(f"{row.place}.{replicas}") * each
+        return traced.figure(total, "three_digits", _HOW)
+
     shown = rows[:_MANY_ROWS]
     first = {id(row.job): row for row in reversed(shown)}
     yield table(
         shown,
         ("Job", "text", lambda row: row.job.name if row is first[id(row.job)] else ""),
         ("Quarter", "text", lambda row: quarter_runs(plan.quarters, _labels(plan, row))),
-        ("Req/s", "number", lambda row: _figure(row.peak)),
-        ("Takes", "number", lambda row: _figure(row.takes)),
+        ("Req/s", "number", lambda row: figure(row, f"peaks[{row.quarters[-1]}]")),
+        ("Takes", "number", takes),
         ("Replicas", "number", lambda row: copies_of(row.replicas, row.candidate.gpus)),
-        ("TTFT", "number", lambda row: _ms(row.serving.ttft_ms)),
-        ("TPOT", "number", lambda row: _ms(row.serving.tpot_ms)),
+        ("TTFT", "number", lambda row: figure(row, "ttft_ms")),
+        ("TPOT", "number", lambda row: figure(row, "tpot_ms")),
         ("Full", "text", lambda row: _full(plan, row)),
     )
     if len(rows) > len(shown):
         yield Paragraph(f"… {len(rows) - len(shown):,} more rows, all in plan.json", tone="faint")
-    serving = {row.job.name: row.serving for row in reversed(rows)}
+    of_job = {row.job.name: row for row in reversed(rows)}
+    uses = [
+        (number, of_job[use.job])
+        for number, use in enumerate(plan.endpoints[:_MANY_ROWS])
+        if use.job in of_job
+    ]
+
+    def tokens(number: int) -> TracedFigure:
+        return traced.read.sum(f"endpoints[{number}].million_tokens[*]")
+
+    def cents(number: int) -> TracedFigure:
+        return traced.read.sum(f"endpoints[{number}].cost_cents[*]")
+
     yield table(
-        [use for use in plan.endpoints[:_MANY_ROWS] if use.job in serving],
-        ("Job", "text", lambda use: use.job),
-        ("At once", "number", lambda use: f"{serving[use.job].concurrency:,}"),
-        ("Answer, s", "number", lambda use: _seconds(serving[use.job].e2e_ms)),
-        ("M tokens", "number", lambda use: f"{sum(use.million_tokens):,.0f}"),
-        ("GPUs, USD", "number", lambda use: dollars(sum(use.cost_cents))),
-        ("USD/M tokens", "number", _per_million),
+        uses,
+        ("Job", "text", lambda use: use[1].job.name),
+        ("At once", "number", lambda use: figure(use[1], "concurrency", "count")),
+        ("Answer, s", "number", lambda use: figure(use[1], "e2e_ms", "seconds")),
+        ("M tokens", "number", lambda use: traced.figure(tokens(use[0]), "count", _HOW)),
+        ("GPUs, USD", "number", lambda use: traced.figure(cents(use[0]), "usd", _HOW)),
+        (
+            "USD/M tokens",
+            "number",
+            lambda use: traced.figure(cents(use[0]) / tokens(use[0]), "rate", _HOW),
+        ),
         caption="Requests that a replica must be allowed to hold (max_num_seqs), time to the end "
         "of an answer, millions of tokens over the horizon at mean traffic, and the net present "
         "cost of the GPUs held (of owned nodes what running them costs), idle ones not counted",
     )
 
 
-def _per_million(one: EndpointUse) -> str:
-    tokens = sum(one.million_tokens)
-    return f"{sum(one.cost_cents) / 100 / tokens:,.2f}" if tokens else "–"
-
-
 def _rows(plan: Plan) -> Iterator[_Row]:
     for job in plan.jobs:
-        candidates = {one.way: one for one in plan.sizings[job.sizing].candidates}
+        ways = {one.way: at for at, one in enumerate(plan.sizings[job.sizing].candidates)}
         for way, _ in job.ways:
-            candidate = candidates[way]
+            candidate = plan.sizings[job.sizing].candidates[ways[way]]
             serving = candidate.serving
             if serving is None:
                 continue
+            place = f"sizings[{job.sizing}].candidates[{ways[way]}]"
             active = [quarter for quarter, units in enumerate(job.units) if units]
 
             def alike(quarter: int, one: Candidate = candidate) -> tuple[float, int]:
                 return (one.serving.peaks[quarter] if one.serving else 0, one.replicas_in(quarter))
 
             for _, group in groupby(active, key=alike):
-                yield _Row(job, candidate, serving, tuple(group))
+                yield _Row(job, candidate, serving, place, tuple(group))
 
 
 def _labels(plan: Plan, row: _Row) -> tuple[str, ...]:
@@ -133,15 +158,3 @@ def _full(plan: Plan, row: _Row) -> str:
     if days > _FAR_DAYS:
         return "–"
     return f"{Quarter.parse(plan.quarters[last]).start + timedelta(days=days):%Y-%m}"
-
-
-def _figure(figure: float) -> str:
-    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
-
-
-def _ms(figure: float | None) -> str:
-    return "–" if figure is None else f"{figure:,.0f}" if figure >= 10 else f"{figure:.1f}"
-
-
-def _seconds(milliseconds: float | None) -> str:
-    return "–" if milliseconds is None else f"{milliseconds / 1000:,.1f}"
