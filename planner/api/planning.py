@@ -16,7 +16,7 @@ from planner.api.scenario import load
 from planner.costs import in_usd
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
 from planner.inputs.reading.reader import parse_document
-from planner.packing.written import written_program
+from planner.packing.lp_file import written_program
 from planner.planning.explain import explain as explained
 from planner.planning.make import make_plan
 from planner.planning.rolling_horizon import carried_over
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from planner.api.result import FilePath, Progress, Row
     from planner.api.scenario import Changes, Source
-    from planner.packing.found import Found
+    from planner.packing.incumbent import Found
     from planner.packing.statement.translate import Translation
     from planner.planning.explain import Explanation
     from planner.planning.plan import Plan

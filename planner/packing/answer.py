@@ -11,8 +11,8 @@ from planner.packing.constraints.base import LIMITED_OFFERS, OWNED_NODES
 from planner.packing.constraints.moves import kept_by_pool, moved_units
 from planner.packing.constraints.racks import all_racked
 from planner.packing.formulation.runs import rooms_of
-from planner.packing.layouts.parts import starts
 from planner.packing.master import CENTS_PER_UNIT
+from planner.packing.node_packing.gpu_patterns import starts
 from planner.packing.solution import (
     RUNNING_COST,
     WHOLE_NODES,
@@ -29,12 +29,12 @@ from planner.packing.solvers.program import Program
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from planner.packing.found import Found
-    from planner.packing.layouts.bundles import Held
-    from planner.packing.layouts.greedy import Pattern
-    from planner.packing.layouts.hire import Rental
-    from planner.packing.layouts.packed import Packed
+    from planner.packing.incumbent import Found
     from planner.packing.master import MasterProgram
+    from planner.packing.node_packing.greedy import Pattern
+    from planner.packing.node_packing.hourly_runs import Rental
+    from planner.packing.node_packing.packed import Packed
+    from planner.packing.node_packing.shared_gpus import Held
     from planner.packing.problem import Pool, Problem, Shape
     from planner.packing.solvers.linear import Duals
     from planner.packing.solvers.program import Variable

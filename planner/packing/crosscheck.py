@@ -28,7 +28,7 @@ from planner.packing.solvers.solver import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from planner.packing.found import Found, Infeasible
+    from planner.packing.incumbent import Found, Infeasible
     from planner.packing.solvers.program import Program
     from planner.packing.solvers.solver import Answer
 

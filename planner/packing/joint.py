@@ -13,10 +13,10 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.packing.constraints.growth import free_to_hold
-from planner.packing.layouts.bundles import on_fewest_gpus
-from planner.packing.layouts.cutting import Cut, CuttingStock
-from planner.packing.layouts.packed import Packed
-from planner.packing.layouts.pricing import Pricing
+from planner.packing.node_packing.cutting import Cut, CuttingStock
+from planner.packing.node_packing.packed import Packed
+from planner.packing.node_packing.pricing import Pricing
+from planner.packing.node_packing.shared_gpus import on_fewest_gpus
 from planner.packing.problem import WHOLE
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer
@@ -24,9 +24,9 @@ from planner.packing.solvers.solver import solve_integer
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from planner.packing.layouts.bundles import Held
-    from planner.packing.layouts.greedy import Pattern
     from planner.packing.master import MasterProgram, PoolInQuarter
+    from planner.packing.node_packing.greedy import Pattern
+    from planner.packing.node_packing.shared_gpus import Held
     from planner.packing.problem import Pool, Problem, Shape
 
 __all__ = ["JointStock", "joint_stocks"]

@@ -11,14 +11,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.packing.layouts.parts import OPENED
+from planner.packing.node_packing.gpu_patterns import OPENED
 from planner.packing.problem import WHOLE
 from planner.packing.solvers.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.layouts.cutting import Cut
+    from planner.packing.node_packing.cutting import Cut
     from planner.packing.problem import Pool, Problem, RunWindow, Shape
 
 __all__ = ["CENTS_PER_UNIT", "MasterProgram", "PoolInQuarter", "Terms", "Usage"]

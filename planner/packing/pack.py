@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from planner.errors import LimitError
 from planner.packing.answer import answer
 from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
-from planner.packing.found import Infeasible
+from planner.packing.incumbent import Infeasible
 from planner.packing.search import search
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.packing.found import Found
+    from planner.packing.incumbent import Found
     from planner.packing.solution import Solution
     from planner.packing.statement.translate import Translation
 
@@ -54,7 +54,7 @@ def solve(
         if crosscheck:
             ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
             require_agreement(ask, Assertion.none(proved))
-        from planner.packing.reasons.shortage import explain_infeasible  # noqa: PLC0415 - seldom needed
+        from planner.packing.infeasibility.shortage import explain_infeasible  # noqa: PLC0415 - seldom needed
 
         raise explain_infeasible(translation, proved.master) from None
 

@@ -14,7 +14,7 @@ from planner.packing.apart import kept_apart
 from planner.packing.constraints.moves import moves_held
 from planner.packing.formulation.build import build_master
 from planner.packing.formulation.layout import cutting_stocks, lay_out, load_of
-from planner.packing.formulation.opened import cut_shared, gpu_stocks
+from planner.packing.formulation.partitioned_gpus import cut_shared, gpu_stocks
 from planner.packing.formulation.variants import (
     at_random,
     on_cheapest_gpus,
@@ -23,11 +23,11 @@ from planner.packing.formulation.variants import (
     with_reserve,
     with_room,
 )
-from planner.packing.found import Found, Infeasible
 from planner.packing.heuristics.start import begin, whole_near
 from planner.packing.heuristics.unlike import place_unlike
+from planner.packing.incumbent import Found, Infeasible
 from planner.packing.joint import joint_stocks
-from planner.packing.layouts.packed import Packed
+from planner.packing.node_packing.packed import Packed
 from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.solver import Answer, Outcome, solve_integer
 from planner.packing.work import polled, spent
@@ -35,7 +35,7 @@ from planner.packing.work import polled, spent
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.packing.layouts.cutting import Cut
+    from planner.packing.node_packing.cutting import Cut
     from planner.packing.problem import Problem
     from planner.packing.solvers.program import Program
 

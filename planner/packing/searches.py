@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from planner.packing.apart import kept_apart
 from planner.packing.constraints.budgets import BILL, state_budgets
-from planner.packing.found import Found
+from planner.packing.incumbent import Found
 from planner.packing.search import Search
 from planner.packing.work import spent
 

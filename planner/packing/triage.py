@@ -21,16 +21,16 @@ from planner.packing import crosscheck
 from planner.packing.limits import SpendLimit
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.searches import Searches
-from planner.packing.statement.claims import at_most, with_classes
+from planner.packing.statement.job_selection import at_most, with_classes
 from planner.packing.work import spent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.found import Found
+    from planner.packing.incumbent import Found
     from planner.packing.problem import Problem
     from planner.packing.solution import Opinion
-    from planner.packing.statement.claims import Claim, Class
+    from planner.packing.statement.job_selection import Claim, Class
 
 __all__ = ["Level", "Step", "Triage", "triage"]
 

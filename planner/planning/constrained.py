@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.errors import InfeasibleError
 from planner.packing import translate
-from planner.packing.aims import Aim, reach
-from planner.packing.found import Infeasible
+from planner.packing.incumbent import Infeasible
+from planner.packing.near_optimal import Aim, reach
 from planner.packing.pack import attempt
 from planner.packing.statement.hold import Order, holding
 from planner.planning.assemble import SolvedPortfolio, checked_plan

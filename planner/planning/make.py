@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
-from planner.packing.found import Found, Infeasible
+from planner.packing.incumbent import Found, Infeasible
 from planner.packing.pack import attempt
 from planner.packing.work import guarded, spent
 from planner.planning.annotations.doubtful import limiting_figures

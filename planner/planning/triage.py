@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
 from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
-from planner.packing.found import Infeasible
-from planner.packing.statement.claims import claims_of
+from planner.packing.incumbent import Infeasible
+from planner.packing.statement.job_selection import claims_of
 from planner.packing.triage import triage
 from planner.packing.work import spent
 from planner.planning.assemble import second_opinion

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing import translate
-from planner.packing.found import Infeasible
+from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
 from planner.packing.problem import WHOLE
 from planner.packing.search import bound_cents

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.errors import CheckError, InputError, LimitError
 from planner.inputs.layers.override import Override
-from planner.packing.found import Infeasible
+from planner.packing.incumbent import Infeasible
 from planner.whatif.results import AlternativePlan, Alternatives, Best
 from planner.whatif.stored_result import question_of
 from planner.whatif.variants.plan_summary import require_plan, summary_of

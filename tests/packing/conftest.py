@@ -12,7 +12,7 @@ import pytest
 
 from planner.errors import LimitError
 from planner.packing.answer import answer
-from planner.packing.found import Infeasible
+from planner.packing.incumbent import Infeasible
 from planner.packing.problem import (
     Choice,
     Demand,

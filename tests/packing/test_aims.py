@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.aims import Aim, reach
-from planner.packing.found import Infeasible
+from planner.packing.incumbent import Infeasible
 from planner.packing.limits import SpendLimit
+from planner.packing.near_optimal import Aim, reach
 from planner.packing.solution import Status
 from tests.packing.test_brute_force import draw
 from tests.packing.test_stays import running

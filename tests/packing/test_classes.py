@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.packing.layouts.classes import classified
+from planner.packing.node_packing.size_classes import classified
 
 
 def test_classes_part_where_the_gap_is():

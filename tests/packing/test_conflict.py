@@ -12,9 +12,9 @@ import pytest
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
 from planner.packing.constraints import conditions_of
+from planner.packing.infeasibility import conflict
+from planner.packing.infeasibility.conflict import conflict_of
 from planner.packing.limits import Limit, SpendLimit
-from planner.packing.reasons import conflict
-from planner.packing.reasons.conflict import conflict_of
 from tests.packing import test_quotas
 from tests.packing.test_stays import today
 

@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from planner.packing.found import Infeasible
-from planner.packing.hedge import Mean, future_of, hedged
+from planner.packing.incumbent import Infeasible
 from planner.packing.limits import SpendLimit
+from planner.packing.scenario_program import Mean, future_of, hedged
 from planner.packing.solvers.solver import Outcome
 from planner.packing.statement.hold import Order, holding
 from tests.packing.test_brute_force import draw

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.packing.formulation.build import build_master
-from planner.packing.layouts.cutting import Cut, CuttingStock
-from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
-from planner.packing.layouts.packed import Packed
-from planner.packing.layouts.pricing import Pricing
-from planner.packing.layouts.tight import least_slack
+from planner.packing.node_packing.cutting import Cut, CuttingStock
+from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
+from planner.packing.node_packing.minimum_bin_slack import least_slack
+from planner.packing.node_packing.packed import Packed
+from planner.packing.node_packing.pricing import Pricing
 from planner.packing.problem import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.packing.layouts.greedy import Pattern
+    from planner.packing.node_packing.greedy import Pattern
 
 NODE = Shape(8, 56, 1_000_003)
 SMALL_NODE = Shape(3, 56, 1_000_003)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.errors import LimitError
+from planner.packing.infeasibility.conflict import conflict_of
 from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape
-from planner.packing.reasons.conflict import conflict_of
 from planner.packing.solution import Status
-from planner.packing.statement.claims import Claim
+from planner.packing.statement.job_selection import Claim
 from planner.packing.triage import triage
 from tests.packing.draws import teams
 from tests.packing.meaning import SLOT, slots

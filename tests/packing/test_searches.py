@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.found import Infeasible
+from planner.packing.incumbent import Infeasible
 from planner.packing.limits import SpendLimit
 from planner.packing.problem import Problem
 from planner.packing.search import search

@@ -8,9 +8,9 @@ import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
+from planner.packing.infeasibility.conflict import conflict_of
 from planner.packing.limits import Limit, RackSpace
 from planner.packing.problem import Problem
-from planner.packing.reasons.conflict import conflict_of
 
 BUY = 10_000_000
 
@@ -54,7 +54,7 @@ def test_raises_that_time_did_not_suffice_for_are_said_to_be_lacking(build, told
         assert conflict is not None
         return replace(conflict, remedies=(), in_time=False)
 
-    monkeypatch.setattr("planner.packing.reasons.shortage.conflict_of", hurried)
+    monkeypatch.setattr("planner.packing.infeasibility.shortage.conflict_of", hurried)
     limit = Limit("power at main", ((0, 10_000),), (25_000,), "W")
     error = told(build.units(4, ("h100", 8, 0, 0)), [build.pool()], limits=[limit])
     assert error.headline == "no plan exists: power at main is 25 kW, at least 40 kW are needed"

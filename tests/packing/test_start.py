@@ -8,8 +8,8 @@ import pytest
 
 from planner.errors import LimitError
 from planner.packing.answer import answer
-from planner.packing.found import Infeasible
 from planner.packing.heuristics.start import begin
+from planner.packing.incumbent import Infeasible
 from planner.packing.search import rooted, search
 from planner.packing.solvers.linear import solve_linear
 from tests.packing import test_brute_force, test_quotas, test_sites

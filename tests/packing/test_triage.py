@@ -13,13 +13,13 @@ import pytest
 
 from planner.errors import DisagreementError, LimitError
 from planner.packing.crosscheck import second_opinions
-from planner.packing.found import Infeasible
+from planner.packing.incumbent import Infeasible
 from planner.packing.limits import Limit, SpendLimit
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.problem import Choice, Demand, Part, Problem, Quota, Shape
 from planner.packing.searches import Searches
 from planner.packing.solution import Opinion, Verdict
-from planner.packing.statement.claims import Claim
+from planner.packing.statement.job_selection import Claim
 from planner.packing.triage import Level, triage
 from tests.packing.draws import SHARING
 from tests.packing.meaning import slots

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from planner.packing.constraints.base import Condition
-    from planner.packing.layouts.schedule import Placed
     from planner.packing.master import MasterProgram
+    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.statement.translate import Translation
 
 __all__ = ["add_rows", "conditions_of", "holds", "nodes_allowed"]

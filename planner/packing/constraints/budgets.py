@@ -16,9 +16,9 @@ from planner.packing.constraints.base import LIMITED_OFFERS, Rising, widened
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.layouts.schedule import Placed
     from planner.packing.limits import SpendLimit
     from planner.packing.master import MasterProgram
+    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Problem
     from planner.packing.statement.translate import Translation
 

@@ -14,9 +14,9 @@ from planner.packing.constraints.base import OWNED_NODES, Condition, widened
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.layouts.schedule import Placed
     from planner.packing.limits import Reserve
     from planner.packing.master import MasterProgram, Terms
+    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Pool, Problem
     from planner.packing.statement.translate import Translation
 

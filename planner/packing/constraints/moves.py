@@ -17,8 +17,8 @@ from planner.packing.constraints.base import Condition
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.layouts.schedule import Placed
     from planner.packing.master import MasterProgram, Terms
+    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Demand, Problem, Shape
     from planner.packing.statement.translate import Translation
 

@@ -13,8 +13,8 @@ from planner.packing.constraints.base import LIMITED_OFFERS, Condition, resuppli
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.layouts.schedule import Placed
     from planner.packing.master import MasterProgram
+    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Lot, Problem, Supply
     from planner.packing.statement.translate import Translation
 

@@ -23,14 +23,14 @@ from planner.packing.constraints.base import (
     the_one,
     widened,
 )
-from planner.packing.layouts.dual import turns_of, windows_of
+from planner.packing.node_packing.dual_feasible import turns_of, windows_of
 from planner.packing.problem import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.layouts.schedule import Placed
     from planner.packing.master import MasterProgram, Terms
+    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Choice, Demand, Problem, Quota, RunWindow
     from planner.packing.statement.translate import Translation
 

@@ -12,9 +12,9 @@ from planner.packing.constraints.rack_patterns import kinds, patterns, racked
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.layouts.schedule import Placed
     from planner.packing.limits import RackSpace
     from planner.packing.master import MasterProgram, Terms
+    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Problem
     from planner.packing.solution import Racked
     from planner.packing.statement.translate import Translation

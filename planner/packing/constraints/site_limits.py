@@ -20,9 +20,9 @@ from planner.packing.constraints.base import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.layouts.schedule import Placed
     from planner.packing.limits import Limit
     from planner.packing.master import MasterProgram, Terms
+    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Problem
     from planner.packing.statement.translate import Translation
 

@@ -12,8 +12,8 @@ from planner.packing.constraints.moves import homes, main_pools
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.layouts.schedule import Placed
     from planner.packing.master import MasterProgram, Usage
+    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Problem
     from planner.packing.statement.translate import Translation
 

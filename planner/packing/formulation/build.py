@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints import add_rows
-from planner.packing.formulation.hire import add_hire
+from planner.packing.formulation.hourly_nodes import add_hire
 from planner.packing.formulation.lanes import add_lanes
-from planner.packing.formulation.opened import add_opened
-from planner.packing.layouts.dual import PARTS, TURNS, dual_feasible, weights_by_order, windows_of
+from planner.packing.formulation.partitioned_gpus import add_opened
 from planner.packing.master import MasterProgram, Usage
+from planner.packing.node_packing.dual_feasible import (
+    PARTS,
+    TURNS,
+    dual_feasible,
+    weights_by_order,
+    windows_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from planner.packing.layouts.dual import turns_of, windows_of
+from planner.packing.node_packing.dual_feasible import turns_of, windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

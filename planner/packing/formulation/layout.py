@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.packing.constraints.growth import free_to_hold
-from planner.packing.layouts.bundles import lay_out_bundles
-from planner.packing.layouts.cutting import Cut, CuttingStock
-from planner.packing.layouts.parts import OPENED
+from planner.packing.node_packing.cutting import Cut, CuttingStock
+from planner.packing.node_packing.gpu_patterns import OPENED
+from planner.packing.node_packing.shared_gpus import lay_out_bundles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.packing.layouts.packed import Packed
     from planner.packing.master import MasterProgram, PoolInQuarter
+    from planner.packing.node_packing.packed import Packed
     from planner.packing.problem import Shape
 
 __all__ = ["cutting_stocks", "lay_out", "load_of"]

@@ -5,16 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
-from planner.packing.formulation.hire import most_at_once
-from planner.packing.layouts.hire import hired
-from planner.packing.layouts.schedule import Cap, Placed, Room, UsageProfile, Waiting, scheduled
+from planner.packing.formulation.hourly_nodes import most_at_once
+from planner.packing.node_packing.hourly_runs import hired
+from planner.packing.node_packing.list_schedule import (
+    Cap,
+    Placed,
+    Room,
+    UsageProfile,
+    Waiting,
+    scheduled,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from planner.packing.layouts.hire import Rental
-    from planner.packing.layouts.packed import Packed
     from planner.packing.master import MasterProgram, PoolInQuarter
+    from planner.packing.node_packing.hourly_runs import Rental
+    from planner.packing.node_packing.packed import Packed
     from planner.packing.problem import Shape
 
 __all__ = ["Rentals", "Schedule", "rooms_of", "schedule_runs"]

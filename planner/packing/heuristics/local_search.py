@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.packing.layouts.greedy import shares
+from planner.packing.node_packing.greedy import shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 from planner.packing.constraints.quotas import whole_units
 from planner.packing.formulation.variants import with_at_least
-from planner.packing.layouts.bundles import arranged
-from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
-from planner.packing.layouts.packed import Packed
+from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
+from planner.packing.node_packing.packed import Packed
+from planner.packing.node_packing.shared_gpus import arranged
 from planner.packing.problem import WHOLE
 from planner.packing.solvers.solver import solve_integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planner.packing.found import Found
-    from planner.packing.layouts.cutting import CuttingStock
+    from planner.packing.incumbent import Found
     from planner.packing.master import MasterProgram, PoolInQuarter
+    from planner.packing.node_packing.cutting import CuttingStock
     from planner.packing.problem import Shape
 
 __all__ = ["begin", "whole_near"]

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from planner.packing.constraints import nodes_allowed
 from planner.packing.constraints.quotas import whole_units
 from planner.packing.heuristics.local_search import NodesWithExcess
-from planner.packing.layouts.greedy import shares
-from planner.packing.layouts.packed import Packed
+from planner.packing.node_packing.greedy import shares
+from planner.packing.node_packing.packed import Packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from planner.packing.layouts.cutting import CuttingStock
     from planner.packing.master import MasterProgram, PoolInQuarter
+    from planner.packing.node_packing.cutting import CuttingStock
     from planner.packing.problem import Problem, Shape
 
 __all__ = ["place_unlike"]

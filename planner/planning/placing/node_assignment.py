@@ -13,9 +13,9 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.packing.layouts.cutting import CuttingStock
-from planner.packing.layouts.packed import Packed
-from planner.packing.layouts.parts import starts
+from planner.packing.node_packing.cutting import CuttingStock
+from planner.packing.node_packing.gpu_patterns import starts
+from planner.packing.node_packing.packed import Packed
 from planner.packing.solution import Bundle, Layout, Member
 from planner.planning.placing.ejection_chains import EjectionChains, Group, SharedNode, empty_node
 

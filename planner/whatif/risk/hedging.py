@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.packing.found import Infeasible
-from planner.packing.hedge import Mean, future_of, hedged
+from planner.packing.incumbent import Infeasible
+from planner.packing.scenario_program import Mean, future_of, hedged
 from planner.packing.solvers.solver import Outcome
 from planner.whatif.variants.plan_summary import Acquired
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.packing.hedge import Future, Hedged
+    from planner.packing.scenario_program import Future, Hedged
     from planner.packing.statement.hold import Order
     from planner.whatif.variants.plan_summary import PlanSummary
     from planner.whatif.variants.variant_planner import Variant, VariantPlanner

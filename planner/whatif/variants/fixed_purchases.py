@@ -10,9 +10,9 @@ from planner.costs import entry_quarters
 from planner.errors import LimitError
 from planner.inputs.scenario.scenario import Budget, FleetEntry
 from planner.packing import translate
-from planner.packing.found import Infeasible
+from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
-from planner.packing.statement.claims import Claim
+from planner.packing.statement.job_selection import Claim
 from planner.packing.triage import triage
 from planner.planning.eligible import stuck_jobs
 from planner.whatif.variants.plan_summary import JobShort

@@ -21,7 +21,7 @@ from planner.errors import LimitError
 from planner.packing.apart import kept_apart
 from planner.packing.constraints import conditions_of
 from planner.packing.formulation.build import build_master
-from planner.packing.found import Infeasible
+from planner.packing.incumbent import Infeasible
 from planner.packing.search import search
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Outcome, solve_integer

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.inputs.text.words import count_of
-from planner.packing.found import Infeasible
-from planner.packing.reasons.conflict import without_costs
+from planner.packing.incumbent import Infeasible
+from planner.packing.infeasibility.conflict import without_costs
 from planner.packing.search import search
 from planner.packing.work import spent
 

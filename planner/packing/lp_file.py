@@ -12,7 +12,7 @@ from planner.packing.solvers.program import Program, Variable
 from planner.packing.solvers.solver import lp_text
 
 if TYPE_CHECKING:
-    from planner.packing.found import Found
+    from planner.packing.incumbent import Found
     from planner.packing.statement.translate import Translation
 
 __all__ = ["written_program"]

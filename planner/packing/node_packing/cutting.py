@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
-from planner.packing.layouts.classes import classified
-from planner.packing.layouts.greedy import Pattern, fill, fullest_first_fit, nodes_in, shares
-from planner.packing.layouts.packed import Packed
-from planner.packing.layouts.pricing import Pricing
-from planner.packing.layouts.tight import least_slack
+from planner.packing.node_packing.greedy import Pattern, fill, fullest_first_fit, nodes_in, shares
+from planner.packing.node_packing.minimum_bin_slack import least_slack
+from planner.packing.node_packing.packed import Packed
+from planner.packing.node_packing.pricing import Pricing
+from planner.packing.node_packing.size_classes import classified
 from planner.packing.problem import WHOLE, Shape
 from planner.packing.solvers.linear import LinearMaster
 

@@ -16,7 +16,7 @@ from planner.packing.limits import SpendLimit
 from planner.packing.search import search
 
 if TYPE_CHECKING:
-    from planner.packing.found import Found
+    from planner.packing.incumbent import Found
     from planner.packing.problem import Problem
     from planner.packing.solution import Solution
 

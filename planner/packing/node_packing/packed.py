@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from planner.packing.layouts.greedy import Pattern
+    from planner.packing.node_packing.greedy import Pattern
     from planner.packing.problem import Shape
 
 __all__ = ["Packed"]

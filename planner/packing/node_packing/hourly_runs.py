@@ -12,12 +12,18 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.packing.layouts.schedule import ORDERS, Room, UsageProfile, allowed_by, offsets_of
+from planner.packing.node_packing.list_schedule import (
+    ORDERS,
+    Room,
+    UsageProfile,
+    allowed_by,
+    offsets_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from planner.packing.layouts.schedule import Cap, Waiting
+    from planner.packing.node_packing.list_schedule import Cap, Waiting
     from planner.packing.problem import Hire, Pool, Shape
 
 __all__ = ["Rental", "hired"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.packing.layouts.greedy import Pattern
+    from planner.packing.node_packing.greedy import Pattern
     from planner.packing.problem import Shape
 
 __all__ = ["least_slack"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from planner.packing.layouts.dual import weights_by_order
-from planner.packing.layouts.parts import fillings
+from planner.packing.node_packing.dual_feasible import weights_by_order
+from planner.packing.node_packing.gpu_patterns import fillings
 from planner.packing.problem import WHOLE
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer
@@ -14,7 +14,7 @@ from planner.packing.solvers.solver import solve_integer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planner.packing.layouts.greedy import Pattern
+    from planner.packing.node_packing.greedy import Pattern
     from planner.packing.problem import Part, Pool, Shape
     from planner.packing.solvers.solver import Effort
 

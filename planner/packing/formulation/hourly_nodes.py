@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.packing.layouts.dual import weights_by_order, windows_of
+from planner.packing.node_packing.dual_feasible import weights_by_order, windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

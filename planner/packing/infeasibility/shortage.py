@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.text.words import count_of
 from planner.packing.constraints import conditions_of
-from planner.packing.found import Infeasible
+from planner.packing.incumbent import Infeasible
+from planner.packing.infeasibility.conflict import conflict_of, without_costs
+from planner.packing.infeasibility.delays import later_remedies
 from planner.packing.problem import Supply
-from planner.packing.reasons.conflict import conflict_of, without_costs
-from planner.packing.reasons.later import later_remedies
 from planner.packing.search import search
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.packing.constraints.base import Condition
+    from planner.packing.infeasibility.conflict import Conflict
     from planner.packing.master import MasterProgram
     from planner.packing.problem import Demand, Pool, Problem
-    from planner.packing.reasons.conflict import Conflict
     from planner.packing.statement.translate import Translation
 
 __all__ = ["explain_infeasible"]

@@ -13,9 +13,9 @@ from planner.packing.master import CENTS_PER_UNIT
 
 if TYPE_CHECKING:
     from planner.packing.formulation.runs import Rentals, Schedule
-    from planner.packing.layouts.cutting import CuttingStock
-    from planner.packing.layouts.packed import Packed
     from planner.packing.master import MasterProgram, PoolInQuarter
+    from planner.packing.node_packing.cutting import CuttingStock
+    from planner.packing.node_packing.packed import Packed
     from planner.packing.problem import Shape
 
 __all__ = ["Found", "Infeasible"]

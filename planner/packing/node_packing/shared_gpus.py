@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
-from planner.packing.layouts.cutting import CuttingStock
-from planner.packing.layouts.greedy import fullest_first_fit, nodes_in
-from planner.packing.layouts.packed import Packed
-from planner.packing.layouts.parts import fewest, fillings
-from planner.packing.layouts.tight import least_slack
+from planner.packing.node_packing.cutting import CuttingStock
+from planner.packing.node_packing.gpu_patterns import fewest, fillings
+from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
+from planner.packing.node_packing.minimum_bin_slack import least_slack
+from planner.packing.node_packing.packed import Packed
 from planner.packing.problem import Part, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from planner.packing.layouts.greedy import Pattern
-    from planner.packing.layouts.parts import Fill
+    from planner.packing.node_packing.gpu_patterns import Fill
+    from planner.packing.node_packing.greedy import Pattern
     from planner.packing.problem import Pool
 
 __all__ = [
