@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from planner.api.result import FilePath, Progress, Row
     from planner.api.scenario import Changes, Source
-    from planner.packing.incumbent import Found
+    from planner.packing.incumbent import Incumbent
     from planner.packing.statement.translate import Translation
     from planner.planning.explain import Explanation
     from planner.planning.plan import Plan
@@ -266,7 +266,7 @@ def plan(
     inputs = scenario._inputs
     if previous is not None:
         inputs = carried_over(inputs, *text_of(previous), warn)
-    searched: list[tuple[Translation, Found]] = []
+    searched: list[tuple[Translation, Incumbent]] = []
     made = make_plan(
         inputs,
         asked_gap=gap,

@@ -29,7 +29,7 @@ from planner.packing.solvers.program import Program
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from planner.packing.incumbent import Found
+    from planner.packing.incumbent import Incumbent
     from planner.packing.master import MasterProgram
     from planner.packing.node_packing.greedy import Pattern
     from planner.packing.node_packing.hourly_runs import Rental
@@ -45,7 +45,7 @@ Part = tuple[int, int]
 """(demand, choice)."""
 
 
-def answer(problem: Problem, found: Found, asked_gap: float) -> Solution:
+def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
     """State a finished search as a solution; its cost is recomputed in whole cents."""
     assert found.cost_cents is not None
     tags, terms = _prices(found)
@@ -86,7 +86,7 @@ def answer(problem: Problem, found: Found, asked_gap: float) -> Solution:
     )
 
 
-def _acquired(problem: Problem, found: Found, kind: str) -> tuple[tuple[int, ...], ...]:
+def _acquired(problem: Problem, found: Incumbent, kind: str) -> tuple[tuple[int, ...], ...]:
     """By supply and quarter; `hourly` is all that comes and goes within a quarter."""
     kinds = ["hourly" if problem.pools[s.pool].hire else s.kind for s in problem.supplies]
     return tuple(
@@ -100,13 +100,13 @@ def _acquired(problem: Problem, found: Found, kind: str) -> tuple[tuple[int, ...
     )
 
 
-def _method(found: Found) -> str:
+def _method(found: Incumbent) -> str:
     rounds = count_of(found.rounds, "round")
     cuts = count_of(found.cuts, "cut")
     return f"master program with cutting-stock layouts, {rounds}, {cuts}"
 
 
-def _layouts(found: Found, pool: int, quarter: int) -> tuple[Layout, ...]:
+def _layouts(found: Incumbent, pool: int, quarter: int) -> tuple[Layout, ...]:
     """Layouts of a pool's nodes in use: units that take whole nodes first, then shared nodes."""
     if (pool, quarter) not in found.master.usages:
         return ()
@@ -143,7 +143,7 @@ def _layouts(found: Found, pool: int, quarter: int) -> tuple[Layout, ...]:
 
 
 def _runs(
-    found: Found, pool: int, quarter: int, waiting: Mapping[Shape, Counter[Part]]
+    found: Incumbent, pool: int, quarter: int, waiting: Mapping[Shape, Counter[Part]]
 ) -> dict[int, list[tuple[Member, int]]]:
     """By number of a node of the pool: the runs on it, each with its GPUs there."""
     placed = [one for one in found.schedule.get(quarter, ()) if one.pool == pool]
@@ -188,7 +188,7 @@ def bundled(members: Iterable[tuple[Member, int]]) -> tuple[Bundle, ...]:
 
 
 def _node(
-    found: Found,
+    found: Incumbent,
     pool: int,
     packed: Packed,
     pattern: Pattern,
@@ -231,7 +231,7 @@ def _take(queue: Counter[Part], units: int) -> Counter[Part]:
     return taken
 
 
-def _waiting(found: Found, pool: int, quarter: int) -> dict[Shape, Counter[Part]]:
+def _waiting(found: Incumbent, pool: int, quarter: int) -> dict[Shape, Counter[Part]]:
     """Units that run on a pool in a quarter, by shape and in the demands' order.
 
     Where several pools have the GPU type, each keeps its units that stay, and the first takes the
@@ -278,7 +278,7 @@ def _of_shape(master: MasterProgram, held: Counter[Part], shape: Shape) -> Count
     )
 
 
-def _prices(found: Found) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float], ...]]:
+def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float], ...]]:
     """Price tags from the duals of the linear relaxation, and what else the bound consists of."""
     master = found.master
     free = Program(_without_caps(master), master.program.rows)

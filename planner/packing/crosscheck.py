@@ -28,7 +28,7 @@ from planner.packing.solvers.solver import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from planner.packing.incumbent import Found, Infeasible
+    from planner.packing.incumbent import Incumbent, Infeasible
     from planner.packing.solvers.program import Program
     from planner.packing.solvers.solver import Answer
 
@@ -55,7 +55,7 @@ class Assertion:
     """What the objective counts, one unit of it for each; empty: cost."""
 
     @classmethod
-    def bound(cls, found: Found, counted: str = "") -> Assertion:
+    def bound(cls, found: Incumbent, counted: str = "") -> Assertion:
         """That nothing costs less, or counts fewer, than the bound of a search."""
         master = found.master
         fixed_cents = master.problem.fixed_cost_cents

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.packed import Packed
     from planner.packing.problem import Shape
 
-__all__ = ["Found", "Infeasible"]
+__all__ = ["Incumbent", "Infeasible"]
 
 
 class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure
@@ -35,7 +35,7 @@ class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure
 
 
 @dataclass(slots=True)
-class Found:
+class Incumbent:
     """The best packing so far and the best bound."""
 
     master: MasterProgram

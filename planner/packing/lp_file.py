@@ -12,7 +12,7 @@ from planner.packing.solvers.program import Program, Variable
 from planner.packing.solvers.solver import lp_text
 
 if TYPE_CHECKING:
-    from planner.packing.incumbent import Found
+    from planner.packing.incumbent import Incumbent
     from planner.packing.statement.translate import Translation
 
 __all__ = ["written_program"]
@@ -25,7 +25,7 @@ _LONGEST = 200
 """Characters of a name; readers of the format take 255."""
 
 
-def written_program(translation: Translation, found: Found) -> str:
+def written_program(translation: Translation, found: Incumbent) -> str:
     """The program of a finished search in CPLEX LP format, with the cuts that it found.
 
     Its least value is the bound of the plan in USD, net present cost with the running cost of the

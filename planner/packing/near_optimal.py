@@ -16,7 +16,7 @@ from planner.packing.limits import SpendLimit
 from planner.packing.search import search
 
 if TYPE_CHECKING:
-    from planner.packing.incumbent import Found
+    from planner.packing.incumbent import Incumbent
     from planner.packing.problem import Problem
     from planner.packing.solution import Solution
 
@@ -93,7 +93,7 @@ def _aimed(problem: Problem, aim: Aim, ceiling: SpendLimit) -> Problem:
     return replace(problem, supplies=supplies, demands=demands, fixed_cost_cents=0, budgets=budgets)
 
 
-def _value(aim: Aim, found: Found) -> int:
+def _value(aim: Aim, found: Incumbent) -> int:
     master, values = found.master, found.values
     nodes = sum(
         round(values[index]) * aim.nodes[supply][quarter]

@@ -15,7 +15,7 @@ from planner.packing.search import search
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planner.packing.incumbent import Found
+    from planner.packing.incumbent import Incumbent
     from planner.packing.solution import Solution
     from planner.packing.statement.translate import Translation
 
@@ -32,7 +32,7 @@ def solve(
     time_limit_s: float = 60.0,
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
-    watch: Callable[[Translation, Found], None] | None = None,
+    watch: Callable[[Translation, Incumbent], None] | None = None,
 ) -> Solution:
     """Pack a portfolio at least cost, to a relative gap, within a time in seconds.
 
@@ -66,7 +66,7 @@ def attempt(
     time_limit_s: float,
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
-    watch: Callable[[Translation, Found], None] | None = None,
+    watch: Callable[[Translation, Incumbent], None] | None = None,
     cost_alone: bool = False,
 ) -> Solution:
     """The same where nobody asks for the reasons: raises Infeasible, which nobody is asked again.

@@ -23,10 +23,10 @@ __all__ = [
     "Choice",
     "Demand",
     "Division",
-    "Hire",
-    "Lot",
+    "HourlyTerms",
     "Part",
     "Pool",
+    "PriceTier",
     "Problem",
     "Quota",
     "RunWindow",
@@ -112,7 +112,7 @@ class Shape(NamedTuple):
         return self.is_run or self.part != WHOLE
 
 
-class Hire(NamedTuple):
+class HourlyTerms(NamedTuple):
     """How nodes are paid that come and go within a quarter, for the runs on them."""
 
     step_hours: int
@@ -160,7 +160,7 @@ class Pool:
     """Not all nodes of the type and site, but those of this name, which some unit may not leave."""
     lender: int | None = None
     """The pool whose nodes these are, lent for partitioned GPUs alone; stated by the search."""
-    hire: Hire | None = None
+    hire: HourlyTerms | None = None
     """How its nodes are paid where they come and go within a quarter; runs alone use them."""
     offer: str = ""
     """Whose nodes these are where they do."""
@@ -225,7 +225,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Lot:
+class PriceTier:
     """A price that holds for all nodes of an order of some size; an order is of one quarter."""
 
     fewest: int
@@ -252,7 +252,7 @@ class Supply:
     """
     term: int | None = None
     """Reserve: quarters that a node is held."""
-    lot: Lot | None = None
+    lot: PriceTier | None = None
     """Only where the price depends on the size of the order: nodes at all sites together, all of
     them at one level."""
     offer: int | None = None

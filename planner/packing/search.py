@@ -25,7 +25,7 @@ from planner.packing.formulation.variants import (
 )
 from planner.packing.heuristics.start import begin, whole_near
 from planner.packing.heuristics.unlike import place_unlike
-from planner.packing.incumbent import Found, Infeasible
+from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.joint import joint_stocks
 from planner.packing.node_packing.packed import Packed
 from planner.packing.solvers.linear import solve_linear
@@ -89,7 +89,7 @@ def search(
     time_limit_s: float,
     progress: Callable[[str], None] | None = None,
     cost_alone: bool = False,
-) -> Found:
+) -> Incumbent:
     """Search until the gap is closed or the time is over.
 
     With `cost_alone` any of the plans that cost as little will do. Raises Infeasible where that is
@@ -98,7 +98,7 @@ def search(
     return Search(kept_apart(problem), asked_gap, time_limit_s, progress, cost_alone).run()
 
 
-def rooted(problem: Problem, time_limit_s: float) -> Found:
+def rooted(problem: Problem, time_limit_s: float) -> Incumbent:
     """The master program with the cuts of its root, and the cutting stocks; no packing yet.
 
     Raises Infeasible where that is proved.
@@ -137,7 +137,7 @@ class Search:
         self._movable = problem.quarters == 1 and not bundles
         """Whether the local search can move units: whole GPUs, all of the one quarter."""
         self._unlike = self._many and self._movable
-        self._found = Found(self._master)
+        self._found = Incumbent(self._master)
         self._found.shapes, self._stocks = cutting_stocks(self._master, self._in_time)
         self._found.stocks = self._stocks
         self._gpu_stocks = gpu_stocks(self._master, self._in_time)
@@ -147,7 +147,7 @@ class Search:
         self._stuck: dict[tuple[int, int], int] = {}
         """Pools whose units could not be laid out -> one node more than tried."""
 
-    def run(self) -> Found:
+    def run(self) -> Incumbent:
         """Search until the gap is closed or the time is over; raises as `search` does."""
         self._say("tightening the bound")
         self.cut_root()
@@ -375,7 +375,7 @@ class Search:
             if not answer.values or self._lay_out(answer.values) or not self._stuck:
                 return
 
-    def cut_root(self) -> Found:
+    def cut_root(self) -> Incumbent:
         """Cuts that the linear relaxation violates, before any integer program is solved."""
         deadline = self._deadline
         self._deadline = spent() + self._left_s() * _ROOT_TIME

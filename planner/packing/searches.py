@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from planner.packing.apart import kept_apart
 from planner.packing.constraints.budgets import BILL, state_budgets
-from planner.packing.incumbent import Found
+from planner.packing.incumbent import Incumbent
 from planner.packing.search import Search
 from planner.packing.work import spent
 
@@ -27,7 +27,7 @@ class Searches:
     def __init__(self) -> None:
         self._begun: _Anew | None = None
 
-    def search(self, problem: Problem, *, asked_gap: float, time_limit_s: float) -> Found:
+    def search(self, problem: Problem, *, asked_gap: float, time_limit_s: float) -> Incumbent:
         """As the function of that name."""
         apart = kept_apart(problem)
         if self._begun is None:
@@ -46,7 +46,7 @@ class _Anew(Search):
         self._problem, self._asked_gap = problem, asked_gap
         self._master = _repriced(self._master, problem)
         before = self._found
-        self._found = Found(self._master, shapes=before.shapes, stocks=before.stocks)
+        self._found = Incumbent(self._master, shapes=before.shapes, stocks=before.stocks)
         if before.cost_cents is not None:
             self._found.keep(before.values, before.packings)
         self._rounded, self._stuck = (), {}

@@ -27,7 +27,7 @@ from planner.packing.work import spent
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.incumbent import Found
+    from planner.packing.incumbent import Incumbent
     from planner.packing.problem import Problem
     from planner.packing.solution import Opinion
     from planner.packing.statement.job_selection import Claim, Class
@@ -146,7 +146,7 @@ class _Triage:
     def run(self) -> Triage:
         steps = list(_steps(self._classes))
         levels = {step.priority: Level(step.priority, 0, 0, proved=True) for step in steps}
-        found: Found | None = None
+        found: Incumbent | None = None
         for position, step in enumerate(steps):
             proved = True
             if found is None or _nodes(found, step.supplies):
@@ -174,7 +174,9 @@ class _Triage:
         delays = dict(_delays(self._classes, found))
         return Triage(delays, tuple(levels.values()), _cost(self._problem, found), bound_cents)
 
-    def _fewest(self, step: _Step, known: Found | None, steps_left: int) -> tuple[Found, bool]:
+    def _fewest(
+        self, step: _Step, known: Incumbent | None, steps_left: int
+    ) -> tuple[Incumbent, bool]:
         """A plan with the fewest, and whether it is proved that no other has fewer.
 
         `known` is the plan of the step before, which will do where no better one is found.
@@ -196,7 +198,7 @@ class _Triage:
             self.proved.append((assertion, least))
         return found, bound >= least
 
-    def _by_name(self, found: Found, levels: Mapping[int, Level]) -> Found:
+    def _by_name(self, found: Incumbent, levels: Mapping[int, Level]) -> Incumbent:
         """A plan of the same jobs in number, and of the same cost, that keeps the first by name."""
         costs = tuple(
             tuple(cents or 0 for cents in one.unit_cost_cents) for one in self._problem.supplies
@@ -235,7 +237,7 @@ class _Triage:
     def _left_s(self) -> float:
         return self._began + self._time_limit_s - spent()
 
-    def _search(self, problem: Problem, gap: float, steps_left: int) -> Found:
+    def _search(self, problem: Problem, gap: float, steps_left: int) -> Incumbent:
         """Search with what is kept, in a fair share of the time that is left."""
         kept = replace(problem, budgets=(*problem.budgets, *self._kept))
         limit_s = max(_LEAST_S, self._left_s() / steps_left)
@@ -293,14 +295,14 @@ def _blocks(supplies: Iterable[int], problem: Problem) -> Iterator[dict[int, int
         yield block
 
 
-def _nodes(found: Found, supplies: Collection[int]) -> int:
+def _nodes(found: Incumbent, supplies: Collection[int]) -> int:
     acquire = found.master.acquire
     return sum(
         round(found.values[acquire[number, 0]]) for number in supplies if (number, 0) in acquire
     )
 
 
-def _cost(problem: Problem, found: Found) -> int:
+def _cost(problem: Problem, found: Incumbent) -> int:
     """What the nodes of a plan and its changes of GPU type cost, whatever was asked, cents."""
     nodes = sum(
         round(found.values[index]) * (problem.supplies[supply].unit_cost_cents[quarter] or 0)
@@ -313,7 +315,7 @@ def _cost(problem: Problem, found: Found) -> int:
     return problem.fixed_cost_cents + nodes + changes
 
 
-def _delays(classes: Sequence[Class], found: Found) -> Iterator[tuple[str, int | None]]:
+def _delays(classes: Sequence[Class], found: Incumbent) -> Iterator[tuple[str, int | None]]:
     """The first claims of a class by name start first; the last ones are dropped.
 
     Where a job's nodes would hold several of its starts, it takes the earliest.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
-from planner.packing.incumbent import Found, Infeasible
+from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.pack import attempt
 from planner.packing.work import guarded, spent
 from planner.planning.annotations.doubtful import limiting_figures
@@ -38,7 +38,7 @@ def make_plan(
     progress: Callable[[str], None] | None = None,
     sizers: Sizers | None = None,
     price_choices: bool = True,
-    watch: Callable[[Translation, Found], None] | None = None,
+    watch: Callable[[Translation, Incumbent], None] | None = None,
 ) -> Plan:
     """Make a checked plan of least net present cost.
 
@@ -110,7 +110,7 @@ class _How(TypedDict):
     """What is asked of the one search whose answer is kept."""
 
     crosscheck: bool
-    watch: Callable[[Translation, Found], None] | None
+    watch: Callable[[Translation, Incumbent], None] | None
 
 
 def _solved(

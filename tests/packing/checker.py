@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from planner.packing.problem import (
     WHOLE,
     Choice,
-    Hire,
+    HourlyTerms,
     Pool,
     Problem,
     Shape,
@@ -19,7 +19,7 @@ from tests.packing.meaning import SLOT, SLOTS, changes, counts, holds, mixes, st
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from planner.packing.problem import Lot, Part, Quota
+    from planner.packing.problem import Part, PriceTier, Quota
     from planner.packing.solution import Layout, Member, Solution
 
 
@@ -75,12 +75,12 @@ class Checker:
         if self.solution.bound_cents > self.solution.cost_cents:
             yield "bound above cost"
 
-    def _hire(self, supply: int) -> Hire | None:
+    def _hire(self, supply: int) -> HourlyTerms | None:
         return self.problem.pools[self.problem.supplies[supply].pool].hire
 
     def _maxima(self) -> Iterator[str]:
         held: defaultdict[object, Counter[int]] = defaultdict(Counter)
-        orders: defaultdict[tuple[object, int], Counter[Lot | None]] = defaultdict(Counter)
+        orders: defaultdict[tuple[object, int], Counter[PriceTier | None]] = defaultdict(Counter)
         most = {}
         for number, supply in enumerate(self.problem.supplies):
             if self._hire(number):
@@ -270,7 +270,7 @@ class Checker:
             if used and whole and self._service(quarter, index) < main.spare:
                 yield f"{pool.name}: in use without the spare nodes of {main.name} in {quarter}"
 
-    def _hired(self, quarter: int, number: int, hire: Hire) -> Iterator[str]:
+    def _hired(self, quarter: int, number: int, hire: HourlyTerms) -> Iterator[str]:
         """What is wrong with nodes that come and go within a quarter."""
         layouts = self.solution.layouts[quarter][number]
         spells = [layout.hours or (0, 0) for layout in layouts]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.packing.limits import SpendLimit
-from planner.packing.problem import Choice, Demand, Hire, Quota, Shape, Supply
+from planner.packing.problem import Choice, Demand, HourlyTerms, Quota, Shape, Supply
 from planner.packing.solution import Status
 from tests.packing.meaning import SLOT, SLOTS, slots
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from planner.packing.problem import Problem
 
 NODE, HOUR = 10_000_000, 3_600
-HOURLY = Hire(1, 1)
+HOURLY = HourlyTerms(1, 1)
 SEEDS = 120
 
 
@@ -79,18 +79,18 @@ def test_eighty_small_runs_pay_for_their_gpu_hours(hours_of):
 def test_runs_that_are_apart_in_time_do_not_pay_for_the_time_between(hours_of):
     early, late = runs(1, 1, 5, until=10), runs(1, 1, 5, earliest=1000)
     assert hours_of(early, late) == 10
-    assert hours_of(early, late, hire=Hire(1, 48), proved=False) == 96
+    assert hours_of(early, late, hire=HourlyTerms(1, 48), proved=False) == 96
 
 
 def test_a_minimum_is_paid_each_time(hours_of):
-    assert hours_of(runs(1, 8, 3), hire=Hire(1, 24)) == 24
-    assert hours_of(runs(3, 8, 10), hire=Hire(1, 24)) == 30
+    assert hours_of(runs(1, 8, 3), hire=HourlyTerms(1, 24)) == 24
+    assert hours_of(runs(3, 8, 10), hire=HourlyTerms(1, 24)) == 30
 
 
 def test_weeks_are_paid_whole(hours_of):
-    assert hours_of(runs(1, 8, 3), hire=Hire(168, 168)) == 168
-    assert hours_of(runs(2, 8, 100), hire=Hire(168, 168)) == 336
-    assert hours_of(runs(3, 8, 100), hire=Hire(336, 336)) == 336
+    assert hours_of(runs(1, 8, 3), hire=HourlyTerms(168, 168)) == 168
+    assert hours_of(runs(2, 8, 100), hire=HourlyTerms(168, 168)) == 336
+    assert hours_of(runs(3, 8, 100), hire=HourlyTerms(336, 336)) == 336
 
 
 def test_cores_of_the_node_count(hours_of):
@@ -175,7 +175,7 @@ def drawn(build, rng: random.Random) -> Problem:
         demands.append(Demand((Choice("h100", shape),), (0,), 1 + (number == 0)))
     if rng.random() < 0.3:
         demands.append(Demand((Choice("h100", Shape(rng.choice((2, 4)), 0, 0)),), (0,), 1))
-    hire = Hire(SLOT, SLOT * rng.choice((1, 1, 3)))
+    hire = HourlyTerms(SLOT, SLOT * rng.choice((1, 1, 3)))
     pools = [
         replace(build.pool(), owned=rng.choice((0, 0, 1))),
         replace(build.pool(), hire=hire, offer="c"),
@@ -216,7 +216,7 @@ def least_with_hours(problem: Problem, least_cost) -> int | None:
 
 
 @cache
-def least_steps(shapes: Sequence[Shape], node: Shape, hire: Hire) -> int:
+def least_steps(shapes: Sequence[Shape], node: Shape, hire: HourlyTerms) -> int:
     """The least that is paid for these runs: every way to share nodes and every start."""
     if not shapes:
         return 0
@@ -232,7 +232,7 @@ def least_steps(shapes: Sequence[Shape], node: Shape, hire: Hire) -> int:
 
 
 @cache
-def _on_one(shapes: Sequence[Shape], node: Shape, hire: Hire) -> int | None:
+def _on_one(shapes: Sequence[Shape], node: Shape, hire: HourlyTerms) -> int | None:
     """Steps of one node that is had once for all of these."""
     found = None
     for starts in product(*map(_starts, shapes)):

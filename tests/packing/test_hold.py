@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.problem import Lot
+from planner.packing.problem import PriceTier
 from planner.packing.statement.hold import Order, holding
 from tests.packing.test_brute_force import draw
 
@@ -56,8 +56,8 @@ def test_what_comes_late_enters_as_early_as_it_can_or_never(two_offers, plan):
 
 def test_an_order_has_the_price_of_its_size(build, solve):
     pools = [build.pool("a")]
-    small = replace(build.buy(CHEAP), name="one", lot=Lot(1, 1), offer=0)
-    large = replace(build.buy(CHEAP // 2), name="one", lot=Lot(2, None), offer=0)
+    small = replace(build.buy(CHEAP), name="one", lot=PriceTier(1, 1), offer=0)
+    large = replace(build.buy(CHEAP // 2), name="one", lot=PriceTier(2, None), offer=0)
     problem = build.problem(pools, [small, large], [build.units(1, ("a", 8, 0, 0))])
     for nodes, cost in ((1, CHEAP), (3, 3 * CHEAP // 2)):
         found = solve(holding(problem, [Order("one", "main", 0, nodes)]))

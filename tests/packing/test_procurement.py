@@ -15,7 +15,7 @@ import pytest
 from planner.packing.constraints import nodes_allowed
 from planner.packing.formulation.build import build_master
 from planner.packing.limits import Limit, Reserve, SpendLimit
-from planner.packing.problem import Choice, Demand, Lot, Pool, Problem, Shape, Supply
+from planner.packing.problem import Choice, Demand, Pool, PriceTier, Problem, Shape, Supply
 from planner.packing.solution import Status
 
 FEATURES = ("window", "reserve", "retire", "lots", "budget", "sites")
@@ -95,7 +95,7 @@ def draw_supplies(
     if "lots" in features:
         second = rng.choice((2, 2, 3))
         less = tuple(None if cents is None else cents * 7 // 10 for cents in costs)
-        first, more = Lot(1, second - 1), Lot(second, None)
+        first, more = PriceTier(1, second - 1), PriceTier(second, None)
         supplies = [
             Supply(f"buy{pool}", "buy", pool, maximum, tuple(costs), lot=first, offer=pool),
             Supply(f"buy{pool}", "buy", pool, maximum, less, lot=more, offer=pool),
@@ -198,8 +198,8 @@ def test_a_reservation_is_limited_at_any_one_time_and_not_in_sum(build, solve):
 def levels(build: Any, *, second: int = 4) -> list[Supply]:
     dear, cheap = build.buy(1000), build.buy(700)
     return [
-        replace(dear, lot=Lot(1, second - 1), offer=0),
-        replace(cheap, lot=Lot(second, None), offer=0),
+        replace(dear, lot=PriceTier(1, second - 1), offer=0),
+        replace(cheap, lot=PriceTier(second, None), offer=0),
     ]
 
 
@@ -248,8 +248,8 @@ def test_orders_of_two_quarters_do_not_add_up_to_one(build, solve):
         build.units(2, ("h100", 8, 0, 0), quarters=(1,)),
     ]
     offers = [
-        replace(build.buy(1000, 500), lot=Lot(1, 3), offer=0),
-        replace(build.buy(990, 490), lot=Lot(4, None), offer=0),
+        replace(build.buy(1000, 500), lot=PriceTier(1, 3), offer=0),
+        replace(build.buy(990, 490), lot=PriceTier(4, None), offer=0),
     ]
     assert solve(build.problem([build.pool()], offers, demands, 2)).cost_cents == 3000
 
@@ -278,7 +278,10 @@ def test_sites_share_the_maximum_of_an_offer(build, plan):
 
 
 def test_nodes_for_two_sites_are_one_order_with_the_price_of_its_size(build, plan):
-    dear, cheap = replace(build.buy(1000), lot=Lot(1, 1)), replace(build.buy(700), lot=Lot(2, None))
+    dear, cheap = (
+        replace(build.buy(1000), lot=PriceTier(1, 1)),
+        replace(build.buy(700), lot=PriceTier(2, None)),
+    )
     problem = two_sites(build, dear)
     supplies = tuple(
         replace(offer, pool=pool, offer=0) for offer in (dear, cheap) for pool in (0, 1)

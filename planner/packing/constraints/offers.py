@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from planner.packing.master import MasterProgram
     from planner.packing.node_packing.list_schedule import Placed
-    from planner.packing.problem import Lot, Problem, Supply
+    from planner.packing.problem import PriceTier, Problem, Supply
     from planner.packing.statement.translate import Translation
 
 __all__ = ["BILL", "add_rows", "conditions", "holds"]
@@ -84,9 +84,9 @@ def _one_lot(master: MasterProgram, supplies: Sequence[int], quarter: int) -> No
         program.row(f"one-lot[{supplies[0]},{quarter}]", used, "<=", 1.0)
 
 
-def _by_lot(problem: Problem, supplies: Sequence[int]) -> Iterator[tuple[Lot, list[int]]]:
+def _by_lot(problem: Problem, supplies: Sequence[int]) -> Iterator[tuple[PriceTier, list[int]]]:
     """The supplies of an offer by price level, those at all sites together."""
-    levels: dict[Lot, list[int]] = defaultdict(list)
+    levels: dict[PriceTier, list[int]] = defaultdict(list)
     for number in supplies:
         lot = problem.supplies[number].lot
         if lot is not None:

@@ -20,7 +20,7 @@ from planner.packing.solvers.solver import solve_integer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planner.packing.incumbent import Found
+    from planner.packing.incumbent import Incumbent
     from planner.packing.master import MasterProgram, PoolInQuarter
     from planner.packing.node_packing.cutting import CuttingStock
     from planner.packing.problem import Shape
@@ -33,7 +33,7 @@ _ROOM = 1.1
 """What nodes for runs offer in GPU-hours, as a multiple of what these take."""
 
 
-def begin(found: Found, values: Sequence[float], time_limit_s: float) -> bool:
+def begin(found: Incumbent, values: Sequence[float], time_limit_s: float) -> bool:
     """Keep a plan near a solution in fractions; False where first-fit takes too much for one."""
     master = found.master
     held = whole_near(master, values)

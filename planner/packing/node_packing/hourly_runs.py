@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from planner.packing.node_packing.list_schedule import Cap, Waiting
-    from planner.packing.problem import Hire, Pool, Shape
+    from planner.packing.problem import HourlyTerms, Pool, Shape
 
 __all__ = ["Rental", "hired"]
 
@@ -53,7 +53,7 @@ class _Node:
 
     room: Room
     start: int
-    hire: Hire
+    hire: HourlyTerms
     last: int = 0
     """The hour at which its last run ends."""
     runs: list[tuple[Shape, int, int]] = field(default_factory=list)

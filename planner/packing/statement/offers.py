@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.costs import entry_quarters, node_costs, owned_costs, present_cents, spent_cents
 from planner.packing.limits import SpendLimit
-from planner.packing.problem import Lot, Supply
+from planner.packing.problem import PriceTier, Supply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Supply, ...]:
     )
 
 
-def _lots(offer: SettledOffer) -> Iterator[Lot | None]:
+def _lots(offer: SettledOffer) -> Iterator[PriceTier | None]:
     """The sizes of order that have a price of their own; None where all have the same."""
     if not offer.levels:
         yield None
@@ -49,7 +49,7 @@ def _lots(offer: SettledOffer) -> Iterator[Lot | None]:
     fewest = (1, *(level.from_nodes for level in offer.levels))
     most = (*(nodes - 1 for nodes in fewest[1:]), None)
     for first, last in zip(fewest, most, strict=True):
-        yield Lot(first, last)
+        yield PriceTier(first, last)
 
 
 def _unit_costs(inputs: Inputs, offer: SettledOffer, nodes: int) -> tuple[int | None, ...]:

@@ -11,7 +11,7 @@ from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.packing.problem import (
     Choice,
     Demand,
-    Hire,
+    HourlyTerms,
     Part,
     Pool,
     Problem,
@@ -139,7 +139,7 @@ def _hired(inputs: Inputs) -> Iterator[Pool]:
     for offer in inputs.offers:
         if offer.step_hours:
             node = inputs.catalog.nodes[offer.node_type]
-            hire = Hire(offer.step_hours, offer.minimum_hours)
+            hire = HourlyTerms(offer.step_hours, offer.minimum_hours)
             place = (offer.node_type, offer.sites[0], node.gpu_type, _node(node))
             yield Pool(*place, 0, 0, fabric=False, hire=hire, offer=offer.name)
 
