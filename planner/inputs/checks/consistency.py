@@ -11,7 +11,6 @@ from planner.inputs.checks.faults import (
     held_figures,
     known,
     late_figures,
-    not_in_play,
     unknown_reference,
     unstated_figure,
 )
@@ -45,7 +44,7 @@ def inconsistencies(document: Document, scenario: Scenario, catalog: Catalog) ->
     """Find what contradicts itself, the horizon, or the catalog; unknown names are passed over."""
     for fault in known(
         _horizon(scenario),
-        _policies(scenario, catalog),
+        _both_allowed_and_excluded(scenario),
         _nodes(scenario, catalog),
         misstated(scenario, catalog),
         _prices(scenario, catalog),
@@ -53,7 +52,6 @@ def inconsistencies(document: Document, scenario: Scenario, catalog: Catalog) ->
         _fleet(scenario),
         _budget(scenario),
         _colocation(scenario, catalog),
-        _licences(scenario, catalog),
         _jobs(scenario, catalog),
         misplaced(scenario, catalog),
         _teams(scenario, catalog),
@@ -76,37 +74,12 @@ def _horizon(scenario: Scenario) -> Iterator[Fault]:
         )
 
 
-def _policies(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    yield from known(
-        _both_allowed_and_excluded(scenario), _reserves(scenario, catalog), _spares(scenario)
-    )
-
-
 def _both_allowed_and_excluded(scenario: Scenario) -> Iterator[Fault]:
     policies = scenario.policies
     for position, gpu_type in enumerate(policies.excluded_gpu_types):
         if gpu_type in (policies.allowed_gpu_types or ()):
             path = ("policies", "excluded_gpu_types", position)
             yield Fault(path, f"{gpu_type!r} is both allowed and excluded", "keep one of them")
-
-
-def _reserves(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    for gpu_type in scenario.policies.growth_reserve:
-        at = ("policies", "growth_reserve", gpu_type)
-        yield from not_in_play(at, gpu_type, scenario, catalog)
-
-
-def _spares(scenario: Scenario) -> Iterator[Fault]:
-    if isinstance(scenario.policies.spare_nodes, dict):
-        in_play = scenario.node_types_in_play
-        for node_type in scenario.policies.spare_nodes:
-            if node_type not in in_play:
-                yield Fault(
-                    ("policies", "spare_nodes", node_type),
-                    f"{node_type!r} is neither owned nor offered here",
-                    f"in play: {', '.join(in_play)}" if in_play else None,
-                    at_key=True,
-                )
 
 
 def _nodes(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
@@ -305,15 +278,6 @@ def _on_a_floor(path: Path, entry: FleetEntry | Offer, catalog: Catalog) -> Iter
         yield unstated_figure(path, entry.node_type, "max_power_kw", "colocation")
 
 
-def _licences(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    stated = scenario.finance.licence_usd_per_gpu_year
-    if not isinstance(stated, dict):
-        return
-    for gpu_type in stated:
-        path = ("finance", "licence_usd_per_gpu_year", gpu_type)
-        yield from not_in_play(path, gpu_type, scenario, catalog)
-
-
 def _teams(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     """Find all of these; without `teams`, a job's team is a name alone and any will do."""
     for name, job in scenario.jobs.items():
@@ -338,13 +302,12 @@ def _quota(scenario: Scenario, catalog: Catalog, path: Path, team: Team) -> Iter
         return
     for key, figure in stated.items():
         if key != ALL_GPU_TYPES:
-            yield from known(_gpu_type(scenario, catalog, (*path, key), key))
+            yield from known(_gpu_type(catalog, (*path, key), key))
         if isinstance(figure, dict):
             yield from held_figures((*path, key), figure, scenario.horizon)
 
 
-def _gpu_type(scenario: Scenario, catalog: Catalog, path: Path, name: str) -> Iterator[Fault]:
+def _gpu_type(catalog: Catalog, path: Path, name: str) -> Iterator[Fault]:
     if name not in catalog.gpus:
         message, hint = unknown_reference("GPU type", name, catalog.gpus, catalog)
         yield Fault(path, message, hint, at_key=True)
-    yield from not_in_play(path, name, scenario, catalog)

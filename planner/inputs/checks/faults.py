@@ -27,7 +27,6 @@ __all__ = [
     "held_figures",
     "known",
     "late_figures",
-    "not_in_play",
     "unknown_reference",
     "unknown_references",
     "unstated_figure",
@@ -74,16 +73,6 @@ def unstated_figure(path: Path, node_type: str, key: str, what: str) -> Fault:
         f"{node_type!r} has no {key} in the catalog, it is needed for {what}",
         f"state it here, beside `node_type`: `{key}: {_WRITTEN[key]}",
     )
-
-
-def not_in_play(path: Path, gpu_type: str, scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    """A GPU type that the catalog knows and no owned or offered node has; `path` is of its key."""
-    nodes = (catalog.nodes.get(name) for name in scenario.node_types_in_play)
-    in_play = sorted({node.gpu_type for node in nodes if node is not None})
-    if gpu_type in catalog.gpus and gpu_type not in in_play:
-        message = f"no node with {gpu_type!r} is owned or offered here"
-        hint = f"in play: {', '.join(in_play)}" if in_play else None
-        yield Fault(path, message, hint, at_key=True)
 
 
 def late_figures(path: Path, stated: Iterable[str], horizon: Horizon) -> Iterator[Fault]:

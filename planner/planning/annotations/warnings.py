@@ -47,6 +47,7 @@ def warning_notes(
         *_illustrative(inputs),
         *unit_slips(inputs, plan),
         *unlikely_figures(inputs),
+        *_named_in_vain(inputs),
         *_silent_rules(inputs, plan),
         *_other_counts_today(inputs, jobs),
         *_idle_though_owned(inputs, jobs, plan),
@@ -78,6 +79,30 @@ def _retiring(inputs: Inputs) -> Iterator[Note]:
                 text=f"{count_of(entry.count, 'owned node')} of {name} ({entry.node_type} @ "
                 f"{entry.site}) {retire}: from {entry.retires} on {are} no longer in service",
                 origin=f"fleet.{name}",
+            )
+
+
+def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
+    """GPU and node types that policies, quotas and licences name, and of which there is no node."""
+    scenario = inputs.scenario
+    nodes, gpus = set(scenario.node_types_in_play), set(inputs.gpu_types_in_play)
+    spares, licences = scenario.policies.spare_nodes, scenario.finance.licence_usd_per_gpu_year
+    named = [
+        ("policies.spare_nodes", spares if isinstance(spares, dict) else (), nodes),
+        ("policies.growth_reserve", scenario.policies.growth_reserve, gpus),
+        ("finance.licence_usd_per_gpu_year", licences if isinstance(licences, dict) else (), gpus),
+        *(
+            (f"teams.{name}.quota_gpus", [gpu_type for gpu_type, _ in quotas if gpu_type], gpus)
+            for name, team in sorted(scenario.teams.items())
+            if (quotas := team.quotas(scenario.horizon))
+        ),
+    ]
+    for origin, names, in_play in named:
+        for name in sorted(set(names) - in_play):
+            yield Note(
+                text=f"{name} is named, and no node of it is owned or offered: that changes "
+                "nothing here",
+                origin=f"{origin}.{name}",
             )
 
 

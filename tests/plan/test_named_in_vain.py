@@ -1,0 +1,44 @@
+"""What policies, quotas and licences name without a node of it is warned of, and does nothing."""
+
+import json
+
+import pytest
+
+import planner
+
+NAMED = {
+    "policies.spare_nodes.xe9680-h200": {"policies": {"spare_nodes": {"xe9680-h200": 1}}},
+    "policies.growth_reserve.l40s-48gb": {"policies": {"growth_reserve": {"l40s-48gb": "20%"}}},
+    "finance.licence_usd_per_gpu_year.a100-80gb-sxm": {
+        "finance": {"licence_usd_per_gpu_year": {"a100-80gb-sxm": 4500}}
+    },
+    "teams.red.quota_gpus.h200-141gb-sxm": {
+        "teams": {"red": {"quota_gpus": {"h200-141gb-sxm": 4, "total": 8}}}
+    },
+}
+
+
+def scenario(more):
+    return {
+        "format": 1,
+        "name": "In vain",
+        "horizon": {"first_quarter": "2027Q1", "quarters": 2},
+        "offers": {"h100": {"node_type": "xe9680-h100", "kind": "buy"}},
+        "jobs": {"chat": {"fixed": {"gpus": 2}, "team": "red"}},
+        **more,
+    }
+
+
+@pytest.mark.parametrize("origin", NAMED)
+def test_a_type_of_which_there_is_no_node_is_warned_of_and_changes_no_cost(origin):
+    named = planner.plan(scenario(NAMED[origin]))
+    warnings = json.loads(named.to_json())["warnings"]
+    (note,) = [one for one in warnings if one["origin"] == origin]
+    assert "no node of it is owned or offered: that changes nothing here" in note["text"]
+    assert named.cost_usd == planner.plan(scenario({})).cost_usd
+    assert planner.report(named)
+
+
+def test_a_type_that_nobody_knows_is_refused_still():
+    with pytest.raises(planner.InputError, match="unknown node type"):
+        planner.plan(scenario({"policies": {"spare_nodes": {"xe9680-h2000": 1}}}))
