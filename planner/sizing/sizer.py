@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.rules.book import Rule, RuleBook
     from planner.inputs.rules.expression import Exact
-    from planner.inputs.scenario.job import Fixed, Job, Load, Serve, Tune
+    from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
     from planner.inputs.scenario.scenario import Policies
     from planner.inputs.settled import Settings
     from planner.sizing.calibration import Calibration
@@ -51,15 +51,19 @@ _STATED = {
 """How a run is described further, as far as the job says so."""
 
 
-def summary(job: Job, weight_bits: Exact | None = None) -> str:
+def summary(
+    job: Job, weight_bits: Exact | None = None, peaks: tuple[Fraction, ...] | None = None
+) -> str:
     """One readable line: `LoRA tuning of llama-3.1-8b, sequence 4,096, batch 8`.
 
-    `weight_bits` is the width that is served, where the job leaves it to the model.
+    `weight_bits` is the width that is served, where the job leaves it to the model; `peaks` are
+    requests per second by quarter, as the job states them if left out.
     """
     if job.tune is not None:
         return _tune(job.tune)
     if job.serve is not None:
-        return _serve(job.serve, weight_bits or job.serve.bits)
+        arriving = job.peaks(None) if peaks is None else peaks
+        return _serve(job.serve, weight_bits or job.serve.bits, arriving)
     return _fixed(job.fixed) if job.fixed is not None else ""
 
 
@@ -83,7 +87,7 @@ def _says(tune: Tune, key: str) -> bool:
     return key in tune.model_fields_set and getattr(tune, key) is not None
 
 
-def _serve(serve: Serve, weight_bits: Exact) -> str:
+def _serve(serve: Serve, weight_bits: Exact, peaks: tuple[Fraction, ...]) -> str:
     text = f"serving of {_subject(serve)} at {figure_text(weight_bits)} bit"
     if serve.adapters is not None:
         count, size = serve.adapters.count, format(serve.adapters.size_gb, ".3g")
@@ -91,7 +95,7 @@ def _serve(serve: Serve, weight_bits: Exact) -> str:
     if serve.context is not None and serve.concurrency is not None:
         text += f", {serve.concurrency:,} × {serve.context:,} tokens"
     if serve.load is not None:
-        text += f", {_arriving(serve.load)}"
+        text += f", {_arriving(peaks)}"
     if serve.latency is not None:
         asked = (
             f"{name} {figure_text(figure)} ms"
@@ -106,14 +110,10 @@ def _serve(serve: Serve, weight_bits: Exact) -> str:
     return text
 
 
-def _arriving(load: Load) -> str:
-    """`up to 12 requests a second`."""
-    (peak,) = load.peaks()
-    varies = load.growth_per_quarter or any(
-        isinstance(figure, dict)
-        for figure in (load.requests_per_second, load.tokens_per_day, load.users)
-    )
-    return f"{'up to ' if varies else ''}{float(peak):,.4g} requests a second"
+def _arriving(peaks: tuple[Fraction, ...]) -> str:
+    """`12 requests a second`, `up to 12 requests a second` where quarters differ."""
+    most = "up to " if len(set(peaks)) > 1 else ""
+    return f"{most}{float(max(peaks)):,.4g} requests a second"
 
 
 def _fixed(fixed: Fixed) -> str:
@@ -259,7 +259,7 @@ class Sizer:
                 refused_parts += refusals
         return Sizing(
             id=hashlib.sha256(repr(key).encode()).hexdigest()[:12],
-            summary=summary(job, reasoning.number("weight_bits")),
+            summary=summary(job, reasoning.number("weight_bits"), peaks),
             candidates=tuple(placed.candidate for placed in placements),
             rejections=tuple(rejections),
             refused_parts=tuple(refused_parts),

@@ -259,3 +259,12 @@ def test_a_load_without_latency_is_told_at_the_95th_percentile(size):
     (one, *_) = of(size(serve=serve()), H100)
     assert one.serving.percentile == 95
     assert 0 < one.serving.tpot_ms < one.serving.ttft_ms < one.serving.e2e_ms
+
+
+def test_a_summary_tells_the_most_that_ever_arrives(sized):
+    horizon = Horizon.model_validate({"first_quarter": "2027Q1", "quarters": 3})
+    load = {"requests_per_second": 10, "growth_per_quarter": "20%"}
+    job = Job.model_validate({"serve": serve(load=load)})
+    told = sized.size(job, peaks=job.peaks(horizon)).summary
+    assert told.endswith(", up to 14.4 requests a second")
+    assert sized.size(job).summary.endswith(", 10 requests a second")
