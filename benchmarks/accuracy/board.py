@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.accuracy.peers import PEERS
 from benchmarks.accuracy.score import Decisions, Score, decided, scored
+from benchmarks.accuracy.serving import serving_pairs
 from benchmarks.accuracy.startups import startup_scores
 from benchmarks.accuracy.tables import percent, table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from benchmarks.accuracy.serving import ServingPair
     from benchmarks.accuracy.startups import StartupScore
     from benchmarks.accuracy.world import World
     from planner.sizing.calibration import MeasuredPair
@@ -40,6 +43,7 @@ def board(world: World) -> Board:
     _origins(made, world, measured)
     _peers(made, world, measured)
     _decisions(made, world)
+    _startups(made, world)
     _serving(made, world)
     _times(made, world)
     return made
@@ -163,7 +167,7 @@ def _decision_row(name: str, made: Decisions) -> tuple[str, ...]:
     )
 
 
-def _serving(made: Board, world: World) -> None:
+def _startups(made: Board, world: World) -> None:
     scores = startup_scores(world)
     rows = []
     for part, unit in (
@@ -181,6 +185,68 @@ def _serving(made: Board, world: World) -> None:
         rows.append((part, *_cells(score)[:3], f"{100 * score.worst:+.1f} %", furthest))
     header = ("", "starts", "mean error", "bias", "worst", "furthest off")
     made.tables.append(table("Serving: vLLM 0.19 starts on H100 80 GB", header, rows))
+
+
+def _serving(made: Board, world: World) -> None:
+    pairs = serving_pairs(world)
+    models = world.catalog.models
+
+    def group(pair: ServingPair) -> Iterator[str]:
+        """The rows that a run is counted in."""
+        run, model = pair.run, models[pair.run.model]
+        yield f"{run.origin}, {run.engine}, {run.load}"
+        if run.load == "open":
+            return
+        kind = "latent attention" if model.attention == "mla" else "mixtures"
+        yield f"{run.engine}, {kind if model.experts else 'dense models'}"
+        yield f"on {run.gpu_type}"
+        most = run.concurrency or 0
+        yield f"{'up to 8' if most <= 8 else '9 to 64' if most <= 64 else 'more than 64'} at once"
+
+    groups: dict[str, list[ServingPair]] = {}
+    for pair in pairs:
+        for name in group(pair):
+            groups.setdefault(name, []).append(pair)
+    rows = []
+    for name, own in sorted(groups.items(), key=lambda item: ("," not in item[0], item[0])):
+        throughput = scored(
+            (one.requests_per_second, one.run.measured_per_second)
+            for one in own
+            if one.run.measured_per_second is not None
+        )
+        kept = [one.kept_up for one in own if one.kept_up is not None]
+        tpot = _latency_score(own, "tpot_ms")
+        first, late = _latency_score(own, "ttft_ms"), _latency_score(own, "ttft_p99_ms")
+        bias = median(throughput.errors) if throughput.errors else float("nan")
+        rows.append(
+            (
+                name,
+                str(len(own)),
+                percent(throughput.median_error, 0),
+                "–" if not throughput.errors else f"{100 * bias:+.0f} %",
+                percent(sum(kept) / len(kept) if kept else float("nan"), 0),
+                percent(tpot.median_error, 0),
+                percent(first.median_error, 0),
+                percent(late.median_error, 0),
+            )
+        )
+        slug = _slug(name).replace(",", "")
+        made.figures[f"served/{slug}/throughput"] = throughput.median_error
+        made.figures[f"served/{slug}/tpot"] = tpot.median_error
+        made.figures[f"served/{slug}/ttft"] = first.median_error
+    every = [one.kept_up for one in pairs if one.kept_up is not None]
+    made.figures["served/kept-up"] = sum(every) / len(every)
+    header = ("", "runs", "rate", "bias", "kept up", "TPOT", "TTFT", "p99")
+    title = "Serving under load: median errors of rate (requests per second), TPOT and TTFT"
+    made.tables.append(table(title, header, rows))
+
+
+def _latency_score(pairs: Sequence[ServingPair], name: str) -> Score:
+    return scored(
+        (getattr(pair, name), float(measured))
+        for pair in pairs
+        if (measured := getattr(pair.run, name)) is not None
+    )
 
 
 def _times(made: Board, world: World) -> None:

@@ -56,7 +56,7 @@ class World:
 
     def usable_gb(self, gpu_type: str, job: Job) -> float | None:
         """Memory of one GPU that a job may fill, GB of 10^9 bytes."""
-        usable = self._situation(gpu_type, job, 1).number("usable_gb_per_gpu")
+        usable = self.situation(gpu_type, job, 1).number("usable_gb_per_gpu")
         return None if usable is None else float(usable)
 
     def says_it_fits(self, compared: MeasuredPair) -> bool | None:
@@ -71,11 +71,11 @@ class World:
         """What the planner expects of a run on its own GPUs; None where it has no figure."""
         if run.gpu_type is None:
             return None
-        tokens = self._situation(run.gpu_type, run.job, run.gpus).number("tokens_per_s_per_gpu")
+        tokens = self.situation(run.gpu_type, run.job, run.gpus).number("tokens_per_s_per_gpu")
         evaluation = self.origins[run.origin or ""].evaluation_share
         return None if tokens is None else float(tokens) / (1 + float(evaluation))
 
-    def _situation(self, gpu_type: str, job: Job, gpus: int) -> Reasoning:
+    def situation(self, gpu_type: str, job: Job, gpus: int) -> Reasoning:
         """The job on so many GPUs of a type, whatever counts the rules would choose."""
         count = Known(Fraction(gpus), "GPUs", "measured")
         gpu = gpu_facts(gpu_type, self.catalog)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from planner.sizing.count import Counter, Placement
     from planner.sizing.engine import Reasoning
 
-__all__ = ["Endpoint"]
+__all__ = ["Endpoint", "in_flight_at", "latency_at"]
 
 _TRIED: Final = "tried"
 _CHOSEN: Final = frozenset({"concurrency", "in_flight"})
@@ -181,14 +181,14 @@ class Endpoint:
         planned = _at_flight(situation, flight).number("planned_requests_per_second") or 0
         if unqueued is not None and planned > unqueued:
             return False
-        latency = _latency(situation, flight)
+        latency = latency_at(situation, flight)
         return all(
             (figure := latency[name]) is not None and figure <= target
             for name, target in self._targets.items()
         )
 
     def _too_slow(self, gpu_type: str, gpus: int, situation: Reasoning) -> Rejection:
-        latency = _latency(situation, 1)
+        latency = latency_at(situation, 1)
         percentile = self._serve.latency.percentile if self._serve.latency else 0
         said = [
             f"{figure:,.0f} ms {_TOLD[name]} where {target:,.0f} ms are asked for"
@@ -227,11 +227,11 @@ class Endpoint:
         busiest = max(
             peak / count for peak, count in zip(self._peaks, replicas, strict=True) if count
         )
-        flight = 1 + _most(taken, lambda flight: _rate(full, flight) < busiest)
-        latency = _latency(full, min(flight, taken))
+        flight = in_flight_at(full, busiest, taken)
+        latency = latency_at(full, flight)
         figures = ServingFigures(
             concurrency=held,
-            in_flight=min(flight, taken),
+            in_flight=flight,
             planned_requests_per_second=float(planned),
             peaks=tuple(float(peak) for peak in self._peaks),
             percentile=int(situation.number("latency_percentile") or 0),
@@ -262,7 +262,13 @@ def _rate(situation: Reasoning, flight: int) -> Exact:
     return _at_flight(situation, flight).number("requests_per_second_per_replica") or 0
 
 
-def _latency(situation: Reasoning, flight: int) -> dict[str, Exact | None]:
+def in_flight_at(situation: Reasoning, requests_per_second: Exact, most: int) -> int:
+    """Requests in flight on a replica that takes so many per second; `most` if it cannot."""
+    below = _most(most, lambda flight: _rate(situation, flight) < requests_per_second)
+    return min(below + 1, most)
+
+
+def latency_at(situation: Reasoning, flight: int) -> dict[str, Exact | None]:
     """What users wait at the percentile with so many requests in flight on the average.
 
     Tokens come as slowly as with the requests that the percentile allows for.

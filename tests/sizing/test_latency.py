@@ -268,3 +268,35 @@ def test_a_summary_tells_the_most_that_ever_arrives(sized):
     told = sized.size(job, peaks=job.peaks(horizon)).summary
     assert told.endswith(", up to 14.4 requests a second")
     assert sized.size(job).summary.endswith(", 10 requests a second")
+
+
+def test_attention_over_a_long_prompt_grows_with_its_square(replica):
+    def prefill(tokens, **load):
+        job = serve(load={"input_tokens": tokens, **load})
+        return replica(job, H100, 4, 8)("prefill_s", 1)
+
+    linear = prefill(2000) - prefill(1000)
+    assert prefill(64_000) > 63 * linear * 1.5
+    # half of the pairs of 64,000 tokens are new beside two prompts of 32,000; 80 layers of 64 heads
+    # of 128, and 2 × 2 FLOP for half of the pairs, on four H100
+    flop = 2 * 80 * 64 * 128 * 64_000**2 / 2
+    added = prefill(64_000) - 2 * prefill(32_000) + 80 * 0.0003
+    assert added == pytest.approx(flop / (4 * 0.67 * 989e12), rel=0.01)
+    half = prefill(64_000, cached_input=0.5) - 80 * 0.0003
+    assert half > (prefill(64_000) - 80 * 0.0003) / 2  # what is left attends to what is cached
+
+
+def test_amds_gpus_answer_as_slowly_as_they_were_measured(replica):
+    mi300x = replica(serve(), "mi300x-192gb", 4, 8)
+    h200 = replica(serve(), "h200-141gb-sxm", 4, 8)
+    # by their bandwidths alone MI300X would be the faster
+    assert mi300x("decode_step_s", 8) > 1.8 * h200("decode_step_s", 8)
+
+
+def test_models_whose_runs_missed_more_are_planned_with_less_of_their_rate(size):
+    def share(model):
+        (first, *_) = size(serve=serve(model=model)).candidates
+        return told(first, "planned_load_share")
+
+    shares = [share(model) for model in ("llama-3.1-8b", "qwen3-30b-a3b", "deepseek-v2-lite")]
+    assert shares == [0.7, 0.65, 0.5]
