@@ -1,4 +1,4 @@
-"""Tables of others: jobs from CSV and Excel, actuals from Slurm."""
+"""Tables of others: jobs from CSV and Excel, traffic from traces, actuals from Slurm."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ from planner.exchange.portfolio import (
     template,
 )
 from planner.exchange.slurm import actuals_csv, is_sacct, read_names, usage_of
+from planner.exchange.trace import is_trace, loads_of
+from planner.inputs.load import load_catalog
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.reading.reader import read_bytes, read_text
 from planner.reporting.document import Column, Heading, Table
 from planner.reporting.format import count_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from planner.api.result import FilePath, Progress, Row
     from planner.reporting.document import Document
 
@@ -91,10 +95,11 @@ def import_table(
     sheet: str | None = None,
     progress: Progress = None,
 ) -> ImportResult:
-    r"""Read jobs from a CSV file or an Excel workbook, or actuals from `sacct --parsable2`.
+    r"""Read jobs from CSV, Excel or a trace of requests, or actuals from `sacct --parsable2`.
 
-    `mapping` is a YAML file that says what the columns, or the jobs of Slurm, are called here.
-    `sheet` names the sheet of a workbook; it may be left out where only one is visible.
+    A trace becomes a serving job for each model, with the load that arrived. `mapping` is a YAML
+    file that says what the columns, or the jobs of Slurm, are called here. `sheet` names the sheet
+    of a workbook; it may be left out where only one is visible.
 
     >>> import pathlib, planner
     >>> _ = pathlib.Path("jobs.csv").write_text("job,serve.model,count\nchat,llama-3.1-8b,2\n")
@@ -105,6 +110,8 @@ def import_table(
     """
     path, say = Path(file), progress or (lambda _: None)
     mapped = None if mapping is None else Path(mapping)
+    if is_trace(path):
+        return _traffic(path, say)
     text = _text(path)
     if text is not None and sheet is not None:
         raise InputError(Finding("is no workbook, so it has no sheets", path="--sheet"))
@@ -124,6 +131,17 @@ def import_table(
         warn(f"{path}: {words}")
     jobs = jobs_from(grid, read_columns(mapped) if mapped else Columns())
     return ImportResult(path, scenario_part(jobs, f"Jobs of {path.name}"), jobs)
+
+
+def _traffic(path: Path, say: Callable[[str], object]) -> ImportResult:
+    """The jobs of a trace, whose models the shipped catalog may know."""
+    catalog, _ = load_catalog([])
+    ids = {name.casefold(): name for name in catalog.models}
+    published = {model.name.casefold(): name for name, model in catalog.models.items()}
+    jobs, notes = loads_of(path, published | ids)
+    for note in notes:
+        say(note)
+    return ImportResult(path, scenario_part(jobs, f"Traffic of {path.name}"), jobs)
 
 
 def table_template() -> str:

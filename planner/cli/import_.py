@@ -1,4 +1,4 @@
-"""`planner import`: jobs from a table, actuals from Slurm."""
+"""`planner import`: jobs from a table or a trace, actuals from Slurm."""
 
 from __future__ import annotations
 
@@ -46,10 +46,11 @@ def import_(
     sheet: str | None,
     template: bool,
 ) -> None:
-    """Read jobs from a CSV file or an Excel workbook, or actuals from `sacct --parsable2`.
+    """Read jobs from CSV, Excel or a trace of requests, or actuals from `sacct --parsable2`.
 
-    Jobs become a scenario file that yours may extend; actuals a table for `planner compare
-    --actuals`. Every mistake is told with its cell, and then nothing is written.
+    Jobs become a scenario file that yours may extend, of a trace a serving job for each model with
+    the load that arrived; actuals a table for `planner compare --actuals`. Every mistake is told
+    with its cell, and then nothing is written.
     """
     if template:
         print_exact(planner.table_template())

@@ -148,8 +148,8 @@ def test_serving_is_scored_only_where_a_plan_could_be(world):
     assert 500 < len(pairs) < len(read_serving())
     for pair in pairs:
         if pair.run.requests_per_second is not None:
-            assert pair.run.requests_per_second <= pair.planned_requests_per_second
-            assert pair.ttft_ms < pair.ttft_p99_ms
+            assert float(pair.run.requests_per_second) <= (pair.planned_requests_per_second or 0)
+            assert (pair.ttft_ms or 0) < (pair.ttft_p99_ms or 0)
 
 
 # Rules of thumb and other estimators, worked by hand

@@ -1,0 +1,163 @@
+"""A trace of requests becomes the load that arrived, whatever its format."""
+
+from __future__ import annotations
+
+import json
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import planner
+from planner.errors import InputError
+from planner.exchange.trace import is_trace
+
+AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+BURST = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+
+
+@pytest.fixture
+def trace(tmp_path):
+    def written(text, name="trace.csv"):
+        path = tmp_path / name
+        path.write_text(text, "utf-8")
+        return path
+
+    return written
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def load(trace, told):
+    """`load(text)`: the one load of a trace; what is said of it stands in `told`."""
+
+    def read(text, name="trace.csv"):
+        (job,) = planner.import_table(trace(text, name), progress=told.append).jobs.values()
+        return job["serve"]["load"]
+
+    return read
+
+
+def arrivals(per_second, seconds, seed=1):
+    """Poisson arrivals; `per_second(hour)` is their rate."""
+    rng, at = random.Random(seed), 0.0
+    while at < seconds:
+        at += rng.expovariate(per_second(at / 3600))
+        yield at
+
+
+def azure(times):
+    start = datetime(2027, 1, 4, tzinfo=UTC)
+    moments = (start + timedelta(seconds=at) for at in times)
+    return AZURE + "".join(f"{one:%Y-%m-%d %H:%M:%S.%f}0,1000,101\n" for one in moments)
+
+
+def test_rate_and_lengths_are_means(load):
+    lines = "".join(f"{at},{200 + at % 2},{50 if at % 2 else 150}\n" for at in range(0, 1001))
+    assert load(AZURE + lines) == {
+        "requests_per_second": 1.0,
+        "arrivals_cv": 0.0,
+        "input_tokens": 201,  # 200.5 on the average, never less
+        "output_tokens": 101,
+    }
+
+
+def test_the_peak_of_days_is_their_busiest_hour(load):
+    busy = lambda hour: 0.5 if 9 <= hour % 24 < 17 else 0.1  # noqa: E731
+    found = load(azure(arrivals(busy, 3 * 86_400)))
+    mean = (8 * 0.5 + 16 * 0.1) / 24
+    assert found["requests_per_second"] == pytest.approx(mean, rel=0.05)
+    assert found["requests_per_second"] * found["peak_to_mean"] == pytest.approx(0.55, rel=0.1)
+    assert found["arrivals_cv"] == pytest.approx(1, abs=0.1)
+
+
+def test_bursts_vary_more_than_poisson(load, told):
+    rng, at, times = random.Random(5), 0.0, []
+    while at < 7200:
+        at += rng.expovariate(0.05)
+        times += [at + rng.random() / 10 for _ in range(8)]
+    assert load(azure(sorted(times)))["arrivals_cv"] > 2
+    assert any("busiest 5 minutes" in line for line in told)
+
+
+def test_a_short_trace_tells_no_peak(load, told):
+    found = load(azure(arrivals(lambda _: 1, 600)))
+    assert "peak_to_mean" not in found
+    assert any("peak_to_mean" in line for line in told)
+
+
+def test_each_model_is_a_job_and_failed_requests_are_told(trace, told):
+    lines = [
+        f"{at},{'Qwen/Qwen3-8B' if at % 3 else 'GPT-4'},100,{at % 10},0,API\n" for at in range(900)
+    ]
+    made = planner.import_table(trace(BURST + "".join(lines), "week.csv"), progress=told.append)
+    assert set(made.jobs) == {"week-gpt-4", "week-qwen-qwen3-8b"}
+    assert made.jobs["week-qwen-qwen3-8b"]["serve"]["model"] == "qwen3-8b"
+    assert "model" not in made.jobs["week-gpt-4"]["serve"]
+    assert any("week-gpt-4: say which model" in line for line in told)
+    assert sum("30 requests without an answer" in line for line in told) == 1
+
+
+def test_mooncakes_times_are_milliseconds(load):
+    lines = (
+        json.dumps({"timestamp": at, "input_length": 600, "output_length": 40, "hash_ids": [at]})
+        for at in range(0, 100_001, 500)
+    )
+    assert load("\n".join(lines), "moon.jsonl")["requests_per_second"] == 2.0
+
+
+def test_requests_in_any_order_are_the_same_load(load):
+    lines = [f"{at * at % 1000},{100 + at},{10 + at}\n" for at in range(1000)]
+    ordered = load(AZURE + "".join(lines))
+    random.Random(2).shuffle(lines)
+    assert load(AZURE + "".join(lines)) == ordered
+
+
+def test_what_is_imported_plans_with_a_model(trace, tmp_path):
+    part = tmp_path / "traffic.yaml"
+    part.write_text(planner.import_table(trace(azure(arrivals(lambda _: 2, 7200)))).text)
+    scenario = tmp_path / "mine.yaml"
+    scenario.write_text(
+        "format: 1\nname: Mine\nextends: traffic.yaml\n"
+        "horizon: {first_quarter: 2027Q1, quarters: 1}\nsites: {main: {}}\n"
+        "jobs: {trace: {serve: {model: llama-3.1-8b}}}\n"
+        "offers: {h100: {kind: buy, node_type: xe9680-h100, price_usd: 300000}}\n"
+    )
+    assert "1 × PowerEdge XE9680" in str(planner.plan(scenario).summary)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        (AZURE + "noon,1,1\n5,1,1\n6,1,1\n", 2, "'noon' is no time"),
+        (AZURE + "5,1.5,1\n6,1,1\n7,1,1\n", 2, "'1.5' is no number of input tokens"),
+        (AZURE + "5,1,-1\n6,1,1\n7,1,1\n", 2, "'-1' is no number of output tokens"),
+        (AZURE + "5,1,1\n6,1\n7,1,1\n", 3, "says nothing of output"),
+        (AZURE + "nan,1,1\n6,1,1\n7,1,1\n", 2, "'nan' is no time"),
+        (AZURE + "5,1,inf\n6,1,1\n7,1,1\n", 2, "'inf' is no number of output tokens"),
+        (AZURE, None, "fewer than two requests"),
+        (AZURE + "5,1,1\n5,1,1\n", None, "all requests are of one moment"),
+        ('{"timestamp": 1, "input_length": 4, "output_length": 3}\n{"tim\n', 2, "says nothing of"),
+    ],
+)
+def test_lines_that_cannot_be_requests_are_told(trace, text, line, said):
+    with pytest.raises(InputError, match=said) as caught:
+        planner.import_table(trace(text))
+    assert caught.value.findings[0].line == line
+
+
+def test_hundreds_of_bad_lines_are_told_twenty_at_a_time(trace):
+    with pytest.raises(InputError) as caught:
+        planner.import_table(trace(AZURE + "noon,1,1\n" * 500))
+    assert len(caught.value.findings) == 20
+
+
+def test_a_table_of_jobs_is_no_trace(trace, tmp_path):
+    assert not is_trace(trace("job,serve.model,count\nchat,llama-3.1-8b,2\n"))
+    assert not is_trace(tmp_path)
+    assert not is_trace(tmp_path / "nowhere.csv")
+    assert is_trace(trace(AZURE + "5,1,1\n"))
