@@ -70,7 +70,7 @@ def _name(key: str) -> str:
 
 
 def _metavar(fact: AsFact, types: list[Any]) -> str:
-    words = [str(one) for one in types if isinstance(one, str | int)]
+    words = list(dict.fromkeys(str(one) for one in types if isinstance(one, str | int)))
     if bool in types:
         words = ["true", "false"]
     return "|".join(words) or _METAVARS.get(fact.unit, "NUMBER")

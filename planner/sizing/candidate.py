@@ -173,6 +173,10 @@ class Candidate(Frozen):
     """What a replica does for its users; None without a load."""
     may_span: bool
     """Whether a copy may take several whole nodes where one does not hold its GPUs."""
+    weight_bits: int | None = None
+    """Width of the weights that is served here, where the job leaves several open."""
+    kv_bits: int | None = None
+    """Width of cached keys and values here, where the job leaves several open."""
     decided_by: str
     """What set the count: `memory`, `baseline`, `floor`, `deadline`, `parallelism` or `stated`;
     `time` where fewer GPUs would do and more of them are free again earlier; `latency` where a
@@ -192,22 +196,39 @@ class Candidate(Frozen):
         return self.replicas_by_quarter[quarter] if self.replicas_by_quarter else self.replicas
 
     @property
+    def widths(self) -> str:
+        """`8 bit`, `4 bit, cache 8 bit`; empty where the job leaves no width open."""
+        told = (("", self.weight_bits), ("cache ", self.kv_bits))
+        return ", ".join(f"{what}{bits} bit" for what, bits in told if bits is not None)
+
+    @property
+    def part(self) -> str:
+        """The GPU type, and which part of a GPU it takes: `h100-80gb-sxm 1g.10gb`, `… shared`."""
+        return way_of(self.gpu_type, partition=self.partition, shared=bool(self.shared_mb))
+
+    @property
     def way(self) -> str:
         """Its name among the candidates of the job: the GPU type, and what sets it apart there."""
         return way_of(
             self.gpu_type,
             partition=self.partition,
             shared=bool(self.shared_mb),
+            widths=self.widths,
             gpus=self.gpus if self.decided_by in ("time", "load") else None,
         )
 
 
 def way_of(
-    gpu_type: str, *, partition: str | None = None, shared: bool = False, gpus: int | None = None
+    gpu_type: str,
+    *,
+    partition: str | None = None,
+    shared: bool = False,
+    widths: str = "",
+    gpus: int | None = None,
 ) -> str:
-    """`h100-80gb-sxm`, `h100-80gb-sxm 1g.10gb`, `h100-80gb-sxm shared`, `h100-80gb-sxm × 8`."""
-    apart = partition or ("shared" if shared else f"× {gpus}" if gpus else "")
-    return f"{gpu_type} {apart}".rstrip()
+    """`h100-80gb-sxm`, `h100-80gb-sxm 1g.10gb`, `… shared`, `… × 8`, `… at 8 bit × 8`."""
+    apart = (partition, "shared" * shared, widths and f"at {widths}", f"× {gpus}" if gpus else None)
+    return " ".join(filter(None, (gpu_type, *apart)))
 
 
 class Rejection(Frozen):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import product
 from typing import TYPE_CHECKING
 
 from planner.inputs.rules.expression import exact, figure_text
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.scenario import Policies
     from planner.inputs.settled import Settings
     from planner.sizing.calibration import Calibration
+    from planner.sizing.candidate import Candidate
     from planner.sizing.count import Placement
     from planner.sizing.memory import Memory
 
@@ -63,7 +65,7 @@ def summary(
         return _tune(job.tune)
     if job.serve is not None:
         arriving = job.peaks(None) if peaks is None else peaks
-        return _serve(job.serve, weight_bits or job.serve.bits, arriving)
+        return _serve(job.serve, weight_bits, arriving)
     return _fixed(job.fixed) if job.fixed is not None else ""
 
 
@@ -87,8 +89,12 @@ def _says(tune: Tune, key: str) -> bool:
     return key in tune.model_fields_set and getattr(tune, key) is not None
 
 
-def _serve(serve: Serve, weight_bits: Exact, peaks: tuple[Fraction, ...]) -> str:
-    text = f"serving of {_subject(serve)} at {figure_text(weight_bits)} bit"
+def _serve(serve: Serve, weight_bits: Exact | None, peaks: tuple[Fraction, ...]) -> str:
+    if isinstance(serve.bits, tuple):
+        widths = " or ".join(map(str, serve.bits))
+    else:
+        widths = figure_text(weight_bits or serve.bits)
+    text = f"serving of {_subject(serve)} at {widths} bit"
     if serve.adapters is not None:
         count, size = serve.adapters.count, format(serve.adapters.size_gb, ".3g")
         text += f" with {count} adapter{'s' if count > 1 else ''} of {size} GB"
@@ -221,42 +227,27 @@ class Sizer:
         self, job: Job, origins: dict[str, str], peaks: tuple[Fraction, ...], key: Hashable
     ) -> Sizing:
         reasoning = self.reasoning(job, origins, peaks)
+        variants = [
+            _Variant(self._counter, reasoning, job, peaks, widths) for widths in _widths(job)
+        ]
         placements: list[Placement] = []
         rejections: list[Rejection] = []
         refused_parts: list[Rejection] = []
-        tries = Tries(reasoning)
-        endpoint = None
-        if job.serve is not None and peaks:
-            endpoint = Endpoint(self._counter, reasoning, job.serve, peaks)
-
-        def place(gpu_type: str, facts: Mapping[str, Known]) -> tuple[Placement, ...] | Rejection:
-            if endpoint is not None:
-                return endpoint.place(gpu_type, facts)
-            found = self._counter.place(gpu_type, facts, tries)
-            return found if isinstance(found, Rejection) else (found,)
-
-        def place_one(way: str, facts: Mapping[str, Known]) -> Placement | Rejection:
-            found = place(way, facts)
-            return found if isinstance(found, Rejection) else found[0]
-
         for gpu_type, facts in self._gpus.items():
-            here = reasoning.within(facts, GPU_FACTS)
-            refused = self._barred(gpu_type, job) + self._counter.refuse(gpu_type, here)
-            if refused:
-                rejections += refused
-                continue
-            outcome = place(gpu_type, facts)
-            if isinstance(outcome, Rejection):
-                rejections.append(outcome)
-                continue
-            placements += outcome
-            first = outcome[0]
-            if job.tune is not None and (job.run is None or job.run.hours is None):
-                placements += self._counter.place_faster(first, facts, tries)
-            if job.serve is not None and not job.serve.whole_gpu and first.candidate.gpus == 1:
-                parts, refusals = self._parts[gpu_type].place(self._counter, tries, place_one)
-                placements += parts
-                refused_parts += refusals
+            found: list[Placement] = []
+            refused: list[Rejection] = []
+            parts: list[Rejection] = []
+            for variant in variants:
+                outcome = self._on(gpu_type, facts, job, variant)
+                if isinstance(outcome, list):
+                    refused = outcome
+                    continue
+                found += (one for one in outcome[0] if not _any_as_good(found, one))
+                parts += outcome[1]
+            placements += found
+            rejections += () if found else refused
+            held = {placed.candidate.part for placed in found}
+            refused_parts += (one for one in parts if one.way not in held)
         return Sizing(
             id=hashlib.sha256(repr(key).encode()).hexdigest()[:12],
             summary=summary(job, reasoning.number("weight_bits"), peaks),
@@ -266,6 +257,27 @@ class Sizer:
             assumptions=_assumptions(placements),
             warnings=self._warnings(job, reasoning, placements),
         )
+
+    def _on(
+        self, gpu_type: str, facts: Mapping[str, Known], job: Job, variant: _Variant
+    ) -> tuple[list[Placement], tuple[Rejection, ...]] | list[Rejection]:
+        """Ways to run on one GPU type with the parts that are refused, or why there is none."""
+        here = variant.reasoning.within(facts, GPU_FACTS)
+        if refused := self._barred(gpu_type, job) + self._counter.refuse(gpu_type, here):
+            return refused
+        outcome = variant.place(gpu_type, facts)
+        if isinstance(outcome, Rejection):
+            return [outcome]
+        refused_parts: tuple[Rejection, ...] = ()
+        first, placed = outcome[0], list(outcome)
+        if job.tune is not None and (job.run is None or job.run.hours is None):
+            placed += self._counter.place_faster(first, facts, variant.tries)
+        if job.serve is not None and not job.serve.whole_gpu and first.candidate.gpus == 1:
+            parts, refused_parts = self._parts[gpu_type].place(
+                self._counter, variant.tries, variant.place_one
+            )
+            placed += parts
+        return [variant.marked(one) for one in placed], refused_parts
 
     def _barred(self, gpu_type: str, job: Job) -> list[Rejection]:
         """What the scenario itself says against a GPU type."""
@@ -325,6 +337,74 @@ class Sizer:
                 f"run time unknown on {', '.join(timeless)}: the catalog gives no bf16 throughput, "
                 f"so the deadline is not checked there{held}"
             )
+
+
+class _Variant:
+    """A job at one of the widths of weights and cache that it leaves open."""
+
+    def __init__(
+        self,
+        counter: Counter,
+        job: Reasoning,
+        stated: Job,
+        peaks: tuple[Fraction, ...],
+        widths: Mapping[str, int],
+    ) -> None:
+        facts = {name: Known(exact(bits), "bit", "job") for name, bits in widths.items()}
+        self.reasoning = job.within(facts, frozenset(facts)) if facts else job
+        self.tries = Tries(self.reasoning)
+        self._counter, self._widths = counter, widths
+        self._endpoint = None
+        if stated.serve is not None and peaks:
+            self._endpoint = Endpoint(counter, self.reasoning, stated.serve, peaks)
+
+    def place(self, way: str, facts: Mapping[str, Known]) -> tuple[Placement, ...] | Rejection:
+        """Candidates on whole GPUs of a type, or on a part of one."""
+        if self._endpoint is not None:
+            return self._endpoint.place(way, facts)
+        found = self._counter.place(way, facts, self.tries)
+        return found if isinstance(found, Rejection) else (found,)
+
+    def place_one(self, way: str, facts: Mapping[str, Known]) -> Placement | Rejection:
+        """The first of them."""
+        found = self.place(way, facts)
+        return found if isinstance(found, Rejection) else found[0]
+
+    def marked(self, placed: Placement) -> Placement:
+        """The same with the widths that set it apart."""
+        if not self._widths:
+            return placed
+        return placed._replace(candidate=placed.candidate.model_copy(update=dict(self._widths)))
+
+
+def _widths(job: Job) -> list[dict[str, int]]:
+    """Widths among which a serving job may choose, as listed; an empty one where none are."""
+    serve = job.serve
+    stated = {} if serve is None else {"weight_bits": serve.bits, "kv_bits": serve.kv_bits}
+    listed = {name: bits for name, bits in stated.items() if isinstance(bits, tuple)}
+    return [dict(zip(listed, chosen, strict=True)) for chosen in product(*listed.values())]
+
+
+def _any_as_good(found: Sequence[Placement], placed: Placement) -> bool:
+    """Whether a wider width takes no more whole GPUs, in pieces that are no larger."""
+    candidate = placed.candidate
+    return _is_whole(candidate) and any(
+        _is_whole(wider)
+        and wider.widths != candidate.widths
+        and wider.gpus <= candidate.gpus
+        and all(
+            wider.gpus * wider.replicas_in(quarter)
+            <= candidate.gpus * candidate.replicas_in(quarter)
+            for quarter in range(
+                len(candidate.replicas_by_quarter or wider.replicas_by_quarter) or 1
+            )
+        )
+        for wider in (one.candidate for one in found)
+    )
+
+
+def _is_whole(candidate: Candidate) -> bool:
+    return candidate.partition is None and not candidate.shared_mb
 
 
 def _warned(rule: Rule, situation: Reasoning) -> str:

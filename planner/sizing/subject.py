@@ -190,7 +190,7 @@ def _stated(*sections: Frozen | None) -> dict[str, Plain]:
         marker.fact: figure
         for section in stated
         for name, marker in AsFact.of(type(section)).items()
-        if not isinstance(figure := getattr(section, name), dict)
+        if not isinstance(figure := getattr(section, name), dict | tuple)
     }
 
 

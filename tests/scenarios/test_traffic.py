@@ -135,3 +135,48 @@ def test_what_if_moves_traffic_lengths_and_latency():
     found = planner.sensitivity(scenario(), pairs=0)
     names = {row["figure"] for row in found.rows()}
     assert {"traffic", "length of prompts and answers", "latency asked for"} <= names
+
+
+def test_the_best_of_the_widths_that_a_job_lists_is_taken():
+    alone = {
+        (bits, cache): planner.plan(scenario(bits=bits, kv_bits=cache)).cost_usd
+        for bits in (16, 8)
+        for cache in (16, 8)
+    }
+    chosen = planner.plan(scenario(bits=[8, 16], kv_bits=[16, 8]))
+    assert chosen.cost_usd == min(alone.values()) < alone[16, 16]
+    text = markdown.render(plan_document(loads(chosen.to_json(), "plan.json"), FULL))
+    assert "× h100-80gb-sxm at 8 bit" in text
+    (sizing,) = loads(chosen.to_json(), "plan.json").sizings.values()
+    assert sizing.summary.startswith("serving of llama-3.1-70b at 16 or 8 bit")
+
+
+def test_widths_in_another_order_are_the_same_plan(tmp_path):
+    one, other = (planner.plan(scenario(bits=bits)) for bits in ([16, 8, 4], [8, 4, 16]))
+    assert one.cost_usd == other.cost_usd
+    (path, *_) = one.write(tmp_path)
+    assert planner.read_plan(path).cost_usd == one.cost_usd
+
+
+def test_a_width_that_saves_no_gpu_is_no_way_to_run():
+    sized = planner.size({"serve": {"model": "llama-3.1-8b", "bits": [16, 8]}})
+    assert [one["gpu_type"] for one in sized.rows()].count("h200-141gb-sxm") == 1
+
+
+@pytest.mark.parametrize(
+    ("bits", "said"),
+    [
+        ([16, 12], r"bits\[1\]: 12 is not one of 4, 8, 16"),
+        ([], "bits: is empty"),
+        ([8, 8], "bits: names 8 twice"),
+        ({"a": 8}, "bits: a mapping is not one of 4, 8, 16"),
+    ],
+)
+def test_widths_that_are_none_are_told(bits, said):
+    with pytest.raises(planner.InputError, match=said):
+        planner.plan(scenario(bits=bits))
+
+
+def test_a_list_with_a_width_beyond_the_published_one_is_told():
+    with pytest.raises(planner.InputError, match="is published at 4 bit, so 16 bit would only"):
+        planner.plan(scenario(model="gpt-oss-120b", bits=[16, 4]))

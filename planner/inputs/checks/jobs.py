@@ -181,10 +181,11 @@ def _deploy(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
 def _wider(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
     model = _model(serve, catalog)
     published = None if model is None else model.native_bits
-    if published is not None and "bits" in serve.model_fields_set and serve.bits > published:
+    widest = serve.bits if isinstance(serve.bits, int) else max(serve.bits)
+    if published is not None and "bits" in serve.model_fields_set and widest > published:
         yield Fault(
             ("bits",),
-            f"{serve.model} is published at {published} bit, so {serve.bits} bit would only "
+            f"{serve.model} is published at {published} bit, so {widest} bit would only "
             "take more memory",
-            "leave `bits` out",
+            "leave `bits` out" if isinstance(serve.bits, int) else f"leave {widest} out",
         )

@@ -27,7 +27,8 @@ from planner.inputs.scenario.spelling import (
     PRIORITIES,
     Bits,
     CountByQuarter,
-    KvBits,
+    OneOrMoreBits,
+    OneOrMoreKvBits,
     Priority,
     Quarters,
     in_force,
@@ -250,8 +251,11 @@ class Serve(Frozen):
     """Parameters in billions, for a model that the catalog does not know."""
     family: Family | None = None
     """With `parameters_b`: the family whose shape it has, such as `llama`."""
-    bits: Annotated[Bits, AsFact("width of the weights as loaded", "bit", fact="weight_bits")] = 16
-    """Weight width: 16, 8 or 4; as published if left out and the catalog says so."""
+    bits: Annotated[
+        OneOrMoreBits, AsFact("width of the weights as loaded", "bit", fact="weight_bits")
+    ] = 16
+    """Weight width: 16, 8 or 4, or a list of those among which the planner may choose; as published
+    if left out and the catalog says so."""
     context: Annotated[
         PositiveCount | None, AsFact("tokens that one served request may hold", "tokens")
     ] = None
@@ -262,8 +266,8 @@ class Serve(Frozen):
     ] = None
     """Requests that one replica holds at once; chosen on each GPU type if a load is given and this
     is left out."""
-    kv_bits: Annotated[KvBits, AsFact("width of cached keys and values", "bit")] = 16
-    """Width of cached keys and values: 16 or 8."""
+    kv_bits: Annotated[OneOrMoreKvBits, AsFact("width of cached keys and values", "bit")] = 16
+    """Width of cached keys and values: 16 or 8, or a list of both to choose from."""
     adapters: Adapters | None = None
     """Adapters beside the base model; none if left out."""
     load: Load | None = None

@@ -19,6 +19,8 @@ __all__ = [
     "CountByQuarter",
     "Format",
     "KvBits",
+    "OneOrMoreBits",
+    "OneOrMoreKvBits",
     "OneOrMoreNames",
     "Priority",
     "Quarters",
@@ -91,7 +93,11 @@ def _several(value: object) -> str:
     return "names" if isinstance(value, tuple | list) else "one name"
 
 
-def _different(names: tuple[str, ...]) -> tuple[str, ...]:
+def _widest_first(widths: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(_different(widths), reverse=True))
+
+
+def _different(names: tuple[F, ...]) -> tuple[F, ...]:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"names {name!r} twice")
@@ -118,6 +124,22 @@ Bits = Annotated[Literal[4, 8, 16], BeforeValidator(whole)]
 
 KvBits = Annotated[Literal[8, 16], BeforeValidator(whole)]
 """Width of a cached key or value."""
+
+OneOrMoreBits = Annotated[
+    Annotated[Bits, Tag("one name")]
+    | Annotated[tuple[Bits, ...], Field(min_length=1), AfterValidator(_widest_first), Tag("names")],
+    Discriminator(_several),
+]
+"""`8`, or the widths among which the planner may choose, in whatever order."""
+
+OneOrMoreKvBits = Annotated[
+    Annotated[KvBits, Tag("one name")]
+    | Annotated[
+        tuple[KvBits, ...], Field(min_length=1), AfterValidator(_widest_first), Tag("names")
+    ],
+    Discriminator(_several),
+]
+"""The same of cached keys and values."""
 
 Quarters = Annotated[tuple[Quarter, ...] | None, BeforeValidator(quarters)]
 """`all` (or left out), `2027Q1`, `2027Q1..2027Q3`, or a list of these."""

@@ -69,9 +69,9 @@ _DECIDING = {
 
 def taken(candidate: Candidate) -> str:
     """What one of its GPUs is: `h100-80gb-sxm`, `h100-80gb-sxm 1g.10gb`, `… for 14 h`."""
-    part = candidate.partition or ("shared" if candidate.shared_mb else "")
+    widths = candidate.widths and f"at {candidate.widths}"
     held = f"for {duration(candidate.planned_hours)}" if candidate.planned_hours else ""
-    return " ".join(filter(None, (candidate.gpu_type, part, held)))
+    return " ".join(filter(None, (candidate.part, widths, held)))
 
 
 def some_share(plan: Plan) -> bool:
