@@ -361,6 +361,8 @@ class EndpointUse(Frozen):
     job: str
     million_tokens: tuple[float, ...]
     """Of prompts and answers in each quarter, at its mean traffic."""
+    full_million_tokens: tuple[float, ...]
+    """The same if all day as much arrived as its replicas are planned to take."""
     cost_cents: tuple[int, ...]
     """Net present cost of the GPUs that it holds in each quarter, idle ones not counted."""
 

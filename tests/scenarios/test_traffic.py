@@ -88,6 +88,7 @@ def test_tokens_and_their_cost_follow_from_traffic_and_from_the_gpus_held(made):
     ("change", "said"),
     [
         ({"million_tokens": (1.0, 1.0, 1.0, 1.0)}, "million tokens, not"),
+        ({"full_million_tokens": (1.0, 1.0, 1.0, 1.0)}, "could take"),
         ({"cost_cents": (1, 1, 1, 1)}, "the share is"),
         ({"job": "other"}, "the list of endpoints"),
     ],
@@ -108,6 +109,17 @@ def test_the_plan_tells_traffic_replicas_latency_and_cost_of_tokens(document):
     assert "95th percentile" in section
     assert "an estimate by the rules under serving/" in section
     assert "USD/M tokens" in section
+
+
+def test_tokens_if_full_are_what_the_replicas_are_planned_to_take(made):
+    (use,), (sizing,) = made.endpoints, made.sizings.values()
+    ((way, _),) = made.jobs[0].ways
+    (one,) = [one for one in sizing.candidates if one.way == way]
+    seconds = 2190 * 3600
+    for quarter, full in enumerate(use.full_million_tokens):
+        takes = one.serving.planned_requests_per_second * one.replicas_in(quarter)
+        assert full == pytest.approx(takes * 1400 * seconds / 1e6)
+        assert full > 2 * use.million_tokens[quarter] * 0.99  # the peak is twice the mean
 
 
 def test_a_plan_without_a_load_has_no_such_section():

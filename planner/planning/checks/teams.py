@@ -312,7 +312,23 @@ def _endpoints(view: View) -> Findings:
             if abs(Fraction(use.million_tokens[quarter]) * 10**6 - tokens) > 1:
                 given = use.million_tokens[quarter]
                 yield f"{label}: {name} has {given} million tokens, not {float(tokens) / 10**6}"
+            full = _planned(view, name, quarter) * a_request * Fraction(load.peak_to_mean)
+            full_tokens = full * hours * 3600
+            if abs(Fraction(use.full_million_tokens[quarter]) * 10**6 - full_tokens) > 1:
+                given = use.full_million_tokens[quarter]
+                could = float(full_tokens) / 10**6
+                yield f"{label}: {name} could take {could} million tokens, not {given}"
     return "tokens of endpoints follow from their traffic, and their cost from the GPUs they hold"
+
+
+def _planned(view: View, name: str, quarter: int) -> Fraction:
+    """Requests per second that the replicas of a job are planned to take, each as it is sized."""
+    rate = Fraction()
+    for (job, _, _), ((node, one), *_) in view.seats[quarter].items():
+        candidate = view.candidate(job, node, one) if job == name else None
+        if candidate is not None and candidate.serving is not None:
+            rate += Fraction(candidate.serving.planned_requests_per_second)
+    return rate
 
 
 CHECKS = (_quotas, _listed, _hours, _charged, _endpoints)

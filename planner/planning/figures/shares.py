@@ -211,12 +211,16 @@ def endpoint_uses(
         peaks = inputs.scenario.jobs[job.name].peaks(inputs.scenario.horizon)
         tokens = (load.input_tokens + load.output_tokens) * hours * HOUR_SECONDS
         means = (peak / Fraction(load.peak_to_mean) for peak in peaks)
+        takes = [_taken(job, uses) for uses in placements]
         found.append(
             EndpointUse(
                 job=job.name,
                 million_tokens=tuple(
                     float(round(units * mean * tokens / 10**6, 6))
                     for units, mean in zip(job.units, means, strict=True)
+                ),
+                full_million_tokens=tuple(
+                    float(round(requests * tokens / 10**6, 6)) for requests in takes
                 ),
                 cost_cents=tuple(
                     round(shares[job.name, quarter]) for quarter in range(len(placements))
@@ -258,6 +262,19 @@ def _team_use(inputs: Inputs, team: Line, held: _Held, cents: tuple[int, ...]) -
 
 def _usd_per_hour(cents: int, hours: Fraction) -> float | None:
     return float(round(Fraction(cents, 100) / hours, 6)) if hours else None
+
+
+def _taken(job: SizedJob, uses: Sequence[NodeUse]) -> Fraction:
+    """Requests per second that the replicas placed in a quarter are planned to take."""
+    serving = {one.way: one.serving for one in job.sizing.candidates}
+    ways = {
+        (one.unit, one.replica): one.way
+        for use in uses
+        for one in use.occupants
+        if one.job == job.name
+    }
+    rates = (serving[way] for way in ways.values())
+    return sum((Fraction(one.planned_requests_per_second) for one in rates if one), Fraction())
 
 
 def _held(

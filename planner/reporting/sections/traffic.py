@@ -101,6 +101,9 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     def tokens(number: int) -> TracedFigure:
         return traced.read.sum(f"endpoints[{number}].million_tokens[*]")
 
+    def full(number: int) -> TracedFigure:
+        return traced.read.sum(f"endpoints[{number}].full_million_tokens[*]")
+
     def cents(number: int) -> TracedFigure:
         return traced.read.sum(f"endpoints[{number}].cost_cents[*]")
 
@@ -116,9 +119,15 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
             "number",
             lambda use: traced.figure(cents(use[0]) / tokens(use[0]), "rate", _HOW),
         ),
+        (
+            "If full",
+            "number",
+            lambda use: traced.figure(cents(use[0]) / full(use[0]), "rate", _HOW),
+        ),
         caption="Requests that a replica must be allowed to hold (max_num_seqs), time to the end "
         "of an answer, millions of tokens over the horizon at mean traffic, and the net present "
-        "cost of the GPUs held (of owned nodes what running them costs), idle ones not counted",
+        "cost of the GPUs held (of owned nodes what running them costs), idle ones not counted; "
+        "If full is what a million tokens would cost if all day as much arrived as replicas take",
     )
 
 
