@@ -373,6 +373,48 @@ def test_what_saves_memory_takes_less(memory, change, job, gpus):
     assert memory(gpus, **(job | change)).peak_mb < memory(gpus, **job).peak_mb
 
 
+PAGED = FULL | {"optimizer": "paged-adamw-8bit", "batch": 8, "dataset_tokens": 1e8}
+
+
+def test_paged_states_are_in_the_peak_and_not_in_the_need(memory):
+    paged = memory(1, **PAGED)
+    kept = memory(1, **PAGED | {"optimizer": "adamw-8bit"})
+    states_mb = 2.1 * 8030.261248
+    assert paged.parts[0].mb == pytest.approx(states_mb, abs=1)
+    assert paged.peak_mb == kept.peak_mb
+    assert paged.nvidia_smi_mb == pytest.approx(kept.nvidia_smi_mb, abs=1)
+    assert paged.needed_mb == pytest.approx(1.08 * (kept.peak_mb - states_mb), abs=2)
+    assert paged.allocator_peak_mb == pytest.approx(kept.allocator_peak_mb - states_mb, abs=2)
+
+
+def test_states_that_have_no_room_are_paged_in_every_step(sizer):
+    def sized(optimizer):
+        tune = PAGED | {"batch": 4, "sharding": "none", "optimizer": optimizer}
+        gpu_types = ("l40s-48gb", "h100-80gb-sxm")
+        sizing = sizer.size(Job.model_validate({"tune": tune, "gpu_types": gpu_types}))
+        return {one.gpu_type: one for one in sizing.candidates}, sizing.warnings
+
+    paged, told = sized("paged-adamw-8bit")
+    kept, _ = sized("adamw-8bit")
+    assert "l40s-48gb" not in kept
+    assert paged["l40s-48gb"].memory.peak_mb == pytest.approx(46068 * 1.048576, abs=1)
+    assert [one for one in told if "time/paging-told" in one][0].startswith("on l40s-48gb: ")
+    steps = 1e8 * 1.05 / (4 * 512)
+    travelled_h = steps * 2 * 2.1 * 8.030261248 / 32 / 3600
+    in_place_h = next(
+        step.result.value
+        for step in paged["l40s-48gb"].trace
+        if step.result.name == "compute_us_per_token"
+    )
+    assert paged["l40s-48gb"].hours > travelled_h + in_place_h * 1.05e8 / 1e6 / 3600
+    assert paged["h100-80gb-sxm"].hours == kept["h100-80gb-sxm"].hours
+
+
+def test_an_adapter_has_states_too_small_to_page(memory):
+    job = BASE | {"optimizer": "paged-adamw-8bit"}
+    assert memory(1, **job) == memory(1, **job | {"optimizer": "adamw-8bit"})
+
+
 def test_samples_of_varied_length_grow_the_cache_and_not_the_need(memory):
     packed, varied = (memory(1, **BASE, packing=packing) for packing in (True, False))
     assert varied.reserved_mb > 1.2 * packed.reserved_mb
