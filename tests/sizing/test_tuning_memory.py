@@ -321,6 +321,7 @@ def test_the_peak_is_the_largest_phase_and_the_context_beside_it(memory):
 
 BASE = {"model": "llama-3.1-8b", "method": "lora", "batch": 8, "sequence": 2048}
 FULL = {"model": "llama-3.1-8b", "method": "full", "batch": 4, "sequence": 512}
+TWICE = {"batch": 8, "gradient_accumulation": 2}
 MORE = [
     ({"batch": 16}, BASE, 1),
     ({"sequence": 4096}, BASE, 1),
@@ -338,6 +339,7 @@ MORE = [
     ({"loss_kernel": "plain-fp32-logits"}, BASE, 1),
     ({"adapter_units": "shared"}, BASE | {"gradient_accumulation": 2}, 4),
     ({"batch": 8, "gradient_accumulation": 2}, FULL, 4),
+    ({"sync_each_batch": False}, FULL | TWICE | {"sharding": "fsdp2"}, 4),
 ]
 LESS = [
     ({"loss_kernel": "fused"}, BASE, 1),
@@ -360,6 +362,10 @@ LESS = [
     ({"adapter_precision": "bf16"}, BASE | {"adapter_rank": 256}, 1),
     ({"adapter_dropout": False}, BASE | {"gradient_checkpointing": "off"}, 1),
     ({"micro_batch": 2, "gradient_accumulation": 4}, BASE, 1),
+    ({"sharding": "fsdp2"}, BASE | {"batch": 32, "loss_kernel": "fused-linear"}, 4),
+    ({"sharding": "fsdp2"}, BASE | {"precision": "bf16-mixed"}, 4),
+    ({"sharding": "fsdp2"}, FULL | TWICE, 4),
+    ({"sync_each_batch": True}, FULL | TWICE, 4),
 ]
 
 
@@ -371,6 +377,33 @@ def test_what_asks_for_more_takes_more(memory, change, job, gpus):
 @pytest.mark.parametrize(("change", "job", "gpus"), LESS, ids=lambda value: str(value)[:50])
 def test_what_saves_memory_takes_less(memory, change, job, gpus):
     assert memory(gpus, **(job | change)).peak_mb < memory(gpus, **job).peak_mb
+
+
+def test_fsdp2_keeps_no_second_copy_and_no_whole_gradients(memory):
+    lora = BASE | {"batch": 64, "loss_kernel": "fused-linear"}
+    first, second = (memory(4, **lora, sharding=one) for one in ("fsdp", "fsdp2"))
+    copied_mb = 16 * 2048 * 2 * 4096 * (32 - 2) / 1e6
+    next_layer_mb = 2 * 218.112128
+    assert first.allocator_peak_mb - second.allocator_peak_mb == pytest.approx(
+        copied_mb - next_layer_mb, abs=2
+    )
+    told = [memory(4, **(FULL | TWICE | {"sharding": "fsdp2"} | more)) for more in WAYS_TO_SUM]
+    forward_mb = [next(part.mb for part in one.phases if part.name == "forward") for one in told]
+    whole_mb = 2 * 8030.261248
+    assert forward_mb[0] == forward_mb[1]
+    assert forward_mb[2] - forward_mb[0] == pytest.approx(whole_mb * 3 / 4, abs=2)
+
+
+WAYS_TO_SUM = ({}, {"sync_each_batch": True}, {"sync_each_batch": False})
+
+
+def test_a_run_of_fsdp2_that_sums_passes_up_is_told_what_accelerate_does(sizer):
+    job = {"tune": FULL | TWICE | {"sharding": "fsdp2"}, "gpu_types": ("a100-80gb-sxm",)}
+    told = sizer.size(Job.model_validate(job)).warnings
+    assert any("held/gradients-summed-told" in warning for warning in told)
+    job["tune"] = job["tune"] | {"sync_each_batch": True}
+    told = sizer.size(Job.model_validate(job)).warnings
+    assert not any("held/gradients-summed-told" in warning for warning in told)
 
 
 PAGED = FULL | {"optimizer": "paged-adamw-8bit", "batch": 8, "dataset_tokens": 1e8}

@@ -69,7 +69,9 @@ Optimizer = Literal[
     "adafactor",
     "sgd",
 ]
-Sharding = Literal["none", "ddp", "zero-1", "zero-2", "zero-3", "fsdp", "tensor", "pipeline"]
+Sharding = Literal[
+    "none", "ddp", "zero-1", "zero-2", "zero-3", "fsdp", "fsdp2", "tensor", "pipeline"
+]
 
 Replicas = Annotated[PositiveCount, Field(le=10_000)]
 
@@ -166,7 +168,14 @@ class Tune(Frozen):
     """Whether all samples are as long as `sequence`; others make the allocator's cache grow, so
     what `nvidia-smi` shows, not the need."""
     sharding: Annotated[Sharding, AsFact("how several GPUs share the work")] = "fsdp"
-    """How several GPUs share the work; `none` keeps the job on one GPU."""
+    """How several GPUs share the work; `none` keeps the job on one GPU. `fsdp2` is `fully_shard`
+    (torchtitan, torchtune, NeMo AutoModel, `fsdp_version: 2` of accelerate), `fsdp` the older one."""
+    sync_each_batch: Annotated[
+        bool | None, AsFact("whether FSDP reduces gradients in every pass")
+    ] = None
+    """Under `fsdp` and `fsdp2`, with gradient accumulation: whether gradients are reduced in every
+    pass, so that a shard of them stays (key of the same name of accelerate); left out, `fsdp2` does
+    and `fsdp` does not. `fsdp2` of accelerate from 1.11 on does not."""
     offload: Annotated[
         Literal["none", "optimizer", "all"], AsFact("what is kept in host memory")
     ] = "none"
@@ -219,6 +228,15 @@ class Tune(Frozen):
     @model_validator(mode="after")
     def _one_model(self) -> Tune:
         _require_one_model(self.model, self.parameters_b, self.family)
+        return self
+
+    @model_validator(mode="after")
+    def _reduces_what_is_sharded(self) -> Tune:
+        if self.sync_each_batch is not None and self.sharding not in ("fsdp", "fsdp2"):
+            raise ValueError(
+                "`sync_each_batch` goes with `sharding: fsdp` or `fsdp2`, "
+                f"not with {self.sharding!r}"
+            )
         return self
 
     @model_validator(mode="after")
