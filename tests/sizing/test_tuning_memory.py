@@ -30,7 +30,7 @@ def sizer():
 @pytest.fixture(scope="module")
 def memory(sizer):
     def peak(gpus, **tune):
-        return sizer.memory(Job.model_validate({"tune": tune}), gpus)
+        return sizer.memory(Job.model_validate({"tune": {"precision": "bf16"} | tune}), gpus)
 
     return peak
 
@@ -422,7 +422,7 @@ def test_paged_states_are_in_the_peak_and_not_in_the_need(memory):
 
 def test_states_that_have_no_room_are_paged_in_every_step(sizer):
     def sized(optimizer):
-        tune = PAGED | {"batch": 4, "sharding": "none", "optimizer": optimizer}
+        tune = PAGED | {"batch": 4, "sharding": "none", "precision": "bf16", "optimizer": optimizer}
         gpu_types = ("l40s-48gb", "h100-80gb-sxm")
         sizing = sizer.size(Job.model_validate({"tune": tune, "gpu_types": gpu_types}))
         return {one.gpu_type: one for one in sizing.candidates}, sizing.warnings
@@ -526,3 +526,46 @@ def test_total_parameters_of_a_mixture_lie_in_memory_and_active_ones_work(memory
     assert mixture.allocator_peak_mb - dense.allocator_peak_mb > 20_000
     held = {part.name: part.mb for part in mixture.phases}["load"]
     assert held > 0.5 * 46_000
+
+
+HF = {"method": "qlora", "sequence": 4096, "adapter_targets": "attention"}
+
+
+def test_what_is_run_where_nothing_is_stated(sizer):
+    def peak(**tune):
+        job = Job.model_validate({"tune": BASE | tune})
+        return sizer.memory(job, 1).peak_mb
+
+    for method, usual in (("full", "bf16-mixed"), ("qlora", "bf16-mixed"), ("lora", "bf16")):
+        assert peak(method=method) == peak(method=method, precision=usual)
+
+
+def test_qlora_as_peft_prepares_it_keeps_its_stream_in_32_bit_unless_it_is_sharded(memory):
+    tokens = 8 * 4096
+
+    def mb(gpus, precision, model="mistral-7b-v0.1", **more):
+        job = HF | {"model": model, "batch": 8 * gpus, "precision": precision} | more
+        return memory(gpus, **job).allocator_peak_mb
+
+    embeddings_mb = 2 * 2 * 32000 * 4096 / 1e6
+    saved_mb = tokens * 2 * 32 * 4096 / 1e6
+    loss = {"loss_kernel": "plain-fp32-logits"}
+    assert mb(1, "bf16-mixed", **loss) - mb(1, "bf16", **loss) == pytest.approx(
+        embeddings_mb + saved_mb, abs=2
+    )
+    layer_mb = tokens * 12 * 14336 / 1e6
+    lean = {"loss_kernel": "fused-linear"}
+    assert mb(1, "bf16-mixed", **lean) - mb(1, "bf16", **lean) == pytest.approx(
+        embeddings_mb + saved_mb + layer_mb, abs=2
+    )
+    assert mb(4, "bf16-mixed", **loss) == mb(4, "bf16", **loss)
+    assert mb(4, "bf16-mixed", sharding="ddp") > mb(4, "bf16", sharding="ddp") + saved_mb
+
+
+def test_a_run_under_autocast_saves_inputs_in_32_bit(memory):
+    full = {"model": "llama-3.1-8b", "method": "full", "batch": 16, "sequence": 2048}
+    lean = full | {"loss_kernel": "fused-linear", "optimizer": "adamw-8bit", "sharding": "ddp"}
+    more = memory(4, **lean, precision="bf16-mixed").phases[2].mb
+    less = memory(4, **lean, precision="bf16").phases[2].mb
+    weights_mb = 8030.261248 * 2
+    assert more - less > weights_mb + 4 * 2048 * 2 * 32 * 4096 / 1e6

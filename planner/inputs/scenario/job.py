@@ -113,9 +113,11 @@ class Tune(Frozen):
     """With `parameters_b`: the family whose shape it has, such as `llama`."""
     method: Annotated[Method, AsFact("how a model is tuned")]
     """How the model is tuned."""
-    precision: Annotated[Precision, AsFact("data type that is trained")] = "bf16"
+    precision: Annotated[Precision | None, AsFact("data type that is trained")] = None
     """Data type that is trained; `-mixed` keeps 32-bit master weights and computes in 16 bit, `fp8`
-    keeps 16-bit weights and multiplies in 8 bit."""
+    keeps 16-bit weights and multiplies in 8 bit. Left out, as it is mostly run: `bf16-mixed` for
+    full fine-tunes and QLoRA (whose norms and embeddings PEFT casts up to 32 bit; Unsloth, Axolotl
+    and LLaMA-Factory do not: `bf16`), `bf16` for LoRA and p-tuning."""
     base_bits: Annotated[
         Bits | None, AsFact("width of the weights as loaded", "bit", fact="weight_bits")
     ] = None
@@ -229,6 +231,11 @@ class Tune(Frozen):
     def _one_model(self) -> Tune:
         _require_one_model(self.model, self.parameters_b, self.family)
         return self
+
+    @property
+    def usual_precision(self) -> Precision:
+        """What is trained where the job does not say: in 32 bit, unless a 16-bit base is frozen."""
+        return "bf16-mixed" if self.method in ("full", "qlora") else "bf16"
 
     @model_validator(mode="after")
     def _reduces_what_is_sharded(self) -> Tune:
