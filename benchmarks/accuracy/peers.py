@@ -56,7 +56,7 @@ class Case:
     @property
     def mixed(self) -> bool:
         """Whether 32-bit master weights are kept."""
-        return self.run.tune.precision.endswith("-mixed")
+        return (self.run.tune.precision or self.run.tune.usual_precision).endswith("-mixed")
 
     @property
     def checkpointed(self) -> bool:

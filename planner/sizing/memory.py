@@ -19,16 +19,17 @@ _PHASES: Final = {
     "step": "step_gb_per_gpu",
     "save": "save_gb_per_gpu",
 }
-"""Tuning: what is live at once in each phase; the largest is the peak."""
+"""Tuning: what is live at once in each phase; the largest, and what is beside it, is the peak."""
 
 _PARTS: Final = {
+    "paged states": "paged_on_gpu_gb",
     "weights": "weights_gb_per_gpu",
     "adapters": "adapters_gb_per_gpu",
     "KV cache": "kv_gb_per_gpu",
     "activations": "activation_gb_per_gpu",
     "CUDA graphs": "graphs_gb_per_gpu",
 }
-"""Serving: what is live all the time; the sum is the peak."""
+"""Tuning: what is beside any phase. Serving: what is live all the time; the sum is the peak."""
 
 _FIGURES: Final = {
     "allocator_peak_mb": "allocator_peak_gb_per_gpu",
@@ -61,18 +62,18 @@ class Memory(Frozen):
     phases: tuple[MemoryPart, ...]
     """Tuning: what is live at once in each phase."""
     parts: tuple[MemoryPart, ...]
-    """Serving: what is live all the time."""
+    """Tuning: what is beside any phase. Serving: what is live all the time."""
     allocator_peak_mb: int | None
     """What the framework allocates at its peak (`torch.cuda.max_memory_allocated`)."""
     context_mb: int | None
     """CUDA context and communication buffers, outside the allocator."""
     peak_mb: int
-    """Allocator peak and context: the need, as expected."""
+    """Allocator peak, context and paged states, as expected."""
     low_mb: int | None
     high_mb: int | None
     """Where measured runs with the same prediction mostly lie between."""
     needed_mb: int | None
-    """The peak with the margin that the decision adds."""
+    """What decides: the peak without paged states, with a margin."""
     reserved_mb: int | None
     """What the allocator typically holds, its cache included."""
     nvidia_smi_mb: int | None

@@ -73,7 +73,7 @@ def _tune(tune: Tune) -> str:
     parts = [f"{_METHODS[tune.method]} of {_subject(tune)}"]
     if tune.base_bits is not None:
         parts.append(f"base at {tune.base_bits} bit")
-    if tune.precision != "bf16":
+    if tune.precision not in (None, tune.usual_precision):
         parts.append(tune.precision)
     if tune.optimizer != "adamw":
         parts.append(tune.optimizer)

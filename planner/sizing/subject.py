@@ -76,7 +76,8 @@ def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
 def _left_open(job: Job) -> set[str]:
     """Facts that have the usual value because the job does not state another."""
     load = job.serve.load if job.serve else None
-    return {
+    by_method = {"precision"} if job.tune and job.tune.precision is None else set()
+    return by_method | {
         marker.fact
         for about in (job.tune or job.serve, load)
         if about is not None
@@ -152,6 +153,7 @@ def setting_facts(settings: Settings, rules: RuleBook) -> dict[str, Known]:
 def _tune(tune: Tune) -> Mapping[str, Plain]:
     return _stated(tune) | {
         "kind": "tune",
+        "precision": tune.precision or tune.usual_precision,
         "batch_and_sequence_stated": tune.batch is not None and tune.sequence is not None,
         "gpu_partitioned": tune.gpu_partition is not None,
     }

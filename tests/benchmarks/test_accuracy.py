@@ -165,9 +165,9 @@ def test_accelerate_knows_neither_batch_nor_method(says):
 
 
 def test_llama_factory_goes_by_bytes_per_parameter(says):
-    assert says("LLaMA-Factory table", method="full") == pytest.approx(8 * PARAMETERS)
-    mixed = says("LLaMA-Factory table", method="full", precision="bf16-mixed")
-    assert mixed == pytest.approx(18 * PARAMETERS)
+    pure = says("LLaMA-Factory table", method="full", precision="bf16")
+    assert pure == pytest.approx(8 * PARAMETERS)
+    assert says("LLaMA-Factory table", method="full") == pytest.approx(18 * PARAMETERS)
     assert says("LLaMA-Factory table", method="lora", gpus=2) == pytest.approx(PARAMETERS)
     assert says("LLaMA-Factory table", method="qlora") == pytest.approx(PARAMETERS / 2)
 

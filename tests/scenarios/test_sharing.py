@@ -160,7 +160,13 @@ def test_a_deadline_makes_a_run_take_more_gpus_than_it_needs(planned):
 
 def test_runs_on_two_nodes_take_turns_with_others(planned):
     """A 70 B model tuned in full takes two nodes: two such runs, and others after them."""
-    full = {"model": "llama-3.1-70b", "method": "full", "sequence": 4096, "batch": 16}
+    full = {
+        "model": "llama-3.1-70b",
+        "method": "full",
+        "precision": "bf16",
+        "sequence": 4096,
+        "batch": 16,
+    }
     jobs = {
         "first": {"tune": full, "run": {"hours": 750}},
         "then": {"tune": dict(full), "run": {"hours": 600}},

@@ -73,7 +73,8 @@ def test_fewer_gpus_than_a_published_point_are_warned_of(sizing):
 
 
 def test_the_published_baseline_decides_where_batch_or_sequence_is_open(sizing):
-    one = on(sizing(tune={"model": "llama-3.1-8b", "method": "full"}), "a100-80gb-sxm")
+    job = {"model": "llama-3.1-8b", "method": "full", "precision": "bf16"}
+    one = on(sizing(tune=job), "a100-80gb-sxm")
     assert (one.gpus, one.decided_by, one.memory) == (4, "baseline", None)
 
 

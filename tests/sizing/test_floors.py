@@ -10,7 +10,11 @@ POINTS = [
     ("70b-lora", {"parameters_b": 70, "method": "lora", "sequence": 1024, "batch": 32}, 8),
     ("8b-small", {"parameters_b": 8, "method": "qlora", "sequence": 512, "batch": 2}, 1),
     ("8b-large", {"parameters_b": 8, "method": "qlora", "sequence": 8192, "batch": 128}, 8),
-    ("8b-full-long", {"parameters_b": 8, "method": "full", "sequence": 32000, "batch": 1}, 2),
+    (
+        "8b-full-long",
+        {"parameters_b": 8, "method": "full", "precision": "bf16", "sequence": 32000, "batch": 1},
+        2,
+    ),
     ("8b-lora-long", {"parameters_b": 8, "method": "lora", "sequence": 64000, "batch": 1}, 2),
 ]
 BINDING = [point for point in POINTS if point[0] in ("70b-lora", "8b-large", "8b-lora-long")]

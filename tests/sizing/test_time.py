@@ -199,3 +199,29 @@ def test_what_the_job_states_is_not_assumed(size):
     text = "\n".join(sizing.assumptions)
     assert "LoRA rank" not in text
     assert "base-4bit" not in text
+
+
+SHORT = {
+    "model": "llama-3.2-1b",
+    "method": "lora",
+    "batch": 1,
+    "sequence": 128,
+    "dataset_tokens": 10**8,
+}
+
+
+def test_a_short_pass_takes_as_long_as_its_kernels_take_to_be_launched(size):
+    def seconds_per_pass(**more):
+        job = SHORT | more
+        tuned = next(one for one in size(tune=job).candidates if one.gpu_type == "h100-80gb-sxm")
+        return job["sequence"] / rate(tuned)
+
+    floor_s = 16 * 4 * (0.97 + 0.05 * 7) / 1000
+    assert seconds_per_pass() == pytest.approx(floor_s)
+    assert seconds_per_pass(sequence=256) == pytest.approx(floor_s)
+    assert seconds_per_pass(sequence=8192) > 1.5 * floor_s
+    assert seconds_per_pass(adapter_targets="qv") == pytest.approx(floor_s - 16 * 4 * 0.25 / 1000)
+    full = seconds_per_pass(method="full", precision="bf16", sharding="none")
+    assert full == pytest.approx(16 * 4 * 0.97 / 1000)
+    hooked = seconds_per_pass(method="full", precision="bf16", sharding="zero-3")
+    assert hooked - full == pytest.approx(16 * 4 * 1.75 / 1000)

@@ -30,7 +30,7 @@ def sizer():
 @pytest.fixture(scope="module")
 def memory(sizer):
     def peak(gpus, **tune):
-        return sizer.memory(Job.model_validate({"tune": tune}), gpus)
+        return sizer.memory(Job.model_validate({"tune": {"precision": "bf16"} | tune}), gpus)
 
     return peak
 
@@ -321,6 +321,7 @@ def test_the_peak_is_the_largest_phase_and_the_context_beside_it(memory):
 
 BASE = {"model": "llama-3.1-8b", "method": "lora", "batch": 8, "sequence": 2048}
 FULL = {"model": "llama-3.1-8b", "method": "full", "batch": 4, "sequence": 512}
+TWICE = {"batch": 8, "gradient_accumulation": 2}
 MORE = [
     ({"batch": 16}, BASE, 1),
     ({"sequence": 4096}, BASE, 1),
@@ -338,6 +339,7 @@ MORE = [
     ({"loss_kernel": "plain-fp32-logits"}, BASE, 1),
     ({"adapter_units": "shared"}, BASE | {"gradient_accumulation": 2}, 4),
     ({"batch": 8, "gradient_accumulation": 2}, FULL, 4),
+    ({"sync_each_batch": False}, FULL | TWICE | {"sharding": "fsdp2"}, 4),
 ]
 LESS = [
     ({"loss_kernel": "fused"}, BASE, 1),
@@ -360,6 +362,10 @@ LESS = [
     ({"adapter_precision": "bf16"}, BASE | {"adapter_rank": 256}, 1),
     ({"adapter_dropout": False}, BASE | {"gradient_checkpointing": "off"}, 1),
     ({"micro_batch": 2, "gradient_accumulation": 4}, BASE, 1),
+    ({"sharding": "fsdp2"}, BASE | {"batch": 32, "loss_kernel": "fused-linear"}, 4),
+    ({"sharding": "fsdp2"}, BASE | {"precision": "bf16-mixed"}, 4),
+    ({"sharding": "fsdp2"}, FULL | TWICE, 4),
+    ({"sync_each_batch": True}, FULL | TWICE, 4),
 ]
 
 
@@ -371,6 +377,75 @@ def test_what_asks_for_more_takes_more(memory, change, job, gpus):
 @pytest.mark.parametrize(("change", "job", "gpus"), LESS, ids=lambda value: str(value)[:50])
 def test_what_saves_memory_takes_less(memory, change, job, gpus):
     assert memory(gpus, **(job | change)).peak_mb < memory(gpus, **job).peak_mb
+
+
+def test_fsdp2_keeps_no_second_copy_and_no_whole_gradients(memory):
+    lora = BASE | {"batch": 64, "loss_kernel": "fused-linear"}
+    first, second = (memory(4, **lora, sharding=one) for one in ("fsdp", "fsdp2"))
+    copied_mb = 16 * 2048 * 2 * 4096 * (32 - 2) / 1e6
+    next_layer_mb = 2 * 218.112128
+    assert first.allocator_peak_mb - second.allocator_peak_mb == pytest.approx(
+        copied_mb - next_layer_mb, abs=2
+    )
+    told = [memory(4, **(FULL | TWICE | {"sharding": "fsdp2"} | more)) for more in WAYS_TO_SUM]
+    forward_mb = [next(part.mb for part in one.phases if part.name == "forward") for one in told]
+    whole_mb = 2 * 8030.261248
+    assert forward_mb[0] == forward_mb[1]
+    assert forward_mb[2] - forward_mb[0] == pytest.approx(whole_mb * 3 / 4, abs=2)
+
+
+WAYS_TO_SUM = ({}, {"sync_each_batch": True}, {"sync_each_batch": False})
+
+
+def test_a_run_of_fsdp2_that_sums_passes_up_is_told_what_accelerate_does(sizer):
+    job = {"tune": FULL | TWICE | {"sharding": "fsdp2"}, "gpu_types": ("a100-80gb-sxm",)}
+    told = sizer.size(Job.model_validate(job)).warnings
+    assert any("held/gradients-summed-told" in warning for warning in told)
+    job["tune"] = job["tune"] | {"sync_each_batch": True}
+    told = sizer.size(Job.model_validate(job)).warnings
+    assert not any("held/gradients-summed-told" in warning for warning in told)
+
+
+PAGED = FULL | {"optimizer": "paged-adamw-8bit", "batch": 8, "dataset_tokens": 1e8}
+
+
+def test_paged_states_are_in_the_peak_and_not_in_the_need(memory):
+    paged = memory(1, **PAGED)
+    kept = memory(1, **PAGED | {"optimizer": "adamw-8bit"})
+    states_mb = 2.1 * 8030.261248
+    assert paged.parts[0].mb == pytest.approx(states_mb, abs=1)
+    assert paged.peak_mb == kept.peak_mb
+    assert paged.nvidia_smi_mb == pytest.approx(kept.nvidia_smi_mb, abs=1)
+    assert paged.needed_mb == pytest.approx(1.08 * (kept.peak_mb - states_mb), abs=2)
+    assert paged.allocator_peak_mb == pytest.approx(kept.allocator_peak_mb - states_mb, abs=2)
+
+
+def test_states_that_have_no_room_are_paged_in_every_step(sizer):
+    def sized(optimizer):
+        tune = PAGED | {"batch": 4, "sharding": "none", "precision": "bf16", "optimizer": optimizer}
+        gpu_types = ("l40s-48gb", "h100-80gb-sxm")
+        sizing = sizer.size(Job.model_validate({"tune": tune, "gpu_types": gpu_types}))
+        return {one.gpu_type: one for one in sizing.candidates}, sizing.warnings
+
+    paged, told = sized("paged-adamw-8bit")
+    kept, _ = sized("adamw-8bit")
+    assert "l40s-48gb" not in kept
+    assert paged["l40s-48gb"].memory.peak_mb == pytest.approx(46068 * 1.048576, abs=1)
+    assert [one for one in told if "time/paging-told" in one][0].startswith("on l40s-48gb: ")
+    steps = 1e8 * 1.05 / (4 * 512)
+    travelled_h = steps * 2 * 2.1 * 8.030261248 / 32 / 3600
+    in_place_h = next(
+        step.result.value
+        for step in paged["l40s-48gb"].trace
+        if step.result.name == "compute_us_per_token"
+    )
+    assert paged["l40s-48gb"].hours > travelled_h + in_place_h * 1.05e8 / 1e6 / 3600
+    assert paged["h100-80gb-sxm"].hours == kept["h100-80gb-sxm"].hours
+
+
+def test_an_adapter_has_states_too_small_to_page(memory):
+    job = BASE | {"optimizer": "paged-adamw-8bit"}
+    assert memory(1, **job) == memory(1, **job | {"optimizer": "adamw-8bit"})
 
 
 def test_samples_of_varied_length_grow_the_cache_and_not_the_need(memory):
@@ -451,3 +526,46 @@ def test_total_parameters_of_a_mixture_lie_in_memory_and_active_ones_work(memory
     assert mixture.allocator_peak_mb - dense.allocator_peak_mb > 20_000
     held = {part.name: part.mb for part in mixture.phases}["load"]
     assert held > 0.5 * 46_000
+
+
+HF = {"method": "qlora", "sequence": 4096, "adapter_targets": "attention"}
+
+
+def test_what_is_run_where_nothing_is_stated(sizer):
+    def peak(**tune):
+        job = Job.model_validate({"tune": BASE | tune})
+        return sizer.memory(job, 1).peak_mb
+
+    for method, usual in (("full", "bf16-mixed"), ("qlora", "bf16-mixed"), ("lora", "bf16")):
+        assert peak(method=method) == peak(method=method, precision=usual)
+
+
+def test_qlora_as_peft_prepares_it_keeps_its_stream_in_32_bit_unless_it_is_sharded(memory):
+    tokens = 8 * 4096
+
+    def mb(gpus, precision, model="mistral-7b-v0.1", **more):
+        job = HF | {"model": model, "batch": 8 * gpus, "precision": precision} | more
+        return memory(gpus, **job).allocator_peak_mb
+
+    embeddings_mb = 2 * 2 * 32000 * 4096 / 1e6
+    saved_mb = tokens * 2 * 32 * 4096 / 1e6
+    loss = {"loss_kernel": "plain-fp32-logits"}
+    assert mb(1, "bf16-mixed", **loss) - mb(1, "bf16", **loss) == pytest.approx(
+        embeddings_mb + saved_mb, abs=2
+    )
+    layer_mb = tokens * 12 * 14336 / 1e6
+    lean = {"loss_kernel": "fused-linear"}
+    assert mb(1, "bf16-mixed", **lean) - mb(1, "bf16", **lean) == pytest.approx(
+        embeddings_mb + saved_mb + layer_mb, abs=2
+    )
+    assert mb(4, "bf16-mixed", **loss) == mb(4, "bf16", **loss)
+    assert mb(4, "bf16-mixed", sharding="ddp") > mb(4, "bf16", sharding="ddp") + saved_mb
+
+
+def test_a_run_under_autocast_saves_inputs_in_32_bit(memory):
+    full = {"model": "llama-3.1-8b", "method": "full", "batch": 16, "sequence": 2048}
+    lean = full | {"loss_kernel": "fused-linear", "optimizer": "adamw-8bit", "sharding": "ddp"}
+    more = memory(4, **lean, precision="bf16-mixed").phases[2].mb
+    less = memory(4, **lean, precision="bf16").phases[2].mb
+    weights_mb = 8030.261248 * 2
+    assert more - less > weights_mb + 4 * 2048 * 2 * 32 * 4096 / 1e6

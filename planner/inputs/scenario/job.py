@@ -70,7 +70,9 @@ Optimizer = Literal[
     "adafactor",
     "sgd",
 ]
-Sharding = Literal["none", "ddp", "zero-1", "zero-2", "zero-3", "fsdp", "tensor", "pipeline"]
+Sharding = Literal[
+    "none", "ddp", "zero-1", "zero-2", "zero-3", "fsdp", "fsdp2", "tensor", "pipeline"
+]
 
 Replicas = Annotated[PositiveCount, Field(le=10_000)]
 
@@ -112,9 +114,11 @@ class Tune(Frozen):
     """With `parameters_b`: the family whose shape it has, such as `llama`."""
     method: Annotated[Method, AsFact("how a model is tuned")]
     """How the model is tuned."""
-    precision: Annotated[Precision, AsFact("data type that is trained")] = "bf16"
+    precision: Annotated[Precision | None, AsFact("data type that is trained")] = None
     """Data type that is trained; `-mixed` keeps 32-bit master weights and computes in 16 bit, `fp8`
-    keeps 16-bit weights and multiplies in 8 bit."""
+    keeps 16-bit weights and multiplies in 8 bit. Left out, as it is mostly run: `bf16-mixed` for
+    full fine-tunes and QLoRA (whose norms and embeddings PEFT casts up to 32 bit; Unsloth, Axolotl
+    and LLaMA-Factory do not: `bf16`), `bf16` for LoRA and p-tuning."""
     base_bits: Annotated[
         Bits | None, AsFact("width of the weights as loaded", "bit", fact="weight_bits")
     ] = None
@@ -167,7 +171,14 @@ class Tune(Frozen):
     """Whether all samples are as long as `sequence`; others make the allocator's cache grow, so
     what `nvidia-smi` shows, not the need."""
     sharding: Annotated[Sharding, AsFact("how several GPUs share the work")] = "fsdp"
-    """How several GPUs share the work; `none` keeps the job on one GPU."""
+    """How several GPUs share the work; `none` keeps the job on one GPU. `fsdp2` is `fully_shard`
+    (torchtitan, torchtune, NeMo AutoModel, `fsdp_version: 2` of accelerate), `fsdp` the older one."""
+    sync_each_batch: Annotated[
+        bool | None, AsFact("whether FSDP reduces gradients in every pass")
+    ] = None
+    """Under `fsdp` and `fsdp2`, with gradient accumulation: whether gradients are reduced in every
+    pass, so that a shard of them stays (key of the same name of accelerate); left out, `fsdp2` does
+    and `fsdp` does not. `fsdp2` of accelerate from 1.11 on does not."""
     offload: Annotated[
         Literal["none", "optimizer", "all"], AsFact("what is kept in host memory")
     ] = "none"
@@ -220,6 +231,20 @@ class Tune(Frozen):
     @model_validator(mode="after")
     def _one_model(self) -> Tune:
         _require_one_model(self.model, self.parameters_b, self.family)
+        return self
+
+    @property
+    def usual_precision(self) -> Precision:
+        """What is trained where the job does not say: in 32 bit, unless a 16-bit base is frozen."""
+        return "bf16-mixed" if self.method in ("full", "qlora") else "bf16"
+
+    @model_validator(mode="after")
+    def _reduces_what_is_sharded(self) -> Tune:
+        if self.sync_each_batch is not None and self.sharding not in ("fsdp", "fsdp2"):
+            raise ValueError(
+                "`sync_each_batch` goes with `sharding: fsdp` or `fsdp2`, "
+                f"not with {self.sharding!r}"
+            )
         return self
 
     @model_validator(mode="after")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from planner.reporting.document import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from planner.sizing.calibration import Calibration
     from planner.sizing.candidate import Candidate, DerivationStep, Quantity, Rejection, Sizing
+    from planner.sizing.memory import Memory
 
 __all__ = ["Sums", "peak_blocks", "sizing_document"]
 
@@ -38,6 +40,10 @@ _NONE = "–"
 _OF_TUNING = (
     "The peak is the largest phase, and the CUDA context and gaps beside it. nvidia-smi typically "
     "shows more: it counts cache that is not needed."
+)
+_OF_PAGING = (
+    "Paged states lie on the GPU while there is room, and count in the peak; when memory is short "
+    "they leave, so the margin is on the rest."
 )
 _OF_SERVING = (
     "The peak is the sum of its parts and the CUDA context. nvidia-smi shows more: the engine "
@@ -181,20 +187,22 @@ def _fill(candidate: Candidate) -> float:
 
 def peak_blocks(candidates: Sequence[Candidate], level: int = 2) -> tuple[Block, ...]:
     """The table by GPU count and what its columns mean; nothing where a formula decided."""
-    by_count = {one.gpus: one for one in candidates if one.memory is not None}
-    held = {one.gpus: one.serving.concurrency for one in by_count.values() if one.serving}
-    known = sorted((gpus, one.memory) for gpus, one in by_count.items() if one.memory)
+    sized = {(one.gpus, _paged_mb(one.memory)): one for one in candidates if one.memory}
+    held = {one.gpus: one.serving.concurrency for one in sized.values() if one.serving}
+    known = [
+        (at[0], one.memory) for at, one in sorted(sized.items(), key=itemgetter(0)) if one.memory
+    ]
     if not known:
         return ()
     tuned = bool(known[0][1].phases)
-    parts = known[0][1].phases or known[0][1].parts
+    parts = (*known[0][1].phases, *known[0][1].parts)
     rows = table(
         known,
         ("GPUs", "number", lambda row: str(row[0])),
         ("At once", "number", lambda row: str(held.get(row[0], _NONE))),
         *columns_for(
             ((part.name[0].upper() + part.name[1:], place) for place, part in enumerate(parts)),
-            lambda row, place: gibibytes((row[1].phases or row[1].parts)[place].mb),
+            lambda row, place: gibibytes((*row[1].phases, *row[1].parts)[place].mb),
         ),
         ("Context", "number", lambda row: _told(row[1].context_mb)),
         ("Peak", "number", lambda row: gibibytes(row[1].peak_mb)),
@@ -206,8 +214,19 @@ def peak_blocks(candidates: Sequence[Candidate], level: int = 2) -> tuple[Block,
     return (
         Heading("Peak memory of each GPU, GiB (2^30 bytes)", level),
         rows,
-        Paragraph(_OF_TUNING if tuned else _OF_SERVING, tone="faint"),
+        Paragraph(_told_of_peak(known[0][1]), tone="faint"),
     )
+
+
+def _told_of_peak(memory: Memory) -> str:
+    if not memory.phases:
+        return _OF_SERVING
+    return f"{_OF_TUNING} {_OF_PAGING}" if memory.parts else _OF_TUNING
+
+
+def _paged_mb(memory: Memory) -> int:
+    """Optimizer states beside any phase, as much as the GPU has room for."""
+    return sum(part.mb for part in memory.parts) if memory.phases else 0
 
 
 def _need_and_offer(one: Candidate) -> str:
