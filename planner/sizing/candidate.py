@@ -177,6 +177,8 @@ class Candidate(Frozen):
     """Width of the weights that is served here, where the job leaves several open."""
     kv_bits: int | None = None
     """Width of cached keys and values here, where the job leaves several open."""
+    gradient_accumulation: int | None = None
+    """Passes that one optimizer step sums up, where the job leaves them open and takes several."""
     decided_by: str
     """What set the count: `memory`, `baseline`, `floor`, `deadline`, `parallelism` or `stated`;
     `time` where fewer GPUs would do and more of them are free again earlier; `latency` where a

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from planner.inputs.rules.expression import exact, figure_text
 from planner.sizing.candidate import Rejection, Sizing
 from planner.sizing.count import Counter
 from planner.sizing.endpoint import Endpoint
-from planner.sizing.engine import Known, Reasoning
+from planner.sizing.engine import ASSUMED, Known, Reasoning
 from planner.sizing.memory import memory_at
 from planner.sizing.parts import Parts
 from planner.sizing.subject import GPU_FACTS, gpu_facts, job_facts, run_facts, setting_facts
 from planner.sizing.tries import Tries, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from planner.inputs.catalog.catalog import Catalog
@@ -210,8 +210,9 @@ class Sizer:
         job: Job,
         origins: dict[str, str] | None = None,
         peaks: tuple[Fraction, ...] | None = None,
+        chosen: Collection[str] = (),
     ) -> Reasoning:
-        """What is known of a job before a GPU type is chosen."""
+        """What is known of a job before a GPU type is chosen, without what is `chosen` then."""
         facts = self._settings | job_facts(job, self._catalog)
         facts |= run_facts(job)
         if busiest := max(job.peaks(None) if peaks is None else peaks, default=None):
@@ -221,15 +222,14 @@ class Sizer:
         if self._calibration is not None and job.tune is not None:
             factor = self._calibration.factor(job.tune.method)
             facts["memory_calibration"] = Known(factor, "ratio", "measured runs")
-        return Reasoning(self._rules, facts)
+        return Reasoning(self._rules, {n: fact for n, fact in facts.items() if n not in chosen})
 
     def _size(
         self, job: Job, origins: dict[str, str], peaks: tuple[Fraction, ...], key: Hashable
     ) -> Sizing:
-        reasoning = self.reasoning(job, origins, peaks)
-        variants = [
-            _Variant(self._counter, reasoning, job, peaks, widths) for widths in _widths(job)
-        ]
+        choices = _choices(job)
+        reasoning = self.reasoning(job, origins, peaks, choices[0])
+        variants = [_Variant(self._counter, reasoning, job, peaks, chosen) for chosen in choices]
         placements: list[Placement] = []
         rejections: list[Rejection] = []
         refused_parts: list[Rejection] = []
@@ -242,8 +242,12 @@ class Sizer:
                 if isinstance(outcome, list):
                     refused = outcome
                     continue
-                found += (one for one in outcome[0] if not _any_as_good(found, one))
-                parts += outcome[1]
+                placed, refused_here = outcome
+                parts += refused_here
+                if job.tune is None:
+                    found += (one for one in placed if not _any_as_good(found, one))
+                elif not found or placed[0].candidate.gpus < found[0].candidate.gpus:
+                    found = placed
             placements += found
             rejections += () if found else refused
             held = {placed.candidate.part for placed in found}
@@ -255,7 +259,7 @@ class Sizer:
             rejections=tuple(rejections),
             refused_parts=tuple(refused_parts),
             assumptions=_assumptions(placements),
-            warnings=self._warnings(job, reasoning, placements),
+            warnings=self._warnings(job, variants[0].reasoning, placements),
         )
 
     def _on(
@@ -340,7 +344,7 @@ class Sizer:
 
 
 class _Variant:
-    """A job at one of the widths of weights and cache that it leaves open."""
+    """A job with what it leaves open chosen in one way."""
 
     def __init__(
         self,
@@ -348,12 +352,12 @@ class _Variant:
         job: Reasoning,
         stated: Job,
         peaks: tuple[Fraction, ...],
-        widths: Mapping[str, int],
+        chosen: Mapping[str, int],
     ) -> None:
-        facts = {name: Known(exact(bits), "bit", "job") for name, bits in widths.items()}
+        facts = {name: _CHOSEN[name]._replace(value=value) for name, value in chosen.items()}
         self.reasoning = job.within(facts, frozenset(facts)) if facts else job
         self.tries = Tries(self.reasoning)
-        self._counter, self._widths = counter, widths
+        self._counter, self._chosen = counter, chosen
         self._endpoint = None
         if stated.serve is not None and peaks:
             self._endpoint = Endpoint(counter, self.reasoning, stated.serve, peaks)
@@ -371,18 +375,39 @@ class _Variant:
         return found if isinstance(found, Rejection) else found[0]
 
     def marked(self, placed: Placement) -> Placement:
-        """The same with the widths that set it apart."""
-        if not self._widths:
-            return placed
-        return placed._replace(candidate=placed.candidate.model_copy(update=dict(self._widths)))
+        """The same with what was chosen."""
+        told = {name: value for name, value in self._chosen.items() if (name, value) != _ONE_PASS}
+        return placed._replace(candidate=placed.candidate.model_copy(update=told))
 
 
-def _widths(job: Job) -> list[dict[str, int]]:
-    """Widths among which a serving job may choose, as listed; an empty one where none are."""
-    serve = job.serve
+_CHOSEN: Final = {
+    "weight_bits": Known(0, "bit", "job"),
+    "kv_bits": Known(0, "bit", "job"),
+    "gradient_accumulation": Known(0, "passes", ASSUMED),
+}
+"""What may be chosen, in its unit, and who says so."""
+_ONE_PASS: Final = ("gradient_accumulation", 1)
+
+
+def _choices(job: Job) -> list[dict[str, int]]:
+    """What may be chosen for a job, the usual first; one that is empty where nothing is.
+
+    Of serving, the widths that it lists. Of tuning, in how many passes an optimizer step takes its
+    batch, where neither these nor the sequences of one are stated.
+    """
+    tune, serve = job.tune, job.serve
+    if tune is not None and tune.batch is not None and _leaves_passes_open(job):
+        divisors = (count for count in range(1, tune.batch + 1) if tune.batch % count == 0)
+        return [{"gradient_accumulation": count} for count in divisors]
     stated = {} if serve is None else {"weight_bits": serve.bits, "kv_bits": serve.kv_bits}
     listed = {name: bits for name, bits in stated.items() if isinstance(bits, tuple)}
     return [dict(zip(listed, chosen, strict=True)) for chosen in product(*listed.values())]
+
+
+def _leaves_passes_open(job: Job) -> bool:
+    return job.tune is not None and not (
+        {"micro_batch", "gradient_accumulation"} & job.tune.model_fields_set
+    )
 
 
 def _any_as_good(found: Sequence[Placement], placed: Placement) -> bool:
@@ -421,7 +446,7 @@ def _specification(job: Job) -> tuple[object, ...]:
     if job.tune is not None:
         tune = job.tune
         return (
-            "tune",
+            "tune" if _leaves_passes_open(job) else "tune in stated passes",
             *(getattr(tune, name) for name in type(tune).model_fields if name != "deploy"),
         )
     if job.serve is not None:

@@ -141,7 +141,8 @@ class Tune(Frozen):
         PositiveCount, AsFact("passes that one optimizer step sums up", "passes")
     ] = Field(default=1, validate_default=True)
     """Passes whose gradients one optimizer step sums up: less memory for activations, but gradients
-    stay from pass to pass, under FSDP whole ones."""
+    stay from pass to pass, under FSDP whole ones. Left out beside `batch` and without
+    `micro_batch`, the fewest with which the job takes the fewest GPUs of a type."""
     micro_batch: Annotated[
         PositiveCount | None,
         AsFact("sequences per GPU and pass, if the job states it", "sequences"),
@@ -172,7 +173,7 @@ class Tune(Frozen):
     what `nvidia-smi` shows, not the need."""
     sharding: Annotated[Sharding, AsFact("how several GPUs share the work")] = "fsdp"
     """How several GPUs share the work; `none` keeps the job on one GPU. `fsdp2` is `fully_shard`
-    (torchtitan, torchtune, NeMo AutoModel, `fsdp_version: 2` of accelerate), `fsdp` the older one."""
+    (torchtitan, torchtune, NeMo AutoModel, accelerate's `fsdp_version: 2`), `fsdp` the older one."""
     sync_each_batch: Annotated[
         bool | None, AsFact("whether FSDP reduces gradients in every pass")
     ] = None

@@ -70,8 +70,10 @@ _DECIDING = {
 def taken(candidate: Candidate) -> str:
     """What one of its GPUs is: `h100-80gb-sxm`, `h100-80gb-sxm 1g.10gb`, `… for 14 h`."""
     widths = candidate.widths and f"at {candidate.widths}"
+    passes = candidate.gradient_accumulation
+    summed = f"in {passes} passes" if passes else ""
     held = f"for {duration(candidate.planned_hours)}" if candidate.planned_hours else ""
-    return " ".join(filter(None, (candidate.part, widths, held)))
+    return " ".join(filter(None, (candidate.part, widths, summed, held)))
 
 
 def some_share(plan: Plan) -> bool:

@@ -86,6 +86,7 @@ def _candidates(candidates: Sequence[Candidate]) -> Table:
     without = [] if any(one.planned_hours is not None for one in candidates) else ["Planned, h"]
     loaded = any(one.serving is not None for one in candidates)
     without += ["Hours"] if loaded else ["At once", "TTFT ms", "TPOT ms"]
+    without += [] if any(one.gradient_accumulation for one in candidates) else ["Passes"]
 
     def need_and_offer(one: Candidate) -> str:
         if by_peak:
@@ -103,6 +104,7 @@ def _candidates(candidates: Sequence[Candidate]) -> Table:
         candidates,
         ("GPU type", "name", lambda one: one.way),
         ("GPUs", "number", lambda one: copies_of(one.replicas, one.gpus)),
+        ("Passes", "number", lambda one: str(one.gradient_accumulation or 1)),
         (
             "Each needs / offers, GiB" if by_peak else "Need / offer, GB",
             "number",
