@@ -394,16 +394,21 @@ def test_fsdp2_keeps_no_second_copy_and_no_whole_gradients(memory):
     assert forward_mb[2] - forward_mb[0] == pytest.approx(whole_mb * 3 / 4, abs=2)
 
 
-WAYS_TO_SUM = ({}, {"sync_each_batch": True}, {"sync_each_batch": False})
+WAYS_TO_SUM: tuple[dict[str, object], ...] = (
+    {},
+    {"sync_each_batch": True},
+    {"sync_each_batch": False},
+)
 
 
 def test_a_run_of_fsdp2_that_sums_passes_up_is_told_what_accelerate_does(sizer):
-    job = {"tune": FULL | TWICE | {"sharding": "fsdp2"}, "gpu_types": ("a100-80gb-sxm",)}
-    told = sizer.size(Job.model_validate(job)).warnings
-    assert any("held/gradients-summed-told" in warning for warning in told)
-    job["tune"] = job["tune"] | {"sync_each_batch": True}
-    told = sizer.size(Job.model_validate(job)).warnings
-    assert not any("held/gradients-summed-told" in warning for warning in told)
+    def told(**more):
+        tune = FULL | TWICE | {"sharding": "fsdp2"} | more
+        job = Job.model_validate({"tune": tune, "gpu_types": ("a100-80gb-sxm",)})
+        return any("gradients-summed-told" in warning for warning in sizer.size(job).warnings)
+
+    assert told()
+    assert not told(sync_each_batch=True)
 
 
 PAGED = FULL | {"optimizer": "paged-adamw-8bit", "batch": 8, "dataset_tokens": 1e8}
@@ -431,7 +436,7 @@ def test_states_that_have_no_room_are_paged_in_every_step(sizer):
     kept, _ = sized("adamw-8bit")
     assert "l40s-48gb" not in kept
     assert paged["l40s-48gb"].memory.peak_mb == pytest.approx(46068 * 1.048576, abs=1)
-    assert [one for one in told if "time/paging-told" in one][0].startswith("on l40s-48gb: ")
+    assert next(one for one in told if "time/paging-told" in one).startswith("on l40s-48gb: ")
     steps = 1e8 * 1.05 / (4 * 512)
     travelled_h = steps * 2 * 2.1 * 8.030261248 / 32 / 3600
     in_place_h = next(

@@ -171,7 +171,8 @@ class Tune(Frozen):
     what `nvidia-smi` shows, not the need."""
     sharding: Annotated[Sharding, AsFact("how several GPUs share the work")] = "fsdp"
     """How several GPUs share the work; `none` keeps the job on one GPU. `fsdp2` is `fully_shard`
-    (torchtitan, torchtune, NeMo AutoModel, `fsdp_version: 2` of accelerate), `fsdp` the older one."""
+    (torchtitan, torchtune, NeMo AutoModel, `fsdp_version: 2` of accelerate), `fsdp` what was there
+    before."""
     sync_each_batch: Annotated[
         bool | None, AsFact("whether FSDP reduces gradients in every pass")
     ] = None
