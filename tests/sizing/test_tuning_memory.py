@@ -339,6 +339,8 @@ MORE = [
     ({"loss_kernel": "plain-fp32-logits"}, BASE, 1),
     ({"adapter_units": "shared"}, BASE | {"gradient_accumulation": 2}, 4),
     ({"batch": 8, "gradient_accumulation": 2}, FULL, 4),
+    ({"embeddings_trained": True}, BASE, 1),
+    ({"embeddings_trained": True}, BASE | {"method": "qlora"}, 4),
     ({"sync_each_batch": False}, FULL | TWICE | {"sharding": "fsdp2"}, 4),
 ]
 LESS = [
@@ -574,3 +576,13 @@ def test_a_run_under_autocast_saves_inputs_in_32_bit(memory):
     less = memory(4, **lean, precision="bf16").phases[2].mb
     weights_mb = 8030.261248 * 2
     assert more - less > weights_mb + 4 * 2048 * 2 * 32 * 4096 / 1e6
+
+
+def test_embeddings_beside_adapters_take_ten_bytes_per_parameter(memory):
+    job = BASE | {"sequence": 16}
+
+    def step(**more):
+        return next(one.mb for one in memory(1, **job, **more).phases if one.name == "step")
+
+    added_mb = 10 * 2 * 128256 * 4096 / 1e6
+    assert step(embeddings_trained=True) - step() == pytest.approx(added_mb, abs=2)

@@ -221,6 +221,11 @@ class Tune(Frozen):
     ] = "own"
     """Units under FSDP: `own` keeps adapters apart from the frozen base, as the wrapping policy of
     PEFT does; `shared` puts both into one, which then has gradients of both (LitGPT)."""
+    embeddings_trained: Annotated[
+        bool, AsFact("whether embeddings and head are trained beside adapters")
+    ] = False
+    """LoRA and QLoRA: whether embeddings and output head are trained in full beside the adapters
+    (`modules_to_save` of PEFT), as new tokens ask for."""
     gpu_partition: Annotated[
         str | None, AsFact("the GPU partition (MIG profile) that is asked for")
     ] = None
@@ -237,6 +242,15 @@ class Tune(Frozen):
     def usual_precision(self) -> Precision:
         """What is trained where the job does not say: in 32 bit, unless a 16-bit base is frozen."""
         return "bf16-mixed" if self.method in ("full", "qlora") else "bf16"
+
+    @model_validator(mode="after")
+    def _trains_embeddings_beside_adapters(self) -> Tune:
+        if self.embeddings_trained and self.method not in ("lora", "qlora"):
+            raise ValueError(
+                "`embeddings_trained` goes with the methods lora and qlora, "
+                f"not with {self.method!r}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _reduces_what_is_sharded(self) -> Tune:
