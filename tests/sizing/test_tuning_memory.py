@@ -362,6 +362,10 @@ LESS = [
     ({"sharding": "zero-3"}, FULL | {"sharding": "zero-2"}, 4),
     ({"adapter_targets": "qv", "adapter_rank": 256}, BASE | {"adapter_rank": 256}, 1),
     ({"adapter_precision": "bf16"}, BASE | {"adapter_rank": 256}, 1),
+    ({"adapter_targets": "mlp"}, BASE | {"adapter_rank": 256}, 1),
+    ({"adapter_targets": "mlp"}, BASE | {"gradient_checkpointing": "off"}, 1),
+    ({"adapter_targets": "mlp", "adapter_dropout": False}, BASE | {"adapter_rank": 256}, 1),
+    ({"adapter_targets": "qv"}, BASE | {"adapter_rank": 256, "adapter_targets": "mlp"}, 1),
     ({"adapter_dropout": False}, BASE | {"gradient_checkpointing": "off"}, 1),
     ({"micro_batch": 2, "gradient_accumulation": 4}, BASE, 1),
     ({"sharding": "fsdp2"}, BASE | {"batch": 32, "loss_kernel": "fused-linear"}, 4),
@@ -586,3 +590,12 @@ def test_embeddings_beside_adapters_take_ten_bytes_per_parameter(memory):
 
     added_mb = 10 * 2 * 128256 * 4096 / 1e6
     assert step(embeddings_trained=True) - step() == pytest.approx(added_mb, abs=2)
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "mixtral-8x7b"])
+def test_adapters_of_attention_and_of_the_block_are_those_of_all_matrices(sizer, model):
+    def trained(targets):
+        tune = BASE | {"model": model, "adapter_targets": targets}
+        return sizer.reasoning(Job.model_validate({"tune": tune})).number("adapter_parameters_b")
+
+    assert trained("attention") + trained("mlp") == trained("all-linear")

@@ -206,9 +206,10 @@ class Tune(Frozen):
     """Rank of the LoRA matrices, of LoRA and QLoRA only; rule `tuning/lora-parameters` if left
     out."""
     adapter_targets: Annotated[
-        Literal["qv", "attention", "all-linear"], AsFact("matrices with adapters")
+        Literal["qv", "attention", "mlp", "all-linear"], AsFact("matrices with adapters")
     ] = "all-linear"
-    """Matrices that get an adapter."""
+    """Matrices that get an adapter: queries and values, all of attention, all of the feed-forward
+    block, or both."""
     adapter_precision: Annotated[Literal["bf16", "fp32"], AsFact("data type of the adapter")] = (
         "fp32"
     )
