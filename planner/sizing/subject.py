@@ -91,10 +91,16 @@ def _left_open(job: Job) -> set[str]:
 def gpu_facts(gpu_type: str, catalog: Catalog) -> dict[str, Known]:
     """What the catalog knows of a GPU type."""
     gpu = catalog.gpus[gpu_type]
-    nodes = [node.gpus.value for node in catalog.nodes.values() if node.gpu_type == gpu_type]
-    return _known(
-        _gpu(gpu_type, gpu) | {"gpus_per_node": max(nodes, default=None)}, f"catalog {gpu_type}"
-    )
+    nodes = [node for node in catalog.nodes.values() if node.gpu_type == gpu_type]
+    most = max((node.gpus.value for node in nodes), default=None)
+    largest = [node for node in nodes if node.gpus.value == most]
+    rates = [node.fabric_gb_per_s.value for node in largest if node.fabric_gb_per_s is not None]
+    of_nodes = {
+        "gpus_per_node": most,
+        "nodes_joined": any(node.scale_out_fabric is not None for node in largest),
+        "fabric_gb_per_s": max(rates, default=None),
+    }
+    return _known(_gpu(gpu_type, gpu) | of_nodes, f"catalog {gpu_type}")
 
 
 def partition_facts(gpu_type: str, profile: str, catalog: Catalog) -> dict[str, Known]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
+from planner.inputs.base import SourcedFigure
+from planner.inputs.load import load_catalog
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
@@ -36,6 +40,45 @@ def test_the_trace_names_the_rule_that_keeps_a_job_within_one_node(candidate):
     assert step.rule == "capacity/serving-within-one-node"
     assert step.worked == "1 if 4 ≤ 8 else 4"
     assert "vllm" in step.sources[0].lower()
+
+
+FULL = {"model": "llama-3.1-70b", "method": "full", "batch": 32, "sequence": 4096}
+SPANNING = FULL | {"dataset_tokens": 10**8}
+
+
+def _with_fabric(catalog, **figures):
+    changed = {
+        name: node.model_copy(update=figures) if node.gpu_type == "h100-80gb-sxm" else node
+        for name, node in catalog.nodes.items()
+    }
+    return catalog.model_copy(update={"nodes": changed})
+
+
+def test_a_run_over_nodes_is_as_fast_as_the_network_between_them(rules, settings):
+    catalog, _ = load_catalog(())
+    job = Job.model_validate({"tune": SPANNING, "gpu_types": ("h100-80gb-sxm",)})
+
+    def sized(**figures):
+        there = _with_fabric(catalog, **figures)
+        sizing = Sizer(there, rules, settings(), Policies()).size(job)
+        return sizing.candidates[0], sizing.warnings
+
+    def rate(gb_per_s):
+        return SourcedFigure[Decimal](value=Decimal(gb_per_s), source="https://example.com")
+
+    fast, told = sized()
+    same, _ = sized(fabric_gb_per_s=rate("1000"))
+    slow, _ = sized(fabric_gb_per_s=rate("3.125"))
+    _, warned = sized(fabric_gb_per_s=None)
+    assert fast.gpus > 8
+    assert fast.hours == same.hours
+    gathered_gb = 6 * 70.553706496 * (slow.gpus - 1) / slow.gpus
+    passes = 10**8 * 1.05 / (32 * 4096)
+    lost_h = passes * gathered_gb * (1 / 3.125 - 1 / 250) / 3600
+    assert slow.gpus == fast.gpus
+    assert slow.hours - fast.hours == pytest.approx(lost_h, rel=0.01)
+    assert not any("time/fabric-unknown" in one for one in told)
+    assert any("time/fabric-unknown" in one for one in warned)
 
 
 def test_only_the_gpu_types_in_play_are_sized_and_spoken_of(catalog, rules, settings):

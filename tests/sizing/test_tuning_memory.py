@@ -339,6 +339,8 @@ MORE = [
     ({"loss_kernel": "plain-fp32-logits"}, BASE, 1),
     ({"adapter_units": "shared"}, BASE | {"gradient_accumulation": 2}, 4),
     ({"batch": 8, "gradient_accumulation": 2}, FULL, 4),
+    ({"embeddings_trained": True}, BASE, 1),
+    ({"embeddings_trained": True}, BASE | {"method": "qlora"}, 4),
     ({"sync_each_batch": False}, FULL | TWICE | {"sharding": "fsdp2"}, 4),
 ]
 LESS = [
@@ -360,6 +362,10 @@ LESS = [
     ({"sharding": "zero-3"}, FULL | {"sharding": "zero-2"}, 4),
     ({"adapter_targets": "qv", "adapter_rank": 256}, BASE | {"adapter_rank": 256}, 1),
     ({"adapter_precision": "bf16"}, BASE | {"adapter_rank": 256}, 1),
+    ({"adapter_targets": "mlp"}, BASE | {"adapter_rank": 256}, 1),
+    ({"adapter_targets": "mlp"}, BASE | {"gradient_checkpointing": "off"}, 1),
+    ({"adapter_targets": "mlp", "adapter_dropout": False}, BASE | {"adapter_rank": 256}, 1),
+    ({"adapter_targets": "qv"}, BASE | {"adapter_rank": 256, "adapter_targets": "mlp"}, 1),
     ({"adapter_dropout": False}, BASE | {"gradient_checkpointing": "off"}, 1),
     ({"micro_batch": 2, "gradient_accumulation": 4}, BASE, 1),
     ({"sharding": "fsdp2"}, BASE | {"batch": 32, "loss_kernel": "fused-linear"}, 4),
@@ -394,16 +400,21 @@ def test_fsdp2_keeps_no_second_copy_and_no_whole_gradients(memory):
     assert forward_mb[2] - forward_mb[0] == pytest.approx(whole_mb * 3 / 4, abs=2)
 
 
-WAYS_TO_SUM = ({}, {"sync_each_batch": True}, {"sync_each_batch": False})
+WAYS_TO_SUM: tuple[dict[str, object], ...] = (
+    {},
+    {"sync_each_batch": True},
+    {"sync_each_batch": False},
+)
 
 
 def test_a_run_of_fsdp2_that_sums_passes_up_is_told_what_accelerate_does(sizer):
-    job = {"tune": FULL | TWICE | {"sharding": "fsdp2"}, "gpu_types": ("a100-80gb-sxm",)}
-    told = sizer.size(Job.model_validate(job)).warnings
-    assert any("held/gradients-summed-told" in warning for warning in told)
-    job["tune"] = job["tune"] | {"sync_each_batch": True}
-    told = sizer.size(Job.model_validate(job)).warnings
-    assert not any("held/gradients-summed-told" in warning for warning in told)
+    def told(**more):
+        tune = FULL | TWICE | {"sharding": "fsdp2"} | more
+        job = Job.model_validate({"tune": tune, "gpu_types": ("a100-80gb-sxm",)})
+        return any("gradients-summed-told" in warning for warning in sizer.size(job).warnings)
+
+    assert told()
+    assert not told(sync_each_batch=True)
 
 
 PAGED = FULL | {"optimizer": "paged-adamw-8bit", "batch": 8, "dataset_tokens": 1e8}
@@ -431,7 +442,7 @@ def test_states_that_have_no_room_are_paged_in_every_step(sizer):
     kept, _ = sized("adamw-8bit")
     assert "l40s-48gb" not in kept
     assert paged["l40s-48gb"].memory.peak_mb == pytest.approx(46068 * 1.048576, abs=1)
-    assert [one for one in told if "time/paging-told" in one][0].startswith("on l40s-48gb: ")
+    assert next(one for one in told if "time/paging-told" in one).startswith("on l40s-48gb: ")
     steps = 1e8 * 1.05 / (4 * 512)
     travelled_h = steps * 2 * 2.1 * 8.030261248 / 32 / 3600
     in_place_h = next(
@@ -569,3 +580,22 @@ def test_a_run_under_autocast_saves_inputs_in_32_bit(memory):
     less = memory(4, **lean, precision="bf16").phases[2].mb
     weights_mb = 8030.261248 * 2
     assert more - less > weights_mb + 4 * 2048 * 2 * 32 * 4096 / 1e6
+
+
+def test_embeddings_beside_adapters_take_ten_bytes_per_parameter(memory):
+    job = BASE | {"sequence": 16}
+
+    def step(**more):
+        return next(one.mb for one in memory(1, **job, **more).phases if one.name == "step")
+
+    added_mb = 10 * 2 * 128256 * 4096 / 1e6
+    assert step(embeddings_trained=True) - step() == pytest.approx(added_mb, abs=2)
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "mixtral-8x7b"])
+def test_adapters_of_attention_and_of_the_block_are_those_of_all_matrices(sizer, model):
+    def trained(targets):
+        tune = BASE | {"model": model, "adapter_targets": targets}
+        return sizer.reasoning(Job.model_validate({"tune": tune})).number("adapter_parameters_b")
+
+    assert trained("attention") + trained("mlp") == trained("all-linear")

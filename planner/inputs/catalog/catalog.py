@@ -143,6 +143,8 @@ class NodeType(Frozen):
     """Mean draw under load at the AC side, for energy."""
     scale_out_fabric: SourcedFigure[str] | None = None
     """Network that lets a job span nodes; empty where the configuration has none."""
+    fabric_gb_per_s: SourcedFigure[PositiveNumber] | None = None
+    """What all links of a node to that network move one way, GB/s: 50 for 400 Gb/s."""
     note: str | None = None
 
     def overdrawn(self, gpu: GpuType) -> str | None:
@@ -156,6 +158,12 @@ class NodeType(Frozen):
             f"{self.max_power_kw.value} kW are less than its {self.gpus.value} GPUs draw at their "
             f"limit, {drawn.normalize():f} kW"
         )
+
+    @model_validator(mode="after")
+    def _rate_of_a_fabric(self) -> NodeType:
+        if self.fabric_gb_per_s is not None and self.scale_out_fabric is None:
+            raise ValueError("`fabric_gb_per_s` is the rate of `scale_out_fabric`, which is empty")
+        return self
 
     @model_validator(mode="after")
     def _draws_what_it_may(self) -> NodeType:

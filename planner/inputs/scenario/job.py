@@ -173,7 +173,8 @@ class Tune(Frozen):
     what `nvidia-smi` shows, not the need."""
     sharding: Annotated[Sharding, AsFact("how several GPUs share the work")] = "fsdp"
     """How several GPUs share the work; `none` keeps the job on one GPU. `fsdp2` is `fully_shard`
-    (torchtitan, torchtune, NeMo AutoModel, accelerate's `fsdp_version: 2`), `fsdp` the older one."""
+    (torchtitan, torchtune, NeMo AutoModel, `fsdp_version: 2` of accelerate), `fsdp` what was there
+    before."""
     sync_each_batch: Annotated[
         bool | None, AsFact("whether FSDP reduces gradients in every pass")
     ] = None
@@ -207,9 +208,10 @@ class Tune(Frozen):
     """Rank of the LoRA matrices, of LoRA and QLoRA only; rule `tuning/lora-parameters` if left
     out."""
     adapter_targets: Annotated[
-        Literal["qv", "attention", "all-linear"], AsFact("matrices with adapters")
+        Literal["qv", "attention", "mlp", "all-linear"], AsFact("matrices with adapters")
     ] = "all-linear"
-    """Matrices that get an adapter."""
+    """Matrices that get an adapter: queries and values, all of attention, all of the feed-forward
+    block, or both."""
     adapter_precision: Annotated[Literal["bf16", "fp32"], AsFact("data type of the adapter")] = (
         "fp32"
     )
@@ -222,6 +224,11 @@ class Tune(Frozen):
     ] = "own"
     """Units under FSDP: `own` keeps adapters apart from the frozen base, as the wrapping policy of
     PEFT does; `shared` puts both into one, which then has gradients of both (LitGPT)."""
+    embeddings_trained: Annotated[
+        bool, AsFact("whether embeddings and head are trained beside adapters")
+    ] = False
+    """LoRA and QLoRA: whether embeddings and output head are trained in full beside the adapters
+    (`modules_to_save` of PEFT), as new tokens ask for."""
     gpu_partition: Annotated[
         str | None, AsFact("the GPU partition (MIG profile) that is asked for")
     ] = None
@@ -238,6 +245,15 @@ class Tune(Frozen):
     def usual_precision(self) -> Precision:
         """What is trained where the job does not say: in 32 bit, unless a 16-bit base is frozen."""
         return "bf16-mixed" if self.method in ("full", "qlora") else "bf16"
+
+    @model_validator(mode="after")
+    def _trains_embeddings_beside_adapters(self) -> Tune:
+        if self.embeddings_trained and self.method not in ("lora", "qlora"):
+            raise ValueError(
+                "`embeddings_trained` goes with the methods lora and qlora, "
+                f"not with {self.method!r}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _reduces_what_is_sharded(self) -> Tune:
