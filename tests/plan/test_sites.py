@@ -174,52 +174,39 @@ def with_site(plan, name, **changes):
 
 BROKEN = [
     (
-        "a rack holds more height than it has",
         lambda p: with_nodes(p, lambda n: n.id.endswith("east/03"), racks=(1, 1)),
         "rack 1 of east: the nodes take 18 of 14 U of rack units",
     ),
     (
-        "a rack draws more than it is fed",
         lambda p: with_nodes(p, lambda n: n.id.endswith("east/03"), racks=(1, 1)),
         "rack 1 of east: the nodes take 30 of 20 kW of power",
     ),
     (
-        "a node stands in a rack that does not exist",
         lambda p: with_nodes(p, lambda n: n.id.endswith("east/01"), racks=(3, 3)),
         "stands in rack 3, east has 2",
     ),
     (
-        "a node has no rack",
         lambda p: with_nodes(p, lambda n: n.id.endswith("east/01"), racks=()),
         "is not in a rack in every quarter in service",
     ),
     (
-        "a node has a rack where there are none",
         lambda p: with_nodes(p, lambda n: n.site == "west", racks=(1, 1)),
         "the list of its racks is (1, 1)",
     ),
     (
-        "a site's power is understated",
         lambda p: with_site(p, "east", taken={"power_w": (20_000, 40_000)}),
         "site east: taken power_w is (20000, 40000)",
     ),
+    (lambda p: with_site(p, "east", racks_used=(1, 1)), "site east: racks_used is (1, 1)"),
+    (lambda p: changed(p, sites=p.sites[:1]), "the list of sites"),
     (
-        "a site's racks are miscounted",
-        lambda p: with_site(p, "east", racks_used=(1, 1)),
-        "site east: racks_used is (1, 1)",
-    ),
-    ("a site is left out", lambda p: changed(p, sites=p.sites[:1]), "the list of sites"),
-    (
-        "a job's sites are misstated",
         lambda p: changed(p, jobs=tuple(changed(job, sites=()) for job in p.jobs)),
         "job home: its sites is ()",
     ),
 ]
 
 
-@pytest.mark.parametrize(
-    ("broken", "expected"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN]
-)
+@pytest.mark.parametrize(("broken", "expected"), BROKEN)
 def test_the_check_notices_when(inputs, plan, broken, expected):
     with pytest.raises(CheckError) as caught:
         verify(inputs, broken(plan))
@@ -346,13 +333,6 @@ def test_the_price_of_the_limits_is_a_term_of_the_bound(plan):
     ("changes", "catalog", "place", "message", "hint"),
     [
         (
-            [("site: east, price", "site: easst, price")],
-            (),
-            "offers.near.site",
-            "unknown site 'easst'",
-            "'east'",
-        ),
-        (
             [("count: 2, site: east", "count: 2")],
             (),
             "fleet.first",
@@ -365,13 +345,6 @@ def test_the_price_of_the_limits_is_a_term_of_the_bound(plan):
             "jobs.home.labels[0]",
             "no site carries the label",
             "'eu'",
-        ),
-        (
-            [("labels: [eu]}", "sites: [wst]}")],
-            (),
-            "jobs.home.sites[0]",
-            "unknown site 'wst'",
-            "'west'",
         ),
         (
             [("labels: [eu]}", "labels: [eu, us]}")],
@@ -430,13 +403,6 @@ def test_the_price_of_the_limits_is_a_term_of_the_bound(plan):
             None,
         ),
         (
-            [],
-            [("    max_power_kw: {value: 10, source: maker}\n", "")],
-            "offers.far.node_type",
-            "has no max_power_kw in the catalog",
-            "state it here",
-        ),
-        (
             [("rack_units: 20", "network_ports: {2027Q2: 20}")],
             (),
             "sites.west.network_ports",
@@ -456,20 +422,6 @@ def test_the_price_of_the_limits_is_a_term_of_the_bound(plan):
             "offers.dear.node_type",
             "'wet' has no network_ports in the catalog, it is needed for the network ports of site",
             "`network_ports: …` (ports of one node, ports)",
-        ),
-        (
-            [],
-            [("    rack_units: {value: 6, source: maker}\n", "")],
-            "offers.near.node_type",
-            "has no rack_units in the catalog",
-            "state it here",
-        ),
-        (
-            [],
-            [("    cooling: {value: air, source: maker}\n", "")],
-            "fleet.first.node_type",
-            "has no cooling in the catalog",
-            "state it here",
         ),
     ],
 )
