@@ -95,7 +95,7 @@ def solve() -> Callable[..., Solution | None]:
     """Search and answer; None where that proves that there is no plan."""
 
     def solved(
-        problem: Problem, *, asked_gap: float = 0.0, time_limit_s: float = 3.0
+        problem: Problem, *, asked_gap: float = 0.0, time_limit_s: float = 20.0
     ) -> Solution | None:
         try:
             found = search(problem, asked_gap=asked_gap, time_limit_s=time_limit_s)
