@@ -466,29 +466,10 @@ def test_the_bill_says_for_how_long_nodes_are_reserved(plan):
     assert "| 2027Q2 | reserve for 3 years |" in drawn
 
 
-def test_what_spare_nodes_cost_together_stands_on_page_1_and_is_no_sum_of_places(plan, make):
-    drawn = markdown.render(make(plan))
-    page_1 = drawn.partition("## 2.")[0]
-    assert "| Of the net present cost, for all spare nodes together, USD | 60,000 |" in page_1
-    if make is quarterly_document:
-        return
-    cost = drawn.partition("## 5.")[2].partition("## 6.")[0]
-    assert "| All spare nodes together, USD | 60,000 |" in cost
-    assert "| The same, of the net present cost | 47.5 % |" in cost
-    assert "| Saved without the spare node in each pool of site dc-east, the others kept" in cost
-    assert ", USD | 50,000 |" in cost
-    assert "| Saved without the last of 2 spare nodes of r760xa-l40s @ cloud, the others" in cost
-    assert "kept, USD | open: a plan without was not proved |" in cost
-    assert "Of which" not in drawn
-
-
 def test_figures_of_spare_nodes_lead_to_what_tells_of_spare_nodes(plan, make):
     page = Page(render(make(plan), "Spares"))
     told = {figure.to for figure in page.figures if "spare_cost" in figure.sum}
     assert told == {"how-spare"}
-    drawn = markdown.render(make(plan))
-    how = drawn.partition("### Spare nodes")[2].partition("###")[0]
-    assert "without any spare node" in how
 
 
 def test_the_price_of_one_spare_node_is_told_once(plan, make):
@@ -500,15 +481,7 @@ def test_the_price_of_one_spare_node_is_told_once(plan, make):
     assert "pare nodes together" not in markdown.render(make(none))
 
 
-def test_the_residual_value_is_a_figure_of_its_own(plan, make):
-    drawn = markdown.render(make(plan))
-    title = "Residual value, which the net present cost counts off, in present value, USD"
-    assert f"| {title} | 303,269 |" in drawn.partition("## 2.")[0]
-    if make is justification_document:
-        assert "| Residual value, of the purchases | 90.0 % |" in drawn
-        assert "| Residual value of these servers alone | -303,269 | 60,654 | -60,654 |" in drawn
-        alone = "| Servers bought, with support; the residual value as it is | 367,544 | -73,509 |"
-        assert alone in drawn
+def test_without_purchases_there_is_no_residual_value(plan, make):
     kept = plan.model_copy(update={"costs": plan.costs[2:], "acquisitions": ()})
     assert "Residual value" not in markdown.render(make(kept))
 
