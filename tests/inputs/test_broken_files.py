@@ -35,6 +35,8 @@ def test_a_broken_file_is_refused_with_place_words_and_hint(name):
     assert finding.headline().replace(f"{BROKEN}/", "") == headline
     assert finding.hint == hint
     if finding.source_line is not None:
+        assert finding.line
+        assert finding.column
         lines = (BROKEN / name).read_text(encoding="utf-8").split("\n")
         assert finding.source_line == lines[finding.line - 1]
         assert finding.column <= len(finding.source_line) + 1
